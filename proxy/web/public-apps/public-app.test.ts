@@ -15,12 +15,14 @@ const NAME = 'abcdefghijklmnop'
 const HOST = `${NAME}.apps.example.org`
 
 /** A published app whose server echoes over a WebSocket, without manager and tunnel. */
-async function setUp() {
+async function setUp(admits: 'links' | 'tickets' = 'links') {
   const own = new AsyncDisposableStack()
   stack.push(own)
-  const app = createHttp(({ url }, response) =>
-    url === '/endless' ? response.write('page') : response.end('page'),
-  ).on('upgrade', (_, socket: Socket) => {
+  const app = createHttp(({ url, headers }, response) => {
+    if (url === '/local') response.writeHead(headers.host === 'localhost' ? 200 : 403)
+    if (url === '/endless') response.write('page')
+    else response.end('page')
+  }).on('upgrade', (_, socket: Socket) => {
     socket.on('error', () => undefined)
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
     socket.pipe(socket)
@@ -34,12 +36,13 @@ async function setUp() {
   const rest = { sessionName: 'train', title: 'Web', needsPassword: false, addresses: [], expiresAt, visitSecret: 's' }
   const grant = { grant: 'g', sessionId: 'a session', app: served.app, expiresAt, inject: null }
   const deps = {
-    served: { ...served, ...rest, admits: 'links' },
+    served: { ...served, ...rest, admits },
     place: NAME,
     address: parseAppsAddress('http://*.apps.example.org'),
     api: {
       getServedApp: () => Promise.resolve(served),
       grantServedApp: () => Promise.resolve(grant),
+      grantOwnApp: () => Promise.resolve(grant),
       renewGrant: () => Promise.resolve(grant),
       visitServedApp: () => Promise.resolve(),
     },
@@ -73,7 +76,7 @@ async function setUp() {
     server.close().closeAllConnections()
   })
   const door = { authority: HOST, scheme: 'http', id: 'a link', name: NAME, visitSecret: 's' } as const
-  const cookie = `${visitCookie(door).name}=${newVisit({ ...door, nowMs: Date.now() }, Date.parse(expiresAt)).value}`
+  const cookie = `${visitCookie(door).name}=${newVisit({ ...door, nowMs: Date.now() }, Date.parse(expiresAt), admits === 'links' ? undefined : 'a sign-in').value}`
   return { published, port: (server.address() as AddressInfo).port, cookie, entered: () => entered }
 }
 
@@ -151,4 +154,14 @@ test.each([
   used.write('hello')
   expect(String(((await once(used, 'data')) as [Buffer])[0])).toBe('hello')
   for (const socket of [...greedy, used, another]) socket.destroy()
+})
+
+test.each([
+  ['the people of a session by localhost', 'tickets', [403, 200, 200]],
+  ['visitors of a link by its name only', 'links', [403, 403, 403]],
+] as const)('an app that takes localhost only gets %s', async (_, admits, statuses) => {
+  const { port, cookie } = await setUp(admits)
+  const got: unknown[] = []
+  for (let index = 0; index < 3; index++) got.push(await statusAt(port, '/local', { cookie, accept: 'text/html' }))
+  expect(got).toEqual(statuses)
 })

@@ -52,6 +52,15 @@ async function askTls(
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 
+test('a client that ends its side of TLS with its request gets the whole answer', async () => {
+  const { web } = await start({ source: 'own', names: NAMES })
+  const ca = web.certificate?.current.cert
+  const options = { port: web.port, host: '127.0.0.1', servername: 'localhost', ca, allowHalfOpen: true }
+  const socket = connectTls(options)
+  socket.end(`GET /api/v1/me HTTP/1.1\r\nHost: localhost:${web.port}\r\n\r\n`)
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n0\r\n\r\n$/)
+})
+
 test('the console speaks TLS with a certificate that it makes, and tells the manager so', async () => {
   const made = await start({ source: 'own', names: NAMES })
   expect(made.web.url).toBe(`https://localhost:${made.web.port}`)
