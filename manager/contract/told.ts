@@ -15,6 +15,7 @@ export const TOLD_KINDS = [
   'left_identities',
   'left_script',
   'left_dotfiles',
+  'left_folders',
   'left_ssh_key',
   'left_second_factor',
   'left_sessions',

@@ -24,6 +24,7 @@ import {
   insertFolder,
   listFolders,
   lockFolder,
+  findUsedByOthers,
   readUsers,
   updateFolder,
 } from '../store/storage/folders.ts'
@@ -169,6 +170,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
         await lockFolder(trx, id)
         const row = await requireManaged(trx, caller, id)
         requireSoundChange(row, change)
+        if (change.name !== undefined && isAutomount(change.name)) await requireOwnUse(trx, row)
         await updateFolder(trx, id, change).catch((error: unknown) => {
           throw sayWhy(error, change.name ?? row.name)
         })
@@ -244,6 +246,18 @@ function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: 
   else if (isAutomount(change.name) && shared_with > 0) {
     throw new AppError('folder_shared', { name, ...because('folder_dot_has_members', { name }) })
   }
+}
+
+/**
+ * Refuses a name with a dot for a folder into which others write in a running session: each new session of the owner would mount it,
+ * and programs there run what they find (`.ipython`, `.local/lib`).
+ *
+ * @throws AppError `folder_shared`
+ */
+async function requireOwnUse(trx: Db, { id, name }: FolderRow): Promise<void> {
+  const session = await findUsedByOthers(trx, id)
+  if (session === undefined) return
+  throw new AppError('folder_shared', { name, ...because('folder_dot_used_by_others', { name, session }) })
 }
 
 /** Names like `.ssh` have a meaning to programs: a project must not put its files there. @throws AppError `bad_request` */

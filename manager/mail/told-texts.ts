@@ -22,6 +22,8 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'Your start-up script was changed while somebody else may have known your password. It runs in each new session: look at it on your page Account.',
   left_dotfiles:
     'These dotfiles were changed while somebody else may have known your password: {detail}. They are in each new session: look at them on your page Account, and delete what is not yours.',
+  left_folders:
+    'These folders were made while somebody else may have known your password, or are in each new session: {detail}. Look at what is in them.',
   left_ssh_key:
     'Your SSH key was changed while somebody else may have known your password. It opens your new sessions: replace it on your page Account if it is not yours.',
   left_second_factor:

@@ -61,6 +61,7 @@ function newsOfLeft(
     ['left_identities', made.hasIdentities],
     ['left_script', made.hasScript],
     ['left_dotfiles', made.dotfiles.length > 0, made.dotfiles],
+    ['left_folders', made.folders.length > 0, made.folders],
     ['left_ssh_key', made.hasSshKey],
     ['left_second_factor', made.hasSecondFactor],
     ['left_sessions', made.sessions.length > 0, made.sessions.map(({ name }) => name)],

@@ -10,6 +10,8 @@ export interface MadeSince {
   readonly hasSecondFactor: boolean
   /** Sessions that wait or run. */
   readonly sessions: readonly { readonly id: SessionId; readonly name: string }[]
+  /** Own folders that were made since, and all with a dot: each new session mounts these, and their files may have been changed. */
+  readonly folders: readonly string[]
   /** Stored requests, and images with stored settings. */
   readonly templates: readonly string[]
   /** Folders and sessions that others may use now, with their addresses. */
@@ -31,6 +33,10 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
   const templates = await names(sql<{ name: string }>`
     select name from session_templates where user_id = ${user} and updated_at >= ${from}
     union select image from image_defaults where user_id = ${user} and changed_at >= ${from}
+    order by name limit ${MOST}`)
+  const folders = await names(sql<{ name: string }>`
+    select name from folders where user_id = ${user} and status = 'ready'
+      and (created_at >= ${from} or starts_with(name, '.'))
     order by name limit ${MOST}`)
   const shares = await names(sql<{ name: string }>`
     select f.name || ' (' || u.email || ')' as name from folder_members m
@@ -56,5 +62,5 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
       coalesce(totp_confirmed_at >= ${from}, false) as "hasSecondFactor"
     from users where id = ${user}`.execute(db)
   const [has = { hasScript: false, hasSshKey: false, hasSecondFactor: false }] = rows
-  return { dotfiles, templates, shares, links, sessions, ...has }
+  return { dotfiles, folders, templates, shares, links, sessions, ...has }
 }

@@ -30,6 +30,8 @@ const en = {
   told_left_script: 'Your start-up script was changed while somebody else may have known your password. Look at it.',
   told_left_dotfiles:
     'Changed while somebody else may have known your password: the dotfiles {name}. Delete what is not yours.',
+  told_left_folders:
+    'Made while somebody else may have known your password, or in each new session: the folders {name}. Look at what is in them.',
   told_left_ssh_key:
     'Your SSH key was changed while somebody else may have known your password. Replace it if it is not yours.',
   told_left_second_factor:

@@ -264,6 +264,29 @@ test('a folder that all sessions use is not added to a session that others use',
   expect(await refusal(add(session, await make(), {}, member))).toMatchObject({ code: 'forbidden' })
 })
 
+test('a folder that a session of several people mounts gets no name with a dot, nor is such a session shared', async () => {
+  const member = await cluster.addUser('writes@localhost')
+  const { user } = await member.me()
+  const group = await cluster.api.createGroup({ body: { name: 'writers' } })
+  for (const { id } of [user, (await cluster.api.me()).user])
+    await cluster.api.addGroupMember({ params: { id: group.id, userId: id } })
+  const folder = await make('plain')
+  const session = await running({ group: 'writers', folders: [{ folder: folder.id }] })
+  const share = (permission: 'use' | 'view') =>
+    cluster.api.shareSession({ params: { id: session.id }, body: { email: 'writes@localhost', permission } })
+  const rename = (name: string) => cluster.api.updateFolder({ params: { id: folder.id }, body: { name } })
+  await share('use')
+  // Others write into it now, and each new session of the owner would mount it where programs look.
+  expect(await refusal(rename('.ipython'))).toMatchObject({
+    code: 'folder_shared',
+    detail: { cause: 'folder_dot_used_by_others' },
+  })
+  await rename('plainer')
+  await share('view')
+  await rename('.ipython')
+  expect(await refusal(share('use'))).toMatchObject({ code: 'session_share_refused' })
+})
+
 test('berth session mount and unmount', async () => {
   await using cli = await createCli()
   await cli.signIn(cluster.url)

@@ -54,6 +54,7 @@ async function plant(inside: ApiClient) {
   const { items } = await inside.createSession({ body: { image: IMAGE, name: 'planted', startupCommand: 'planted' } })
   const folder = await inside.createFolder({ body: { name: 'theirs' } })
   await inside.inviteToFolder({ params: { id: folder.id }, body: { email: 'lead@example.org' } })
+  await inside.createFolder({ body: { name: '.local' } })
   return { keypair, session: items[0]?.id }
 }
 const left = async (api: ApiClient) =>
@@ -67,6 +68,7 @@ const ALL_LEFT = (accessKey: string) =>
     'left_dotfiles .bashrc',
     'left_script ',
     'left_ssh_key ',
+    'left_folders .local, theirs',
     'left_sessions planted',
     'left_shares theirs (lead@example.org)',
     'left_templates usual',
@@ -102,6 +104,8 @@ test('what the person had before stays as it is, and is not named', async () => 
     await person.createKeypair({ body: { active: false } }),
   ]
   await person.putDotfile({ body: { path: '.vimrc', content: 'mine' } })
+  await person.createFolder({ body: { name: 'results' } })
+  await person.createFolder({ body: { name: '.config' } })
   // Without mail, an admin of the domain sets a password and is in the account.
   await lead.updateUser({ params: { id }, body: { password: KNOWN } })
   const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
@@ -113,10 +117,15 @@ test('what the person had before stays as it is, and is not named', async () => 
   await help(id)
   expect(await codeOf(signedApi(cluster.url, dormant).me())).toBe('keypair_inactive')
   expect(await codeOf(signedApi(cluster.url, kept).me())).toBe('ok')
-  expect(await left(await signIn(email, OWN))).toEqual(['left_dotfiles .netrc', `left_keypairs ${dormant.accessKey}`])
+  expect(await left(await signIn(email, OWN))).toEqual([
+    'left_dotfiles .netrc',
+    // Whoever was inside may have written into it, and each new session mounts it.
+    'left_folders .config',
+    `left_keypairs ${dormant.accessKey}`,
+  ])
   // The doubt is over: the next link finds nothing.
   await help(id).catch(() => undefined)
-  expect(await left(await signIn(email, OWN))).toHaveLength(2)
+  expect(await left(await signIn(email, OWN))).toHaveLength(3)
 })
 
 test.each(['role', 'own choice', 'sign-in'] as const)('the doubt ends the same way by another road: %s', async road => {
