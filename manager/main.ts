@@ -70,6 +70,8 @@ export interface Manager extends AsyncDisposable {
    * @throws AppError `agent_not_found` if it is no agent of this manager, `agent_running_elsewhere` if it is connected
    */
   createReplaceToken(agentId: string): Promise<{ join: string }>
+  /** Ends all sign-ins of browsers, because another program may have had the console's port. */
+  endBrowserSignIns(): Promise<void>
 }
 
 export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<ClusterTimings> }
@@ -214,6 +216,7 @@ export async function startManager(
       events: bus,
       now: () => store.now(),
       endPublishedApps: () => published.endAll(),
+      haveSignInsEnded: () => accounts.logins.haveBrowsersEnded,
     }),
     ...createServedAppRoutes(published, ownApps, settings),
     ...createAuditRoutes(createAuditLog(store.db)),
@@ -301,6 +304,10 @@ export async function startManager(
       const made = await sessions.agentService.createJoinToken({ resourceGroup, createdBy: null, replaces })
       await audit.record({ action: 'createJoinToken', result: 'ok', detail: { replaces } })
       return made
+    },
+    async endBrowserSignIns() {
+      const count = await accounts.logins.endBrowsers()
+      if (count > 0) log.info({ count }, 'the sign-ins of browsers have ended with the start of Berth')
     },
     async createSignInTicket() {
       const userId = await firstAdminId(store)
@@ -391,6 +398,7 @@ async function answer(manager: Manager, message: unknown): Promise<void> {
   const requests: Readonly<Record<string, () => Promise<unknown>>> = {
     create_sign_in_ticket: () => manager.createSignInTicket(),
     create_join_token: () => manager.createJoinToken(),
+    end_browser_sign_ins: () => manager.endBrowserSignIns(),
     create_replace_token: () => manager.createReplaceToken(String(about)),
   }
   const request = typeof type === 'string' ? requests[type] : undefined

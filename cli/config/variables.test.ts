@@ -13,6 +13,7 @@ const COMMANDS = ['up', 'manager', 'agent', 'wsproxy'] as const
 const INTERNAL = [
   'BERTH_CONSOLE_SECRET',
   'BERTH_DIRECT_KEY',
+  'BERTH_PORT_HELD',
   'BERTH_CONSOLE_DIR',
   'BERTH_CONSOLE_DEV_URL',
   'BERTH_AGENT_CLAIM',

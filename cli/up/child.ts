@@ -21,7 +21,7 @@ export interface ChildSpec {
   /** Time limit for the ready line. */
   readonly readyWithinMs: number
   /** Port of the server, which gets its connections from us. */
-  readonly held?: HeldPort
+  readonly held?: HeldPort | undefined
 }
 
 export interface Child extends AsyncDisposable {

@@ -92,7 +92,7 @@ async function listenAt(hosts: readonly string[], wanted: number, onConnection: 
 async function listen(host: string, port: number, onConnection: (socket: Socket) => void): Promise<Server> {
   const options = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true, keepAlive: true }
   const server = createServer({ ...options, keepAliveInitialDelay: PROBE_AFTER_MS }, onConnection)
-  server.listen({ host, port, exclusive: true, ipv6Only: true })
+  server.listen({ host, port, exclusive: true, ipv6Only: host === '::1' })
   try {
     await once(server, 'listening')
   } catch (error) {

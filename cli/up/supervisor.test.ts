@@ -28,11 +28,10 @@ function nursery() {
 
 test('a process that dies is started again with its first specification', async () => {
   const { children, start } = nursery()
-  const again = (first: Child) => ({ ...spec, environment: { BERTH_PORT: new URL(String(first.ready.url)).port } })
-  await using supervised = await supervise(spec, again, { start, note: () => undefined, backoffMs: () => 0 })
+  await using supervised = await supervise(spec, { start, note: () => undefined, backoffMs: () => 0 })
   children[0]?.die()
   await expect.poll(() => supervised.current.pid).toBe(2)
-  expect(children[1]?.spec.environment).toEqual({ BERTH_PORT: '1234' })
+  expect(children[1]?.spec).toEqual(spec)
 })
 
 test('the signal cuts the first start short, and is not for later ones', async () => {
@@ -44,7 +43,7 @@ test('the signal cuts the first start short, and is not for later ones', async (
     return start(args[0])
   }
   const deps = { start: watched, note: () => undefined, signal, backoffMs: () => 0 }
-  await using supervised = await supervise(spec, () => spec, deps)
+  await using supervised = await supervise(spec, deps)
   children[0]?.die()
   await expect.poll(() => supervised.current.pid).toBe(2)
   expect(given).toEqual([signal, undefined])
@@ -55,7 +54,7 @@ test('a failed start is repeated', async () => {
   let failures = 2
   const flaky = (s: ChildSpec) => (children.length > 0 && failures-- > 0 ? Promise.reject(new Error('port')) : start(s))
   const notes: string[] = []
-  await using supervised = await supervise(spec, () => spec, {
+  await using supervised = await supervise(spec, {
     start: flaky,
     note: n => notes.push(n),
     backoffMs: () => 0,
@@ -67,7 +66,7 @@ test('a failed start is repeated', async () => {
 
 test('disposing stops the process and does not start it again', async () => {
   const { children, start } = nursery()
-  const supervised = await supervise(spec, () => spec, { start, note: () => undefined, backoffMs: () => 0 })
+  const supervised = await supervise(spec, { start, note: () => undefined, backoffMs: () => 0 })
   await supervised[Symbol.asyncDispose]()
   expect(children.map(child => child.stopped)).toEqual([true])
 })

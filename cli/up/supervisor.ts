@@ -18,27 +18,21 @@ export interface Supervised extends AsyncDisposable {
 /** A child that ran this long counts as healthy again. */
 const HEALTHY_MS = 30_000
 
-/**
- * Keeps one server process running: whenever it ends by itself it is restarted, with the spec that `specAgain` returns (the
- * same port as the first time, so that clients still find it).
- */
+/** Keeps one server process running: whenever it ends by itself it is restarted. */
 export async function supervise(
   spec: ChildSpec,
-  specAgain: (first: Child) => ChildSpec,
   { start, note, signal, backoffMs = defaultBackoff }: SupervisorDeps = { start: startChild, note: () => undefined },
 ): Promise<Supervised> {
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
-  const first = await start(spec, signal)
-  let current = first
-  const next = specAgain(first)
+  let current = await start(spec, signal)
 
   const restart = async (failures: number): Promise<Child | undefined> => {
     for (let attempt = failures; ; attempt++) {
       await wait(backoffMs(attempt), undefined, { signal: stopping.signal }).catch(() => undefined)
       if (isStopping()) return undefined
       try {
-        return await start(next)
+        return await start(spec)
       } catch (error) {
         note(`${spec.name}: ${error instanceof Error ? error.message : String(error)}; trying again`)
       }

@@ -3,18 +3,18 @@ import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError, isAppError, toWireError, whyOf, type WireError } from '#manager/contract'
 import { environmentOf } from '../config/berth-toml/parse.ts'
-import { chosenConsolePort, consolePortOf, readSettings } from '../config/berth-toml/read.ts'
+import { chosenConsolePort, consoleHostsOf, consolePortOf, readSettings } from '../config/berth-toml/read.ts'
 import { type ServerName } from '../config/berth-toml/settings.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { type Output } from '../output.ts'
-import { portOf } from '../port-of.ts'
 import { programFile, ROOT } from '../program-file.ts'
 import { appsProposal } from './apps-proposal.ts'
 import { hasDisplay } from './browser.ts'
 import { buildImages } from './build-images.ts'
-import { type Child, type ChildSpec, startChild } from './child.ts'
+import { type ChildSpec, startChild } from './child.ts'
 import { findConsolePort } from './console-port.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
+import { endExposedSignIns } from './exposed-sign-ins.ts'
 import { type HeldPort, holdPort } from './held-port.ts'
 import { type PartlyIsolated, tellIsolation } from './isolation.ts'
 import { openConsole, type Opened } from './open-console.ts'
@@ -42,10 +42,7 @@ export interface UpOptions {
   readonly signal: AbortSignal
 }
 
-/** Variables of a server whose connections we accept. */
-const held = ({ port }: HeldPort) => ({ BERTH_PORT: String(port), BERTH_PORT_HELD: '1' })
-
-type SpecOf = (name: ServerName, script: string, environment: Record<string, string>) => ChildSpec
+type SpecOf = (name: ServerName, script: string, environment: Record<string, string>, held?: HeldPort) => ChildSpec
 
 const READY_WITHIN_MS = 120_000
 /** Limit for the agent, which may wait for an engine that starts at the same time; the console is useful without it. */
@@ -86,27 +83,27 @@ export async function up({
   const found = isAnyPort ? await findConsolePort(directory, wantedPort) : undefined
   const port = found?.port ?? wantedPort
   const deps = { start: startChild, note: output.note, signal }
-  const spec: SpecOf = (name, script, environment) => ({
+  const spec: SpecOf = (name, script, environment, held) => ({
     name,
     script: programFile(script),
-    environment: { BERTH_DATA: directory, ...environmentOf(settings, name, process.env), ...environment },
+    environment: {
+      BERTH_DATA: directory,
+      ...environmentOf(settings, name, process.env),
+      ...(held ? { BERTH_PORT: String(held.port), BERTH_PORT_HELD: '1' } : {}),
+      ...environment,
+    },
+    held,
     logFile: join(directory, 'logs', `${name}.log`),
     readyWithinMs: READY_WITHIN_MS,
-  })
-  const samePort = (again: ChildSpec) => (first: Child) => ({
-    ...again,
-    environment: { ...again.environment, BERTH_PORT: String(portOf(String(first.ready.url))) },
   })
 
   // Authenticates the console to the manager: other users of this computer reach the manager's port too.
   const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
   // Known to the console and the agent only, so that the console can tell places that this agent names from all others (ADR 41).
   const BERTH_DIRECT_KEY = randomBytes(32).toString('base64url')
+  const consolePort = stack.use(await holdPort(consoleHostsOf(settings), port))
   const managerPort = stack.use(await holdPort(['127.0.0.1'], 0))
-  const managerSpec = {
-    ...spec('manager', 'manager/main', { ...held(managerPort), BERTH_CONSOLE_SECRET }),
-    held: managerPort,
-  }
+  const managerSpec = spec('manager', 'manager/main', { BERTH_CONSOLE_SECRET }, managerPort)
   /** For the desktop app, which shows the steps of the start. */
   const step = (name: ServerName, state: 'running' | 'done' | 'absent', error?: WireError) => {
     if (ticket) output.note(JSON.stringify({ step: name, state, reason: error }))
@@ -117,34 +114,30 @@ export async function up({
     if (started !== undefined) step(name, 'done')
     return started
   }
-  const manager = stack.use(
-    await shown(
-      'manager',
-      supervise(managerSpec, () => managerSpec, deps),
-    ),
-  )
+  const manager = stack.use(await shown('manager', supervise(managerSpec, deps)))
   signal.throwIfAborted()
-  const managerUrl = String(manager.current.ready.url)
-  const consoleSpec = spec('console', 'proxy/web/main', {
-    BERTH_PORT: String(port),
-    BERTH_MANAGER_URL: managerUrl,
+  const remember = await endExposedSignIns(directory, () => manager.current.ask('end_browser_sign_ins'))
+  const environmentOfConsole = {
+    BERTH_MANAGER_URL: String(manager.current.ready.url),
     BERTH_CONSOLE_SECRET,
     BERTH_DIRECT_KEY,
     ...(tls ? { BERTH_TLS: 'on' } : {}),
-  })
+  }
+  const consoleSpec = spec('console', 'proxy/web/main', environmentOfConsole, consolePort)
   const specOfAgent: SpecOf = (name, script, environment) => spec(name, script, { ...environment, BERTH_DIRECT_KEY })
   const [agent, console_] = await startTogether(
     engine
       ? shown('agent', startAgent(manager, specOfAgent, { ...deps, onAbsent: why => step('agent', 'absent', why) }))
       : Promise.resolve(undefined),
-    shown('console', supervise(consoleSpec, samePort(consoleSpec), deps)),
+    shown('console', supervise(consoleSpec, deps)),
   )
   if (agent) stack.use(agent)
   stack.use(console_)
   signal.throwIfAborted()
 
   const url = String(console_.current.ready.url)
-  await found?.keep(portOf(url))
+  await found?.keep(consolePort.port)
+  await remember(url)
   const page = stack.use(createSignInPage(directory))
   let partlyIsolated: PartlyIsolated | undefined
   describe = async () => {
@@ -238,7 +231,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: AgentDeps): P
   const start = async (joinString: string, more: Record<string, string> = {}) => {
     const environment = { BERTH_MANAGER_URL: String(manager.current.ready.url), BERTH_JOIN: joinString, ...more }
     const agentSpec = { ...spec('agent', 'agent/main', environment), readyWithinMs: AGENT_WITHIN_MS }
-    return await supervise(agentSpec, () => agentSpec, deps)
+    return await supervise(agentSpec, deps)
   }
   const { join: joinString } = (await manager.current.ask('create_join_token')) as { join: string }
   try {

@@ -236,6 +236,11 @@ export const AuthOptions = z
       .describe(
         'There is only one account and nobody has signed in with it, so the page may say where its password is.',
       ),
+    signInsEnded: z
+      .boolean()
+      .describe(
+        'Berth was started again, and the sign-ins of browsers ended, because another program could have taken them.',
+      ),
   })
   .meta({ id: 'AuthOptions' })
 export type AuthOptions = z.infer<typeof AuthOptions>

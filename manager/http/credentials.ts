@@ -9,6 +9,7 @@ import { browserToken } from '../users/secrets.ts'
 import { type Signers } from '../users/signers.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type BrowserHalves, readHalves } from './browser-sign-in.ts'
+import { originOf } from './origin.ts'
 import { isSignature, readSignature, type SignedArea } from './signatures/read-signature.ts'
 
 /** Identity that a request proved, with the state that was known at that time. */
@@ -42,7 +43,8 @@ export async function readCredentials(
   const { authorization } = request.headers
   if (authorization !== undefined && isSignature(authorization)) return readSigned(signers, request)
   const from = authorization === undefined ? 'cookie' : 'bearer'
-  const halves = authorization === undefined ? readHalves(request) : undefined
+  // A program that took both halves from a page must not use them past the console, e.g. while the console is away (ADR 73).
+  const halves = authorization === undefined && originOf(request).mayBeOfPage ? readHalves(request) : undefined
   if (authorization === undefined && !halves) return undefined
   const token = authorization === undefined ? undefined : readBearer(authorization)
   const login = halves ? await findBrowser(logins, halves) : token && (await logins.authenticate(token))

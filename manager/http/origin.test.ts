@@ -45,7 +45,7 @@ const originFrom = (remoteAddress: string, headers: Record<string, string>) => {
   noteOrigin(request, { consoleSecret: SECRET, trustedProxies: ['192.0.2.7'] })
   return originOf(request)
 }
-const believed = { address: '10.0.0.9', host: 'b:2', https: true, isForwarded: true }
+const believed = { address: '10.0.0.9', host: 'b:2', https: true, isForwarded: true, mayBeOfPage: true }
 
 test('forwarded fields are trusted from the console, by its secret, and from named proxies', () => {
   expect(originFrom('127.0.0.1', { ...FORWARDED, 'x-berth-console': SECRET })).toEqual(believed)
@@ -58,7 +58,13 @@ test.each([
   ['::1', { ...FORWARDED, 'x-berth-console': `${SECRET}x` }],
   ['192.168.1.5', FORWARDED],
 ])('from %s without proof forwarded fields are not trusted, but the request counts as forwarded', (peer, headers) => {
-  expect(originFrom(peer, headers)).toEqual({ address: peer, host: 'a:1', https: false, isForwarded: true })
+  expect(originFrom(peer, headers)).toEqual({
+    address: peer,
+    host: 'a:1',
+    https: false,
+    isForwarded: true,
+    mayBeOfPage: false,
+  })
 })
 
 test.each([

@@ -64,6 +64,8 @@ export interface RequestOrigin {
   readonly https: boolean
   /** True if anybody forwarded the request, proven or not: a request from loopback need not come from this computer. */
   readonly isForwarded: boolean
+  /** False where it must have come through the console to be of a page of ours: the manager serves no pages itself. */
+  readonly mayBeOfPage: boolean
 }
 
 const origins = new WeakMap<IncomingMessage, RequestOrigin>()
@@ -81,7 +83,8 @@ export function noteOrigin(request: IncomingMessage, forwarders: Forwarders): vo
   const isConsole = isFromConsole(request, forwarders)
   const direct = directOrigin(request)
   const isBelieved = isConsole || trustedProxies.includes(plainAddress(direct.address))
-  origins.set(request, isBelieved ? forwardedOrigin(headers, direct) : direct)
+  const mayBeOfPage = isBelieved || forwarders.consoleSecret === undefined
+  origins.set(request, { ...(isBelieved ? forwardedOrigin(headers, direct) : direct), mayBeOfPage })
 }
 
 /** Whether the console's process sent the request, itself or for a client. */
@@ -102,6 +105,7 @@ function directOrigin({ socket, headers }: IncomingMessage): RequestOrigin {
     host: headers.host ?? '',
     https: isHttpsByOrigin(headers),
     isForwarded,
+    mayBeOfPage: true,
   }
 }
 
@@ -114,6 +118,7 @@ function forwardedOrigin(headers: IncomingHttpHeaders, direct: RequestOrigin): R
     host: typeof host === 'string' && host !== '' ? host : direct.host,
     https: lastOf('x-forwarded-proto') === 'https' || isHttpsByOrigin(headers),
     isForwarded: true,
+    mayBeOfPage: true,
   }
 }
 

@@ -97,7 +97,9 @@ export function noteChanges(
   return { ...changes, ...Object.fromEntries(changed.map(key => [key, change])) }
 }
 
-export function toAuthOptions(settings: SystemSettings): Omit<AuthOptions, 'firstStart' | 'providers'> {
+export function toAuthOptions(
+  settings: SystemSettings,
+): Omit<AuthOptions, 'firstStart' | 'signInsEnded' | 'providers'> {
   const by = settings.mailReady ? 'mail' : 'admin'
   return {
     signUp: settings.allowSignUp,

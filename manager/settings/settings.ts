@@ -51,7 +51,7 @@ export interface Settings {
    * @throws AppError `bad_request` for settings that contradict each other, `domain_not_found`
    */
   change(by: { readonly email: string }, change: SystemSettingsChange): Promise<SystemSettings>
-  authOptions(): Promise<AuthOptions>
+  authOptions(): Promise<Omit<AuthOptions, 'signInsEnded'>>
   announcement(userId: UserId): Promise<Announcement>
   /** @param id of the announcement; one that is over meanwhile does no harm */
   dismissAnnouncement(userId: UserId, id: string): Promise<void>

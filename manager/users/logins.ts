@@ -125,6 +125,10 @@ export interface Logins extends Disposable, Pick<LoginCache, 'authenticate' | 'a
   endOwn(caller: Caller, loginId: string): Promise<void>
   /** Ends all sign-ins of the caller but the one of the request. @returns how many */
   endOthers(caller: Caller): Promise<number>
+  /** Ends all sign-ins of browsers. @returns how many */
+  endBrowsers(): Promise<number>
+  /** Whether `endBrowsers` ended any, since the start of this process. */
+  readonly haveBrowsersEnded: boolean
   /** Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. */
   tellEnd(loginIds: readonly string[]): Promise<void>
   /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
@@ -177,6 +181,7 @@ export function createLogins(deps: LoginsDeps): Logins {
   /** Expired sign-ins whose end was announced. The rows stay for an hour, so that every manager sees them. */
   let told: ReadonlySet<string> = new Set<string>()
   let expiring: Promise<void> | undefined
+  let haveBrowsersEnded = false
   const timers = [
     // If the database does not answer, nothing ends now; the next round tries again.
     setInterval(
@@ -373,6 +378,17 @@ export function createLogins(deps: LoginsDeps): Logins {
       const ended = await deleteLogins(db, { userId, except: loginId ?? undefined })
       await tellEnd(ended)
       return ended.length
+    },
+
+    async endBrowsers() {
+      const ended = await deleteLogins(db, { kind: 'browser' })
+      haveBrowsersEnded ||= ended.length > 0
+      await tellEnd(ended)
+      return ended.length
+    },
+
+    get haveBrowsersEnded() {
+      return haveBrowsersEnded
     },
 
     tellEnd,

@@ -12,6 +12,8 @@ export interface WebConfig {
   readonly dataDir: string
   /** 0 = any free port. */
   readonly port: number
+  /** True: `berth up` listens at the port, and hands each connection over. */
+  readonly isPortHeld?: boolean | undefined
   /** Address to listen on; left out: loopback (127.0.0.1 and ::1). */
   readonly host?: string | undefined
   readonly managerUrl: string
@@ -48,6 +50,7 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 const Environment = TlsEnvironment.extend({
   BERTH_DATA: z.string().min(1).optional(),
   BERTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8400),
+  BERTH_PORT_HELD: z.literal('1').optional(),
   BERTH_HOST: z.string().min(1).optional(),
   BERTH_MANAGER_URL: z.url({ protocol: /^https?$/ }),
   BERTH_ALLOWED_HOSTS: z.string().default(''),
@@ -80,6 +83,7 @@ export function parseConfig(
   return {
     dataDir: read.BERTH_DATA ?? join(homedir(), '.local', 'share', 'berth'),
     port: read.BERTH_PORT,
+    isPortHeld: read.BERTH_PORT_HELD !== undefined,
     host,
     managerUrl: read.BERTH_MANAGER_URL.replace(/\/+$/, ''),
     allowedHosts,

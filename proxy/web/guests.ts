@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import {
   AppError,
   because,
+  CONSOLE_SECRET_HEADER,
   createClient,
   ORIGIN_SECRET_HEADER,
   isAppError,
@@ -16,6 +17,8 @@ import { fetchByEnvironment } from '../network/environment-network.ts'
 
 export interface GuestsDeps {
   readonly managerUrl: string
+  /** Proves to the manager that a console sends both halves; without it, a manager that has a secret refuses them. */
+  readonly consoleSecret?: string | undefined
   readonly dataDir: string
   readonly sshDirectory?: string | undefined
   readonly direct?: DirectPath | undefined
@@ -55,7 +58,7 @@ interface Entry {
   lastSeen: number
 }
 
-type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string }>
+type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string; [CONSOLE_SECRET_HEADER]?: string }>
 
 /** Sign-ins of one user that are kept. Somebody who sends ever other cookies beside the right one must not fill the memory of all. */
 const MOST_SIGN_INS = 64
@@ -85,7 +88,8 @@ export function createGuests(deps: GuestsDeps): Guests {
   sweep.unref()
 
   function headersOf({ cookie, originSecret }: Credentials): SignInHeaders {
-    return { cookie: signInCookies(cookie), [ORIGIN_SECRET_HEADER]: originSecret }
+    const proof = deps.consoleSecret === undefined ? {} : { [CONSOLE_SECRET_HEADER]: deps.consoleSecret }
+    return { cookie: signInCookies(cookie), [ORIGIN_SECRET_HEADER]: originSecret, ...proof }
   }
 
   const keyOf = (headers: SignInHeaders) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')

@@ -33,6 +33,7 @@
  * {"error":{"code","message","detail"}} and exit code 1. It stops on SIGINT and SIGTERM, and ends at once when its parent goes away.
  */
 import { readFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
@@ -62,7 +63,11 @@ async function main() {
     const web = await Promise.race([startWeb(config, log), stopped.promise])
     if (!web) return process.exit(0)
     if (process.channel) {
-      process.on('message', message => {
+      process.on('message', (message, handle) => {
+        if (handle instanceof Socket) {
+          web.take(handle)
+          return
+        }
         const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
         const answer = (value: unknown) => answerParent(process, { id, ok: true, value })
         if (type === 'create_local_code') answer({ code: web.createLocalCode() })

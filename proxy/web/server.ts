@@ -7,6 +7,7 @@ import { type AppsState, type ProxyFault } from '#proxy/contract'
 import { containedBy } from '../http/contain.ts'
 import { createDirectPath } from '../dial/direct-path.ts'
 import { createHttpServer, type HttpServerOptions } from '../http/create-server.ts'
+import { createHeldListener } from '../listeners/held-listener.ts'
 import { listenOnLoopback } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
@@ -23,6 +24,7 @@ import { listenAtPorts } from './public-apps/listen-at-ports.ts'
 import { reportRegularly } from './report-regularly.ts'
 import { proposeAddress } from './public-apps/propose-address.ts'
 import { watchAddress } from './public-apps/watch-address.ts'
+import { endServiceWorker } from './service-workers.ts'
 import { createStaticFiles } from './static-files.ts'
 import { type CertificateKeeper } from './tls/keeper.ts'
 import { reportCertificate } from './tls/report.ts'
@@ -37,6 +39,8 @@ export interface Web extends AsyncDisposable {
   /** URL to open in a browser. */
   readonly url: string
   readonly port: number
+  /** Takes a connection that the parent process has accepted at the console's port; only where it holds that port. */
+  take(socket: Socket): void
   /** Creates a code for a link that proves that a browser runs on this computer. */
   createLocalCode(): string
   /** Faults of the reverse proxy in front, as far as requests have shown them. */
@@ -134,7 +138,8 @@ export async function startWeb(
     return config.host === undefined ? listenOnLoopback(options) : listenOn(config.host, options)
   }
   const listen = (port: number, listeners: Listeners) => listenWith(port, create(listeners))
-  const listener = await listen(config.port, listenersOf(parts))
+  const held = config.isPortHeld ? createHeldListener(config.port, onConnection, create(listenersOf(parts))) : undefined
+  const listener = held ?? (await listen(config.port, listenersOf(parts)))
   stack.defer(() => listener.close())
   const { httpPort } = config.tls ?? {}
   if (tls && httpPort !== undefined) {
@@ -180,6 +185,7 @@ export async function startWeb(
   return {
     url: tls?.urlOf(listener.port) ?? `http://localhost:${listener.port}`,
     port: listener.port,
+    take: socket => held?.take(socket),
     createLocalCode: () => thisComputer.createCode(),
     proxyFaults: () => proxies.faults(),
     apps: () => appsAddress.state(),
@@ -269,6 +275,7 @@ function listenersOf({ manager, page, publicApps, guests, names, log, host, file
       answerProblem(response, error)
       return
     }
+    if (endServiceWorker(request, response)) return
     if (isManagerPath(target)) {
       if (request.method === ROUTES.logout.method && target.split('?', 1)[0] === ROUTES.logout.path) {
         const contained = containedBy(response, log)

@@ -113,6 +113,7 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
         termsUrl: null,
         privacyUrl: null,
         firstStart: false,
+        signInsEnded: false,
       }
       return { status: 200, value: { ...none, ...world.authOptions } }
     }

@@ -67,6 +67,16 @@ describe('signing in', () => {
     await app.getByText('Berth on berth.example.org').waitFor()
   })
 
+  test('a browser whose sign-in ended with the start of Berth is told why, and one without a sign-in is not', async () => {
+    const world = { signedIn: false, authOptions: { signInsEnded: true } }
+    await using it = await open('/sign-in', world)
+    await button(it.page, 'Sign in').waitFor()
+    expect(await it.page.getByText('Berth was started again.').count()).toBe(0)
+    await it.page.evaluate(() => localStorage.setItem('berth.origin-secret', 'of-yesterday'))
+    await it.page.reload()
+    await it.page.getByText('Berth was started again.').waitFor()
+  })
+
   test('a Berth that does not answer is reported where it was chosen', async () => {
     await using it = await open('/sign-in', { signedIn: false })
     const app = await it.page.context().newPage()

@@ -42,6 +42,14 @@ export function chosenConsolePort(settings: Settings, flag: number | undefined, 
   return port
 }
 
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
+
+/** Addresses that the console listens at: BERTH_HOST, else that of the file, else loopback. */
+export function consoleHostsOf(settings: Settings, env = process.env): readonly string[] {
+  const host = env.BERTH_HOST || settings.values.get('console.host')
+  return host === undefined || LOOPBACK.has(host) ? ['127.0.0.1', '::1'] : [host]
+}
+
 /** DATABASE_URL, else the URL in the file. */
 export function databaseUrlOf(settings: Settings, env = process.env): string | undefined {
   return env.DATABASE_URL || settings.values.get('manager.databaseUrl')

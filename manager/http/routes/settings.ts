@@ -18,6 +18,8 @@ export interface SettingsRouteDeps {
   /** Milliseconds since 1970, by the clock of the database. */
   readonly now: () => number
   readonly endPublishedApps: () => Promise<void>
+  /** Whether sign-ins of browsers have ended with the start of this manager. */
+  readonly haveSignInsEnded: () => boolean
 }
 
 export function createSettingsRoutes({
@@ -26,6 +28,7 @@ export function createSettingsRoutes({
   events,
   now,
   endPublishedApps,
+  haveSignInsEnded,
 }: SettingsRouteDeps): SettingsHandlers {
   return {
     getSettings: () => settings.read(),
@@ -45,6 +48,6 @@ export function createSettingsRoutes({
       events.publish({ topic: 'announcement', id: 'all', version: now() }, { userId })
     },
     sendTestMail: (_context, { body }) => mailer.send(testMail(body.to)),
-    authOptions: () => settings.authOptions(),
+    authOptions: async () => ({ ...(await settings.authOptions()), signInsEnded: haveSignInsEnded() }),
   }
 }

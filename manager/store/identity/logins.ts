@@ -153,17 +153,19 @@ export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Se
   return new Set(rows.map(row => row.id))
 }
 
-/** Deletes sign-ins: one, those of a user (only one, or except one, if given), of a domain or of a keypair. @returns their ids */
+/** Deletes sign-ins: one, those of a user (only one, or except one, if given), of a domain, of a keypair or of a kind. @returns their ids */
 export async function deleteLogins(
   db: Db,
   which:
     | { id: string }
     | { userId: UserId; only?: string; except?: string | undefined }
     | { domain: string }
-    | { keypair: string },
+    | { keypair: string }
+    | { kind: 'browser' },
 ): Promise<string[]> {
   let query = db.deleteFrom('logins').returning('id')
   if ('id' in which) query = query.where('id', '=', which.id)
+  else if ('kind' in which) query = query.where('kind', '=', which.kind)
   else if ('keypair' in which) query = query.where('keypair', '=', which.keypair)
   else if ('domain' in which) {
     query = query.where('user_id', 'in', eb =>

@@ -13,6 +13,8 @@ const en = {
   usePassword: 'Use your password',
   firstStart:
     'First start? The address is <code>admin@localhost</code>; the password is in the file <code>admin-password</code> of the data directory.',
+  signInsEnded:
+    'Berth was started again. Without TLS, the sign-ins of browsers end then: while Berth was stopped, another program could have received them.',
   emailAddress: 'E-mail address',
   password: 'Password',
   codeFromApp: 'Code from your authenticator app',

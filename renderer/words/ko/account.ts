@@ -13,6 +13,8 @@ export default {
   usePassword: '비밀번호로 로그인',
   firstStart:
     '처음 시작하셨나요? 주소는 <code>admin@localhost</code>이고, 비밀번호는 데이터 디렉터리의 <code>admin-password</code> 파일에 있습니다.',
+  signInsEnded:
+    'Berth가 다시 시작되었습니다. TLS가 없으면 Berth가 멈춘 동안 다른 프로그램이 로그인 정보를 받았을 수 있으므로, 브라우저의 로그인이 끝납니다.',
   emailAddress: '이메일 주소',
   password: '비밀번호',
   codeFromApp: '인증 앱의 코드',

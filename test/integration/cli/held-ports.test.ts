@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type BerthUp, startBerthUp } from '../../fixtures/berth-up.ts'
 import { createCli } from '../../fixtures/cli.ts'
-import { temporaryDirectory } from '../../fixtures/manager.ts'
+import { signInAsBrowser } from '../../fixtures/browser-sign-in.ts'
+import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 import { startSquatter } from '../../fixtures/squatter.ts'
 
@@ -15,7 +17,8 @@ async function start(stack: AsyncDisposableStack) {
   const { url: DATABASE_URL } = stack.use(await startDatabase())
   const { path: data } = stack.use(await temporaryDirectory())
   const cli = stack.use(await createCli())
-  const up = (port = '0') => startBerthUp(cli, ['--data', data, '--port', port], { DATABASE_URL })
+  const environment = { DATABASE_URL, BERTH_ADMIN_PASSWORD: ADMIN.password }
+  const up = (...args: string[]) => startBerthUp(cli, ['--data', data, '--port', '0', ...args], environment)
   const berth = stack.use(await up())
   const log = await readFile(join(data, 'logs', 'manager.log'), 'utf8')
   const managerUrl = /"url":"(http:[^"]*)"/.exec(log)?.[1] ?? ''
@@ -38,4 +41,40 @@ test('nobody gets the port of the manager while it restarts, and its clients wai
     expect([answer.status, squatter.hasPort]).toEqual([200, false])
     expect((await fetch(`${berth.url}/healthz`, within())).status).toBe(200)
   }
+}, 60_000)
+
+test.each(['127.0.0.1', '::1'])(
+  'nobody gets the port of the console at %s while it restarts, and browsers wait',
+  async host => {
+    await using stack = new AsyncDisposableStack()
+    const { berth } = await start(stack)
+    await using squatter = await startSquatter(Number(new URL(berth.url).port), host)
+    const { headers } = await signInAsBrowser(berth.url, ADMIN)
+    for (let time = 1; time <= 3; time++) {
+      await killAndAwait(berth, 'console')
+      const url = `http://${host.includes(':') ? `[${host}]` : host}:${new URL(berth.url).port}/api/v1/me`
+      const answer = await fetch(url, { headers, ...within() })
+      expect([answer.status, squatter.hasPort]).toEqual([200, false])
+    }
+  },
+  60_000,
+)
+
+test('a sign-in that a squatter received while Berth was stopped is worth nothing, and the page says why', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { berth, up } = await start(stack)
+  const { headers } = await signInAsBrowser(berth.url, ADMIN)
+  const { token } = await apiOf(berth.url).login({ body: { ...ADMIN, kind: 'token' } })
+  const { port } = new URL(berth.url)
+  await berth.stop()
+  {
+    await using squatter = await startSquatter(Number(port))
+    await expect.poll(() => squatter.hasPort).toBe(true)
+    await fetch(`${berth.url}/api/v1/me`, { headers, signal: AbortSignal.timeout(500) }).catch(() => undefined)
+    await expect.poll(() => squatter.received.join()).toContain(headers['x-berth-origin-secret'])
+  }
+  const again = stack.use(await up('--port', port))
+  expect((await rawRequest(`${again.url}/api/v1/me`, { headers })).json).toMatchObject({ code: 'not_signed_in' })
+  expect(await apiOf(again.url).authOptions()).toMatchObject({ signInsEnded: true })
+  expect(await apiOf(again.url, token ?? '').me()).toMatchObject({ user: { email: ADMIN.email } })
 }, 60_000)

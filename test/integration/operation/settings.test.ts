@@ -51,6 +51,7 @@ describe('system settings', () => {
       termsUrl: null,
       privacyUrl: null,
       firstStart: false,
+      signInsEnded: false,
     })
   })
 

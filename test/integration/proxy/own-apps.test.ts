@@ -7,6 +7,7 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import {
   type ApiClient,
+  CONSOLE_SECRET_HEADER,
   createClient,
   isAppError,
   ORIGIN_SECRET_HEADER,
@@ -93,7 +94,12 @@ async function signInBrowser(email: string) {
   const api = createClient({
     baseUrl: cluster.url,
     fetch: (at, init) => fetch(at, init as RequestInit),
-    headers: () => ({ cookie, [ORIGIN_SECRET_HEADER]: originSecret, origin: cluster.url }),
+    headers: () => ({
+      cookie,
+      [ORIGIN_SECRET_HEADER]: originSecret,
+      [CONSOLE_SECRET_HEADER]: SECRET,
+      origin: cluster.url,
+    }),
   })
   return { value, api }
 }

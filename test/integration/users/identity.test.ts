@@ -28,7 +28,8 @@ describe('identity', () => {
   afterAll(() => manager[Symbol.asyncDispose]())
 
   const browser = (headers?: Record<string, string>) => signInAsBrowser(manager.url, ADMIN, headers)
-  const me = (headers: Record<string, string>) => rawRequest(`${manager.url}/api/v1/me`, { headers })
+  const me = (headers: Record<string, string>) =>
+    rawRequest(`${manager.url}/api/v1/me`, { headers: { ...AS_CONSOLE, ...headers } })
 
   test('a browser gets a cookie that scripts and other sites cannot use, a secret for its page, and no token', async () => {
     const { reply, cookie, headers } = await browser()
@@ -48,7 +49,7 @@ describe('identity', () => {
     const [mine, other] = [await browser(), await browser()]
     const value = mine.cookie.split('=')[1] ?? ''
     const { 'x-berth-origin-secret': secret = '' } = mine.headers
-    for (const headers of [
+    for (const given of [
       { cookie: mine.cookie },
       { 'x-berth-origin-secret': secret },
       { cookie: mine.cookie, 'x-berth-origin-secret': other.originSecret },
@@ -57,6 +58,7 @@ describe('identity', () => {
       { authorization: `Bearer ${value}` },
       { authorization: `Bearer ${secret}` },
     ] as Record<string, string>[]) {
+      const headers = { ...AS_CONSOLE, ...given }
       expect((await me(headers)).json).toMatchObject({ code: 'not_signed_in' })
       const changed = await rawRequest(`${manager.url}/api/v1/keypairs`, { method: 'POST', headers, body: {} })
       expect(changed.json).toMatchObject({ code: 'not_signed_in' })
@@ -66,6 +68,19 @@ describe('identity', () => {
     const told = (await me(mine.headers)).text
     expect(told).not.toContain(secret)
     expect(told).not.toContain(value)
+  })
+
+  test('both halves are a sign-in only where a console sends them, never at the port of the manager itself', async () => {
+    const { cookie, originSecret } = await browser()
+    const halves = { cookie, 'x-berth-origin-secret': originSecret }
+    expect((await me(halves)).status).toBe(200)
+    for (const proof of [{}, { 'x-berth-console': 'a guess that is as long as the secret' }]) {
+      const headers = { ...halves, ...proof }
+      const read = await rawRequest(`${manager.url}/api/v1/me`, { headers })
+      const changed = await rawRequest(`${manager.url}/api/v1/keypairs`, { method: 'POST', headers, body: {} })
+      const events = await rawRequest(`${manager.url}/api/v1/events`, { headers })
+      for (const reply of [read, changed, events]) expect(reply.json).toMatchObject({ code: 'not_signed_in' })
+    }
   })
 
   test('cookies that another port planted sign nobody out or in', async () => {
@@ -90,6 +105,7 @@ describe('identity', () => {
             upgrade: 'websocket',
             'sec-websocket-version': '13',
             'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+            ...AS_CONSOLE,
             ...headers,
           },
         },
