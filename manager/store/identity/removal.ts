@@ -89,8 +89,12 @@ export async function countInDomain(db: Db, name: string, spared: string): Promi
   return rows[0] ?? { users: 0, projects: 0, openInvitations: 0 }
 }
 
-/** Deletes a domain with its projects and invitations. */
+/**
+ * Deletes a domain with its projects and invitations. Its name leaves the lists of images too, or a new domain of the same name would get
+ * them; an image whose list is empty then is for superadmins alone.
+ */
 export async function deleteDomain(trx: Db, name: string): Promise<void> {
+  await sql`update image_domains set domains = array_remove(domains, ${name}) where ${name} = any(domains)`.execute(trx)
   await trx.deleteFrom('invitations').where('domain', '=', name).execute()
   await trx.deleteFrom('groups').where('domain', '=', name).execute()
   await trx.deleteFrom('domains').where('name', '=', name).execute()

@@ -241,6 +241,19 @@ describe('an image that is for some domains', () => {
     expect(await seenBy(outside)).toBeDefined()
     await cluster.api.deleteImageAlias({ params: { alias: 'narrow' } })
   })
+
+  test('a new domain with the name of a deleted one gets none of its images, and nobody else does', async () => {
+    await cluster.join()
+    const again = () => cluster.api.createDomain({ body: { name: 'again' } })
+    const domains = async () => (await cluster.api.listImages()).items.find(one => one.reference === name)?.domains
+    await again()
+    await cluster.api.updateImage({ body: { reference: name, domains: ['again'] } })
+    await cluster.api.updateDomain({ params: { name: 'again' }, body: { active: false } })
+    await cluster.api.deleteDomain({ params: { name: 'again' }, query: { purge: 'true' } })
+    await again()
+    expect(await domains()).toEqual([])
+    await cluster.api.updateImage({ body: { reference: name, domains: null } })
+  })
 })
 
 describe('the minimum of an image', () => {

@@ -33,8 +33,7 @@ export const images: readonly string[] = [
   `create table image_domains (
     -- Name of an image; agents and registries come and go, so nothing refers to one.
     reference text primary key,
-    -- Domains that may use the image; none: only superadmins may. A domain that is deleted stays in the list, so that the
-    -- image does not open to others with the last one.
+    -- Domains that may use the image; none: only superadmins may, also when the last one of the list is deleted.
     domains text[] not null,
     created_at timestamptz not null default now()
   )`,
