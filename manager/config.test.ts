@@ -6,6 +6,7 @@ test('only the data directory is required', () => {
     dataDir: '/data',
     host: '127.0.0.1',
     port: 0,
+    isPortHeld: false,
     databaseUrl: undefined,
     adminPassword: undefined,
     allowedHosts: [],
