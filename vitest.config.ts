@@ -40,7 +40,7 @@ export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
     coverage: {
-      include: ['{agent,cli,electron,manager,proxy,renderer}/**/*.{ts,vue}'],
+      include: ['{agent,base,cli,electron,manager,proxy,renderer}/**/*.{ts,vue}'],
       exclude: ['**/*.test.ts', '**/contract/routes/**'],
     },
     projects: [
@@ -48,7 +48,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          include: ['{agent,build,cli,electron,manager,proxy}/**/*.test.ts', 'renderer/**/*.test.ts'],
+          include: ['{agent,base,build,cli,electron,manager,proxy}/**/*.test.ts', 'renderer/**/*.test.ts'],
           testTimeout: 20_000,
           expect: patient.expect,
           ...shared,

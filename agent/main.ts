@@ -1,4 +1,5 @@
-import { answerParent, onParentGone, toWireError } from '#manager/contract'
+import { answerParent, onParentGone } from '#base/parent-channel'
+import { toWireError } from '#manager/contract'
 import { startAgent } from './agent.ts'
 import { readConfig } from './config.ts'
 

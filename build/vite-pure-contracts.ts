@@ -1,6 +1,6 @@
 import { type ESTree, type Plugin } from 'vite'
 
-const CONTRACT = /[\\/](?:manager|proxy)[\\/]contract[\\/].*\.ts$/
+const CONTRACT = /[\\/](?:(?:manager|proxy)[\\/]contract|base)[\\/].*\.ts$/
 
 /**
  * Tells the bundler that the constants of contracts have no side effects, so that it leaves out schemas which the page does not

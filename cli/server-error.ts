@@ -1,4 +1,5 @@
-import { AppError, isErrorCode, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, isErrorCode } from '#manager/contract'
 
 /**
  * Parses the error that one of our servers prints on standard output if it cannot start or continue:

@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { cleanLine, cleanLines, parseAmount, parseJson, type SlotName } from '#manager/contract'
+import { cleanLine, cleanLines } from '#base/clean-text'
+import { parseJson } from '#base/parse-json'
+import { parseAmount, type SlotName } from '#manager/contract'
 import { KernelApp } from './kernel-app.ts'
 import { type AgentImage } from './reports.ts'
 

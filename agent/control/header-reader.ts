@@ -1,6 +1,6 @@
 import { type Socket } from 'node:net'
 import { DataHeader } from '#agent/contract'
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 
 /** Longest line that is read; a header of the contract is a few hundred bytes. */
 export const MAX_LINE_BYTES = 8 * 1024

@@ -3,7 +3,8 @@ import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { controlSignaturePayload } from '#agent/contract'
-import { AgentId, AppError, ManagerId, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AgentId, AppError, ManagerId } from '#manager/contract'
 
 /** The manager that accepted this agent's key. */
 export const KnownManager = z.object({

@@ -8,7 +8,7 @@ import {
   type FromAgent,
   VIA_HEADER,
 } from '#agent/contract'
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 import { requireSafeUrl } from './join-string.ts'
 import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { LABEL_KERNEL_ID } from '#agent/contract'
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 import { type Log } from '../log.ts'
 import { type EngineClient, engineMessage } from './engine-client.ts'
 import { type EngineLimits } from './container-config.ts'

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { KernelLabel, LABEL_KERNEL, LABEL_KERNEL_ID, LABEL_MANAGER, LABEL_SIGNATURE } from '#agent/contract'
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 
 /**
  * Labels of a session container. An image's own labels appear on its containers, and anyone who may use the engine can set

@@ -1,7 +1,8 @@
 import { extract } from 'tar-stream'
 import { z } from 'zod'
 import { type KernelApp } from '#agent/contract'
-import { AppError, type AppOptions, because, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, type AppOptions, because } from '#manager/contract'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
 import {
   DefinitionError,

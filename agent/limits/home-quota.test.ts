@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { diskUse } from './disk-use.ts'
 import { removeTree } from '../kernel/remove-tree.ts'
-import { longestMount, type Mount } from '#manager/contract'
+import { longestMount, type Mount } from '#base/mount-info'
 import { findHomeQuota, projectOf } from './home-quota.ts'
 
 const run = promisify(execFile)

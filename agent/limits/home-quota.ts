@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { lstat, mkdir, readFile, realpath } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { longestMount, type Mount } from '#manager/contract'
+import { longestMount, type Mount } from '#base/mount-info'
 import { type DiskLimits } from './disk-rules.ts'
 
 /** A limit per home that the file system enforces: writes beyond it fail with EDQUOT, on XFS with ENOSPC. */

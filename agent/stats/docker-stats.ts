@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 import { type Counters } from './cgroup.ts'
 
 const count = z.number().nullish()

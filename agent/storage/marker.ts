@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { UUID } from '#manager/contract'
+import { UUID } from '#base/shapes'
 
 const MARKER = '.berth-storage'
 

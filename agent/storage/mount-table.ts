@@ -1,4 +1,4 @@
-import { plainField } from '#manager/contract'
+import { plainField } from '#base/mount-info'
 
 /** A mount of a namespace, from mountinfo. */
 export interface MountEntry {

@@ -9,6 +9,7 @@ import { sourceFingerprint } from './renderer.ts'
 
 /** Sources of the desktop app besides the page. */
 const SOURCES = [
+  'base',
   'electron',
   'proxy',
   'manager/contract',

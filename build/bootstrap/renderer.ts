@@ -8,6 +8,7 @@ import type { Note } from './progress.ts'
 
 /** Sources of the console. */
 const SOURCES = [
+  'base',
   'renderer',
   'agent/contract',
   'manager/contract',

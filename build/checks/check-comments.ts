@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { vagueComments } from './comment-rules.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-const SOURCES = ['{manager,agent,proxy,cli,electron,renderer,build,test}/**/*.{ts,mts,vue,cjs,mjs,css}', '*.{ts,js}']
+const SOURCES = [
+  '{base,manager,agent,proxy,cli,electron,renderer,build,test}/**/*.{ts,mts,vue,cjs,mjs,css}',
+  '*.{ts,js}',
+]
 const ELSEWHERE = ['**/node_modules', '**/dist', 'test/output']
 
 const named = process.argv.slice(2)

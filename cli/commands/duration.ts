@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { parseDuration } from '#manager/contract'
+import { parseDuration } from '#base/duration'
 
 /** Parses a duration option, e.g. `--max-lifetime 8h`. @returns seconds @throws InvalidArgumentError */
 export function durationOption(text: string): number {

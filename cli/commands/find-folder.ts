@@ -1,4 +1,5 @@
-import { type ApiClient, AppError, type Folder, isLikeId } from '#manager/contract'
+import { isLikeId } from '#base/shapes'
+import { type ApiClient, AppError, type Folder } from '#manager/contract'
 import { table } from '../output.ts'
 import { bytes } from './text.ts'
 

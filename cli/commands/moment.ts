@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { parseDuration } from '#manager/contract'
+import { parseDuration } from '#base/duration'
 
 const LOCAL = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)$/
 

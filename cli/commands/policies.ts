@@ -1,8 +1,8 @@
 import { type Command } from 'commander'
+import { durationText } from '#base/duration'
 import {
   type ApiClient,
   AppError,
-  durationText,
   type PolicyHolder,
   type ResourcePolicy,
   type ResourcePolicyChange,

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { onParentGone } from '#manager/contract'
+import { onParentGone } from '#base/parent-channel'
 import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { variablesHelp } from '../config/variables.ts'

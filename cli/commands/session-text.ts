@@ -1,4 +1,5 @@
-import { durationText, type Session, type SessionEvent, type SessionStats } from '#manager/contract'
+import { durationText } from '#base/duration'
+import { type Session, type SessionEvent, type SessionStats } from '#manager/contract'
 import { table } from '../output.ts'
 import { clusterRows, startText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'

@@ -1,5 +1,6 @@
 import { type Command } from 'commander'
-import { type ConsoleCertificate, inPairs } from '#manager/contract'
+import { inPairs } from '#base/hex-pairs'
+import { type ConsoleCertificate } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput } from '../output.ts'
 import { adminOf } from './admin.ts'

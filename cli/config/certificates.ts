@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, parseJson } from '#manager/contract/light'
+import { parseJson } from '#base/parse-json'
+import { AppError } from '#manager/contract/light'
 import { type Pins } from '#proxy/connect-app'
 import { configDirectory } from './directories.ts'
 import { replaceFile } from './replace-file.ts'

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inPairs } from '#manager/contract'
+import { inPairs } from '#base/hex-pairs'
 import { createNetwork, environmentWays, type Fetch } from '#proxy/network'
 import { configDirectory } from '../config/directories.ts'
 import { askRunning, controlSocketPath } from '../up/control-socket.ts'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 import { deepLinkOf } from './windows/deep-link.ts'
 
 /** The profile that has begun a sign-in in the browser. Null is the profile without a name. */

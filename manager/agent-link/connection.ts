@@ -1,11 +1,11 @@
 import { WebSocket } from 'ws'
+import { cleanLines } from '#base/clean-text'
 import {
   type AgentId,
   AppError,
   because,
   type Because,
   type CauseSentence,
-  cleanLines,
   type ErrorCode,
   isCauseKey,
   isErrorCode,

@@ -1,4 +1,5 @@
-import { type AuditEntry, csvLines } from '#manager/contract'
+import { csvLines } from '#base/csv'
+import { type AuditEntry } from '#manager/contract'
 
 const COLUMNS = [
   'id',

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { AppError, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError } from '#manager/contract'
 import { SealedKey } from './sealed-key.ts'
 
 /**

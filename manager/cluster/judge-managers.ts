@@ -1,4 +1,5 @@
-import { because, durationText, type Manager, type ManagerWarning, messageOf, together } from '#manager/contract'
+import { durationText } from '#base/duration'
+import { because, type Manager, type ManagerWarning, messageOf, together } from '#manager/contract'
 
 export const MAX_CLOCK_MS = 5_000
 

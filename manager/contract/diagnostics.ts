@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { cleanLine, CleanLines } from './clean-text.ts'
+import { CleanLines } from './peer-text.ts'
+import { cleanLine } from '#base/clean-text'
 import { TextKeys } from './cause-fields.ts'
 import { because } from './causes.ts'
 import { AppError } from './errors.ts'
-import { parseJson } from './parse-json.ts'
+import { parseJson } from '#base/parse-json'
 
 /** Result of a check of `berth doctor`: a `problem` stops Berth or loses data, a `warning` does not. */
 export const FINDING_LEVELS = ['ok', 'warning', 'problem'] as const

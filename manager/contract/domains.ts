@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { GroupId } from './ids.ts'
 import { PlainLines } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
-import { isLikeId } from './shapes.ts'
+import { isLikeId } from '#base/shapes'
 import { sortBy } from './sort.ts'
 
 /** Name of a domain or group. Letter case is kept, but two names must differ in more than case. */

@@ -1,5 +1,5 @@
 import type { Problem } from './problem.ts'
-import { isObject, isText } from './shapes.ts'
+import { isObject, isText } from '#base/shapes'
 
 interface ErrorSpec {
   /** HTTP status of the problem document. */

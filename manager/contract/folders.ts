@@ -3,7 +3,7 @@ import { CauseFields } from './cause-fields.ts'
 import { GroupRef } from './domains.ts'
 import { utf8Length } from './file-paths.ts'
 import { FolderId, UserId } from './ids.ts'
-import { isLikeId } from './shapes.ts'
+import { isLikeId } from '#base/shapes'
 
 /** Names that a session's home uses itself: a folder of that name would hide them. */
 export const RESERVED_FOLDER_NAME =

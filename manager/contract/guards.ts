@@ -1,7 +1,7 @@
 import { type DeviceFigures } from './agents.ts'
 import { type EventHint, TOPICS } from './events.ts'
 import { type SessionStats } from './sessions.ts'
-import { isObject, isText } from './shapes.ts'
+import { isObject, isText } from '#base/shapes'
 
 /**
  * Checks for the console's page, which carries no zod: zod would be a fifth of what a browser loads before the sign-in.

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { UUID } from './shapes.ts'
+import { UUID } from '#base/shapes'
 
 /** Branded: ids of different things do not mix. */
 const id = z.string().regex(UUID, 'must be an id')

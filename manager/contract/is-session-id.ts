@@ -1,5 +1,5 @@
 import type { SessionId } from './ids.ts'
-import { isText, UUID } from './shapes.ts'
+import { isText, UUID } from '#base/shapes'
 
 /** Accepts what the schema `SessionId` accepts. */
 export function isSessionId(value: unknown): value is SessionId {

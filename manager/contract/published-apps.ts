@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SessionId, UserId } from './ids.ts'
-import { UUID } from './shapes.ts'
+import { UUID } from '#base/shapes'
 
 export const PublishedAppId = z.string().regex(UUID, 'must be an id').brand<'PublishedAppId'>()
 export type PublishedAppId = z.infer<typeof PublishedAppId>

@@ -1,4 +1,4 @@
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 
 /**
  * Removes secrets from what leaves in the bundle of the diagnostics.

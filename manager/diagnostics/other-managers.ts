@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AppError, because, cleanDiagnosis, Diagnosis, LogLines, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, because, cleanDiagnosis, Diagnosis, LogLines } from '#manager/contract'
 import { type Cluster } from '../cluster/cluster.ts'
 import { type Log } from '../log.ts'
 import { newUuid } from '../store/new-id.ts'

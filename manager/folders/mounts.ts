@@ -1,3 +1,4 @@
+import { isLikeId } from '#base/shapes'
 import {
   AppError,
   because,
@@ -6,7 +7,6 @@ import {
   type FolderPermission,
   type FolderStatus,
   isAutomount,
-  isLikeId,
   MOST_FOLDERS,
   mountPath,
   type SessionSpec,

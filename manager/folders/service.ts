@@ -1,3 +1,4 @@
+import { isLikeId } from '#base/shapes'
 import {
   AppError,
   because,
@@ -9,7 +10,6 @@ import {
   type GroupId,
   isAppError,
   isAutomount,
-  isLikeId,
   type StorageHost,
 } from '#manager/contract'
 import { requireGroupOf } from '../quotas/group-of.ts'

@@ -1,4 +1,5 @@
-import { AppError, because, DEFAULT_GROUP, isLikeId } from '#manager/contract'
+import { isLikeId } from '#base/shapes'
+import { AppError, because, DEFAULT_GROUP } from '#manager/contract'
 import { type GroupRow, listMemberships } from '../store/identity/groups.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'

@@ -1,5 +1,6 @@
 import { type SignInProviderSettings } from '#manager/contract'
-import { cleanLine, Email } from '#manager/contract'
+import { cleanLine } from '#base/clean-text'
+import { Email } from '#manager/contract'
 
 /** A provider's statement about the person who signs in. */
 export interface Person {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { longestMount } from '#manager/contract'
+import { longestMount } from '#base/mount-info'
 import { createFolderQuotas, projectOf } from './folder-quota.ts'
 
 let path: string

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { lstat, mkdir, readFile, realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { longestMount, type Mount } from '#manager/contract'
+import { longestMount, type Mount } from '#base/mount-info'
 
 /** Limits of a folder that its file system enforces: a session that writes more gets EDQUOT, on XFS ENOSPC. */
 export interface FolderQuotas {

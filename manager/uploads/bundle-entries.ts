@@ -1,4 +1,5 @@
 import { type Readable } from 'node:stream'
+import { parseJson } from '#base/parse-json'
 import {
   AppError,
   because,
@@ -6,7 +7,6 @@ import {
   MOST_BUNDLE_BYTES,
   MOST_BUNDLE_HEADER_BYTES,
   MOST_BUNDLED,
-  parseJson,
 } from '#manager/contract'
 
 /** An entry of a bundle with its bytes, which are in memory. */

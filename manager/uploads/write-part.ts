@@ -1,6 +1,7 @@
 import { type Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AppError, because, isAppError, releaseBytes } from '#manager/contract'
+import { releaseBytes } from '#base/release-bytes'
+import { AppError, because, isAppError } from '#manager/contract'
 import { type OpenFile } from '../storage/open-file.ts'
 
 /** While one write is in flight, up to this many further bytes are read from the client; the next write takes all of them. */

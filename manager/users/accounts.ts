@@ -1,4 +1,5 @@
-import { AppError, because, DEFAULT_GROUP, type GroupId, isLikeId, UserId } from '#manager/contract'
+import { isLikeId } from '#base/shapes'
+import { AppError, because, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, type GroupRow, keepMemberships } from '../store/identity/groups.ts'
 import { noSuchDomain, noSuchPolicy } from '../store/missing.ts'

@@ -1,4 +1,5 @@
-import { AppError, because, type Because, networksOf, type UserId, WIDER_LIMITS } from '#manager/contract'
+import { networksOf, WIDER_LIMITS } from '#base/network-of'
+import { AppError, because, type Because, type UserId } from '#manager/contract'
 import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/identity/login-failures.ts'
 import { type Store } from '../store/open-store.ts'
 

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
-import { AppError, because, fromProblem, isProblem, parseJson } from '#manager/contract/light'
+import { parseJson } from '#base/parse-json'
+import { AppError, because, fromProblem, isProblem } from '#manager/contract/light'
 
 /** RFC 6455, section 1.3. */
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'

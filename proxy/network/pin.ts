@@ -1,5 +1,5 @@
 import { createHash, type X509Certificate } from 'node:crypto'
-import { inPairs } from '#manager/contract/light'
+import { inPairs } from '#base/hex-pairs'
 
 /**
  * How a server whose certificate no authority vouches for is recognised: `key:AB:CD:… certificate:EF:01:…`. The first is the SHA-256 of

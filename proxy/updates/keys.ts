@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
-import { AppError, type Because, because, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, type Because, because } from '#manager/contract'
 
 /** Text (base64) with an Ed25519 signature (base64) over a prefix and its bytes. */
 export const SignedText = z.object({ signed: z.base64(), signature: z.base64() })

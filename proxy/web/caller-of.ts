@@ -1,5 +1,6 @@
 import { type IncomingMessage } from 'node:http'
-import { networksOf, ORIGIN_SECRET_HEADER, ROUTES, type RouteSpec } from '#manager/contract'
+import { networksOf } from '#base/network-of'
+import { ORIGIN_SECRET_HEADER, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from './call-room.ts'
 
 /** Paths whose answers need neither a sign-in nor a secret in the address. */

@@ -1,4 +1,4 @@
-import { networksOf, WIDER_LIMITS } from '#manager/contract'
+import { networksOf, WIDER_LIMITS } from '#base/network-of'
 import { fullest } from './fullest.ts'
 
 /** A request, an answer or a socket: it closes once. */

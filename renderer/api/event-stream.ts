@@ -1,9 +1,9 @@
 import { shallowReadonly, shallowRef, type Ref } from 'vue'
+import { parseJson } from '#base/parse-json'
 import {
   isEventHint,
   isSessionStats,
   MOST_SHOWN_DIRECTORIES,
-  parseJson,
   type EventHint,
   type FolderId,
   type SessionId,

@@ -1,4 +1,5 @@
-import { type ApiClient, AppError, fromProblem, isAppError, isProblem, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { type ApiClient, AppError, fromProblem, isAppError, isProblem } from '#manager/contract'
 import { fetchWithSecret, type OriginSecret } from './origin-secret.ts'
 
 export interface FetchBytesDeps {

@@ -1,5 +1,6 @@
 import { shallowRef } from 'vue'
-import { isAppError, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { isAppError } from '#manager/contract'
 
 /** An error of this page. */
 export interface LoggedError {

@@ -1,4 +1,4 @@
-import { type Placeholders } from '#manager/contract'
+import { type Placeholders } from '#base/placeholders'
 
 /** The texts of one feature in one language: ICU messages by key. */
 export type Messages = Readonly<Record<string, string>>

@@ -1,4 +1,5 @@
-import { certificateState, inPairs } from '#manager/contract'
+import { inPairs } from '#base/hex-pairs'
+import { certificateState } from '#manager/contract'
 import { type Check, ok, warning } from '../check.ts'
 
 const SOURCES = {

@@ -6,15 +6,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type ReadableStream } from 'node:stream/web'
 import { type NativeImage } from 'electron'
-import {
-  AppError,
-  because,
-  fileContentAddress,
-  fromProblem,
-  isProblem,
-  parseJson,
-  shownFileName,
-} from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, because, fileContentAddress, fromProblem, isProblem, shownFileName } from '#manager/contract'
 import { type DraggedOut, MOST_DRAGGED_BYTES } from '#proxy/contract'
 import { knownFailure } from '#proxy/certificates'
 import { type Fetch } from '#proxy/network'

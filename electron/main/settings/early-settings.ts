@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 
 /** Settings that count before Electron is ready. */
 const EarlySettings = z.object({

@@ -3,7 +3,8 @@ import path from 'node:path'
 import { z } from 'zod'
 import { type EndpointChoice } from '#proxy/contract'
 import { PIN } from '#proxy/network'
-import { AppError, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError } from '#manager/contract'
 
 export const ENDPOINT_RULE = 'must be an https:// address, or http:// on this computer'
 

@@ -4,7 +4,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { STACK_STEPS, type StackStep, type ToldReason } from '#proxy/contract'
-import { AppError, CauseFields, isErrorCode, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, CauseFields, isErrorCode } from '#manager/contract'
 import { parseSignInLink } from '../sign-in-link.ts'
 
 const STOP_TIMEOUT_MS = 30_000

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AppError, because, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, because } from '#manager/contract'
 import { isLoopback } from '../registry-address.ts'
 import { type Challenge } from './headers.ts'
 import { limitedFetch } from './limited-fetch.ts'

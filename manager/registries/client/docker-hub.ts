@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AppError, because, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, because } from '#manager/contract'
 import { limitedFetch } from './limited-fetch.ts'
 
 /** Docker Hub has no catalogue; the API of its website lists the public repositories of a name space. */

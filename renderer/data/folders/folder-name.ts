@@ -1,4 +1,5 @@
-import { FOLDER_NAME, isLikeId, RESERVED_FOLDER_NAME, type Folder } from '#manager/contract'
+import { isLikeId } from '#base/shapes'
+import { FOLDER_NAME, RESERVED_FOLDER_NAME, type Folder } from '#manager/contract'
 import { t } from '../../words/en/folders.ts'
 
 const LONGEST = 63

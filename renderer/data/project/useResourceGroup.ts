@@ -1,6 +1,7 @@
 import { defineStore } from 'pinia'
 import { computed, ref, shallowRef, watch } from 'vue'
-import { parseJson, type Resources } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { type Resources } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { useFetched } from '../fetched.ts'
 

@@ -1,4 +1,4 @@
-import { type CsvValue } from '#manager/contract'
+import { type CsvValue } from '#base/csv'
 import { t } from '../../words/en/admin.ts'
 
 /** A column of a list of administration. */

@@ -1,4 +1,4 @@
-import { type CsvColumn, csvLines, csvOf } from '#manager/contract'
+import { type CsvColumn, csvLines, csvOf } from '#base/csv'
 import { type ListColumn } from './list-column.ts'
 
 /** The columns of a list as those of a file: values for programs where a column has them, else the text of the cell. */

@@ -1,6 +1,7 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { type Announcement, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { type Announcement } from '#manager/contract'
 import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 

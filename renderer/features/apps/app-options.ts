@@ -1,4 +1,5 @@
-import { type AllowedOptions, type App, type AppOptions, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { type AllowedOptions, type App, type AppOptions } from '#manager/contract'
 
 /** An argument or variable in the dialog. An argument is used if it is checked; an unchecked one is left to the app. */
 export interface OptionRow {

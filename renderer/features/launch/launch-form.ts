@@ -1,10 +1,9 @@
+import { durationText, parseDuration } from '#base/duration'
 import {
   DEFAULT_RESOURCE_GROUP,
-  durationText,
   formatAmount,
   MAX_CLUSTER_SIZE,
   parseAmount,
-  parseDuration,
   parseSlots,
   SESSION_NAME,
   SLOT_NAMES,

@@ -1,4 +1,5 @@
-import { parseJson, type UserId } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { type UserId } from '#manager/contract'
 import { type FolderChoice } from './folder-choice.ts'
 import { keyOf } from '../../data/launch/forget-launch.ts'
 import { type LaunchForm } from './launch-form.ts'

@@ -1,4 +1,5 @@
-import { durationText, type Folder, parseAmount, parseSlots, type Session, type SessionSpec } from '#manager/contract'
+import { durationText } from '#base/duration'
+import { type Folder, parseAmount, parseSlots, type Session, type SessionSpec } from '#manager/contract'
 import { defaultForm, formLike, type LaunchForm } from './launch-form.ts'
 
 const MOST_RECENT = 10

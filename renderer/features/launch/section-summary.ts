@@ -1,4 +1,5 @@
-import { parseDuration, type Image } from '#manager/contract'
+import { parseDuration } from '#base/duration'
+import { type Image } from '#manager/contract'
 import { formatList, formatSeconds, formatStart } from '../../ui/format.ts'
 import { t as ofFolders } from '../../words/en/folders.ts'
 import { imageText } from '../../data/sessions/session-text.ts'

@@ -1,4 +1,5 @@
-import { parseJson, type Session, type ToldKind } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { type Session, type ToldKind } from '#manager/contract'
 import { hasFailed } from '../../data/sessions/session-text.ts'
 
 export type NoticeKind =

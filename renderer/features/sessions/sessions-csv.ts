@@ -1,4 +1,5 @@
-import { type CsvColumn, csvOf, type CsvValue, parseSlots, type Session } from '#manager/contract'
+import { type CsvColumn, csvOf, type CsvValue } from '#base/csv'
+import { parseSlots, type Session } from '#manager/contract'
 import { downloadFile } from '../../ui/download-file.ts'
 import { t } from '../../words/en/sessions-csv.ts'
 import { reasonText } from '../../data/sessions/reason-text.ts'

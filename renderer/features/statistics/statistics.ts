@@ -1,4 +1,5 @@
-import { csvOf, type UsageHistory } from '#manager/contract'
+import { csvOf } from '#base/csv'
+import { type UsageHistory } from '#manager/contract'
 import { type ChartPoints } from '../../ui/chart-points.ts'
 import { formatBytes, formatPercent } from '../../ui/format.ts'
 import { numberFormat } from '../../words/number-format.ts'

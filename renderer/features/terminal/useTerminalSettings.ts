@@ -1,5 +1,5 @@
 import { reactive, watch } from 'vue'
-import { parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
 
 const KEY = 'berth.terminal'
 export const FONT_SIZES = { min: 9, max: 28, normal: 14 } as const

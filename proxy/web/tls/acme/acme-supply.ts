@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import { AppError, CauseFields, isAppError, parseJson } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, CauseFields, isAppError } from '#manager/contract'
 import { readIfThere, writeFileAtomically } from '../../../files.ts'
 import { coversName, readCertificate, type ServedCertificate } from '../certificate.ts'
 import { type Reason, reasonOf, type Supply } from '../keeper.ts'

@@ -1,4 +1,5 @@
-import { durationText, SLOT_NAMES, SLOTS, type WireSlots } from '#manager/contract'
+import { durationText } from '#base/duration'
+import { SLOT_NAMES, SLOTS, type WireSlots } from '#manager/contract'
 import { amountText } from '../../../ui/slot-text.ts'
 import { t as shared } from '../../../words/en/admin.ts'
 

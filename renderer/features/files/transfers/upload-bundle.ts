@@ -1,10 +1,10 @@
+import { parseJson } from '#base/parse-json'
 import {
   AppError,
   BUNDLE_CONTENT,
   fromProblem,
   isErrorCode,
   isProblem,
-  parseJson,
   type BundleEntrySpec,
   type BundleResult,
   type FolderId,

@@ -1,5 +1,6 @@
 import { DetailedError, Upload } from 'tus-js-client'
-import { AppError, ERRORS, fromProblem, isProblem, parseJson, type FolderId } from '#manager/contract'
+import { parseJson } from '#base/parse-json'
+import { AppError, ERRORS, fromProblem, isProblem, type FolderId } from '#manager/contract'
 import { openInPieces, PIECE_BYTES } from './file-pieces.ts'
 import { t } from '../../../words/en/transfers.ts'
 

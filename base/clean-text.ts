@@ -1,5 +1,3 @@
-import { z } from 'zod'
-
 /**
  * Characters that change what a reader sees, or what a terminal does: C0 and C1 controls, marks that turn the direction of
  * writing (Unicode UAX 9), and invisible ones.
@@ -19,14 +17,3 @@ export function cleanLines(text: string, maxLength = 10_000): string {
   const lines = text.slice(0, maxLength).toWellFormed().split('\n')
   return lines.map(line => line.replaceAll('\t', '  ').replace(UNSAFE, '')).join('\n')
 }
-
-/** Text that a peer sends and people read. It is cleaned, never refused for its characters. */
-export const CleanLine = (maxLength = 500) => z.string().transform(text => cleanLine(text, maxLength))
-export const CleanLines = (maxLength = 10_000) => z.string().transform(text => cleanLines(text, maxLength))
-
-/** A name from a peer that code compares and passes on, and that is no text for people: printable ASCII without spaces. */
-export const Token = (maxLength: number) =>
-  z
-    .string()
-    .max(maxLength)
-    .regex(/^[\x21-\x7e]+$/, 'must be printable')
