@@ -3,7 +3,7 @@ import tseslint from 'typescript-eslint'
 
 /**
  * Files whose errors have an English text without a key for translations, with the reason why no page shows it. Every other error has its
- * cause from `because()` (`manager/contract/causes.ts`).
+ * cause from `because()` (`manager/contract/causes/causes.ts`).
  */
 const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
   'Written to the log or the terminal of an admin while a process starts or joins, before it serves anybody.': [
@@ -36,7 +36,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'manager/tunnels/agent-upgrade.ts',
   ],
   'Part of the page, which has no table of the English texts: names the keys itself, or passes on what a server says.':
-    ['manager/contract/call-route.ts', 'manager/contract/errors.ts'],
+    ['manager/contract/client/call-route.ts', 'manager/contract/errors.ts'],
   'Told to clients of SFTP, and to the relay in front of it.': ['manager/sftp/gateway.ts'],
   'Requests that are no valid HTTP, or that no page of Berth makes: for authors of other clients.': [
     'manager/files/listing.ts',

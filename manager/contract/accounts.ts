@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CauseFields } from './cause-fields.ts'
+import { CauseFields } from './causes/fields.ts'
 import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
 import { PlainLines, PlainText } from './plain-text.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { TextKeys } from './cause-fields.ts'
+import { TextKeys } from './causes/fields.ts'
 import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 import { sortBy } from './sort.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { TextKeys } from './cause-fields.ts'
+import { TextKeys } from './causes/fields.ts'
 
 /** Facts of a TLS certificate. Public: every client sees it. */
 export const CertificateFacts = z.object({

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { CleanLines } from './peer-text.ts'
 import { cleanLine } from '#base/clean-text'
-import { TextKeys } from './cause-fields.ts'
-import { because } from './causes.ts'
+import { TextKeys } from './causes/fields.ts'
+import { because } from './causes/causes.ts'
 import { AppError } from './errors.ts'
 import { parseJson } from '#base/parse-json'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CauseFields } from './cause-fields.ts'
+import { CauseFields } from './causes/fields.ts'
 import { GroupRef } from './domains.ts'
 import { utf8Length } from './file-paths.ts'
 import { FolderId, UserId } from './ids.ts'

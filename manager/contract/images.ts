@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FailureText } from './cause-fields.ts'
+import { FailureText } from './causes/fields.ts'
 import { DomainName } from './domains.ts'
 import { AgentId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { UserId } from './ids.ts'
 import { SecondFactor } from './accounts.ts'
 import { ResourcePolicyName } from './policy-name.ts'
-import { ACCESS_KEY } from './sign-request.ts'
+import { ACCESS_KEY } from './client/sign-request.ts'
 import { sortBy } from './sort.ts'
 
 /** `AKIA` and 80 random bits in base32. */

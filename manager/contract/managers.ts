@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { CauseFields } from './cause-fields.ts'
-import { DOCTOR_CAUSES } from './doctor-causes.ts'
+import { CauseFields } from './causes/fields.ts'
+import { DOCTOR_CAUSES } from './causes/doctor.ts'
 
 /** A manager process on the database. */
 export const Manager = z

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { CauseFields, messageOf } from './cause-fields.ts'
-import { type Because } from './causes.ts'
+import { CauseFields, messageOf } from './causes/fields.ts'
+import { type Because } from './causes/causes.ts'
 import { WireSlots } from './resource-slots.ts'
 
 /** Codes for why a session is in its status; the message beside a code is what people read. `docs/errors.md` explains each. */

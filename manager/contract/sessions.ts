@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DeviceFigures } from './agents.ts'
 import { AllowedOptions, EnvironmentName, RESERVED_ENVIRONMENT } from './app-options.ts'
-import { CauseFields } from './cause-fields.ts'
+import { CauseFields } from './causes/fields.ts'
 import { GroupRef } from './domains.ts'
 import { FolderMount, FolderMountSpecs } from './folders.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'

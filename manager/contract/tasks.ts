@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FailureText } from './cause-fields.ts'
+import { FailureText } from './causes/fields.ts'
 import { AgentId, FolderId, SessionId } from './ids.ts'
 import { PullProgress } from './sessions.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CauseFields, TextKeys } from './cause-fields.ts'
+import { CauseFields, TextKeys } from './causes/fields.ts'
 import { AgentId, GroupId, KernelId, SessionId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'

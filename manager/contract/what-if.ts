@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CauseFields } from './cause-fields.ts'
+import { CauseFields } from './causes/fields.ts'
 import { Reason } from './reasons.ts'
 
 /** Tells that Berth has changed a request, or that an answer about it leaves something out. */

@@ -12,7 +12,7 @@ import {
   RemovalSpec,
 } from '../images.ts'
 import { AgentId } from '../ids.ts'
-import { CauseFields } from '../cause-fields.ts'
+import { CauseFields } from '../causes/fields.ts'
 import { Task } from '../tasks.ts'
 import { PlainText } from '../plain-text.ts'
 import { OptionalPage, pageOf, type RouteSpec } from './route-spec.ts'

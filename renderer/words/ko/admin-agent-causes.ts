@@ -1,7 +1,7 @@
 import { type AGENT_CAUSES } from '#manager/contract'
 import { type Translation } from '../message-types.ts'
 
-/** Problems of agents and their devices, by key. English is the server's text (`manager/contract/agent-causes.ts`). */
+/** Problems of agents and their devices, by key. English is the server's text (`manager/contract/causes/agent.ts`). */
 export default {
   gpu_starts_nothing:
     'Docker가 이 GPU로는 컨테이너를 시작하지 못합니다: {text}. 드라이버를 업데이트했다면 호스트에서 nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml을 실행하고 Docker를 다시 시작하세요.',

@@ -1,7 +1,7 @@
 import { type ADMINISTRATION_CAUSES } from '#manager/contract'
 import { type Translation } from '../message-types.ts'
 
-/** Causes of errors that only administrators meet, by key. English is the server's text (`manager/contract/administration-causes.ts`). */
+/** Causes of errors that only administrators meet, by key. English is the server's text (`manager/contract/causes/administration.ts`). */
 export default {
   mig_on_host: 'MIG 인스턴스는 호스트에서 nvidia-smi로 바꾸세요. 에이전트가 새 인스턴스를 스스로 찾습니다.',
   device_used_by: '사용하는 세션: {sessions}. 세션이 끝나기를 기다리거나 종료하세요.',

@@ -1,7 +1,7 @@
 import { type DOCTOR_CAUSES } from '#manager/contract'
 import { type Translation } from '../message-types.ts'
 
-/** Names, results and next steps of `berth doctor`, by key. English is the doctor's own text (`manager/contract/doctor-causes.ts`). */
+/** Names, results and next steps of `berth doctor`, by key. English is the doctor's own text (`manager/contract/causes/doctor.ts`). */
 export default {
   check_cgroups: 'cgroups(제어 그룹)',
   cgroups_2: '버전 2입니다.',

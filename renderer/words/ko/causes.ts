@@ -1,7 +1,7 @@
 import { type CAUSES } from '#manager/contract'
 import { type Translation } from '../message-types.ts'
 
-/** Causes of errors by key. English is the server's text (`manager/contract/causes.ts`). */
+/** Causes of errors by key. English is the server's text (`manager/contract/causes/causes.ts`). */
 export default {
   // 로컬 프록시
   browser_elsewhere:

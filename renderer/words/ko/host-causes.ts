@@ -1,7 +1,7 @@
 import { type HOST_CAUSES } from '#manager/contract'
 import { type Translation } from '../message-types.ts'
 
-/** Causes that agents report about their hosts, by key. English is the agent's text (`manager/contract/host-causes.ts`). */
+/** Causes that agents report about their hosts, by key. English is the agent's text (`manager/contract/causes/host.ts`). */
 export default {
   start_up_script_runs: '시작 스크립트가 아직 실행 중입니다. 끝나면 앱이 시작됩니다. 출력은 세션의 로그에 있습니다.',
   docker_says: 'Docker 메시지: {text}',

@@ -1,7 +1,7 @@
 import { type LOCAL_CAUSES } from '#manager/contract'
 import { type Translation } from '../message-types.ts'
 
-/** Causes that the programs on the computer of a user report, by key. English is their text (`manager/contract/local-causes.ts`). */
+/** Causes that the programs on the computer of a user report, by key. English is their text (`manager/contract/causes/local.ts`). */
 export default {
   berth_away: '{server} 서버가 응답하지 않습니다. 주소가 맞는지, 그곳에서 Berth가 실행 중인지 확인하세요.',
   certificate_untrusted:

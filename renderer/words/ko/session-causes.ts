@@ -1,7 +1,7 @@
 import { type SESSION_CAUSES } from '#manager/contract'
 import { type Translation } from '../message-types.ts'
 
-/** Reasons of sessions by key. English is the server's text (`manager/contract/session-causes.ts`). */
+/** Reasons of sessions by key. English is the server's text (`manager/contract/causes/session.ts`). */
 export default {
   image_right_withdrawn:
     '이 세션의 도메인은 이제 {image} 이미지를 쓸 수 없습니다. 관리자에게 문의하거나 다른 이미지로 세션을 시작하세요.',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Because, causeIn } from './causes.ts'
-import { toWireError } from './errors.ts'
+import { toWireError } from '../errors.ts'
 
 const Values = z.record(z.string(), z.union([z.string(), z.number()]))
 

@@ -1,6 +1,6 @@
-import { type Because, type CauseKey } from './causes.ts'
-import { AppError, fromProblem, isAppError, isProblem } from './errors.ts'
-import type { RouteSpec } from './routes/route-spec.ts'
+import { type Because, type CauseKey } from '../causes/causes.ts'
+import { AppError, fromProblem, isAppError, isProblem } from '../errors.ts'
+import type { RouteSpec } from '../routes/route-spec.ts'
 import type { SignableRequest } from './sign-request.ts'
 
 /** Structural type, because this file is compiled without the types of DOM and Node. Pass an AbortSignal. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createClient } from './client.ts'
-import { AppError, toProblem } from './errors.ts'
+import { AppError, toProblem } from '../errors.ts'
 
 test.each([
   ['a coded error', new AppError('not_signed_in'), 'not_signed_in'],

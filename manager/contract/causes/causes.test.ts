@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { because, causeIn, together } from './causes.ts'
-import { AppError, fromProblem, toProblem } from './errors.ts'
+import { AppError, fromProblem, toProblem } from '../errors.ts'
 
 test('a cause is a sentence with its values, and a key by which it is translated', () => {
   expect(because('password_wrong')).toEqual({ why: 'The password is wrong.', cause: 'password_wrong' })

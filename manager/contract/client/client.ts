@@ -1,6 +1,6 @@
 import { type z } from 'zod'
 import { type AbortSignalLike, callRoute, type ClientDeps, type RouteCall } from './call-route.ts'
-import { ROUTES, type RouteName } from './routes.ts'
+import { ROUTES, type RouteName } from '../routes.ts'
 
 type Part<R, K extends 'params' | 'query' | 'body'> = R extends { readonly [P in K]: infer S extends z.ZodType }
   ? undefined extends z.input<S>
