@@ -103,7 +103,7 @@ module.exports = {
     error(
       'tunnel-end-is-given-its-sockets',
       { path: '^manager/tunnel-end/', pathNot: '[.]test[.]ts$' },
-      { pathNot: '^manager/(tunnel-end|contract)/' },
+      { pathNot: '^(manager/(tunnel-end|contract)|base)/' },
     ),
     ...Object.entries(READS).map(([side, may]) =>
       error(
@@ -136,8 +136,10 @@ module.exports = {
     error(
       'contracts-are-pure',
       { path: '/contract/', pathNot: ['^node_modules/', '[.]test[.]ts$'] },
-      { pathNot: ['/contract/', '^node_modules/zod/'] },
+      { pathNot: ['/contract/', '^base/', '^node_modules/zod/'] },
     ),
+    // Below all contracts: small general tools that promise nothing about a process, and run in each of them.
+    error('base-imports-nothing', { path: '^base/', pathNot: '[.]test[.]ts$' }, { pathNot: '^base/' }),
     // A fifth of what a browser loads before the sign-in: guards of manager/contract check what the page receives.
     error('renderer-has-no-zod', { path: '^renderer/', pathNot: '[.]test[.]ts$' }, { path: '^node_modules/zod/' }),
     error('renderer-is-a-web-page', { path: '^renderer/', pathNot: '[.]test[.]ts$' }, { dependencyTypes: ['core'] }),
@@ -149,11 +151,11 @@ module.exports = {
     error(
       'scheduler-is-pure',
       { path: '^manager/scheduler/plan/', pathNot: '[.]test[.]ts$' },
-      { pathNot: '^manager/(scheduler/plan|contract)/' },
+      { pathNot: '^(manager/(scheduler/plan|contract)|base)/' },
     ),
     error(
       'product-never-imports-tests',
-      { path: `^${SIDES}/`, pathNot: '[.]test[.]ts$' },
+      { path: `^(base|${SIDES.slice(1, -1)})/`, pathNot: '[.]test[.]ts$' },
       { path: '^test/|[.]test[.]ts$' },
     ),
   ],

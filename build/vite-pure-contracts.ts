@@ -1,6 +1,10 @@
+import { relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type ESTree, type Plugin } from 'vite'
 
-const CONTRACT = /[\\/](?:(?:manager|proxy)[\\/]contract|base)[\\/].*\.ts$/
+/** Paths of contracts and of what lies below them, in the working copy. */
+const CONTRACT = /^(?:(?:manager|proxy)[\\/]contract|base)[\\/].*\.ts$/
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * Tells the bundler that the constants of contracts have no side effects, so that it leaves out schemas which the page does not
@@ -11,7 +15,7 @@ export function pureContracts(): Plugin {
     name: 'berth:pure-contracts',
     apply: 'build',
     transform(code, id) {
-      if (!CONTRACT.test(id)) return undefined
+      if (!CONTRACT.test(relative(ROOT, id))) return undefined
       let result = code
       // From the end, so that earlier positions stay valid.
       for (const [start, end] of initializers(this.parse(code)).toReversed()) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { backoffMs } from './backoff.ts'
+import { reconnectPauseMs } from './reconnect-pause.ts'
 import { parseJoinString, requireSafeUrl } from './join-string.ts'
 
 const encode = (value: unknown) => `berth-join:${Buffer.from(JSON.stringify(value)).toString('base64url')}`
@@ -31,11 +31,11 @@ test('plain http is accepted for this computer only', () => {
 
 test('the delay before the next attempt is random, below a bound that doubles up to ten seconds', () => {
   const remote = { local: false }
-  expect([0, 1, 2, 3].map(attempt => backoffMs(attempt, 0.999, remote))).toEqual([199, 399, 799, 1598])
-  expect(backoffMs(50, 0.999, remote)).toBe(9990)
-  expect(backoffMs(50, 0, remote)).toBe(0)
+  expect([0, 1, 2, 3].map(attempt => reconnectPauseMs(attempt, 0.999, remote))).toEqual([199, 399, 799, 1598])
+  expect(reconnectPauseMs(50, 0.999, remote)).toBe(9990)
+  expect(reconnectPauseMs(50, 0, remote)).toBe(0)
 })
 
 test('the attempts for a manager on this computer come several times a second', () => {
-  expect(backoffMs(50, 0.999, { local: true })).toBeLessThan(400)
+  expect(reconnectPauseMs(50, 0.999, { local: true })).toBeLessThan(400)
 })

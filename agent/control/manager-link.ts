@@ -1,15 +1,16 @@
 import { type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { every } from '#base/every'
 import { type FromAgent, type FromManager, type ManagerAddress, type Welcome } from '#agent/contract'
 import { AppError, isErrorCode } from '#manager/contract'
 import { type z } from 'zod'
 import { type Log } from '../log.ts'
-import { backoffMs } from './backoff.ts'
 import { createDispatcher, type Dispatcher, type Handlers } from './dispatcher.ts'
 import { isOnThisMachine } from './join-string.ts'
 import { type Link } from './link.ts'
 import { canBeDialled, openLink } from './open-link.ts'
 import { dialDirectly, dialThrough, type Route, type Where } from './reach.ts'
+import { reconnectPauseMs } from './reconnect-pause.ts'
 import { type CurrentReport, createReporter, type Heard, type Reporter } from './reporter.ts'
 
 export interface ManagerConnection extends Where {
@@ -84,7 +85,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
   let trying = new AbortController()
   let isStraightOnly = true
   let isPausing = false
-  let straightenNow: (() => void) | undefined
+  let straightenNow: (() => unknown) | undefined
   /** The peer at this address failed to prove its identity; prefer the route through another manager until it does. */
   let isStranger = false
 
@@ -212,7 +213,8 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
           log.warn({ err: error, why: reason }, 'the manager cannot be reached')
         said = reason
       }
-      const pause = backoffMs(attempt++, Math.random(), { local: isOnThisMachine(new URL(deps.where().url)) })
+      const local = isOnThisMachine(new URL(deps.where().url))
+      const pause = reconnectPauseMs(attempt++, Math.random(), { local })
       isPausing = true
       await delay(pause, undefined, { signal: AbortSignal.any([stop.signal, trying.signal]) }).catch(() => undefined)
       isPausing = false
@@ -273,20 +275,6 @@ async function expectChallenge(
 
 function refusal({ code, message }: { code: string; message: string }): AppError {
   return new AppError(isErrorCode(code) ? code : 'unavailable', { why: message })
-}
-
-/** Repeats an action at an interval, and with `now`; a repetition is skipped while the action still runs. Failures are ignored. */
-function every(ms: number, act: () => Promise<void>): Disposable & { readonly now: () => void } {
-  let running = false
-  const now = () => {
-    if (running) return
-    running = true
-    void act()
-      .catch(() => undefined)
-      .finally(() => (running = false))
-  }
-  const timer = setInterval(now, ms)
-  return { now, [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 function onAbort(signal: AbortSignal, act: () => void): Disposable {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { within } from '#base/within'
 import { LABEL_KERNEL_ID } from '#agent/contract'
 import { parseJson } from '#base/parse-json'
 import { type Log } from '../log.ts'
@@ -46,8 +47,8 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
   let state: EngineState = { reachable: false, version: '', cpus: 0, memBytes: 0 }
 
   async function watchOnce(signal: AbortSignal): Promise<void> {
-    await within(PING_TIMEOUT_MS, engine.negotiate())
-    const info = EngineInfo.parse(await within(PING_TIMEOUT_MS, engine.calls.info()))
+    await inTime(engine.negotiate())
+    const info = EngineInfo.parse(await inTime(engine.calls.info()))
     const filters = JSON.stringify({ type: ['container', 'image'] })
     const stream = await engine.streams.getEvents({ filters, abortSignal: signal })
     const ended = follow(stream)
@@ -77,7 +78,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
     while (!signal.aborted) {
       await delay(PING_EVERY_MS, undefined, { signal })
       try {
-        await within(PING_TIMEOUT_MS, engine.calls.ping())
+        await inTime(engine.calls.ping())
         silent = 0
       } catch (error) {
         if (!isSilence(error) || ++silent === SILENT_PINGS) throw error
@@ -129,20 +130,9 @@ function isSilence(error: unknown): boolean {
   return code === 'ETIMEDOUT' || code === 'ESOCKETTIMEDOUT'
 }
 
-/** @throws when no answer comes in time; a late answer is dropped */
-async function within<T>(timeoutMs: number, answer: Promise<T>): Promise<T> {
-  const timer = new AbortController()
-  const late = delay(timeoutMs, undefined, { signal: timer.signal }).then(() => {
-    throw new Silence(`no answer within ${timeoutMs} ms`)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    timer.abort()
-    late.catch(() => undefined)
-    answer.catch(() => undefined)
-  }
-}
+/** @throws Silence when no answer comes in time */
+const inTime = <T>(answer: Promise<T>) =>
+  within(PING_TIMEOUT_MS, answer, () => new Silence(`no answer within ${PING_TIMEOUT_MS} ms`))
 
 const EngineInfo = z.object({ ServerVersion: z.string(), NCPU: z.number(), MemTotal: z.number() })
 const RawEvent = z.object({

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type ContainerCreateOptions } from 'dockerode'
+import { createKeyedMutex } from '#base/mutex'
 import { AppError, because, type Because } from '#manager/contract'
 import {
   type GpuRequest,
@@ -13,7 +14,6 @@ import { type EngineClient, engineMessage, isMissing, statusOf } from '../docker
 import { removeContainer } from '../docker/remove-container.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
-import { createTurns } from '../turns.ts'
 import { hasCause } from '../has-cause.ts'
 import { createProvenFault, type ProvenFault } from './proven-fault.ts'
 
@@ -45,7 +45,7 @@ export interface TestStartDeps {
 
 export function createTestStart({ engine, toolbox, image }: TestStartDeps): TestStart {
   // All have one name, by which the one of an agent that was killed is found: an image of a session could carry the same label.
-  const inTurn = createTurns()
+  const inTurn = createKeyedMutex()
 
   async function test(plan: TestPlan): Promise<string | null> {
     const config = testContainer(image, await toolbox.volume(), plan)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createKeyedMutex } from '#base/mutex'
 import { type KernelApp } from '#agent/contract'
 import {
   AppError,
@@ -16,7 +17,6 @@ import { createServiceDefinitions } from '../images/service-definitions.ts'
 import { type ServiceCommand } from '../images/service-definition.ts'
 import { tailBytes } from '../docker/log-frames.ts'
 import { createDemuxer } from '../docker/demux.ts'
-import { createTurns } from '../turns.ts'
 import { processesOf } from '../limits/container-processes.ts'
 import { endListener } from './end-listener.ts'
 import { isListening } from './listening.ts'
@@ -77,7 +77,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   const chosen = new Map<string, AppOptions>()
   const definitions = createServiceDefinitions(engine)
   /** Apps of one kernel start concurrently, and their secrets share one file. */
-  const inTurn = createTurns()
+  const inTurn = createKeyedMutex()
 
   async function start(kernel: RunningKernel, app: KernelApp, how: Start): Promise<StartedApp> {
     const { timeoutMs } = how

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { allDone } from '#base/all-done'
 import { appsOfImage, type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import {
@@ -101,13 +102,6 @@ async function removeContainersOf(
   { managerId, kernelId }: Pick<KernelLabel, 'managerId' | 'kernelId'>,
 ): Promise<void> {
   for (const id of await listContainers(engine, managerId, kernelId)) await removeContainer(engine, id)
-}
-
-/** `Promise.all` that waits for every part, even after a failure: an undo must not start while a part is in progress. */
-async function allDone<T extends readonly unknown[]>(parts: { readonly [K in keyof T]: Promise<T[K]> }): Promise<T> {
-  const all = Promise.all(parts)
-  await Promise.allSettled([...parts, all])
-  return all
 }
 
 async function build(

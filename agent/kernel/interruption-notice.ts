@@ -1,9 +1,9 @@
+import { createKeyedMutex } from '#base/mutex'
 import { AppError, type KernelId } from '#manager/contract'
 import { TOOLBOX } from '../docker/container-config.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { runInside } from '../docker/run-inside.ts'
 import { type RunningKernel } from '../running-kernel.ts'
-import { createTurns } from '../turns.ts'
 import { type KernelFiles } from './kernel-files.ts'
 
 /**
@@ -41,7 +41,7 @@ export function createInterruptionNotice(deps: {
   readonly find: (kernelId: string) => RunningKernel | undefined
 }): WarnKernel {
   const { engine, files, find } = deps
-  const inTurn = createTurns()
+  const inTurn = createKeyedMutex()
   return (kernelId, at) =>
     inTurn(kernelId, async () => {
       const kernel = find(kernelId)

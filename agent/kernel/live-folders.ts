@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, realpath, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
+import { createKeyedMutex } from '#base/mutex'
 import { KernelFolder, type KernelMounts } from '#agent/contract'
 import { parseJson } from '#base/parse-json'
 import { UUID } from '#base/shapes'
@@ -12,7 +13,6 @@ import { dropLink, putLink, requireFree } from '../storage/folder-links.ts'
 import { isMountedAt, mount, mountsSeenBy, unmount } from '../storage/mount-programs.ts'
 import { folderOptions, isReached, mountAt, mountsFrom } from '../storage/mount-table.ts'
 import { type MountedStorage } from '../storage/mounted-storage.ts'
-import { createTurns } from '../turns.ts'
 import { KERNEL_DIRECTORY, listNames } from './homes.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { putFile } from './put-file.ts'
@@ -77,7 +77,7 @@ const NOT_SHARED = /not a shared (or slave )?mount/
 const OURS = (target: string) => target.startsWith(`${LATER_FOLDERS}/`)
 
 export function createLiveFolders({ directory, files, storage, onChange, log }: LiveFoldersDeps): LiveFolders {
-  const inTurn = createTurns()
+  const inTurn = createKeyedMutex()
   const seen = new Map<string, KernelMounts>()
   let blocked: Because | undefined = process.getuid?.() === 0 ? undefined : because('folders_agent_not_root')
   let root: Promise<string> | undefined

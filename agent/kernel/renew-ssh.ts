@@ -1,10 +1,10 @@
+import { createKeyedMutex } from '#base/mutex'
 import { type KernelApp, type KernelSsh } from '#agent/contract'
 import { AppError, because } from '#manager/contract'
 import { TOOLBOX } from '../docker/container-config.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { runInside } from '../docker/run-inside.ts'
 import { type ServiceCommand } from '../images/service-definition.ts'
-import { createTurns } from '../turns.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 
@@ -77,7 +77,7 @@ export function createSshRenewal(deps: {
   readonly files: Pick<KernelFiles, 'readSsh' | 'renewSsh' | 'isSshRenewed'>
 }): SshRenewal {
   const { engine, files } = deps
-  const inTurn = createTurns()
+  const inTurn = createKeyedMutex()
 
   /** Kernels whose server is known to have our keys. */
   const settled = new Set<string>()

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type NetworkInspectInfo } from 'dockerode'
+import { createKeyedMutex } from '#base/mutex'
 import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, type Because, because, causeIn } from '#manager/contract'
 import { type EngineClient, engineMessage, fromEngine, isMissing, statusOf } from '../docker/engine-client.ts'
-import { createTurns } from '../turns.ts'
 import {
   allocateSubnet,
   areElsewhere,
@@ -102,7 +102,7 @@ export function createSessionNetworks(
   /** Subnets of creations in flight: Docker does not list them yet. */
   const reserved = new Set<Cidr>()
   /** Serializes kernels of one session joining and leaving. */
-  const inTurn = createTurns()
+  const inTurn = createKeyedMutex()
   let problem: Because | null = null
   /** The manager for whose session Docker refused a network; undefined while Docker makes networks. */
   let refusedFor: string | undefined

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { every } from '#base/every'
 import { type DeviceFigures, type KernelId, type SessionStats } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { endStream, readLines } from '../docker/lines.ts'
@@ -41,7 +42,6 @@ interface Watched {
 export function startStats({ engine, kernels, devices, scratchOf, onSample }: StatsDeps): AsyncDisposable {
   const watched = new Map<string, Watched>()
   const stop = new AbortController()
-  let working: Promise<void> | undefined
   let measuring: Promise<unknown> = Promise.resolve()
 
   async function sample(): Promise<void> {
@@ -129,18 +129,13 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
     }
   }
 
-  const timer = setInterval(() => {
-    // A slow sample skips the next one: two samples must not run at once.
-    working ??= sample()
-      .catch(() => undefined)
-      .finally(() => (working = undefined))
-  }, EVERY_MS)
+  const sampling = every(EVERY_MS, sample)
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      clearInterval(timer)
+      const sampled = sampling[Symbol.asyncDispose]()
       forgetOthers(new Set())
-      await Promise.all([working, measuring])
+      await Promise.all([sampled, measuring])
     },
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { within } from '#base/within'
 import type { SessionId } from '#manager/contract'
 import { AppError } from '#manager/contract/light'
 import type { Proxy } from '#proxy'
@@ -22,16 +23,11 @@ export async function openSshTunnel(
   sessionId: SessionId,
   { app = 'sshd', withinMs = START_MS }: { app?: string | undefined; withinMs?: number } = {},
 ): Promise<Tunnel> {
-  const settled = new AbortController()
-  const late = delay(withinMs, undefined, { signal: settled.signal }).then(() => {
-    throw new AppError('unavailable', { why: NO_ANSWER })
-  })
-  try {
-    return await Promise.race([proxy.tunnel.open({ sessionId, app }), late])
-  } finally {
-    settled.abort()
-    late.catch(() => undefined)
-  }
+  return await within(
+    withinMs,
+    proxy.tunnel.open({ sessionId, app }),
+    () => new AppError('unavailable', { why: NO_ANSWER }),
+  )
 }
 
 /** Reason why no bytes ever came from the session; undefined if some did. @param tunnels tunnels that are still open */

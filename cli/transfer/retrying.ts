@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { backoffMs } from '#base/backoff'
 import { ERRORS, isAppError } from '#manager/contract'
 
 /** A transfer that has made no progress for this long is given up; it can be continued by the same command. */
 const PATIENCE_MS = 10 * 60_000
-const PAUSES_MS = [200, 500, 1_000, 2_000, 5_000, 10_000] as const
+const PAUSES = { firstMs: 200, longestMs: 10_000 } as const
 
 export interface Retrying {
   readonly signal: AbortSignal
@@ -31,7 +32,7 @@ export async function retrying<T>(attempt: () => Promise<T>, { signal, progress,
       }
       if (performance.now() - movedAt > PATIENCE_MS) throw error
       onPause(error)
-      await delay(PAUSES_MS[Math.min(failures++, PAUSES_MS.length - 1)], undefined, { signal }).catch(() => undefined)
+      await delay(backoffMs(failures++, PAUSES), undefined, { signal }).catch(() => undefined)
       signal.throwIfAborted()
     }
   }

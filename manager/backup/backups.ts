@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { every, type Repeated } from '#base/every'
 import {
   AppError,
   type Backups as Listing,
@@ -64,8 +65,7 @@ export function createBackups(deps: BackupsDeps): Backups {
   const now = deps.now ?? (() => store.now())
   const iso = (time: number) => new Date(time).toISOString()
   let ending = false
-  let looking: Promise<void> | undefined
-  let timer: ReturnType<typeof setInterval> | undefined
+  let looking: Repeated | undefined
 
   const change = (next: Parameters<typeof changeBackupState>[1]) =>
     store.transaction(trx => changeBackupState(trx, next))
@@ -206,11 +206,9 @@ export function createBackups(deps: BackupsDeps): Backups {
   return {
     look,
     watch() {
-      timer ??= setInterval(() => {
-        looking ??= look()
-          .catch((error: unknown) => log.error({ err: error }, 'whether a backup is due could not be found out'))
-          .finally(() => (looking = undefined))
-      }, everyMs).unref()
+      looking ??= every(everyMs, look, error =>
+        log.error({ err: error }, 'whether a backup is due could not be found out'),
+      )
     },
     start: startedBy => begin(startedBy, null),
     remove: name => directory.remove(name),
@@ -234,8 +232,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     },
     async [Symbol.asyncDispose]() {
       ending = true
-      clearInterval(timer)
-      await looking
+      await looking?.[Symbol.asyncDispose]()
       await tasks[Symbol.asyncDispose]()
     },
   }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { createMutex } from '#base/mutex'
 import { type Log } from '../log.ts'
 
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>
@@ -52,14 +53,11 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
   const { log } = deps
   const stop = new AbortController()
   let current: pg.Client | undefined
-  let last: Promise<unknown> = Promise.resolve()
+  const mutex = createMutex()
 
   /** Runs queries one after the other: the client takes no second query before the first is answered. */
-  function inTurn(client: pg.Client, text: string, values: readonly unknown[] = []) {
-    const asked = last.catch(() => undefined).then(() => client.query<Record<string, unknown>>(text, [...values]))
-    last = asked
-    return asked
-  }
+  const inTurn = (client: pg.Client, text: string, values: readonly unknown[] = []) =>
+    mutex(() => client.query<Record<string, unknown>>(text, [...values]))
 
   async function connect(again: boolean): Promise<{ readonly ended: Promise<void> }> {
     const client = new pg.Client({

@@ -1,3 +1,4 @@
+import { createKeyedMutex } from '#base/mutex'
 import { AppError, type EventHint, type FolderId, type UserId } from '#manager/contract'
 import { requireFolder } from '../folders/require-folder.ts'
 import { type Log } from '../log.ts'
@@ -99,7 +100,8 @@ export function createFileWatches({
   const rules = { ...LIMITS, ...limits }
   const all = new Map<string, Watched>()
   const users = new Map<UserId, number>()
-  const turns = createTurns()
+  /** Keyed by storage: a slow storage is not asked by many at once. */
+  const turns = createKeyedMutex()
 
   const isOver = (one: Watched) => one.viewers.size === 0
   const polled = () => [...all.values()].filter(one => one.isPolled).length
@@ -257,14 +259,4 @@ const newlyWatched = ({ folderId, path }: ShownDirectory, gatherMs: number): Wat
 /** Ignores that a folder, directory or storage cannot be opened now: the next look tries again. */
 function ignoreRefusal(error: unknown): undefined {
   if (!(error instanceof AppError)) throw error
-}
-
-/** Runs works one after the other, for each key: one storage that answers slowly is not asked by many at once. */
-function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>()
-  return (key, work) => {
-    const turn = (last.get(key) ?? Promise.resolve()).then(work, work)
-    last.set(key, turn)
-    return turn
-  }
 }

@@ -1,3 +1,4 @@
+import { allDone } from '#base/all-done'
 import { isLikeId } from '#base/shapes'
 import {
   AppError,
@@ -12,7 +13,6 @@ import {
   type SessionSpec,
   type UserId,
 } from '#manager/contract'
-import { allDone } from '../store/all-done.ts'
 import { type FolderRow, listFolders } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'

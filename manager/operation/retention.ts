@@ -1,3 +1,4 @@
+import { every } from '#base/every'
 import { type EventPublisher } from '../events/bus.ts'
 import { toAuditRow } from '../store/operation/audit-row.ts'
 import { type Log } from '../log.ts'
@@ -31,7 +32,6 @@ export function startRetention({ store, settings, events, log, everyMs = EVERY_M
   const stop = new AbortController()
   // A function, because the value changes during awaits.
   const stopping = () => stop.signal.aborted
-  let working: Promise<void> | undefined
 
   async function unconfirmed(days: number): Promise<boolean> {
     const gone = await store.transaction(async trx => {
@@ -78,18 +78,15 @@ export function startRetention({ store, settings, events, log, everyMs = EVERY_M
     while (!stopping() && auditDays !== null && (await auditLog(auditDays)));
   }
 
-  const begin = () =>
-    void (working ??= work()
-      .catch((error: unknown) => log.error({ err: error }, 'what is kept for some time only could not be deleted'))
-      .finally(() => (working = undefined)))
-  const timer = setInterval(begin, everyMs).unref()
-  begin()
+  const deleting = every(everyMs, work, error =>
+    log.error({ err: error }, 'what is kept for some time only could not be deleted'),
+  )
+  void deleting.now()
 
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      clearInterval(timer)
-      await working
+      await deleting[Symbol.asyncDispose]()
     },
   }
 }

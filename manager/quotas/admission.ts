@@ -1,3 +1,4 @@
+import { allDone } from '#base/all-done'
 import {
   AppError,
   because,
@@ -18,7 +19,6 @@ import {
   scopeKey,
   type ScopedSession,
 } from '../store/quotas/limits.ts'
-import { allDone } from '../store/all-done.ts'
 import { findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { listPoliciesOf } from '../store/quotas/resource-policies.ts'
 import { type Db } from '../store/schema.ts'

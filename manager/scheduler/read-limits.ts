@@ -1,3 +1,4 @@
+import { allDone } from '#base/all-done'
 import { type Inactive, type LimitedSession, type Scope } from './plan/index.ts'
 import {
   listInactive,
@@ -11,7 +12,6 @@ import {
   scopeKeysOf,
   type ScopedSession,
 } from '../store/quotas/limits.ts'
-import { allDone } from '../store/all-done.ts'
 import { type Db } from '../store/schema.ts'
 
 /** Limits that apply to some sessions in one resource group. */

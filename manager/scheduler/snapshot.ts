@@ -1,3 +1,4 @@
+import { allDone } from '#base/all-done'
 import { type KernelFolder, type KernelMounts } from '#agent/contract'
 import {
   addSlots,
@@ -21,7 +22,6 @@ import { readPullable } from '../store/images/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { readStorageOfPending } from '../store/sessions/session-folders.ts'
 import { findInterruption, type HoldingRow, listHolding } from '../store/sessions/interruptions.ts'
-import { allDone } from '../store/all-done.ts'
 import { type Db } from '../store/schema.ts'
 import { listPending, type QueuedRow } from '../store/sessions/queue.ts'
 import { judgeDependencies } from './dependencies.ts'

@@ -1,3 +1,4 @@
+import { every } from '#base/every'
 import {
   type AgentId,
   because,
@@ -56,7 +57,6 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   const shortest = Math.min(timings.scheduledMs, timings.preparingMs, timings.pullStalledMs, timings.terminatingMs)
   /** Per session that terminates slowly: number of deadlines that had passed when its end was last requested again. */
   const askedAt = new Map<SessionId, number>()
-  let running: Promise<void> | undefined
   let sweeps = 0
 
   async function sweep(): Promise<void> {
@@ -138,17 +138,9 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     deps.changes.hint(await updateReasons(store.db, status, new Map([[sessionId, { ...reason, message }]])))
   }
 
-  const timer = setInterval(() => {
-    running ??= sweep()
-      .catch((error: unknown) => log.error({ err: error }, 'deadline sweep failed; the next one tries again'))
-      .finally(() => (running = undefined))
-  }, timings.sweepMs)
-  return {
-    async [Symbol.asyncDispose]() {
-      clearInterval(timer)
-      await running
-    },
-  }
+  return every(timings.sweepMs, sweep, error =>
+    log.error({ err: error }, 'deadline sweep failed; the next one tries again'),
+  )
 }
 
 const AGENT_AWAY =

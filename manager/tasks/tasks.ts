@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { every } from '#base/every'
 import { AppError, because, type Task, failureText, type UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
@@ -71,18 +72,12 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
   async function perform(id: string, spec: TaskSpec, controller: AbortController): Promise<void> {
     const { signal } = controller
     let detail = spec.detail
-    let saving: Promise<void> | undefined
     const save = async () => {
       const row = await saveTaskProgress(store.db, id, detail)
       if (row) hint(id, row.version, spec.userId)
       if (!row || row.cancel_asked) controller.abort(CANCELLED)
     }
-    // Saves must not pile up while the database does not answer: at most one at a time.
-    const timer = setInterval(() => {
-      saving ??= save()
-        .catch((error: unknown) => log.warn({ err: error, task: id }, 'progress was not saved'))
-        .finally(() => (saving = undefined))
-    }, SAVE_EVERY_MS)
+    const saving = every(SAVE_EVERY_MS, save, error => log.warn({ err: error, task: id }, 'progress was not saved'))
     let outcome: Pick<TaskRow, 'status' | 'error'> = { status: 'done', error: null }
     try {
       await spec.run({ id, signal, report: next => (detail = next) })
@@ -91,8 +86,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       const failure = failureText(signal.aborted ? signal.reason : error)
       outcome = { status: signal.aborted ? 'cancelled' : 'failed', error: failure }
     } finally {
-      clearInterval(timer)
-      await saving
+      await saving[Symbol.asyncDispose]()
     }
     const version = await endTask(store.db, id, { ...outcome, detail })
     if (version !== undefined) hint(id, version, spec.userId)

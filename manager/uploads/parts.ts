@@ -1,3 +1,4 @@
+import { every } from '#base/every'
 import { AppError, because, type UploadId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { errnoOf } from '../storage/file-errors.ts'
@@ -24,7 +25,6 @@ export interface Parts extends AsyncDisposable {
 
 export function startParts({ store, storage, log }: { store: Store; storage: StorageHosts; log: Log }): Parts {
   const cut = new AbortController()
-  let sweeping: Promise<void> | undefined
 
   async function sweep(): Promise<void> {
     for (const host of storage.names) {
@@ -51,11 +51,8 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
     if (store.now() - modifiedAt.getTime() > YOUNG_MS) await removePart(directory, name)
   }
 
-  const start = () => {
-    sweeping ??= sweep().finally(() => (sweeping = undefined))
-  }
-  start()
-  const timer = setInterval(start, SWEEP_MS).unref()
+  const sweeping = every(SWEEP_MS, sweep)
+  void sweeping.now()
 
   return {
     open: host => storage.openUploads(host),
@@ -67,9 +64,8 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
       throw new AppError('disk_full', { name: host, ...why })
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(timer)
       cut.abort()
-      await sweeping
+      await sweeping[Symbol.asyncDispose]()
     },
   }
 }

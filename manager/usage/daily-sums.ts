@@ -1,3 +1,4 @@
+import { every } from '#base/every'
 import { type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
 import { distrustAllSums, recountDays, sumEndedSessions } from '../store/quotas/usage-days.ts'
@@ -10,25 +11,19 @@ const EVERY_MS = 60_000
  */
 export function startDailySums({ store, log }: { readonly store: Store; readonly log: Log }): AsyncDisposable {
   const stop = new AbortController()
-  let working: Promise<void> | undefined
 
   async function work(): Promise<void> {
     while (!stop.signal.aborted && (await store.transaction(trx => recountDays(trx))).isMore);
     while (!stop.signal.aborted && (await store.transaction(trx => sumEndedSessions(trx))));
   }
 
-  const begin = () =>
-    void (working ??= work()
-      .catch((error: unknown) => log.error({ err: error }, 'usage by day could not be summed'))
-      .finally(() => (working = undefined)))
-  const timer = setInterval(begin, EVERY_MS).unref()
-  begin()
+  const summing = every(EVERY_MS, work, error => log.error({ err: error }, 'usage by day could not be summed'))
+  void summing.now()
 
   return {
     async [Symbol.asyncDispose]() {
       stop.abort()
-      clearInterval(timer)
-      await working
+      await summing[Symbol.asyncDispose]()
     },
   }
 }

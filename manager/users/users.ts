@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   AppError,
   because,
@@ -306,11 +307,4 @@ function parseCursor(cursor: string): UserId {
   const parsed = UserId.safeParse(cursor)
   if (!parsed.success) throw new AppError('bad_request', because('cursor_wrong'))
   return parsed.data
-}
-
-/** Copies an object without its undefined keys. */
-function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
 }

@@ -1,6 +1,7 @@
 import { type RequestOptions } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { type TLSSocket } from 'node:tls'
+import { untilAborted } from '#base/within'
 import { AppError, because } from '#manager/contract/light'
 import { connectBy as connectByHttp, ProxyAway, ProxySignInWanted } from './connect-by.ts'
 import { connectBySocks } from './connect-by-socks.ts'
@@ -204,19 +205,5 @@ export function createNetwork({ findWays, signInFor, pinOf }: NetworkDeps): Netw
       const { fetchBy } = await import('./fetch-by.ts')
       return await fetchBy(agent, new URL(url), init)
     },
-  }
-}
-
-/** Waits for `work` until the signal aborts; `work` itself is not cancelled. @throws the signal's reason */
-async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
-  if (!signal) return await work
-  signal.throwIfAborted()
-  const aborted = Promise.withResolvers<never>()
-  const onAbort = () => aborted.reject(signal.reason as Error)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    return await Promise.race([work, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { createMutex } from '#base/mutex'
 import { type ApiClient, AppError, because } from '#manager/contract'
 import { type FolderKit, type FolderPort, FolderPortSpec, type HostApi } from '#proxy/contract'
 import { writeFileAtomically } from '../files.ts'
@@ -46,14 +47,7 @@ const REMEMBERED = ['@folders', 'sftp'] as const
 export function createFolderPorts(deps: FolderPortDeps): FolderPorts {
   const { api, directory, files, ports, mayInclude, ownTunnelOn, onChange, log } = deps
   let opened: Open | undefined
-  /** Calls run in their order. */
-  let latest: Promise<unknown> = Promise.resolve()
-
-  function inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const done = latest.then(act)
-    latest = done.catch(() => undefined)
-    return done
-  }
+  const inTurn = createMutex()
 
   const stateOf = ({ listener, server, openedAt }: Open): FolderPort => ({
     host: '127.0.0.1',

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { backoffMs } from './backoff.ts'
 import { connectSse, type ConnectionState, type SseConnection } from './sse-client.ts'
+import { reconnectPauseMs } from './reconnect-pause.ts'
 
 /** A server of streams in memory: each connection is held by the test. */
 function aServer() {
@@ -137,6 +137,6 @@ describe('the event stream client', () => {
 })
 
 test('its pauses grow up to a bound and are never shorter than 200 ms', () => {
-  expect([1, 2, 3, 6, 50].map(failures => backoffMs(failures, 1))).toEqual([500, 1000, 2000, 15_000, 15_000])
-  expect(backoffMs(4, 0)).toBe(200)
+  expect([1, 2, 3, 6, 50].map(failures => reconnectPauseMs(failures, 1))).toEqual([500, 1000, 2000, 15_000, 15_000])
+  expect(reconnectPauseMs(4, 0)).toBe(200)
 })

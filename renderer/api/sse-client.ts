@@ -1,4 +1,4 @@
-import { backoffMs } from './backoff.ts'
+import { reconnectPauseMs } from './reconnect-pause.ts'
 import { createSseParser, type SseEvent } from './sse-parser.ts'
 
 export type ConnectionState = 'connecting' | 'live' | 'waiting' | 'signed_out' | 'closed'
@@ -84,7 +84,7 @@ export function connectSse(options: SseOptions): SseConnection {
       return
     }
     failures += 1
-    const pause = backoffMs(failures, random())
+    const pause = reconnectPauseMs(failures, random())
     onState?.('waiting', { retryAt: Date.now() + pause, answered: outcome === 'refused' })
     timer = setTimeout(() => void run(), pause)
   }

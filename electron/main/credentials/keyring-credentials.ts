@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { within } from '#base/within'
 import { createMemoryCredentials, type CredentialStore } from './credential-store.ts'
 
 const SERVICE = 'berth'
@@ -50,7 +51,7 @@ export function createKeyringCredentials({
   const look = async (): Promise<Probed> => {
     try {
       const entryOf = openEntry ?? (await loadKeyring())
-      await within(storeTimeoutMs, signal => probe(entryOf, signal))
+      await inTime(storeTimeoutMs, signal => probe(entryOf, signal))
       isUnusable = false
       return { entryOf }
     } catch (error) {
@@ -73,7 +74,7 @@ export function createKeyringCredentials({
     if ((await memory.get(endpoint)) !== token) return
     try {
       if (!entryOf) throw new Error(why)
-      await within(storeTimeoutMs, signal => entry(entryOf, endpoint).setPassword(token, signal))
+      await inTime(storeTimeoutMs, signal => entry(entryOf, endpoint).setPassword(token, signal))
       if ((await memory.get(endpoint)) === token) await memory.delete(endpoint)
       onKept?.()
     } catch (error) {
@@ -87,11 +88,11 @@ export function createKeyringCredentials({
       if (token !== null) return token
       const read = inTurn(async ({ entryOf }) => {
         if (!entryOf) return null
-        const kept = await within(storeTimeoutMs, signal => entry(entryOf, endpoint).getPassword(signal))
+        const kept = await inTime(storeTimeoutMs, signal => entry(entryOf, endpoint).getPassword(signal))
         return kept ?? null
       }).catch(() => null)
-      const inTime = await Promise.race([read, delay(waitMs, undefined, { ref: false })])
-      if (inTime !== undefined) return inTime
+      const quick = await Promise.race([read, delay(waitMs, undefined, { ref: false })])
+      if (quick !== undefined) return quick
       if (onLate) void read.then(kept => (kept === null ? undefined : onLate(kept)))
       return null
     },
@@ -104,7 +105,7 @@ export function createKeyringCredentials({
     async delete(endpoint) {
       await memory.delete(endpoint)
       const gone = inTurn(async ({ entryOf }) => {
-        if (entryOf) await within(storeTimeoutMs, signal => entry(entryOf, endpoint).deleteCredential(signal))
+        if (entryOf) await inTime(storeTimeoutMs, signal => entry(entryOf, endpoint).deleteCredential(signal))
       }).catch((error: unknown) => onUnusable(textOf(error)))
       await Promise.race([gone, delay(waitMs, undefined, { ref: false })])
     },
@@ -120,18 +121,8 @@ interface Probed {
 }
 
 /** Rejects in time also where the library ignores the signal, as it does once a native call has begun. */
-async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const end = new AbortController()
-  const late = delay(ms, undefined, { signal: end.signal, ref: false }).then((): never => {
-    throw new Error('the store does not answer; it may be locked')
-  })
-  try {
-    return await Promise.race([work(AbortSignal.timeout(ms)), late])
-  } finally {
-    end.abort()
-    late.catch(() => undefined)
-  }
-}
+const inTime = <T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+  within(ms, work(AbortSignal.timeout(ms)), () => new Error('the store does not answer; it may be locked'))
 
 async function probe(entryOf: OpenEntry, signal: AbortSignal): Promise<void> {
   const entry = entryOf(SERVICE, 'probe')

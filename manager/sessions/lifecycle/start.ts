@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { allDone } from '#base/all-done'
 import { type AgentId, isAppError, isFinished, type Reason, type SessionId } from '#manager/contract'
 import { type AgentRequests } from '../../agent-link/connection.ts'
 import { toApp } from '../../images/apps.ts'
@@ -7,7 +8,6 @@ import { type PullSource, type Registries } from '../../registries/registries.ts
 import { type AgentPresence } from '../../scheduler/snapshot.ts'
 import { type Timings } from '../../scheduler/timings.ts'
 import { findAgent } from '../../store/agents/agents.ts'
-import { allDone } from '../../store/all-done.ts'
 import { findHeldImage } from '../../store/images/images.ts'
 import { type Store } from '../../store/open-store.ts'
 import { type KernelRow, listKernelDevices, listKernels, updateKernel } from '../../store/sessions/kernels.ts'

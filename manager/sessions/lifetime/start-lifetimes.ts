@@ -1,3 +1,4 @@
+import { every } from '#base/every'
 import { type AgentId, because, type KernelId, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import { type Audit } from '../../audit/recorder.ts'
 import { type Log } from '../../log.ts'
@@ -39,7 +40,6 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
   const meter = createTrafficMeter(timings.idleWindowMs)
   /** The last warning that clients were told of, per session. */
   const told = new Map<SessionId, Warning>()
-  let running: Promise<void> | undefined
 
   function judge(session: MortalSession): Verdict {
     return verdictOf({
@@ -123,17 +123,9 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
     await audit?.record({ action: 'endSession', target: `session:${session.id}`, result: 'ok', detail: { why } })
   }
 
-  const timer = setInterval(() => {
-    running ??= sweep()
-      .catch((error: unknown) => log.error({ err: error }, 'lifetimes could not be checked; trying again'))
-      .finally(() => (running = undefined))
-  }, timings.lifetimeSweepMs)
-  return {
-    async [Symbol.asyncDispose]() {
-      clearInterval(timer)
-      await running
-    },
-  }
+  return every(timings.lifetimeSweepMs, sweep, error =>
+    log.error({ err: error }, 'lifetimes could not be checked; trying again'),
+  )
 }
 
 interface Warning {

@@ -1,10 +1,10 @@
 import { type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
+import { backoffMs } from '#base/backoff'
 import { type Log } from '../../log.ts'
 import { stopProcess } from './postmaster.ts'
 
-const FIRST_DELAY_MS = 50
-const LONGEST_DELAY_MS = 5_000
+const PAUSES = { firstMs: 50, longestMs: 5_000 } as const
 
 export interface Supervision {
   /** Starts the server; resolves when it accepts connections. */
@@ -21,7 +21,11 @@ export interface Supervision {
  *
  * @throws the error of the first start, which is not retried
  */
-export async function superviseServer({ start, log, delayMs = backoff }: Supervision): Promise<AsyncDisposable> {
+export async function superviseServer({
+  start,
+  log,
+  delayMs = failures => backoffMs(failures, PAUSES),
+}: Supervision): Promise<AsyncDisposable> {
   const closing = new AbortController()
   let current: Promise<ChildProcess | undefined> = Promise.resolve(watch(await start()))
 
@@ -54,5 +58,3 @@ export async function superviseServer({ start, log, delayMs = backoff }: Supervi
     },
   }
 }
-
-const backoff = (failures: number) => Math.min(FIRST_DELAY_MS * 2 ** failures, LONGEST_DELAY_MS)

@@ -1,5 +1,5 @@
 import { isAppError, isFinished, TUNNEL_CLOSE, type ErrorCode, type Session } from '#manager/contract'
-import { backoffMs } from '../../api/backoff.ts'
+import { reconnectPauseMs } from '../../api/reconnect-pause.ts'
 import { type AttachTerminal, type TerminalLink, type TerminalSize, type TerminalSpec } from './terminal-link.ts'
 
 export type ConnectionState =
@@ -88,7 +88,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
     const verdict = await judge(error)
     if (mine !== round) return
     if (verdict) onState(verdict)
-    else timer = setTimeout(() => void connect(), backoffMs(failures, random()))
+    else timer = setTimeout(() => void connect(), reconnectPauseMs(failures, random()))
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
- * `Promise.all` that waits for every part, even after a failure. For statements of one transaction: a transaction that is rolled back
- * gives its connection back, and a statement that still waits for its turn would then run in the next one's transaction.
+ * `Promise.all` that waits for every part, even after a failure: what follows (an undo, the end of a transaction) must not begin while a
+ * part is in progress.
  *
  * @throws the failure of the first part, in the order of the list, that failed
  */

@@ -1,0 +1,37 @@
+declare const setInterval: (act: () => void, ms: number) => { unref(): unknown }
+declare const clearInterval: (timer: unknown) => void
+
+/** `await using` ends the repetitions and waits for the work in progress; `using` does not wait. */
+export interface Repeated extends Disposable, AsyncDisposable {
+  /** Begins the work outside of its interval, or joins the work in progress. Never rejects. */
+  now(): Promise<void>
+}
+
+/**
+ * Repeats a work at an interval. A repetition that comes due while the work still runs is skipped. The timer alone keeps no process alive.
+ *
+ * @param onFailure told of each failure; the next repetition tries again
+ */
+export function every(
+  ms: number,
+  work: () => Promise<unknown>,
+  onFailure: (error: unknown) => void = ignore,
+): Repeated {
+  let running: Promise<void> | undefined
+  const now = () =>
+    (running ??= work()
+      .then(ignore, onFailure)
+      .finally(() => (running = undefined)))
+  const timer = setInterval(() => void now(), ms)
+  timer.unref()
+  return {
+    now,
+    [Symbol.dispose]: () => clearInterval(timer),
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+const ignore = () => undefined
