@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { defined } from '#base/defined'
 import { type FromAgent, type ManagerAddress } from '#agent/contract'
 import { AppError, type ManagerId } from '#manager/contract'
 import { type Log } from '../log.ts'
@@ -123,9 +124,7 @@ export function startControl(deps: ControlDeps): Control {
         await identity.remember({
           managerId,
           url,
-          ...(fingerprint === undefined ? {} : { fingerprint }),
-          ...(managerKey === undefined ? {} : { managerKey }),
-          ...(urls === undefined ? {} : { urls }),
+          ...defined({ fingerprint, managerKey, urls }),
         })
       }
       invitation = undefined

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import { z } from 'zod'
+import { defined } from '#base/defined'
 import { type RegistryAuth } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import { type EngineClient, fromEngine, isMissing } from '../docker/engine-client.ts'
@@ -41,7 +42,7 @@ export function advancePull(state: PullState, line: PullLine): PullState {
         ? bytesTotal
         : before.bytesDone,
     bytesTotal,
-    ...(unpacked === undefined ? {} : { unpacked }),
+    ...defined({ unpacked }),
   }
   return new Map(state).set(line.id, layer)
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { defined } from '#base/defined'
 import {
   type KernelLabel,
   type KernelReport,
@@ -98,7 +99,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
     if (!managerId) throw new AppError('unavailable', because('agent_not_joined'))
     // Kernels of one session meet on a network that has the session's key.
     const network = (spec.clusterSize ?? 1) > 1 ? undefined : ahead.take(managerId)
-    const label = { ...labelOf(spec, managerId, deps.agentId), ...(network === undefined ? {} : { network }) }
+    const label = { ...labelOf(spec, managerId, deps.agentId), ...defined({ network }) }
     const abort = new AbortController()
     // Choose the cores and record them without an await in between: kernels that start together see each other's cores.
     const cpus = coresFor(spec)

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { type KernelMounts, type KernelReport, type RequestReply, type StoppedFor } from '#agent/contract'
 import { type AppError } from '#manager/contract'
 import { type RunningKernel } from '../running-kernel.ts'
@@ -67,7 +68,7 @@ export function createKernelEntries({ aheadOf, mountsOf, onChange, onForgotten }
       apps: withBuiltIn(entry.label.apps),
       environ: entry.label.environ,
       pid: entry.pid,
-      ...(entry.volumes === undefined ? {} : { volumes: entry.volumes }),
+      ...defined({ volumes: entry.volumes }),
       devices: entry.label.devices.map(device => device.uuid),
     }
   }
@@ -80,7 +81,7 @@ export function createKernelEntries({ aheadOf, mountsOf, onChange, onForgotten }
     }
     if (state.state !== 'starting') return { kernelId, sessionId, attempt, state, label }
     const ahead = aheadOf(kernelId)
-    return { kernelId, sessionId, attempt, state: { ...state, ...(ahead === undefined ? {} : { ahead }) }, label }
+    return { kernelId, sessionId, attempt, state: { ...state, ...defined({ ahead }) }, label }
   }
 
   function set(kernelId: string, entry: Entry): void {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
+import { defined } from '#base/defined'
 
 /** Where npm of this computer finds its packages, for a build that uses npm in a container. */
 export interface NpmSettings {
@@ -15,7 +16,7 @@ export async function readNpmSettings(env: NodeJS.ProcessEnv = process.env): Pro
   const [registry, cafile] = await Promise.all([npmSetting('registry', env), npmSetting('cafile', env)])
   const file = cafile ?? env['NODE_EXTRA_CA_CERTS']
   return {
-    ...(registry === undefined ? {} : { registry }),
+    ...defined({ registry }),
     certificates: file === undefined || file === '' ? '' : readFileSync(file, 'utf8'),
   }
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { type Pack, pack } from 'tar-stream'
+import { defined } from '#base/defined'
 import { treeOf } from './tree.ts'
 
 export interface TarOptions {
@@ -34,7 +35,7 @@ export async function addFolder(archive: Pack, folder: string, { prefix, seconds
       const entry = archive.entry({ ...header, type, size })
       await pipeline(createReadStream(join(folder, path)), entry)
     } else {
-      archive.entry({ ...header, type, ...(link === undefined ? {} : { linkname: link }) })
+      archive.entry({ ...header, type, ...defined({ linkname: link }) })
     }
   }
 }

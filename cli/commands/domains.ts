@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { type ApiClient, AppError, type Domain, type DomainChange, type WireSlots } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, type Output, table } from '../output.ts'
@@ -108,7 +109,7 @@ async function warnOfUnknown(api: ApiClient, wanted: DomainFlags['registries'], 
 
 function changeOf({ description, registries, ...flags }: DomainFlags, before: WireSlots = {}): DomainChange {
   return {
-    ...(description === undefined ? {} : { description }),
+    ...defined({ description }),
     ...(registries === undefined ? {} : { allowedRegistries: registries === ALL ? null : registries }),
     ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
   }

@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream'
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { type FolderKit } from '#proxy/contract'
 import { connect } from '../config/connect.ts'
 import { configDirectory } from '../config/directories.ts'
@@ -32,7 +33,7 @@ export function addFolderSftpCommands(folder: Command): void {
       await using proxy = await openProxy(await connect())
       using interrupt = serve ? listenForInterrupt() : undefined
       const kit = await proxy.sftp.open({
-        ...(port === undefined ? {} : { port }),
+        ...defined({ port }),
         onPortTaken: random || port === undefined ? 'random' : 'fail',
       })
       if (!interrupt) {

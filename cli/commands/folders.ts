@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
+import { defined } from '#base/defined'
 import { AppError, FolderPermission, FolderUsageMode } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -63,11 +64,9 @@ export function addFolderCommands(program: Command): void {
       const made = await api.createFolder({
         body: {
           name,
-          ...(storageHost === undefined ? {} : { storageHost }),
-          ...(project === undefined ? {} : { group: project }),
-          ...(maxSize === undefined ? {} : { maxBytes: maxSize }),
+          ...defined({ storageHost, group: project, maxBytes: maxSize }),
           ...(maxFiles === UNLIMITED ? {} : { maxFiles }),
-          ...(usageMode === undefined ? {} : { usageMode }),
+          ...defined({ usageMode }),
           ...(readOnly ? { permission: 'ro' as const } : {}),
         },
       })
@@ -88,7 +87,7 @@ export function addFolderCommands(program: Command): void {
       const { api } = await connect()
       using interrupt = listenForInterrupt()
       const { id } = await findFolder(api, reference)
-      const body = { name, ...(storageHost === undefined ? {} : { storageHost }) }
+      const body = { name, ...defined({ storageHost }) }
       const { folder: made, task } = await api.cloneFolder({ params: { id }, body })
       const isDone = task === null || (await followCopy(api, made.id, task, interrupt.signal)).status === 'done'
       if (isDone) createOutput(json).data(made, () => folderTable([made]))

@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { type OwnIdentity, AppError } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -69,7 +70,7 @@ export function addIdentityCommands(program: Command): void {
 /** The password comes from a prompt, or is the first line of standard input. */
 async function proofOf({ passwordStdin, totp }: ProofFlags): Promise<{ password: string; totp?: string }> {
   const password = passwordStdin ? ((await readStandardInput()).split('\n')[0] ?? '') : await promptSecret('Password: ')
-  return { password, ...(totp === undefined ? {} : { totp }) }
+  return { password, ...defined({ totp }) }
 }
 
 const identityTable = (items: readonly OwnIdentity[]) =>

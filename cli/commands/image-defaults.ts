@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { type ApiClient, AppError, because, type FolderMountSpec, type ImageDefaults } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -52,7 +53,7 @@ export function addImageDefaultsCommands(image: Command): void {
           image: reference,
           resources: slotsOf(slots),
           environ: env,
-          ...(shm === undefined ? {} : { shmem: shm }),
+          ...defined({ shmem: shm }),
           ...(folders.length === 0 ? {} : { folders }),
         },
       })

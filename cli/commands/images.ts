@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type Command } from 'commander'
 import { z } from 'zod'
+import { defined } from '#base/defined'
 import { parseJson } from '#base/parse-json'
 import { AgentCleanUp, type ApiClient, AppError, type Image, listedIn } from '#manager/contract'
 import { connect } from '../config/connect.ts'
@@ -252,8 +253,7 @@ function withAgents(command: Command): Command {
 
 function whereOf({ agent, resourceGroup }: WhereFlags) {
   return {
-    ...(agent === undefined ? {} : { agentIds: agent }),
-    ...(resourceGroup === undefined ? {} : { resourceGroup }),
+    ...defined({ agentIds: agent, resourceGroup }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { defined } from '#base/defined'
 import {
   AppError,
   isAppError,
@@ -147,13 +148,12 @@ async function chosenKeys({
 }
 
 const limitsOf = ({ rateLimit, policy }: KeypairFlags) => ({
-  ...(rateLimit === undefined ? {} : { rateLimit }),
-  ...(policy === undefined ? {} : { resourcePolicy: policy }),
+  ...defined({ rateLimit, resourcePolicy: policy }),
 })
 
 async function update(accessKey: string, { active, json = false, ...flags }: KeypairFlags): Promise<void> {
   const { api } = await connect()
-  const body = { ...(active === undefined ? {} : { active }), ...limitsOf(flags) }
+  const body = { ...defined({ active }), ...limitsOf(flags) }
   const changed = await api.updateKeypair({ params: { accessKey }, body })
   createOutput(json).data(changed, () => keypairTable([changed]))
 }

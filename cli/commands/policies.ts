@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { durationText } from '#base/duration'
 import {
   type ApiClient,
@@ -81,7 +82,7 @@ export function addPolicyCommands(program: Command): void {
       const { api } = await connect()
       const body: PolicyHolder = {
         ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
-        ...(keypair === undefined ? {} : { accessKey: keypair }),
+        ...defined({ accessKey: keypair }),
       }
       await api.assignResourcePolicy({ params: { name }, body })
     })

@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { type ApiClient, AppError, type Preset } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -27,7 +28,7 @@ export function addPresetCommands(program: Command): void {
 
   withSize(preset.command('create <name>')).action(async (name: string, { json = false, ...flags }: PresetFlags) => {
     const { api } = await connect()
-    const body = { name, slots: slotsOf(flags), ...(flags.shm === undefined ? {} : { shmem: flags.shm }) }
+    const body = { name, slots: slotsOf(flags), ...defined({ shmem: flags.shm }) }
     const made = await api.createPreset({ body })
     createOutput(json).data(made, () => presetTable([made]))
   })
@@ -38,7 +39,7 @@ export function addPresetCommands(program: Command): void {
     const { api } = await connect()
     const body = {
       ...(namesSlots(flags) ? { slots: slotsOf(flags, (await find(api, name)).slots) } : {}),
-      ...(flags.shm === undefined ? {} : { shmem: flags.shm }),
+      ...defined({ shmem: flags.shm }),
     }
     const changed = await api.updatePreset({ params: { name }, body })
     createOutput(json).data(changed, () => presetTable([changed]))
@@ -68,8 +69,7 @@ function addList(command: Command): void {
       const { api } = await connect()
       const { items } = await api.listPresets({
         query: {
-          ...(resourceGroup === undefined ? {} : { resourceGroup }),
-          ...(project === undefined ? {} : { group: project }),
+          ...defined({ resourceGroup, group: project }),
           ...(fitting ? { fitting: 'true' } : {}),
         },
       })

@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { type Group, type GroupChange, type WireSlots } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -50,7 +51,7 @@ export function addProjectCommands(program: Command): void {
     .option('--domain <name>', 'domain of the project (default: your own)')
     .action(async (name: string, { json = false, domain, ...flags }: ProjectFlags) => {
       const { api } = await connect()
-      const body = { ...changeOf(flags), name, ...(domain === undefined ? {} : { domain }) }
+      const body = { ...changeOf(flags), name, ...defined({ domain }) }
       const created = await api.createGroup({ body })
       createOutput(json).data(created, () => projectTable([created]))
     })
@@ -143,8 +144,7 @@ function changeOf(
   before: WireSlots = {},
 ): GroupChange {
   return {
-    ...(name === undefined ? {} : { name }),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ name, description }),
     ...(folderSize === undefined ? {} : { maxFolderBytes: limitOf(folderSize) }),
     ...(folderFiles === undefined ? {} : { maxFolderFiles: limitOf(folderFiles) }),
     ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),

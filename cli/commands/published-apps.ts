@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { AppError, type PublishedApp } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -32,9 +33,7 @@ export function addPublishedAppCommands(app: Command, parsePort: (text: string) 
       const password = await passwordOf(flags)
       const body = {
         ...(flags.for === undefined ? {} : { hours: flags.for / 3600 }),
-        ...(password === undefined ? {} : { password }),
-        ...(flags.address === undefined ? {} : { addresses: flags.address }),
-        ...(flags.port === undefined ? {} : { port: flags.port }),
+        ...defined({ password, addresses: flags.address, port: flags.port }),
       }
       const made = await connection.api.publishApp({ params: { id, app: name }, body })
       const output = createOutput(flags.json ?? false)

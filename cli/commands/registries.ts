@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { AppError, type Registry, type RegistryChange, type RegistryCheck, type Task } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
@@ -49,9 +50,7 @@ export function addRegistryCommands(program: Command): void {
         projects: flags.project ?? [],
         active: !inactive,
         allowHttp,
-        ...(url === undefined ? {} : { url }),
-        ...(username === undefined ? {} : { username }),
-        ...(password === undefined ? {} : { password }),
+        ...defined({ url, username, password }),
       }
       const made = await api.createRegistry({ body })
       const output = createOutput(json)
@@ -151,11 +150,10 @@ function changeOf(flags: RegistryFlags, password: string | undefined): RegistryC
   const { url, project, allProjects, username, login, active, allowHttp = false } = flags
   return {
     allowHttp,
-    ...(url === undefined ? {} : { url }),
+    ...defined({ url }),
     ...(allProjects ? { projects: [] } : project === undefined ? {} : { projects: project }),
     ...(login === false ? { username: null } : username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(active === undefined ? {} : { active }),
+    ...defined({ password, active }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { defined } from '#base/defined'
 import {
   type AccessMatrix,
   type ApiClient,
@@ -74,7 +75,7 @@ export function addResourceGroupCommands(program: Command): void {
     .action(async (name: string, { json = false, inactive, domains, ...flags }: GroupFlags & CreateFlags) => {
       const { api } = await connect()
       const created = await api.createResourceGroup({
-        body: { name, ...changeOf(flags), active: !inactive, ...(domains === undefined ? {} : { domains }) },
+        body: { name, ...changeOf(flags), active: !inactive, ...defined({ domains }) },
       })
       createOutput(json).data(created, () => created.name)
     })
@@ -87,8 +88,7 @@ export function addResourceGroupCommands(program: Command): void {
       const { api } = await connect()
       const body = {
         ...changeOf(flags),
-        ...(active === undefined ? {} : { active }),
-        ...(notice === undefined ? {} : { notice }),
+        ...defined({ active, notice }),
       }
       const changed = await api.updateResourceGroup({ params: { name }, body })
       createOutput(json).data(changed, () => groupTable([changed]))
@@ -174,7 +174,7 @@ async function holderOf(api: ApiClient, { domain, project, user }: AccessFlags):
     throw new AppError('bad_request', { why: 'Give --domain, --project or --user.' })
   }
   return {
-    ...(domain === undefined ? {} : { domain }),
+    ...defined({ domain }),
     ...(project === undefined ? {} : { groupId: (await findGroup(api, project)).id }),
     ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
   }
@@ -207,10 +207,7 @@ function withSettings(command: Command): Command {
 
 function changeOf({ description, sequencer, selector, options }: GroupFlags): ResourceGroupChange {
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(sequencer === undefined ? {} : { sequencer }),
-    ...(selector === undefined ? {} : { selector }),
-    ...(options === undefined ? {} : { options }),
+    ...defined({ description, sequencer, selector, options }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { defined } from '#base/defined'
 import { onParentGone } from '#base/parent-channel'
 import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
@@ -51,7 +52,7 @@ export function addServerCommands(program: Command): void {
       await up({
         ...(data ? { data } : {}),
         ...(config ? { config } : {}),
-        ...(port === undefined ? {} : { port }),
+        ...defined({ port }),
         open: flags.open ? (flags.browser ? 'browser' : 'window') : 'nothing',
         engine,
         images: flags.images ?? false,

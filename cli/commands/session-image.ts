@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { AppError, type ImageRequest, type SessionImage } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
@@ -53,8 +54,7 @@ export function addSessionImageCommand(session: Command): void {
       }
       const body = {
         reference: name,
-        ...(title === undefined ? {} : { title }),
-        ...(note === undefined ? {} : { note }),
+        ...defined({ title, note }),
       }
       const image = await api.saveSession({ params, body })
       if (image.request || !image.task) {
@@ -91,7 +91,7 @@ export function addImageRequestCommands(image: Command): void {
       if (registry === undefined && project !== undefined) {
         throw new AppError('bad_request', { why: '--project goes with --push.' })
       }
-      const push = registry === undefined ? {} : { push: { registry, ...(project === undefined ? {} : { project }) } }
+      const push = registry === undefined ? {} : { push: { registry, ...defined({ project }) } }
       const { api } = await connect()
       using interrupt = listenForInterrupt()
       const task = await followTask(api, await api.acceptImageRequest({ params: { id }, body: push }), interrupt.signal)

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { defined } from '#base/defined'
 import {
   type ApiClient,
   AppError,
@@ -290,7 +291,7 @@ export function addSessionCommands(program: Command): void {
       using interrupt = listenForInterrupt()
       const { signal } = interrupt
       const query = {
-        ...(flags.why === undefined ? {} : { why: flags.why }),
+        ...defined({ why: flags.why }),
         ...(flags.force ? { force: 'true' } : {}),
       }
       const sessions: Session[] = []
@@ -319,7 +320,7 @@ export function addSessionCommands(program: Command): void {
         params: { id: session.id },
         query: {
           tail: flags.tail,
-          ...(flags.kernel === undefined ? {} : { kernel: flags.kernel }),
+          ...defined({ kernel: flags.kernel }),
           ...(flags.timestamps ? { timestamps: 'true' } : {}),
         },
       })
@@ -411,30 +412,24 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
   const startupCommand = flags.import ? fetchFirst(own ?? '', flags.import, SESSION_HOME) : own
   return {
     ...settings,
-    ...(startupCommand === undefined ? {} : { startupCommand }),
+    ...defined({ startupCommand }),
     ...(program?.runImageCommand && !flags.import ? { runImageCommand: true } : {}),
     image,
     resources: { ...template?.resources, ...resources },
     ...(flags.batch ? { kind: 'batch' as const } : {}),
-    ...(flags.idleTimeout === undefined ? {} : { idleTimeoutSeconds: flags.idleTimeout }),
-    ...(flags.maxLifetime === undefined ? {} : { maxLifetimeSeconds: flags.maxLifetime }),
+    ...defined({ idleTimeoutSeconds: flags.idleTimeout, maxLifetimeSeconds: flags.maxLifetime }),
     environ: { ...template?.environ, ...env },
     count: flags.count ?? template?.count ?? 1,
     resourceGroup: flags.resourceGroup ?? template?.resourceGroup ?? 'default',
-    ...(name === undefined ? {} : { name }),
-    ...(flags.project === undefined ? {} : { group: flags.project }),
-    ...(flags.clusterSize === undefined ? {} : { clusterSize: flags.clusterSize }),
-    ...(flags.priority === undefined ? {} : { priority: flags.priority }),
+    ...defined({ name, group: flags.project, clusterSize: flags.clusterSize, priority: flags.priority }),
     ...(flags.interruptible ? { interruptible: true } : {}),
-    ...(flags.dependsOn === undefined ? {} : { dependsOn: flags.dependsOn }),
+    ...defined({ dependsOn: flags.dependsOn }),
     ...(flags.tag === undefined ? {} : { tags: [...new Set(flags.tag)] }),
-    ...(flags.note === undefined ? {} : { note: flags.note }),
-    ...(flags.folder === undefined ? {} : { folders: flags.folder }),
+    ...defined({ note: flags.note, folders: flags.folder }),
     ...(flags.automount === false ? { automount: false } : {}),
-    ...(shm === undefined ? {} : { shmem: shm }),
+    ...defined({ shmem: shm }),
     ...(flags.imageCommand ? { runImageCommand: true } : {}),
-    ...(flags.startAt === undefined ? {} : { startsAt: flags.startAt }),
-    ...(flags.owner === undefined ? {} : { owner: flags.owner }),
+    ...defined({ startsAt: flags.startAt, owner: flags.owner }),
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { AppError, type SystemSettings, SystemSettingsChange } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -37,7 +38,7 @@ export function addSettingsCommands(program: Command): void {
       const { api } = await connect()
       const smtpPassword = flags.smtpPasswordStdin ? await readStandardInput() : asked ? await askPassword() : undefined
       const changed = await api.updateSettings({
-        body: { ...body, ...(smtpPassword === undefined ? {} : { smtpPassword }) },
+        body: { ...body, ...defined({ smtpPassword }) },
       })
       createOutput(flags.json ?? false).data(changed, () => settingsTable(changed))
     })

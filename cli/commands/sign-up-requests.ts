@@ -1,4 +1,5 @@
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { type ApiClient, AppError, type SignUpRequest } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -36,7 +37,7 @@ export function addSignUpRequestCommands(admin: Command): void {
     .option('--json', 'print JSON')
     .action(async (request: string, { domain, project, policy, json = false }: AcceptFlags) => {
       const { api } = await connect()
-      const body = { ...(domain === undefined ? {} : { domain }), ...(project ? { groups: project } : {}) }
+      const body = { ...defined({ domain }), ...(project ? { groups: project } : {}) }
       const made = await api.acceptSignUpRequest({ params: { id: await findRequest(api, request) }, body })
       const { user, link } = made
       const output = createOutput(json)

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type Readable } from 'node:stream'
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { dataDirectory } from '../config/directories.ts'
 import { type ServerCommand, variablesHelp } from '../config/variables.ts'
 import { listenForInterrupt } from '../interrupt.ts'
@@ -37,7 +38,7 @@ export function addServer(
         env: {
           ...process.env,
           BERTH_DATA: resolve(dataDirectory()),
-          ...(join === undefined ? {} : { BERTH_JOIN: join }),
+          ...defined({ BERTH_JOIN: join }),
           ...(replace ? { BERTH_AGENT_REPLACE: '1' } : {}),
         },
       })

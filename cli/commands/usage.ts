@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { defined } from '#base/defined'
 import {
   IDLE_GPU_MINUTES,
   type IdleOwner,
@@ -39,7 +40,7 @@ export function addUsageCommands(program: Command): void {
       const query = {
         ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
         ...(project === undefined ? {} : { groupId: (await findGroup(api, project)).id }),
-        ...(domain === undefined ? {} : { domain }),
+        ...defined({ domain }),
       }
       const { items } = await api.getUsage({ query })
       createOutput(json).data(items, () => usageTable(items))
@@ -104,8 +105,7 @@ function addAdminUsage(admin: Command): void {
       const { api } = await connect()
       const query = {
         by: USAGE_DIMENSIONS.find(one => one === by) ?? 'user',
-        ...(from === undefined ? {} : { from }),
-        ...(to === undefined ? {} : { to }),
+        ...defined({ from, to }),
       }
       const report = await api.getUsageReport({ query })
       const output = createOutput(json)
@@ -124,9 +124,9 @@ function addAdminUsage(admin: Command): void {
     .action(async ({ policy, project, domain, json = false }: LimitFlags) => {
       const { api } = await connect()
       const of = {
-        ...(policy === undefined ? {} : { policy }),
+        ...defined({ policy }),
         ...(project === undefined ? {} : { groupId: (await findGroup(api, project)).id }),
-        ...(domain === undefined ? {} : { domain }),
+        ...defined({ domain }),
       }
       const pages = await allPages(page => api.getLimitUse({ query: { ...of, ...page } }))
       const [{ nextCursor: _, shared, ...use }] = pages

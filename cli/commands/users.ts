@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { defined } from '#base/defined'
 import {
   type ApiClient,
   AppError,
@@ -216,13 +217,15 @@ const parseNames = (text: string) => text.split(',').filter(name => name !== '')
 function changeOf(flags: UserFlags): Omit<UserChange, 'active' | 'password'> {
   const { name, role, domain, projects, description, policy, requirePasswordChange } = flags
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(policy === undefined ? {} : { resourcePolicy: policy }),
-    ...(requirePasswordChange === undefined ? {} : { mustChangePassword: requirePasswordChange }),
-    ...(name === undefined ? {} : { name }),
-    ...(role === undefined ? {} : { role }),
-    ...(domain === undefined ? {} : { domain }),
-    ...(projects === undefined ? {} : { groups: projects }),
+    ...defined({
+      description,
+      resourcePolicy: policy,
+      mustChangePassword: requirePasswordChange,
+      name,
+      role,
+      domain,
+      groups: projects,
+    }),
   }
 }
 

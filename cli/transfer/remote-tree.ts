@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { type ApiClient, type FileEntry, type FilePage, type FolderId } from '#manager/contract'
 
 export interface RemoteEntry {
@@ -16,7 +17,7 @@ export interface RemoteTree {
 const AHEAD = 4
 
 function pageOf({ api, folderId, signal }: RemoteTree, path: string, after?: string): Promise<FilePage> {
-  const query = { path, limit: '1000', ...(after === undefined ? {} : { after }) }
+  const query = { path, limit: '1000', ...defined({ after }) }
   return api.listFiles({ params: { id: folderId }, query, signal })
 }
 

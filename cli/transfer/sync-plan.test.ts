@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { compareEntries, isSameTime, type SyncNode } from './sync-plan.ts'
 
 const file = (size: number, modifiedMs = 1_000_500): SyncNode => ({ kind: 'file', size, modifiedMs })
@@ -38,7 +39,7 @@ test('on request a sync compares the bytes of files of equal size, whatever thei
 })
 
 test('a file of which only the right to run it differs gets that right, unless one side has none', () => {
-  const runs = (executable?: boolean): SyncNode => ({ ...file(1), ...(executable === undefined ? {} : { executable }) })
+  const runs = (executable?: boolean): SyncNode => ({ ...file(1), ...defined({ executable }) })
   const source = { on: runs(true), off: runs(false), same: runs(true), windows: runs() }
   const target = { on: runs(false), off: runs(true), same: runs(true), windows: runs(true) }
   expect(steps(source, target)).toEqual({ on: 'mode', off: 'mode', same: 'same', windows: 'same' })

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { isLikeId } from '#base/shapes'
 import {
   AppError,
@@ -92,7 +93,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
             yours: names.map(one => `"${one}"`).join(', '),
           })
     throw new AppError('storage_host_not_found', {
-      ...(storageHost === undefined ? {} : { name: storageHost }),
+      ...defined({ name: storageHost }),
       ...why,
     })
   }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { defined } from '#base/defined'
 import {
   type AdmittedVisitor,
   AppError,
@@ -201,7 +202,7 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
         lifetimeMs: TICKET_MS,
       })
       const origin = originOfApp(address, row)
-      const query = new URLSearchParams({ ticket, ...(path === undefined ? {} : { to: path }) })
+      const query = new URLSearchParams({ ticket, ...defined({ to: path }) })
       return { url: `${origin}${PUBLIC_OPEN_PATH}?${query.toString()}`, origin }
     },
 

@@ -1,5 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { consoleAddress, createOriginRules, noteOrigin, originOf } from './origin.ts'
 
 const rules = createOriginRules({ port: () => 8090, allowed: ['berth.example.org', 'gpu:9000'] })
@@ -27,8 +28,7 @@ test.each([
   ['localhost:8090', 'ws://localhost:8090', 'foreign_origin'],
   [undefined, undefined, 'forbidden'],
 ] as const)('Host %s with Origin %s gives %s', (host, origin, code) => {
-  const check = () =>
-    rules.check({ ...(host === undefined ? {} : { host }), ...(origin === undefined ? {} : { origin }) })
+  const check = () => rules.check({ ...defined({ host, origin }) })
   if (code === undefined) expect(check).not.toThrow()
   else expect(check).toThrow(expect.objectContaining({ code }))
 })

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { type AgentId, DOCKER_HUB, formatSlots, type Image, type ResourceSlots } from '#manager/contract'
 import { type AgentImage, describeImage } from '#agent/contract'
 import { registryOf } from '../registries/registry-address.ts'
@@ -234,7 +235,6 @@ function toImage(image: AgentImage, { minimums, domains, ...standing }: Standing
     shmem: String(image.shmemBytes),
     apps: image.apps.map(toApp),
     labelled: image.labelled,
-    ...(image.volumes === undefined ? {} : { volumes: image.volumes }),
-    ...(image.madeBy === undefined ? {} : { madeBy: image.madeBy }),
+    ...defined({ volumes: image.volumes, madeBy: image.madeBy }),
   }
 }

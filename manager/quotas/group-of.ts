@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { isLikeId } from '#base/shapes'
 import { AppError, because, DEFAULT_GROUP } from '#manager/contract'
 import { type GroupRow, listMemberships } from '../store/identity/groups.ts'
@@ -21,7 +22,7 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
       wanted === undefined
         ? because('choose_project', { projects: names })
         : because('not_member_of_project', { project: wanted, projects: names })
-    throw new AppError('group_not_found', { ...(wanted === undefined ? {} : { name: wanted }), ...why })
+    throw new AppError('group_not_found', { ...defined({ name: wanted }), ...why })
   }
   if (group.active) return group
   throw new AppError('group_inactive', {

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   AppError,
   because,
@@ -124,7 +125,7 @@ function toPreset(row: PresetRow, fits?: boolean): Preset {
     name: row.name,
     slots: formatSlots(row.slots),
     shmem: row.shmem_bytes === null ? null : String(row.shmem_bytes),
-    ...(fits === undefined ? {} : { fits }),
+    ...defined({ fits }),
     createdAt: row.created_at.toISOString(),
     version: row.version,
   }

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   AppError,
   because,
@@ -172,8 +173,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
       const sealedPassword = change.username === null ? null : sealed
       checkPair(username, sealedPassword !== null)
       await updateRegistry(db, name, {
-        ...(change.projects === undefined ? {} : { projects: change.projects }),
-        ...(change.active === undefined ? {} : { active: change.active }),
+        ...defined({ projects: change.projects, active: change.active }),
         ...(url === undefined ? {} : { url: registryAddress({ name, url, allowHttp }) }),
         username,
         sealedPassword,

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { allDone } from '#base/all-done'
 import { type KernelFolder, type KernelMounts } from '#agent/contract'
 import {
@@ -134,9 +135,7 @@ export async function readGroup(
     notice: group?.notice ?? '',
     options: {
       ...(reserveAfterSeconds === undefined ? {} : { reserveAfterMs: reserveAfterSeconds * 1000 }),
-      ...(weights === undefined ? {} : { weights }),
-      ...(requireIsolation === undefined ? {} : { requireIsolation }),
-      ...(splitShares === undefined ? {} : { splitShares }),
+      ...defined({ weights, requireIsolation, splitShares }),
       ...(rules === undefined
         ? {}
         : { interruption: { minRunMs: rules.minRunSeconds * 1000, warnMs: rules.warnSeconds * 1000 } }),

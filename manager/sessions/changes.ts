@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   type AgentId,
   isFinished,
@@ -135,7 +136,7 @@ async function applyChange(
     interrupted: effects.interrupted,
     endsForGood: change.to === 'TERMINATING' && change.continues !== true,
     ...(effects.failedAgents ? { failedAgents: effects.failedAgents } : {}),
-    ...(effects.started === undefined ? {} : { started: effects.started }),
+    ...defined({ started: effects.started }),
   })
   if (!effects.interrupted) await writeKernels(trx, kernels, { ...change, kernelId }, effects)
   const homesFreed =
@@ -175,9 +176,7 @@ async function endRun(trx: Db, { session }: LockedSession, change: Change & { re
 }
 
 const learnedIn = (change: Change): KernelChange => ({
-  ...(change.containerId === undefined ? {} : { container_id: change.containerId }),
-  ...(change.exitCode === undefined ? {} : { exit_code: change.exitCode }),
-  ...(change.logTail === undefined ? {} : { log_tail: change.logTail }),
+  ...defined({ container_id: change.containerId, exit_code: change.exitCode, log_tail: change.logTail }),
 })
 
 /** Kernels that have not finished, as containers without a record: their slots stay held until the agent reports them gone. */

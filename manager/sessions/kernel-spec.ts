@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { type KernelFolder, type KernelSpec } from '#agent/contract'
 import { type KernelDeviceRow, type KernelRow } from '../store/sessions/kernels.ts'
 import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
@@ -33,7 +34,7 @@ export function kernelSpecOf(
     image: {
       reference: session.image,
       digest: session.image_digest ?? '',
-      ...(manifestDigest === undefined ? {} : { manifestDigest }),
+      ...defined({ manifestDigest }),
     },
     slots: kernel.slots,
     shmemBytes: session.shmem_bytes,

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   type AgentId,
   AppError,
@@ -39,7 +40,7 @@ export function specOf(session: OwnedSessionRow, { folders, name, keepCommand = 
   }
   const { startup_command, run_image_command, environ } = isKept ? session : NO_COMMAND
   return {
-    ...(name === undefined ? {} : { name }),
+    ...defined({ name }),
     image: session.image,
     resources: formatSlots(session.requested),
     shmem: String(session.shmem_bytes),

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { defined } from '#base/defined'
 import { every } from '#base/every'
 import { AppError, because, type Task, failureText, type UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
@@ -154,7 +155,7 @@ function toTask(row: TaskRow): Task {
     copy: row.detail.copy ?? null,
     backup: row.detail.backup ?? null,
     sessionId: row.detail.sessionId ?? null,
-    ...(row.detail.log === undefined ? {} : { log: row.detail.log }),
+    ...defined({ log: row.detail.log }),
     startedBy: row.started_by,
     createdAt: row.created_at.toISOString(),
     endedAt: row.ended_at?.toISOString() ?? null,

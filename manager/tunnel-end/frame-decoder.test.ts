@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as ws from 'ws'
+import { defined } from '#base/defined'
 import { closePayload, encodeFrame, headerLength, OPCODE, type Opcode, toAscii, writeHeader } from '#manager/contract'
 import { FrameDecoder, FrameError } from './frame-decoder.ts'
 
@@ -21,7 +22,7 @@ function decode(role: 'client' | 'server', bytes: Uint8Array, cuts: readonly num
   let message = ''
   const decoder = new FrameDecoder({
     role,
-    ...(maxFrameBytes === undefined ? {} : { maxFrameBytes }),
+    ...defined({ maxFrameBytes }),
     sink: {
       data(kind, chunk, last) {
         message += hex(chunk)

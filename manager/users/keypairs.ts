@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { defined } from '#base/defined'
 import {
   AccessKey,
   AppError,
@@ -205,7 +206,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
           requireActivation(caller, { id, email, waits: before.waits })
           await requireStillSignedIn(trx, caller)
         }
-        const change = { ...(active === undefined ? {} : { active }), ...columns }
+        const change = { ...defined({ active }), ...columns }
         await withKnownPolicy(limits.resourcePolicy, () => updateKeypair(trx, accessKey, change))
         const ended = active === false ? await deleteLogins(trx, { keypair: accessKey }) : []
         const kinds: ToldKind[] = [
@@ -261,8 +262,7 @@ function limitColumns(caller: Caller, { rateLimit, resourcePolicy }: UserKeypair
   }
   requireMayGivePolicy(caller, resourcePolicy)
   return {
-    ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
-    ...(resourcePolicy === undefined ? {} : { resource_policy: resourcePolicy }),
+    ...defined({ rate_limit: rateLimit, resource_policy: resourcePolicy }),
   }
 }
 

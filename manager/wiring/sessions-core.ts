@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { type AgentId, type ManagerId, type SessionId } from '#manager/contract'
 import { type AgentGateway, startAgentGateway } from '../agent-link/gateway.ts'
 import { type ManagerKey } from '../agent-link/manager-key.ts'
@@ -185,7 +186,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       managers: cluster.turns,
       isPaused: () => scheduling.isPaused(),
       log,
-      ...(slowTickMs === undefined ? {} : { slowTickMs }),
+      ...defined({ slowTickMs }),
     }),
   )
   changes.onApplied(({ effects, to }) => {
@@ -233,7 +234,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       listener,
       audit: deps.audit,
       log,
-      ...(agentLostMs === undefined ? {} : { lostMs: agentLostMs }),
+      ...defined({ lostMs: agentLostMs }),
     }),
   )
   // Closed before the gateway, so that tasks cancelled here do not count as failed.

@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
+import { defined } from '#base/defined'
 import { type App, type Grant, type SessionId } from '#manager/contract'
 import { createUnboundHttpServer } from '../http/create-server.ts'
 import { mapHeaders, type RawHeaders } from '../http/headers.ts'
@@ -101,7 +102,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   return {
     accept: socket => server.emit('connection', socket),
     issueUrl(path) {
-      const query = new URLSearchParams({ ticket: tickets.issue(), ...(path === undefined ? {} : { to: path }) })
+      const query = new URLSearchParams({ ticket: tickets.issue(), ...defined({ to: path }) })
       return `http://${authority}${OPEN_PATH}?${query.toString()}`
     },
     close() {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { type ApiClient, createClient, isFinished, type Session, type SessionId } from '#manager/contract'
 import { type AgentProcess, spawnAgent } from '../fixtures/agent-process.ts'
 import { fetchThrough } from '../fixtures/chaos-world.ts'
@@ -207,7 +208,7 @@ async function all(api: ApiClient): Promise<Session[]> {
   const sessions: Session[] = []
   let cursor: string | undefined
   do {
-    const page = await api.listSessions({ query: { limit: 500, ...(cursor === undefined ? {} : { cursor }) } })
+    const page = await api.listSessions({ query: { limit: 500, ...defined({ cursor }) } })
     sessions.push(...page.items)
     cursor = page.nextCursor ?? undefined
   } while (cursor !== undefined)

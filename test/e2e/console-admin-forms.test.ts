@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { requestOf, useForm } from './admin-forms.ts'
 import { ADMIN_FORMS } from './admin-form-rows.ts'
@@ -44,7 +45,7 @@ test.each(ADMIN_FORMS)('$title', async row => {
   await useForm(page, row)
   await page.getByText(row.says).first().waitFor()
   const asked = (row.asks ?? []).map(body => ({ request, body }))
-  const sent = { request, body: row.body, ...(row.query === undefined ? {} : { query: row.query }) }
+  const sent = { request, body: row.body, ...defined({ query: row.query }) }
   // The text of some rows is there before the request.
   await expect.poll(() => world.changes).toEqual([...asked, sent])
 })

@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { defined } from '#base/defined'
 import { ensureDesktopBundle } from '../../bootstrap/desktop-app.ts'
 import { ROOT } from '../../bootstrap/image-recipes.ts'
 import { type Note } from '../../bootstrap/progress.ts'
@@ -38,7 +39,7 @@ export async function stageApp(folder: string, { electron, programs, note, signa
     ...{ type: 'module', main: `dist/electron/main/main.${electron.official ? 'js' : 'cjs'}` },
     // Electron tells the system by it which entry of the menu its windows belong to.
     desktopName: 'berth-desktop.desktop',
-    ...(berthUpdates === undefined ? {} : { berthUpdates }),
+    ...defined({ berthUpdates }),
     ...(programs === undefined ? {} : { berth: { programs } }),
   }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)

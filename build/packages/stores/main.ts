@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { defined } from '#base/defined'
 import { ROOT } from '../../bootstrap/image-recipes.ts'
 import { MANIFEST } from '../manifest.ts'
 import { homebrewCask } from './homebrew.ts'
@@ -23,7 +24,7 @@ if (url === undefined || homepage === undefined) throw new Error('--url and --ho
 const release = await readRelease({ version: MANIFEST.version, url, homepage }, positionals)
 const cask = homebrewCask(release)
 const files = {
-  ...(cask === undefined ? {} : { 'berth.rb': cask }),
+  ...defined({ 'berth.rb': cask }),
   ...Object.fromEntries(wingetManifests(release).map(manifest => [manifest.fileName, wingetYaml(manifest)])),
 }
 if (Object.keys(files).length === 0) throw new Error('none of the files is an installer for macOS or Windows')

@@ -1,4 +1,5 @@
 import { type MenuItemConstructorOptions } from 'electron'
+import { defined } from '#base/defined'
 import { type ElectronSlice } from '../electron-slice.ts'
 import { type Language, wordsOf } from './words.ts'
 
@@ -20,7 +21,7 @@ export function installMenu(deps: MenuDeps): void {
   const place = (label: string, route: string, accelerator?: string): MenuItemConstructorOptions => ({
     label,
     click: () => showConsole(route),
-    ...(accelerator === undefined ? {} : { accelerator }),
+    ...defined({ accelerator }),
   })
   const template: MenuItemConstructorOptions[] = [
     {

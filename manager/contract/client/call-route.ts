@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { type Because, type CauseKey } from '../causes/causes.ts'
 import { AppError, fromProblem, isAppError, isProblem } from '../errors.ts'
 import type { RouteSpec } from '../routes/route-spec.ts'
@@ -107,7 +108,7 @@ async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest)
   const init = {
     method: route.method,
     headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
     ...(input.signal ? { signal: input.signal } : {}),
   }
   let reply: HttpReply

@@ -1,4 +1,5 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { defined } from '#base/defined'
 import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
 import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
@@ -46,7 +47,7 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
       route: name,
       // Otherwise only the automatic HEAD routes of GET exist, which need no description.
       ...(route.method === 'HEAD' ? { swagger: { exposeHeadRoute: true } } : {}),
-      ...(route.streamedBody === undefined ? {} : { streamedBody: route.streamedBody }),
+      ...defined({ streamedBody: route.streamedBody }),
     },
     schema: {
       hide: route.access === 'console',

@@ -1,6 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type FastifyRequest } from 'fastify'
+import { defined } from '#base/defined'
 import { AppError, BUNDLE_CONTENT } from '#manager/contract'
 import { type Expected, readBody } from '../../files/content.ts'
 import { type Files } from '../../files/service.ts'
@@ -45,7 +46,7 @@ export function createFileRoutes(
       return files.makeDirectory(caller, params.id, body)
     },
     moveFiles({ caller, request }, { params, body }) {
-      tell(request, { ...toldPaths(body.paths), to: body.to, ...(body.name === undefined ? {} : { name: body.name }) })
+      tell(request, { ...toldPaths(body.paths), to: body.to, ...defined({ name: body.name }) })
       return files.move(caller, params.id, body)
     },
     copyFiles({ caller, request }, { params, body }) {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defined } from '#base/defined'
 import { AppError, because } from '#manager/contract'
 import { createAuthorization, type Credentials, refusal } from './authorization.ts'
 import { parseChallenges, parseNextLink } from './headers.ts'
@@ -77,7 +78,7 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
     const ask = (header: string | undefined) =>
       limitedFetch(url, {
         ...(method ? { method } : {}),
-        headers: { accept, 'user-agent': 'berth', ...(header === undefined ? {} : { authorization: header }) },
+        headers: { accept, 'user-agent': 'berth', ...defined({ authorization: header }) },
         maxBytes,
         signal,
       })

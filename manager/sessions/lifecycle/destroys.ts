@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { type AgentId, because, isAppError, isFinished, type KernelId } from '#manager/contract'
 import { type RequestReply } from '#agent/contract'
 import { type AgentRequests } from '../../agent-link/connection.ts'
@@ -40,7 +41,7 @@ export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Des
     const place = placeOf(agentId, kernelId)
     const running = destroys.get(place)
     if (running && running.attempt >= attempt) return running.task
-    const input = { kernelId, attempt, graceMs, ...(keepFilesMs === undefined ? {} : { keepFilesMs }) }
+    const input = { kernelId, attempt, graceMs, ...defined({ keepFilesMs }) }
     // The agent leaves newer attempts alone, so a request in flight for an older attempt does not cover this one.
     const task = Promise.allSettled([running?.task])
       .then(() => agents.request(agentId, 'destroy_kernel', input, { timeoutMs }))

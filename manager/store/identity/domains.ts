@@ -1,4 +1,5 @@
 import { sql, type Selectable } from 'kysely'
+import { defined } from '#base/defined'
 import { type ResourceSlots } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type DomainsTable } from '../tables/identity.ts'
@@ -53,9 +54,9 @@ export function updateDomain(db: Db, name: string, settings: DomainSettings): Pr
 
 function columnsOf({ description, limits, allowedRegistries, active }: DomainSettings) {
   return {
-    ...(description === undefined ? {} : { description }),
+    ...defined({ description }),
     ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
     ...(allowedRegistries === undefined ? {} : { allowed_registries: JSON.stringify(allowedRegistries) }),
-    ...(active === undefined ? {} : { active }),
+    ...defined({ active }),
   }
 }

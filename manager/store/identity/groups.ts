@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, type RawBuilder, sql, type Selectable } from 'kysely'
+import { defined } from '#base/defined'
 import { type GroupId, type GroupOrder, type GroupRef, type ResourceSlots, type UserId } from '#manager/contract'
 import { type Database, type Db } from '../schema.ts'
 import { type GroupsTable } from '../tables/identity.ts'
@@ -149,7 +150,7 @@ export async function updateGroup(
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('groups')
-    .set({ ...(name === undefined ? {} : { name }), ...columnsOf(settings), version: sql`version + 1` })
+    .set({ ...defined({ name }), ...columnsOf(settings), version: sql`version + 1` })
     .where('id', '=', id)
     .executeTakeFirst()
   return numUpdatedRows === 1n
@@ -157,11 +158,9 @@ export async function updateGroup(
 
 function columnsOf({ description, limits, maxFolderBytes, maxFolderFiles, active }: GroupSettings) {
   return {
-    ...(description === undefined ? {} : { description }),
+    ...defined({ description }),
     ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
-    ...(maxFolderBytes === undefined ? {} : { max_folder_bytes: maxFolderBytes }),
-    ...(maxFolderFiles === undefined ? {} : { max_folder_files: maxFolderFiles }),
-    ...(active === undefined ? {} : { active }),
+    ...defined({ max_folder_bytes: maxFolderBytes, max_folder_files: maxFolderFiles, active }),
   }
 }
 

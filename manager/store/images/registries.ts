@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { defined } from '#base/defined'
 import { type Db } from '../schema.ts'
 import { type RegistriesTable } from '../tables/images.ts'
 
@@ -55,7 +56,7 @@ export async function updateRegistry(
     .set({
       ...rest,
       ...(projects === undefined ? {} : { projects: JSON.stringify(projects) }),
-      ...(sealedPassword === undefined ? {} : { sealed_password: sealedPassword }),
+      ...defined({ sealed_password: sealedPassword }),
       version: sql`version + 1`,
     })
     .where('name', '=', name)

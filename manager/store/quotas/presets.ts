@@ -1,4 +1,5 @@
 import { sql, type Selectable } from 'kysely'
+import { defined } from '#base/defined'
 import { type ResourceSlots } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type PresetsTable } from '../tables/quotas.ts'
@@ -31,7 +32,7 @@ export function updatePreset(db: Db, name: string, { slots, shmem_bytes }: Parti
     .updateTable('presets')
     .set({
       ...(slots === undefined ? {} : { slots: JSON.stringify(slots) }),
-      ...(shmem_bytes === undefined ? {} : { shmem_bytes }),
+      ...defined({ shmem_bytes }),
       version: sql`version + 1`,
     })
     .where('name', '=', name)

@@ -1,4 +1,5 @@
 import { sql, type Selectable } from 'kysely'
+import { defined } from '#base/defined'
 import {
   type AgentId,
   type Reason,
@@ -42,12 +43,9 @@ export async function updateResourceGroup(
   return db
     .updateTable('resource_groups')
     .set({
-      ...(description === undefined ? {} : { description }),
-      ...(sequencer === undefined ? {} : { sequencer }),
-      ...(selector === undefined ? {} : { selector }),
+      ...defined({ description, sequencer, selector }),
       ...(options === undefined ? {} : { options: JSON.stringify(options) }),
-      ...(active === undefined ? {} : { active }),
-      ...(notice === undefined ? {} : { notice }),
+      ...defined({ active, notice }),
       version: sql`version + 1`,
     })
     .where('name', '=', name)

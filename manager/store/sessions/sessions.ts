@@ -1,4 +1,5 @@
 import { sql, type Selectable } from 'kysely'
+import { defined } from '#base/defined'
 import {
   type App,
   type AgentId,
@@ -86,7 +87,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     owner_id: session.ownerId,
     keypair: session.keypair ?? null,
     launched_by: session.launchedBy ?? null,
-    ...(session.domain === undefined ? {} : { domain: session.domain }),
+    ...defined({ domain: session.domain }),
     group_id: session.groupId ?? null,
     status: session.status,
     reason: JSON.stringify(session.reason),
@@ -112,8 +113,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     interruptible: session.interruptible ?? false,
     tags: JSON.stringify(session.tags ?? []),
     note: session.note ?? '',
-    ...(session.createdAt === undefined ? {} : { created_at: session.createdAt }),
-    ...(session.startedAt === undefined ? {} : { started_at: session.startedAt }),
+    ...defined({ created_at: session.createdAt, started_at: session.startedAt }),
   }))
   await db.insertInto('sessions').values(values).execute()
 }
@@ -200,7 +200,7 @@ export async function updateSession(db: Db, id: SessionId, change: SessionChange
       reason: JSON.stringify(change.reason),
       status_at: sql`now()`,
       version: sql`version + 1`,
-      ...(change.attempt === undefined ? {} : { attempt: change.attempt }),
+      ...defined({ attempt: change.attempt }),
       ...(change.failedAgents === undefined ? {} : { failed_agents: JSON.stringify(change.failedAgents) }),
       ...(change.started === undefined
         ? {}

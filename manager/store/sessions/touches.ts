@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { defined } from '#base/defined'
 import { type Reason, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type SessionRow } from './sessions.ts'
@@ -65,7 +66,7 @@ export async function updateLabels(
     .updateTable('sessions')
     .set({
       ...(tags === undefined ? {} : { tags: JSON.stringify(tags) }),
-      ...(note === undefined ? {} : { note }),
+      ...defined({ note }),
       version: sql`version + 1`,
     })
     .where('id', '=', id)

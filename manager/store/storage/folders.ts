@@ -1,4 +1,5 @@
 import { type RawBuilder, sql, type Selectable } from 'kysely'
+import { defined } from '#base/defined'
 import {
   type FolderId,
   type FolderPermission,
@@ -177,11 +178,7 @@ export async function updateFolder(db: Db, id: FolderId, change: FolderUpdate): 
   await db
     .updateTable('folders')
     .set({
-      ...(name === undefined ? {} : { name }),
-      ...(usageMode === undefined ? {} : { usage_mode: usageMode }),
-      ...(permission === undefined ? {} : { permission }),
-      ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
-      ...(maxFiles === undefined ? {} : { max_files: maxFiles }),
+      ...defined({ name, usage_mode: usageMode, permission, max_bytes: maxBytes, max_files: maxFiles }),
       ...(status === undefined
         ? {}
         : { status, trashed_at: status === 'ready' ? null : sql<Date>`coalesce(trashed_at, now())` }),

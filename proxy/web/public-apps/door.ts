@@ -1,4 +1,5 @@
 import { type IncomingMessage } from 'node:http'
+import { defined } from '#base/defined'
 import { type ApiClient, isAppError, PUBLIC_OPEN_PATH, type ServedApp } from '#manager/contract'
 import { letIn } from './let-in.ts'
 import { readForm } from './read-form.ts'
@@ -31,7 +32,7 @@ export async function answerAtDoor(request: IncomingMessage, deps: DoorDeps): Pr
   try {
     await deps.api.visitServedApp({
       params: { place: deps.place },
-      body: { key, ...(password === undefined ? {} : { password }) },
+      body: { key, ...defined({ password }) },
       headers: { 'x-forwarded-for': deps.address },
       signal: AbortSignal.timeout(CHECK_MS),
     })

@@ -1,5 +1,6 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
+import { defined } from '#base/defined'
 import { isAppError, type Me, type RouteReply, type Session, type UserId } from '#manager/contract'
 import { secretHeaders } from '../../api/origin-secret.ts'
 import { openSignInChannel } from '../../api/sign-in-channel.ts'
@@ -106,7 +107,7 @@ export const useAccount = defineStore('account', () => {
 
   /** @param totp after `totp_required`: a code of the authenticator app or a recovery code */
   async function signInWithKeypair(accessKey: string, secretKey: string, totp?: string): Promise<void> {
-    signedIn(await api.loginWithKeypair({ body: { accessKey, secretKey, ...(totp === undefined ? {} : { totp }) } }))
+    signedIn(await api.loginWithKeypair({ body: { accessKey, secretKey, ...defined({ totp }) } }))
   }
 
   async function signInWithTicket(ticket: string): Promise<void> {

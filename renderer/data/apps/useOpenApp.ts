@@ -1,4 +1,5 @@
 import { onScopeDispose, reactive } from 'vue'
+import { defined } from '#base/defined'
 import { isAppError, type App, type AppOptions, type SessionId } from '#manager/contract'
 import { type Tunnel, type TunnelSpec } from '#proxy/contract'
 import { useServices } from '../../services.ts'
@@ -57,8 +58,7 @@ export function useOpenApp(sessionId: SessionId) {
       sessionId,
       app: app.name,
       onPortTaken: options.onPortTaken ?? 'fail',
-      ...(options.port === undefined ? {} : { port: options.port }),
-      ...(options.path === undefined ? {} : { path: options.path }),
+      ...defined({ port: options.port, path: options.path }),
     } as const
     try {
       if (options.start) await api.startApp({ params: { id: sessionId, app: app.name }, body: options.start })

@@ -1,4 +1,5 @@
 import { type Router } from 'vue-router'
+import { defined } from '#base/defined'
 import { AppError, type RouteReply } from '#manager/contract'
 import { type Services } from '../../services.ts'
 import { t } from '../../words/en/sso.ts'
@@ -49,7 +50,7 @@ export async function finishSso(
   totp: string | undefined,
 ): Promise<RouteReply<'finishSso'>> {
   const { secret } = begun()
-  return api.finishSso({ body: { secret, code, ...(totp === undefined ? {} : { totp }) } })
+  return api.finishSso({ body: { secret, code, ...defined({ totp }) } })
 }
 
 /** Goes back to the sign-in page as it was before, so that neither the address bar nor the history keeps a code. */

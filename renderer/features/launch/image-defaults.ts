@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   type Folder,
   type Image,
@@ -70,7 +71,7 @@ export function defaultsOf({ image, resources, shmem, environ, folders }: Sessio
     image,
     resources,
     environ,
-    ...(shmem === undefined ? {} : { shmem }),
+    ...defined({ shmem }),
     folders: folders ?? [],
   }
 }

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { durationText, parseDuration } from '#base/duration'
 import {
   DEFAULT_RESOURCE_GROUP,
@@ -336,8 +337,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     ...(command ? { startupCommand: command } : {}),
     ...(form.runImageCommand ? { runImageCommand: true } : {}),
     ...(isBatch(form) ? { kind: form.kind } : {}),
-    ...(maxLifetimeSeconds === undefined ? {} : { maxLifetimeSeconds }),
-    ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
+    ...defined({ maxLifetimeSeconds, idleTimeoutSeconds }),
     ...(form.clusterSize === 1 ? {} : { clusterSize: form.clusterSize }),
     ...(form.priority === 0 ? {} : { priority: form.priority }),
     ...(form.interruptible ? { interruptible: true } : {}),

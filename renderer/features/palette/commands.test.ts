@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { matchCommands, type Command } from './commands.ts'
 
 const command = (title: string, hint?: string): Command => ({
   id: title,
   group: 'pages',
   title,
-  ...(hint === undefined ? {} : { hint }),
+  ...defined({ hint }),
   run: () => undefined,
 })
 const commands = [

@@ -8,6 +8,7 @@ import { type Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { defined } from '#base/defined'
 import { type ApiClient, parseAppsAddress, type SessionId } from '#manager/contract'
 import { startWeb, type Web } from '../../../proxy/web/server.ts'
 import { startAppStreams } from '../../fixtures/app-streams.ts'
@@ -86,7 +87,7 @@ async function open(web: Web | undefined, link: string, path?: string, cookie?: 
     ca: authority.ca,
     agent: false,
     path: path ?? pathname + search,
-    headers: { host, ...(cookie === undefined ? {} : { cookie }) },
+    headers: { host, ...defined({ cookie }) },
   })
   sent.on('error', () => undefined).end()
   const [response] = (await once(sent, 'response')) as [IncomingMessage]

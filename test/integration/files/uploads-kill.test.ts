@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { sql } from 'kysely'
 import { expect, test, vi } from 'vitest'
+import { defined } from '#base/defined'
 import { silentLog } from '../../../manager/log.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
 import { DEFAULT_BACKEND, openDatabase } from '../../fixtures/database.ts'
@@ -39,7 +40,7 @@ const environmentOf = (dataDir: string, databaseUrl: string | undefined) => ({
   BERTH_DATA: dataDir,
   BERTH_ADMIN_PASSWORD: ADMIN.password,
   BERTH_LOG: 'error',
-  ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+  ...defined({ DATABASE_URL: databaseUrl }),
 })
 
 test('a manager that is killed during an upload loses no acknowledged byte, and the next one continues', async () => {

@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { defined } from '#base/defined'
 import {
   EMPTY_BODY_HASH,
   signRequest,
@@ -250,7 +251,7 @@ describe('a request with a signature of Backend.AI', () => {
       authorization: `BackendAI signMethod=HMAC-SHA256, credential=${who.accessKey}:${signature}`,
       'x-backendai-date': date,
       'x-backendai-version': version,
-      ...(type === undefined ? {} : { 'content-type': type }),
+      ...defined({ 'content-type': type }),
     }
   }
   const get = (headers: Record<string, string>, path = '/api/v1/me') => rawRequest(manager.url + path, { headers })

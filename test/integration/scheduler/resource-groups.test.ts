@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { type QueueSort, type SessionId } from '#manager/contract'
 import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
@@ -85,7 +86,7 @@ test('the queue comes page by page in its order, and says what is held for the s
   const order = async (query: { sort?: QueueSort; limit: number }) => {
     const found: SessionId[] = []
     for (let cursor: string | null | undefined; cursor !== null;) {
-      const page = await api.listQueue({ query: { ...query, ...(cursor === undefined ? {} : { cursor }) } })
+      const page = await api.listQueue({ query: { ...query, ...defined({ cursor }) } })
       expect(page.total).toBe(5)
       expect(page.items.length).toBeLessThanOrEqual(query.limit)
       found.push(...page.items.map(({ id }) => id))

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { type AuditEntry, type RouteName, ROUTES, type RouteSpec, SessionId, UserId } from '#manager/contract'
 import { createAuditLog } from '../../../manager/audit/audit-log.ts'
 import { createAuditRecorder } from '../../../manager/audit/recorder.ts'
@@ -404,7 +405,7 @@ describe('the protection of the audit log', () => {
           const reply = await rawRequest(`${url}?token=${marker}`, {
             method: route.method,
             headers,
-            ...(body === undefined ? {} : { body }),
+            ...defined({ body }),
           })
           sent++
           if (reply.status < 300) succeeded.add(name)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type Role, type User } from '#manager/contract'
 import { listUsers } from '../../../manager/store/identity/users.ts'
 import { sql } from 'kysely'
+import { defined } from '#base/defined'
 import { apiOf, signedApi } from '../../fixtures/manager.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { openTestStore } from '../../fixtures/test-store.ts'
@@ -32,8 +33,7 @@ test("a session counts for the domain of its owner and for one of the owner's gr
   const { id } = await cluster.api.createGroup({ body: { name: 'vision', domain: 'lab' } })
   await cluster.api.createGroup({ body: { name: 'others', domain: 'lab' } })
   const owner = await person('owner@example.org', 'lab')
-  const launch = (group?: string) =>
-    cluster.launch({ resources: { cpu: '0.5' }, ...(group === undefined ? {} : { group }) }, owner.api)
+  const launch = (group?: string) => cluster.launch({ resources: { cpu: '0.5' }, ...defined({ group }) }, owner.api)
 
   expect(await launch()).toMatchObject({ domain: 'lab', group: { name: 'default' } })
   expect((await refusal(launch('vision'))).code).toBe('group_not_found')

@@ -1,6 +1,7 @@
 import { Secret, TOTP } from 'otpauth'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { type ApiClient, UserId } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
@@ -27,7 +28,7 @@ let people = 0
 const newAddress = () => `person-${++people}@example.org`
 const signIn = (email: string, password = PASSWORD, totp?: string) =>
   anybody.login({
-    body: { email, password, kind: 'token', ...(totp === undefined ? {} : { totp }) },
+    body: { email, password, kind: 'token', ...defined({ totp }) },
     headers: { ...AS_CONSOLE, 'x-forwarded-for': `10.0.0.${place}` },
   })
 const codeFor = (secret: string, steps = 0) =>
@@ -138,7 +139,7 @@ test('a sign-in with a keypair asks for the code too; a signed request is a prog
         accessKey: keypair.accessKey,
         secretKey: keypair.secretKey,
         kind,
-        ...(totp === undefined ? {} : { totp }),
+        ...defined({ totp }),
       },
     })
   for (const kind of ['browser', 'token'] as const) {

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { AppError, because } from '#manager/contract'
 import { type Challenges } from './challenges.ts'
 import { runDnsHook } from './dns-hook.ts'
@@ -41,7 +42,7 @@ export async function orderCertificate(config: AcmeConfig, keys: OrderKeys, chal
     const [, csr] = await acme.crypto.createCsr({ altNames: [...ordered] }, keys.certificate)
     return await client.auto({
       csr,
-      ...(email === undefined ? {} : { email }),
+      ...defined({ email }),
       termsOfServiceAgreed: true,
       challengePriority: [kind],
       // The authority looks from outside; this computer may not reach its own public name.
