@@ -1,8 +1,11 @@
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startChild } from './child.ts'
+import { holdPort } from './held-port.ts'
 
 /** Says more than a pipe holds before each answer, so that it hangs if nobody reads. */
 const TALKER = `
@@ -61,4 +64,34 @@ test('a server that is not ready when berth up is to stop is stopped at once, no
   await expect(starting).rejects.toThrow('the user has other plans')
   expect(() => process.kill(started, 0)).toThrow('ESRCH')
   await expect(startTalker(logFile, stop.signal)).rejects.toThrow('the user has other plans')
+})
+
+/** Is ready, and then hangs: it takes no connection that it is given. */
+const HANGING = `
+import { writeSync } from 'node:fs'
+writeSync(1, JSON.stringify({ ready: 'hanging' }) + '\\n')
+Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+`
+
+test('connections on their way to a server that is killed end, and later ones wait for the next', async () => {
+  const script = join(directory, 'hanging.mjs')
+  await writeFile(script, HANGING)
+  await using held = await holdPort(['127.0.0.1'], 0)
+  const logFile = join(directory, 'log')
+  await using child = await startChild({
+    ...{ name: 'manager', script, environment: {}, logFile, readyWithinMs: 20_000 },
+    held,
+  })
+  const open = async () => {
+    const socket = connect(held.port, '127.0.0.1').on('error', () => undefined)
+    await once(socket, 'connect')
+    return socket
+  }
+  const early = await Promise.all(Array.from({ length: 20 }, open))
+  process.kill(child.pid, 'SIGKILL')
+  await child.ended
+  const late = await open()
+  await expect.poll(() => early.filter(socket => !socket.closed).length, { timeout: 10_000 }).toBe(0)
+  expect(late.closed).toBe(false)
+  late.destroy()
 })

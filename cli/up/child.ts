@@ -94,10 +94,17 @@ async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<s
 
 const later = (ms: number) => new Promise<undefined>(resolve => setTimeout(() => resolve(undefined), ms).unref())
 
+/** Connections on their way to a child that takes none, because it hangs: as many as a kernel keeps for a server, and some. */
+const MOST_SENDING = 1024
+
 /** The child gets each connection with the message `{ type: 'connection' }`. */
 function handConnections(child: ChildProcess, held: HeldPort): void {
   const sending = new Set<Socket>()
   held.handTo(socket => {
+    if (sending.size >= MOST_SENDING) {
+      socket.destroy()
+      return
+    }
     sending.add(socket)
     // Kept open: Node would lose a connection that it closes itself once the child has it, if the child ends before.
     child.send({ type: 'connection' }, socket, { keepOpen: true }, () => {
@@ -105,11 +112,15 @@ function handConnections(child: ChildProcess, held: HeldPort): void {
       socket.destroy()
     })
   })
-  // The channel closes with the process, and is noticed sooner.
-  child.once('disconnect', () => {
+  let isGone = false
+  const gone = () => {
+    if (isGone) return
+    isGone = true
     held.hold()
     for (const socket of sending) socket.destroy()
-  })
+  }
+  // The end of the channel comes first, but Node does not tell it while connections wait to be sent.
+  child.once('disconnect', gone).once('exit', gone)
 }
 
 let nextRequest = 1

@@ -29,13 +29,22 @@ test('connections wait while nobody takes them, then go to the taker in their or
   expect([taken.length, late.seen.isClosed]).toEqual([3, false])
 })
 
-test('a connection that nobody takes in time ends, and so does one beyond the number that may wait', async () => {
-  await using held = await holdPort(HERE, 0, { waitMs: 300, mostWaiting: 1 })
+test('a connection that nobody takes in time ends, and so do later ones, and one beyond the number that may wait', async () => {
+  await using held = await holdPort(HERE, 0, { waitMs: 1_500, mostWaiting: 1 })
   const first = await connectTo(held)
   const second = await connectTo(held)
   await expect.poll(() => second.seen.isClosed).toBe(true)
   expect(first.seen.isClosed).toBe(false)
-  await expect.poll(() => first.seen.isClosed).toBe(true)
+  await expect.poll(() => first.seen.isClosed, { timeout: 10_000 }).toBe(true)
+  const late = await connectTo(held)
+  await expect.poll(() => late.seen.isClosed).toBe(true)
+  held.hold()
+  const again = await connectTo(held)
+  const taken: Socket[] = []
+  held.handTo(socket => taken.push(socket))
+  await expect.poll(() => taken.length).toBe(1)
+  expect(again.seen.isClosed).toBe(false)
+  for (const socket of taken) socket.destroy()
 })
 
 test('connections that wait end with the port, which is free then', async () => {

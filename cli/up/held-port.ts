@@ -12,7 +12,7 @@ export interface HeldPort extends AsyncDisposable {
   readonly port: number
   /** From now on connections are for this taker: first those that wait. */
   handTo(take: (socket: Socket) => void): void
-  /** From now on connections wait for the next taker: a limited number, for a limited time. */
+  /** From now on connections wait for the next taker: a limited number, for a limited time. Later ones end at once. */
   hold(): void
 }
 
@@ -32,22 +32,33 @@ export async function holdPort(
   port: number,
   { waitMs = WAIT_MS, mostWaiting = MOST_WAITING }: { readonly waitMs?: number; readonly mostWaiting?: number } = {},
 ): Promise<HeldPort> {
-  const waiting = new Map<Socket, NodeJS.Timeout>()
+  const waiting = new Set<Socket>()
   let taker: ((socket: Socket) => void) | undefined
+  let late: NodeJS.Timeout | undefined
+  let isLate = false
 
   const onConnection = (socket: Socket) => {
     socket.on('error', () => socket.destroy())
     if (taker) taker(socket)
-    else if (waiting.size >= mostWaiting) socket.destroy()
-    else waiting.set(socket, setTimeout(() => waiting.delete(socket) && socket.destroy(), waitMs).unref())
+    else if (isLate || waiting.size >= mostWaiting) socket.destroy()
+    else waiting.add(socket)
   }
   const release = (each: (socket: Socket) => void) => {
-    for (const [socket, timer] of waiting) {
-      clearTimeout(timer)
-      each(socket)
-    }
+    clearTimeout(late)
+    for (const socket of waiting) each(socket)
     waiting.clear()
   }
+  const refuse = () => {
+    isLate = true
+    release(socket => socket.destroy())
+  }
+  const hold = () => {
+    taker = undefined
+    isLate = false
+    clearTimeout(late)
+    late = setTimeout(refuse, waitMs).unref()
+  }
+  hold()
   const servers = await listenAt(hosts, port, onConnection)
   return {
     port: portOf(servers[0]),
@@ -55,10 +66,10 @@ export async function holdPort(
       taker = take
       release(take)
     },
-    hold: () => (taker = undefined),
+    hold,
     [Symbol.asyncDispose]() {
       taker = undefined
-      release(socket => socket.destroy())
+      refuse()
       // Not waited for: a server that handed connections to other processes asks them about these first.
       for (const server of servers) server.close()
       return Promise.resolve()
