@@ -47,7 +47,9 @@ export const Message = z
       ),
     detail: z
       .string()
-      .describe('Name of what `about` is about, such as an access key, a role or a host; may be empty.'),
+      .describe(
+        'Name of what `about` is about, such as an access key, a role or a host; may be empty. A last line `+N` counts the names that are left out.',
+      ),
   })
   .meta({ id: 'Message' })
 export type Message = z.infer<typeof Message>

@@ -19,6 +19,7 @@ export const TOLD_KINDS = [
   'left_ssh_key',
   'left_second_factor',
   'left_sessions',
+  'left_images',
   'left_templates',
   'left_shares',
   'left_links',
@@ -42,3 +43,29 @@ export const TOLD_KINDS = [
 ] as const
 export const ToldKind = z.enum(TOLD_KINDS)
 export type ToldKind = z.infer<typeof ToldKind>
+
+/** Longest list of names in a message, in characters. */
+const MOST_TEXT = 300
+
+/**
+ * Names for the detail of a message: whole names as far as they fit, with the number of the others in a line of its own. No name has lines.
+ *
+ * @param total number of all names, of which `names` may be the first
+ */
+export function inShort(names: readonly string[], total: number): string {
+  const [first = '', ...others] = names
+  let text = first.length > MOST_TEXT ? `${first.slice(0, MOST_TEXT - 1)}…` : first
+  let said = Math.min(names.length, 1)
+  for (const name of others) {
+    if (text.length + name.length + 2 > MOST_TEXT) break
+    text += `, ${name}`
+    said++
+  }
+  return total > said ? `${text}\n+${total - said}` : text
+}
+
+/** The names in the detail of a message, and the number of those that it leaves out. */
+export function readNames(detail: string): { readonly names: string; readonly more: number } {
+  const [names = '', more = ''] = detail.split('\n+')
+  return { names, more: Number(more) }
+}

@@ -1,4 +1,4 @@
-import { type ToldKind } from '#manager/contract'
+import { readNames, type ToldKind } from '#manager/contract'
 import { type Mail } from './mailer.ts'
 import { mail } from './texts.ts'
 
@@ -29,7 +29,9 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
   left_second_factor:
     'Your second factor was switched on while somebody else may have known your password. If that was not you, ask a superadmin to switch it off.',
   left_sessions:
-    'These sessions were launched while somebody else may have known your password: {detail}. End those that are not yours.',
+    'These sessions were launched or ran while somebody else may have known your password: {detail}. End those that are not yours, and do not start them again: they would run the command and have the home that was left in them.',
+  left_images:
+    'These images were saved of your sessions, or asked for, while somebody else may have known your password: {detail}. Do not launch what is not yours, and ask a superadmin to delete it.',
   left_templates:
     'These templates and settings of images were stored while somebody else may have known your password: {detail}. Delete what is not yours before you launch with it.',
   left_shares:
@@ -65,7 +67,9 @@ const NOT_MAILED: ReadonlySet<ToldKind> = new Set(['account_changed', 'keypair_c
 
 /** The English sentence; a page in another language has its own for the same kind. */
 export function toldText(kind: ToldKind, { by, detail }: { readonly by: string; readonly detail: string }): string {
-  return TEXTS[kind].replaceAll('{by}', () => by).replaceAll('{detail}', () => detail)
+  const { names, more } = readNames(detail)
+  const all = more > 0 ? `${names} and ${more} more` : names
+  return TEXTS[kind].replaceAll('{by}', () => by).replaceAll('{detail}', () => all)
 }
 
 /**

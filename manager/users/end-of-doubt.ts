@@ -1,6 +1,6 @@
-import { type PasswordFrom, type ToldKind } from '#manager/contract'
+import { inShort, type PasswordFrom, type ToldKind } from '#manager/contract'
 import { deactivateKeypairsSince } from '../store/identity/keypairs.ts'
-import { listMadeSince, type MadeSince } from '../store/identity/made-since.ts'
+import { listMadeSince, type MadeSince, type Named } from '../store/identity/made-since.ts'
 import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
@@ -47,36 +47,29 @@ export async function endDoubtByChoice(
   return [...chosen, ...(await endDoubt(trx, telling, before))]
 }
 
-/** Longest list of names in a message. */
-const MOST_TEXT = 300
-
-type Names = readonly string[]
-
 function newsOfLeft(
   { id: userId, email }: Pick<UserRow, 'id' | 'email'>,
-  made: MadeSince & { readonly keypairs: Names; readonly hasIdentities: boolean },
+  made: MadeSince & { readonly keypairs: readonly string[]; readonly hasIdentities: boolean },
 ): News[] {
-  const kinds: (readonly [ToldKind, boolean, Names?])[] = [
-    ['left_keypairs', made.keypairs.length > 0, made.keypairs],
+  const { keypairs, sessions } = made
+  const kinds: (readonly [ToldKind, boolean | Named])[] = [
+    ['left_keypairs', { names: keypairs, total: keypairs.length }],
     ['left_identities', made.hasIdentities],
     ['left_script', made.hasScript],
-    ['left_dotfiles', made.dotfiles.length > 0, made.dotfiles],
-    ['left_folders', made.folders.length > 0, made.folders],
+    ['left_dotfiles', made.dotfiles],
+    ['left_folders', made.folders],
     ['left_ssh_key', made.hasSshKey],
     ['left_second_factor', made.hasSecondFactor],
-    ['left_sessions', made.sessions.length > 0, made.sessions.map(({ name }) => name)],
-    ['left_templates', made.templates.length > 0, made.templates],
-    ['left_shares', made.shares.length > 0, made.shares],
-    ['left_links', made.links.length > 0, made.links],
+    ['left_sessions', { names: sessions.first.map(({ name }) => name), total: sessions.total }],
+    ['left_images', made.images],
+    ['left_templates', made.templates],
+    ['left_shares', made.shares],
+    ['left_links', made.links],
   ]
-  return kinds.flatMap(([kind, isTrue, names = []]) => {
-    if (!isTrue) return []
-    const sessions = kind === 'left_sessions' ? made.sessions : []
-    return [{ userId, by: { userId, email }, kind, detail: inShort(names), sessions }]
+  return kinds.flatMap(([kind, left]) => {
+    const { names, total } = typeof left === 'boolean' ? { names: [], total: 0 } : left
+    if (left === false || (left !== true && total === 0)) return []
+    const about = kind === 'left_sessions' ? sessions.first : []
+    return [{ userId, by: { userId, email }, kind, detail: inShort(names, total), sessions: about }]
   })
-}
-
-function inShort(names: readonly string[]): string {
-  const text = names.join(', ')
-  return text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT - 1)}…` : text
 }

@@ -1,4 +1,4 @@
-import { type ToldKind } from '#manager/contract'
+import { readNames, type ToldKind } from '#manager/contract'
 import { type Notice, type NoticeKind } from './notice.ts'
 import { t } from '../../words/en/notices.ts'
 
@@ -12,8 +12,13 @@ export function noticeText({
   count = 0,
 }: Pick<Notice, 'kind' | 'name' | 'person' | 'count'>): string {
   if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
-  if (isOfTold(kind)) return t(kind, { person, name })
+  if (isOfTold(kind)) return t(kind, { person, name: allNames(name) })
   if (kind === 'message') return t(kind, { person, text: name })
   const isCounted = kind === 'uploaded' || kind === 'uploadFailed' || kind === 'tunnelsLost' || kind === 'tunnelsBack'
   return isCounted ? t(kind, { count }) : t(kind, { name })
+}
+
+function allNames(detail: string): string {
+  const { names, more } = readNames(detail)
+  return more > 0 ? t('andMore', { name: names, count: more }) : names
 }

@@ -94,6 +94,13 @@ test('what others did about the account is told in the words of the page, and le
   ])
 })
 
+test.each([
+  ['.bashrc, .zshrc', 'the dotfiles .bashrc, .zshrc. Delete'],
+  ['.bashrc, .zshrc\n+12', 'the dotfiles .bashrc, .zshrc and 12 more. Delete'],
+])('names that a message leaves out are counted: %j', (detail, expected) => {
+  expect(noticeText({ kind: 'told_left_dotfiles', name: detail })).toContain(expected)
+})
+
 test('cleared messages are cleared on the manager, and disappear from other computers', async () => {
   const server = { messages: [aMessage('b', 'Second'), aMessage('a', 'First')] }
   const { notices, events } = await begun(server)

@@ -37,13 +37,16 @@ const en = {
   told_left_second_factor:
     'Your second factor was switched on while somebody else may have known your password. If that was not you, ask a superadmin.',
   told_left_sessions:
-    'Launched while somebody else may have known your password: the sessions {name}. End those that are not yours.',
+    'Launched, or running, while somebody else may have known your password: the sessions {name}. End those that are not yours, and do not start them again.',
+  told_left_images:
+    'Saved of your sessions, or asked for, while somebody else may have known your password: the images {name}. Do not launch what is not yours.',
   told_left_templates:
     'Stored while somebody else may have known your password: {name}. Delete what is not yours before you launch with it.',
   told_left_shares:
     'Shared while somebody else may have known your password: {name}. Take back what you did not share.',
   told_left_links:
     'Links that were made while somebody else may have known your password: {name}. Withdraw those that are not yours.',
+  andMore: '{name} and {count} more',
   told_keypair_made: '{person} made the access key {name} for you. It opens nothing until you accept it.',
   told_keypair_changed: '{person} changed the limits of your access key {name}.',
   told_keypair_deactivated: '{person} deactivated your access key {name}. Only you can activate it again.',

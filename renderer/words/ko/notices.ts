@@ -34,12 +34,16 @@ export default {
   told_left_ssh_key: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 SSH 키가 바뀌었습니다. 내 것이 아니면 바꾸세요.',
   told_left_second_factor:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 2단계 인증이 켜졌습니다. 내가 한 일이 아니면 슈퍼관리자에게 문의하세요.',
-  told_left_sessions: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 시작된 세션: {name}. 내 것이 아니면 종료하세요.',
+  told_left_sessions:
+    '다른 사람이 내 비밀번호를 알았을 수 있는 동안 시작되었거나 실행 중이던 세션: {name}. 내 것이 아니면 종료하고 다시 시작하지 마세요.',
+  told_left_images:
+    '다른 사람이 내 비밀번호를 알았을 수 있는 동안 내 세션에서 저장되었거나 요청된 이미지: {name}. 내 것이 아니면 사용하지 마세요.',
   told_left_templates:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 저장된 템플릿과 이미지 설정: {name}. 내 것이 아니면 사용하기 전에 삭제하세요.',
   told_left_shares:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 공유된 것: {name}. 내가 공유하지 않았으면 취소하세요.',
   told_left_links: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 만들어진 링크: {name}. 내 것이 아니면 철회하세요.',
+  andMore: '{name} 외 {count}개',
   told_keypair_made: '{person} 님이 만든 액세스 키: {name}. 수락하기 전에는 아무것도 열 수 없습니다.',
   told_keypair_changed: '{person} 님이 액세스 키 {name}의 한도를 바꿨습니다.',
   told_keypair_deactivated: '{person} 님이 비활성화한 액세스 키: {name}. 나만 다시 활성화할 수 있습니다.',

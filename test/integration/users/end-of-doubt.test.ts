@@ -1,8 +1,9 @@
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { type ApiClient } from '#manager/contract'
+import { type AgentImage } from '#agent/contract'
+import { type ApiClient, readNames, sessionImagePrefix } from '#manager/contract'
 import { apiOf, signedApi } from '../../fixtures/manager.ts'
-import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { PYTHON, ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { codeOf, tokenOf } from './account-steps.ts'
 
@@ -16,13 +17,14 @@ const IMAGE = 'berth/python:3.13'
 let world: AsyncDisposableStack
 let cluster: SessionsCluster
 let lead: ApiClient
+let agent: ScriptedAgent
 let number = 0
 let email: string
 beforeAll(async () => {
   await using opening = new AsyncDisposableStack()
   cluster = opening.use(await startSessionsCluster())
   const { join } = await cluster.manager.createJoinToken()
-  const agent = opening.use(await new ScriptedAgent({ url: cluster.url, join }).connect())
+  agent = opening.use(await new ScriptedAgent({ url: cluster.url, join }).connect())
   await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 10_000 })
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
   const body = { email: 'lead@example.org', name: 'Lead', password: OWN, mustChangePassword: false }
@@ -44,6 +46,22 @@ async function help(id: string): Promise<void> {
   const { url } = await cluster.api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
   await apiOf(cluster.url).resetPassword({ body: { token: tokenOf(url), password: OWN } })
 }
+/** The images that the agent has besides the usual one. */
+async function show(images: readonly AgentImage[]): Promise<void> {
+  agent.images = [PYTHON, ...images]
+  agent.report(true)
+  const known = async () => (await cluster.api.listImages()).items.map(({ reference }) => reference)
+  await expect.poll(known).toEqual(expect.arrayContaining(images.flatMap(({ references }) => references)))
+}
+/** Asks a superadmin for an image of a session that runs. */
+async function askForImage(inside: ApiClient, reference: string): Promise<void> {
+  await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: true } })
+  const { items } = await inside.createSession({ body: { image: IMAGE } })
+  const params = { id: items[0]?.id ?? '' }
+  await expect.poll(async () => (await inside.getSession({ params })).status).toBe('RUNNING')
+  await inside.saveSession({ params, body: { reference } })
+  await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
+}
 /** Everything that lasts, as somebody inside would leave it. */
 async function plant(inside: ApiClient) {
   const keypair = await inside.createKeypair({ body: {} })
@@ -52,6 +70,8 @@ async function plant(inside: ApiClient) {
   await inside.generateSshKeypair()
   await inside.saveSessionTemplate({ params: { name: 'usual' }, body: { image: IMAGE, startupCommand: 'planted' } })
   const { items } = await inside.createSession({ body: { image: IMAGE, name: 'planted', startupCommand: 'planted' } })
+  const ended = await inside.createSession({ body: { image: IMAGE, name: 'bait', startupCommand: 'planted' } })
+  await inside.deleteSession({ params: { id: ended.items[0]?.id ?? '' } })
   const folder = await inside.createFolder({ body: { name: 'theirs' } })
   await inside.inviteToFolder({ params: { id: folder.id }, body: { email: 'lead@example.org' } })
   await inside.createFolder({ body: { name: '.local' } })
@@ -69,7 +89,8 @@ const ALL_LEFT = (accessKey: string) =>
     'left_script ',
     'left_ssh_key ',
     'left_folders .local, theirs',
-    'left_sessions planted',
+    // Sessions that wait or run come first. The person would start an ended one again with the command that was left in it.
+    'left_sessions planted, bait',
     'left_shares theirs (lead@example.org)',
     'left_templates usual',
   ].toSorted()
@@ -88,7 +109,10 @@ test('keypairs that were made meanwhile end with the doubt, and the person learn
   const person = await signIn(email, OWN, { totp: code(0) })
   expect(await left(person)).toEqual([...ALL_LEFT(keypair.accessKey), 'left_second_factor '].toSorted())
   const { items } = await person.listMessages()
-  expect(items.find(({ about }) => about === 'left_sessions')?.sessions).toMatchObject([{ id: session }])
+  expect(items.find(({ about }) => about === 'left_sessions')?.sessions).toMatchObject([
+    { id: session },
+    { name: 'bait' },
+  ])
   // All of it is the person's to keep or to remove.
   await person.updateKeypair({ params: { accessKey: keypair.accessKey }, body: { active: true } })
   expect(await codeOf(signedApi(cluster.url, keypair).me())).toBe('ok')
@@ -106,6 +130,8 @@ test('what the person had before stays as it is, and is not named', async () => 
   await person.putDotfile({ body: { path: '.vimrc', content: 'mine' } })
   await person.createFolder({ body: { name: 'results' } })
   await person.createFolder({ body: { name: '.config' } })
+  const { items: sessions } = await person.createSession({ body: { image: IMAGE, name: 'before' } })
+  await person.deleteSession({ params: { id: sessions[0]?.id ?? '' } })
   // Without mail, an admin of the domain sets a password and is in the account.
   await lead.updateUser({ params: { id }, body: { password: KNOWN } })
   const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
@@ -126,6 +152,43 @@ test('what the person had before stays as it is, and is not named', async () => 
   // The doubt is over: the next link finds nothing.
   await help(id).catch(() => undefined)
   expect(await left(await signIn(email, OWN))).toHaveLength(3)
+})
+
+test('images of the sessions are named: saved and asked for meanwhile, on hosts and in registries', async () => {
+  const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
+  await help(id)
+  const prefix = sessionImagePrefix({ id, email })
+  const image = (digit: number, ...references: string[]) => ({
+    ...PYTHON,
+    id: `sha256:${String(digit).repeat(64)}`,
+    references,
+  })
+  const before = image(1, `${prefix}mine:1`)
+  const others = image(2, 'users/eve-00000000/hers:1', `users/x/${prefix.split('/')[1]}:1`)
+  await show([before, others])
+  await lead.updateUser({ params: { id }, body: { password: KNOWN } })
+  const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
+  await show([before, others, image(3, `${prefix}planted:1`), image(4, `cr.example.org/lab/${prefix}pushed:1`)])
+  await askForImage(inside, `${prefix}asked:1`)
+  await help(id)
+  expect((await left(await signIn(email, OWN))).filter(one => one.startsWith('left_images'))).toEqual([
+    `left_images cr.example.org/lab/${prefix}pushed:1, ${prefix}asked:1, ${prefix}planted:1`,
+  ])
+})
+
+test('a list that is cut says how many names it leaves out, in each language', async () => {
+  const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
+  const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
+  // Whoever was inside hides the one that counts behind others.
+  for (let at = 0; at < 60; at++) await inside.putDotfile({ body: { path: `.a${at + 10}`, content: 'x' } })
+  await inside.putDotfile({ body: { path: '.zshrc', content: 'planted' } })
+  await help(id)
+  const person = await signIn(email, OWN)
+  const told = (await person.listMessages()).items.find(({ about }) => about === 'left_dotfiles')
+  const { names, more } = readNames(told?.detail ?? '')
+  expect(names.split(', ').length + more).toBe(61)
+  expect(more).toBeGreaterThan(0)
+  expect(told?.text).toContain(`${names} and ${more} more.`)
 })
 
 test.each(['role', 'own choice', 'sign-in'] as const)('the doubt ends the same way by another road: %s', async road => {
