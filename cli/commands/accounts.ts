@@ -170,6 +170,6 @@ function parseDays(text: string): number {
 
 const invitationTable = (items: readonly Invitation[]) =>
   table(
-    ['ID', 'STATUS', 'DOMAIN', 'EXPIRES', 'NOTE'],
-    items.map(one => [one.id, one.status, one.domain, one.expiresAt, one.note]),
+    ['ID', 'STATUS', 'DOMAIN', 'EXPIRES', 'MADE BY', 'NOTE'],
+    items.map(one => [one.id, one.status, one.domain, one.expiresAt, one.createdBy ?? '-', one.note]),
   )

@@ -108,7 +108,10 @@ export const Invitation = z
     note: z.string(),
     createdAt: z.iso.datetime(),
     expiresAt: z.iso.datetime(),
-    status: z.enum(['open', 'used', 'expired']),
+    createdBy: z.string().nullable().describe('Address of the person who made it.'),
+    status: z
+      .enum(['open', 'used', 'expired', 'ended'])
+      .describe('`ended`: the person who made it may not invite into the domain now.'),
     usedBy: UserId.nullable(),
   })
   .meta({ id: 'Invitation' })

@@ -1,5 +1,5 @@
 import { type AccountLink, type UserId } from '#manager/contract'
-import { insertEmailToken, type LinkedFrom } from '../store/identity/email-tokens.ts'
+import { insertEmailToken, type LinkOrigin } from '../store/identity/email-tokens.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { type AccountSpec, insertAccount } from './accounts.ts'
@@ -20,26 +20,26 @@ export interface AccountWithToken {
  * Inserts an account whose owner sets the first password with a link, which works once, for a week, and of which only the hash
  * is kept; call inside a transaction.
  *
- * @param spec `password_hash`: of a password that is forgotten at once; `linkedFrom`: whose hands the link passes through
+ * @param spec `password_hash`: of a password that is forgotten at once; `origin`: whose hands the link passes through
  * @throws AppError `user_exists`, `domain_not_found`, `group_not_found`
  */
 export async function insertAccountWithLink(
   trx: Db,
-  { linkedFrom, ...spec }: Omit<AccountSpec, 'password_set'> & { readonly linkedFrom: LinkedFrom },
+  { origin, ...spec }: Omit<AccountSpec, 'password_set'> & { readonly origin: LinkOrigin },
 ): Promise<AccountWithToken> {
   const user = await insertAccount(trx, { ...spec, password_set: false })
-  return { user, ...(await insertPasswordLink(trx, user.id, linkedFrom)) }
+  return { user, ...(await insertPasswordLink(trx, user.id, origin)) }
 }
 
 /** A link that sets the password of an account that nobody knows a password of. Good for a week; call inside a transaction. */
 export async function insertPasswordLink(
   trx: Db,
   userId: UserId,
-  passwordFrom: LinkedFrom,
+  origin: LinkOrigin,
 ): Promise<Pick<AccountWithToken, 'token' | 'expiresAt'>> {
   const token = newToken()
   const lifetimeSeconds = LINK_DAYS * 24 * 60 * 60
-  const link = { hash: hashToken(token), userId, purpose: 'reset', passwordFrom, lifetimeSeconds } as const
+  const link = { hash: hashToken(token), userId, purpose: 'reset', origin, lifetimeSeconds } as const
   const expiresAt = await insertEmailToken(trx, link)
   if (!expiresAt) throw new Error('an account without a password has links already')
   return { token, expiresAt }

@@ -1,4 +1,5 @@
 import { AppError, because, type PasswordFrom, Role, type UserId } from '#manager/contract'
+import { type LinkOrigin, MAILED } from '../store/identity/email-tokens.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Account, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 
@@ -85,10 +86,10 @@ export function endsDoubt(before: PasswordFrom, after: PasswordFrom): boolean {
   return before !== 'person' && (after === 'person' || (after === 'superadmin' && before !== 'superadmin'))
 }
 
-/** Origin of a password that is set with a link. @param mailed false: the link is in the hand of the caller, to pass on */
-export function linkedFrom(caller: Pick<Caller, 'role'>, mailed: boolean): 'person' | 'superadmin' | 'unknown' {
-  if (mailed) return 'person'
-  return isSuperadmin(caller) ? 'superadmin' : 'unknown'
+/** Origin of a link, and of a password that is set with it. @param mailed false: the link is in the hand of the caller, to pass on */
+export function linkOrigin(caller: Pick<Caller, 'role' | 'userId'>, mailed: boolean): LinkOrigin {
+  if (mailed) return MAILED
+  return { from: isSuperadmin(caller) ? 'superadmin' : 'unknown', inHandOf: caller.userId }
 }
 
 /** Person who counts as the chooser of a password that somebody else sets. */

@@ -24,7 +24,10 @@ import { administers, type Caller, isSuperadmin } from './authorize.ts'
 import { linkTo } from './links.ts'
 import { hashToken, newToken } from './secrets.ts'
 
-/** Invitations to sign up, each for one person. An admin of a domain invites into it, a superadmin into any. */
+/**
+ * Invitations to sign up, each for one person. An admin of a domain invites into it, a superadmin into any. An invitation works only as
+ * long as its maker may invite: an administrator who has lost that right does not come back by an own invitation.
+ */
 export interface Invitations {
   list(
     caller: Caller,
@@ -92,9 +95,16 @@ function toInvitation(row: InvitationRow): Invitation {
     note: row.note,
     createdAt: row.created_at.toISOString(),
     expiresAt: row.expires_at.toISOString(),
-    status: row.open ? 'open' : row.used_at === null ? 'expired' : 'used',
+    createdBy: row.maker,
+    status: statusOf(row),
     usedBy: row.used_by,
   }
+}
+
+function statusOf({ used_at, expired, entitled }: InvitationRow): Invitation['status'] {
+  if (used_at !== null) return 'used'
+  if (expired) return 'expired'
+  return entitled ? 'open' : 'ended'
 }
 
 function parseCursor(cursor: string): string {

@@ -2,9 +2,9 @@ import { AppError, because, type LinkPurpose, type SentLink } from '#manager/con
 import { type Mailer } from '../mail/mailer.ts'
 import { accountLinkMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
-import { type LinkedFrom } from '../store/identity/email-tokens.ts'
+import { type LinkOrigin } from '../store/identity/email-tokens.ts'
 import { type UserRow } from '../store/identity/users.ts'
-import { isReachable, linkedFrom, mayHoldSecret } from './acting-for.ts'
+import { isReachable, linkOrigin, mayHoldSecret } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 import { linkTo } from './links.ts'
 
@@ -12,7 +12,7 @@ import { linkTo } from './links.ts'
 export interface LinkRoad {
   /** True: by mail to the person; false: through the hands of whoever made it. */
   readonly mailed: boolean
-  readonly from: LinkedFrom
+  readonly origin: LinkOrigin
   /** Address of the console. */
   readonly base: string
 }
@@ -32,7 +32,7 @@ export function roadOf(
   const isReached = isReachable(person, { mailReady: mailReady && publicUrl !== null })
   if (inHand && !mayHoldSecret(caller, isReached)) throw new AppError('forbidden', because('mail_brings_link'))
   const mailed = isReached && !inHand
-  return { mailed, from: linkedFrom(caller, mailed), base: publicUrl ?? origin }
+  return { mailed, origin: linkOrigin(caller, mailed), base: publicUrl ?? origin }
 }
 
 /** Sends a link on its road, once it is stored. */

@@ -6,7 +6,8 @@ import {
   deleteEmailTokens,
   findEmailToken,
   insertEmailToken,
-  type LinkedFrom,
+  type LinkOrigin,
+  MAILED,
   takeEmailToken,
 } from '../store/identity/email-tokens.ts'
 import { type Store } from '../store/open-store.ts'
@@ -65,13 +66,13 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
   const { store, passwords, logins, settings, mailer, telling } = deps
   const { db } = store
 
-  async function makeToken(trx: Db, user: UserRow, purpose: LinkPurpose, passwordFrom: LinkedFrom) {
+  async function makeToken(trx: Db, user: UserRow, purpose: LinkPurpose, origin: LinkOrigin) {
     const token = newToken()
     const expiresAt = await insertEmailToken(trx, {
       hash: hashToken(token),
       userId: user.id,
       purpose,
-      passwordFrom,
+      origin,
       lifetimeSeconds: purpose === 'verify' ? VERIFY_SECONDS : RESET_SECONDS,
     })
     return expiresAt && { token, expiresAt }
@@ -85,7 +86,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       if (!mayMail) return
       inBackground(async () => {
         const user = await findUserByEmail(db, email.trim())
-        const made = user?.active ? await makeToken(db, user, 'reset', 'person') : undefined
+        const made = user?.active ? await makeToken(db, user, 'reset', MAILED) : undefined
         if (user && made) mailer.post(resetMail(user.email, linkTo(publicUrl, 'reset-password', { token: made.token })))
       })
     },
@@ -134,11 +135,11 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         }
         const road = roadOf(caller, user, system, { origin, inHand })
         await telling.write(trx, news)
-        const first = await makeToken(trx, user, purpose, road.from)
+        const first = await makeToken(trx, user, purpose, road.origin)
         if (first) return { ...first, road, email: user.email }
         // Strangers may have requested as many links as an account may have: delete them, so that the admin gets one.
         await deleteEmailTokens(trx, user.id)
-        const again = await makeToken(trx, user, purpose, road.from)
+        const again = await makeToken(trx, user, purpose, road.origin)
         if (!again) throw new AppError('unavailable', because('try_again'))
         return { ...again, road, email: user.email }
       })

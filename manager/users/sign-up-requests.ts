@@ -29,7 +29,7 @@ import { findUserByEmail, listAdminAddresses } from '../store/identity/users.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertAccountWithLink, passwordLink } from './account-with-link.ts'
-import { linkedFrom } from './acting-for.ts'
+import { linkOrigin } from './acting-for.ts'
 import { type Caller, isSuperadmin, requireMayAssign, requireMayGivePolicy } from './authorize.ts'
 import { addressCounts, isWithinLimit, limitRequests } from './back-off.ts'
 import { linkTo } from './links.ts'
@@ -194,7 +194,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
           groups,
           resourcePolicy,
           password_hash,
-          linkedFrom: linkedFrom(caller, mailed),
+          origin: linkOrigin(caller, mailed),
         } as const
         return insertAccountWithLink(trx, account)
       })

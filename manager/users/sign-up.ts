@@ -11,7 +11,7 @@ import { type Mailer } from '../mail/mailer.ts'
 import { alreadyMail, verifyMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
 import { findDomain } from '../store/identity/domains.ts'
-import { findEmailToken, insertEmailToken, takeEmailToken } from '../store/identity/email-tokens.ts'
+import { findEmailToken, insertEmailToken, MAILED, takeEmailToken } from '../store/identity/email-tokens.ts'
 import { holdInvitation, markInvitationUsed } from '../store/identity/invitations.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
@@ -88,7 +88,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
           hash: hashToken(token),
           userId: user.id,
           purpose: 'verify',
-          passwordFrom: 'person',
+          origin: MAILED,
           lifetimeSeconds: VERIFY_SECONDS,
         })
         if (made) mailer.post(verifyMail(user.email, linkTo(publicUrl, 'verify', { token })))
@@ -203,7 +203,7 @@ async function enter(
     userId: user.id,
     purpose: 'verify',
     passwordHash: password_hash,
-    passwordFrom: 'person',
+    origin: MAILED,
     lifetimeSeconds: VERIFY_SECONDS,
   })
   return kept ? { user, isNew, token } : { user, isNew }

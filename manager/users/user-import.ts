@@ -19,7 +19,7 @@ import { type Settings } from '../settings/settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type AccountWithToken, insertAccountWithLink, passwordLink } from './account-with-link.ts'
-import { linkedFrom } from './acting-for.ts'
+import { linkOrigin } from './acting-for.ts'
 import { type Caller, requireMayAssign } from './authorize.ts'
 import { type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
@@ -56,8 +56,8 @@ export function createUserImports({ store, passwords, settings, mailer, events }
   ): Promise<AccountWithToken> {
     const { domain = caller.domain, ...spec } = parseRow(row)
     requireMayAssign(caller, { role: spec.role, domain, active: true })
-    const from = linkedFrom(caller, mail)
-    return insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash, linkedFrom: from })
+    const origin = linkOrigin(caller, mail)
+    return insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash, origin })
   }
 
   return {

@@ -223,7 +223,7 @@ export function createUsers(deps: UsersDeps): Users {
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
         const ended = endsSignIns ? await endAccess(trx, id) : []
         const road = roadOf(caller, user, system, { origin })
-        const link = passwordEnded && active ? await insertPasswordLink(trx, id, road.from) : undefined
+        const link = passwordEnded && active ? await insertPasswordLink(trx, id, road.origin) : undefined
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
         const passwordSet = password !== undefined
         const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }

@@ -43,12 +43,13 @@ const USERS: User[] = [
   aUser(3, { active: false }),
   ...Array.from({ length: 40 }, (_, index) => aUser(index + 4)),
 ]
-const INVITATIONS: Invitation[] = (['open', 'used', 'expired'] as const).map((status, index) => ({
+const INVITATIONS: Invitation[] = (['open', 'used', 'expired', 'ended'] as const).map((status, index) => ({
   id: `01990000-0000-7000-8000-0000000000d${index}`,
   domain: 'default',
   note: ['Ada from the vision group', '', 'A guest'][index] ?? '',
   createdAt: ago(3_000),
   expiresAt: ago(-3_000),
+  createdBy: 'lead@example.org',
   status,
   usedBy: null,
 }))

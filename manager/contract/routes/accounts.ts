@@ -121,6 +121,7 @@ export const ACCOUNT_ROUTES = {
     method: 'POST',
     path: '/api/v1/invitations',
     access: 'domain_admin',
+    byPerson: true,
     idempotencyKey: true,
     summary: 'Make an invitation for one person to sign up.',
     body: InvitationSpec,

@@ -2,10 +2,23 @@ import { type Selectable, sql } from 'kysely'
 import { type UserId } from '#manager/contract'
 import { type Db, type Database } from '../schema.ts'
 
-export type InvitationRow = Omit<Selectable<Database['invitations']>, 'token_hash'> & { readonly open: boolean }
+/**
+ * `maker`: address of whoever made it; `entitled`: whether they may invite into the domain now; `expired`: whether its time is over.
+ */
+export type InvitationRow = Omit<Selectable<Database['invitations']>, 'token_hash' | 'created_by'> & {
+  readonly maker: string | null
+  readonly entitled: boolean
+  readonly expired: boolean
+}
 
-const COLUMNS = ['id', 'domain', 'note', 'created_by', 'created_at', 'expires_at', 'used_at', 'used_by'] as const
-const open = sql<boolean>`used_at is null and expires_at > now()`
+const COLUMNS = ['id', 'domain', 'note', 'created_at', 'expires_at', 'used_at', 'used_by'] as const
+const expired = sql<boolean>`invitations.expires_at <= now()`
+/** The rule of `administers`, about the maker as they are now. */
+const entitled = sql<boolean>`exists (
+  select from users maker where maker.id = invitations.created_by and maker.active
+    and (maker.role = 'superadmin' or (maker.role = 'domain_admin' and maker.domain = invitations.domain)))`
+const maker = sql<string | null>`(select email from users maker where maker.id = invitations.created_by)`
+const STATE = [maker.as('maker'), entitled.as('entitled'), expired.as('expired')] as const
 
 export async function insertInvitation(
   db: Db,
@@ -29,7 +42,7 @@ export async function insertInvitation(
       created_by: createdBy,
       expires_at: sql<Date>`now() + make_interval(days => ${days})`,
     })
-    .returning([...COLUMNS, open.as('open')])
+    .returning([...COLUMNS, ...STATE])
     .executeTakeFirstOrThrow()
 }
 
@@ -40,7 +53,7 @@ export function listInvitations(
 ): Promise<InvitationRow[]> {
   let query = db
     .selectFrom('invitations')
-    .select([...COLUMNS, open.as('open')])
+    .select([...COLUMNS, ...STATE])
     .orderBy('id', 'desc')
     .limit(limit)
   if (domain !== undefined) query = query.where('domain', '=', domain)
@@ -55,13 +68,18 @@ export async function deleteInvitation(db: Db, id: string, domain: string | unde
   return (await query.executeTakeFirst()).numDeletedRows === 1n
 }
 
-/** Finds an open invitation and locks it: nobody else can use it until the transaction ends. */
+/**
+ * Finds an open invitation whose maker may still invite, and locks it: nobody else can use it until the transaction ends. Rights are
+ * read when they are used (ADR 60).
+ */
 export function holdInvitation(trx: Db, tokenHash: Buffer): Promise<{ id: string; domain: string } | undefined> {
   return trx
     .selectFrom('invitations')
     .select(['id', 'domain'])
     .where('token_hash', '=', tokenHash)
-    .where(open)
+    .where('used_at', 'is', null)
+    .where(sql<boolean>`not ${expired}`)
+    .where(entitled)
     .forUpdate()
     .executeTakeFirst()
 }

@@ -75,6 +75,8 @@ export interface EmailTokensTable {
   password_hash: string | null
   /** Person who chose a password that is set with the link. */
   password_from: Default<'person' | 'superadmin' | 'unknown'>
+  /** Administrator who passes the link on; null where it was mailed. */
+  in_hand_of: UserId | null
   created_at: Time
   expires_at: Time
 }

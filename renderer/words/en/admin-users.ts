@@ -67,6 +67,7 @@ const en = {
   invite_open: 'Open',
   invite_used: 'Used',
   invite_expired: 'Expired',
+  invite_ended: 'Maker may not invite',
   validUntil: 'Valid until',
   revoke: 'Withdraw',
   revokeOf: 'Withdraw the invitation: {note}',

@@ -59,6 +59,7 @@ const DEEDS: Partial<Record<RouteName, readonly (readonly [string, Act])[]>> = {
     ['a link', api => api.createAccountLink({ ...on(), body: { purpose: 'reset' } })],
     ['a link in hand', api => api.createAccountLink({ ...on(), body: { purpose: 'reset', inHand: true } })],
   ],
+  createInvitation: [['an invitation', api => api.createInvitation({ body: { days: 90 } })]],
   resetTotp: [['the second factor', api => api.resetTotp(on())]],
   removeUserIdentities: [['all accounts at providers', api => api.removeUserIdentities(on())]],
   createSignInProvider: [

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type ApiClient, type UserChange } from '#manager/contract'
+import { signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
+
+/** An invitation or link of an administrator is good only as long as they have the right to make it: nobody comes back by an own invitation. */
+let manager: TestManager
+let admin: ApiClient
+let lead: { id: string; api: ApiClient; email: string }
+let number = 0
+
+beforeAll(async () => {
+  manager = await startTestManager()
+  admin = (await manager.signIn()).api
+  await admin.updateSettings({ body: { allowSignUp: 'invitation' } })
+  await admin.createDomain({ body: { name: 'lab' } })
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+beforeEach(async () => {
+  const email = `lead-${++number}@example.org`
+  lead = { email, ...(await manager.addUser(email, 'domain_admin')) }
+})
+
+const LOSSES: readonly (readonly [string, UserChange, UserChange])[] = [
+  ['deactivated', { active: false }, { active: true }],
+  ['demoted', { role: 'user' }, { role: 'domain_admin' }],
+  ['moved to another domain', { domain: 'lab' }, { domain: 'default' }],
+]
+const change = (body: UserChange) => admin.updateUser({ params: { id: lead.id }, body })
+const fresh = () => `made-${++number}@example.org`
+const signUp = (invitation: string) =>
+  codeOf(manager.api().signUp({ body: { email: fresh(), name: 'Back again', password: PASSWORD, invitation } }))
+const setPassword = (token: string) =>
+  codeOf(manager.api().resetPassword({ body: { token, password: 'Of-the-lead-9' } }))
+
+describe.each(LOSSES)('whoever was %s', (_what, loss, gain) => {
+  test('comes back by no invitation of their own, until the right is there again', async () => {
+    const { token, id } = await lead.api.createInvitation({ body: { days: 90 } })
+    await change(loss)
+    expect(await signUp(token)).toBe('invitation_invalid')
+    const listed = async () => (await admin.listInvitations()).items.find(one => one.id === id)
+    expect(await listed()).toMatchObject({ status: 'ended', createdBy: lead.email })
+    await change(gain)
+    expect(await listed()).toMatchObject({ status: 'open' })
+    expect(await signUp(token)).toBe('ok')
+  })
+
+  test('uses no link that they had in hand', async () => {
+    const { items } = await lead.api.importUsers({ body: { rows: [{ email: fresh() }] } })
+    const { id } = await lead.api.createUser({ body: { email: fresh(), name: 'Ann', password: PASSWORD } })
+    const { url } = await lead.api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+    await change(loss)
+    expect(await setPassword(tokenOf(items[0]?.link?.url ?? null))).toBe('link_invalid')
+    expect(await setPassword(tokenOf(url))).toBe('link_invalid')
+    await change(gain)
+    expect(await setPassword(tokenOf(url))).toBe('ok')
+  })
+})
+
+test('a superadmin who is an admin of a domain now has lost the links of a superadmin, and invites into the own domain', async () => {
+  const { id: maker, api } = await manager.addUser(fresh(), 'superadmin')
+  const { id } = await api.createUser({ body: { email: fresh(), name: 'Ann', password: PASSWORD } })
+  const { url } = await api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+  const elsewhere = await api.createInvitation({ body: { domain: 'lab' } })
+  const own = await api.createInvitation({ body: {} })
+  await admin.updateUser({ params: { id: maker }, body: { role: 'domain_admin' } })
+  expect(await setPassword(tokenOf(url))).toBe('link_invalid')
+  expect(await signUp(elsewhere.token)).toBe('invitation_invalid')
+  expect(await signUp(own.token)).toBe('ok')
+})
+
+test('a link in hand ends where its account has become a superadmin', async () => {
+  const { id } = await lead.api.createUser({ body: { email: fresh(), name: 'Ann', password: PASSWORD } })
+  const { items } = await lead.api.importUsers({ body: { rows: [{ email: fresh() }] } })
+  await admin.updateUser({ params: { id: items[0]?.id ?? id }, body: { role: 'superadmin' } })
+  expect(await setPassword(tokenOf(items[0]?.link?.url ?? null))).toBe('link_invalid')
+})
+
+test('a keypair makes no invitations', async () => {
+  const keypair = await admin.createKeypair({ body: {} })
+  const signed = signedApi(manager.url, keypair)
+  expect(await codeOf(signed.createInvitation({ body: { days: 90 } }))).toBe('forbidden')
+})
