@@ -171,15 +171,18 @@ export function requestHeaders(raw: RawHeaders, cookieName: string, inject: Gran
  * also cannot take a script that was loaded as an ordinary one from its cache for a worker, which would bypass the gate.
  */
 export function answerHeaders(raw: RawHeaders, target: string): string[] {
-  const kept = mapHeaders(raw, (name, value) => {
-    if (name !== 'service-worker-allowed') return value
-    return coversOpening(scopeOf(value, target)) ? undefined : value
-  })
+  const kept = mapHeaders(raw, (name, value) =>
+    name === SCOPE_FIELD && !isHarmlessScope(value, raw) ? undefined : value,
+  )
   return coversOpening(folderOf(target)) ? [...kept, 'Vary', 'Service-Worker'] : kept
 }
 
-/** Path of a Service-Worker-Allowed value, which is a URL relative to the script's; `/` if it is not a valid one. */
-function scopeOf(value: string, target: string): string {
-  const base = `http://app.localhost${target}`
-  return URL.canParse(value, base) ? new URL(value, base).pathname : '/'
+const SCOPE_FIELD = 'service-worker-allowed'
+/** Browsers disagree on everything else: Chromium takes the text before the first comma, others join fields that are repeated. */
+const PLAIN_PATH = /^\/[\w~-][\w./~%-]*$/
+
+/** Whether a value is the only one of its field, and read by every browser as a scope that does not cover the opening path. */
+function isHarmlessScope(value: string, raw: RawHeaders): boolean {
+  const isOnly = raw.filter((name, at) => at % 2 === 0 && name.toLowerCase() === SCOPE_FIELD).length === 1
+  return isOnly && PLAIN_PATH.test(value) && !coversOpening(new URL(value, 'http://app.localhost').pathname)
 }

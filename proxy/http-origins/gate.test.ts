@@ -94,14 +94,31 @@ test.each([
 })
 
 test.each([
-  ['/', []],
-  ['../', []],
-  ['/_ber', []],
-  ['http://elsewhere.example/', []],
-  ['http://[', []],
-  ['/static/', ['Service-Worker-Allowed', '/static/']],
-])('an app cannot widen the scope of a worker over the opening path: %s', (value, kept) => {
-  expect(answerHeaders(['Service-Worker-Allowed', value], '/static/sw.js')).toEqual(kept)
+  ['/'],
+  ['../'],
+  ['/_ber'],
+  ['http://elsewhere.example/'],
+  ['http://['],
+  ['/,x'],
+  [' /,/static/'],
+  ['/static/,/'],
+  ['/static/../'],
+  ['/static/%2e%2E/'],
+  ['//elsewhere/static/'],
+  ['/\\static/'],
+  ['/static/\t/../'],
+  [''],
+  ['/static/', '/'],
+  ['/static/', 'x/../../'],
+  ['/static/', '/static/'],
+])('an app cannot widen the scope of a worker over the opening path: %s %s', (...values) => {
+  const raw = values.flatMap(value => ['Service-Worker-Allowed', value])
+  expect(answerHeaders(['A', 'a', ...raw], '/static/sw.js')).toEqual(['A', 'a'])
+})
+
+test('an app can widen the scope of a worker beside the opening path', () => {
+  const raw = ['Service-Worker-Allowed', '/static/v1.2/']
+  expect(answerHeaders(raw, '/static/js/sw.js')).toEqual(raw)
 })
 
 test('files beside the opening path are not served from the cache for a worker', () => {

@@ -67,3 +67,16 @@ test.each([
     ])
   },
 )
+
+test.each([
+  ['berth_app_1=x', undefined],
+  ['=berth_app_1=x', undefined],
+  [' \t= =__Host-berth_1=x; Path=/', undefined],
+  ['berth_app_1', undefined],
+  ['mine=berth_1=x; DOMAIN = example.org ;Path=/', 'mine=berth_1=x;Path=/'],
+  ['=mine', '=mine'],
+])('an app sets no cookie of ours, and none for siblings: %j becomes %j', (sent, kept) => {
+  const answer = publicAnswer(['Set-Cookie', sent, 'Set-Cookie', 'a=b'], { scheme: 'https', kind: 'ports' })
+  const expected = kept === undefined ? [] : ['Set-Cookie', kept]
+  expect(answer.slice(0, expected.length + 2)).toEqual([...expected, 'Set-Cookie', 'a=b'])
+})

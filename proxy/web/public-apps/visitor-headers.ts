@@ -29,6 +29,8 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
   'public-key-pins',
   // Reports of a browser outlive the app at a port by their max_age, and name the addresses of the next one, keys of links included.
   ...['nel', 'report-to', 'reporting-endpoints', 'use-as-dictionary'],
+  // Bound sessions of a site make a browser hold back requests at all ports.
+  ...['secure-session-registration', 'sec-session-registration'],
 ])
 /** Ours takes its place. */
 const RESOURCE_POLICY = 'cross-origin-resource-policy'
@@ -59,7 +61,8 @@ const FOR_ITSELF = ['Content-Security-Policy', "frame-ancestors 'self'", 'Cross-
 
 function ownCookie(value: string): string | undefined {
   const [pair = '', ...attributes] = value.split(';')
-  if (OURS.test(pair.trim())) return undefined
+  // A cookie without a name is sent as its value alone, except by browsers that refuse one with an equals sign.
+  if (OURS.test(pair.replace(/^[\s=]+/, ''))) return undefined
   return [pair, ...attributes.filter(attribute => !/^\s*domain\s*(=|$)/i.test(attribute))].join(';')
 }
 
