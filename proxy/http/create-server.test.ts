@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../log.ts'
 import { createHttpServer, createUnboundHttpServer } from './create-server.ts'
+import { MOST_UNANSWERED } from './pipeline.ts'
 
 const servers: { close(): unknown }[] = []
 afterEach(() => {
@@ -101,4 +102,31 @@ test('a client that ends its side later than with its request has gone', async (
   onTestFinished(() => void vi.restoreAllMocks())
   client.end()
   await gone.promise
+})
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+
+test('a connection with too many unanswered requests is cut, and those behind are not handled', async () => {
+  const onRequest = vi.fn()
+  const client = await dial(createHttpServer({ onRequest, log: silentLog }))
+  client.on('error', () => undefined).write(GET.repeat(1_000))
+  await once(client.resume(), 'close')
+  expect(onRequest).toHaveBeenCalledTimes(MOST_UNANSWERED)
+})
+
+test('any number of requests is answered on a connection, as many at once as may wait', async () => {
+  let number = 0
+  const client = await dial(
+    createHttpServer({
+      onRequest: (_, response) => void setImmediate(() => response.end(`answer ${number++};`)),
+      log: silentLog,
+    }),
+  )
+  let said = ''
+  client.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  for (let round = 1; round <= 3; round++) {
+    client.write(GET.repeat(MOST_UNANSWERED))
+    await expect.poll(() => said).toContain(`answer ${round * MOST_UNANSWERED - 1};`)
+  }
+  client.destroy()
 })

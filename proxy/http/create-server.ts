@@ -6,6 +6,7 @@ import { type SecureContextOptions } from 'node:tls'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
 import { answerHalfClosed } from './half-close.ts'
+import { enterPipeline } from './pipeline.ts'
 import { isTunnelRequest } from './upgrade-offers.ts'
 
 export interface HttpServerOptions extends ServerOptions {
@@ -45,7 +46,7 @@ const REST_MS = 10_000
  *
  * Threat model: peers send as slowly as they like, and may never read. The head of a request has a deadline, and so has the
  * rest of a request that is answered already. A whole request has none: uploads take their time. Backpressure bounds the memory
- * of a peer that does not read; the option `timeout` ends its connection.
+ * of a peer that does not read; the option `timeout` ends its connection. Requests of one connection are limited (`pipeline.ts`).
  */
 export function createHttpServer(options: HttpServerOptions & { readonly tls: SecureContextOptions }): TlsHttpServer
 export function createHttpServer(options: HttpServerOptions): Server
@@ -66,6 +67,7 @@ export function createHttpServer({ onRequest, onUpgrade, log, ...options }: Http
   server.timeout = timeout
   answerHalfClosed(server)
   server.on('request', (request, response) => {
+    if (!enterPipeline(request, response)) return
     response.on('error', () => response.destroy())
     response.on('finish', () => {
       if (!request.complete) endLater(request)

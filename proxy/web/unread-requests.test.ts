@@ -1,15 +1,17 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { createHttpServer } from '../http/create-server.ts'
+import { silentLog } from '../log.ts'
 import { answerUnreadRequests } from './unread-requests.ts'
 
 /** @returns what the server says to these bytes until it hangs up */
 async function say(bytes: string): Promise<string> {
-  const server = createServer((_, response) => {
-    void delay(50).then(() => response.end('the answer'))
+  const server = createHttpServer({
+    onRequest: (_, response) => void delay(50).then(() => response.end('the answer')),
+    log: silentLog,
   })
   answerUnreadRequests(server)
   server.listen(0, '127.0.0.1')
