@@ -12,8 +12,9 @@ import {
 import { type DirectPath } from '../dial/direct-path.ts'
 import { type Proxy, startProxy } from '../index.ts'
 import { type Log } from '../log.ts'
-import { signInCookies } from './sign-in-cookies.ts'
 import { fetchByEnvironment } from '../network/environment-network.ts'
+import { createQuestions } from './questions.ts'
+import { signInCookies } from './sign-in-cookies.ts'
 
 export interface GuestsDeps {
   readonly managerUrl: string
@@ -38,8 +39,13 @@ export interface Guest {
 }
 
 export interface Guests extends AsyncDisposable {
-  /** The proxy of the user who signed in, started if necessary. @throws AppError `not_signed_in`, `unavailable` */
-  admit(credentials: Credentials): Promise<Guest>
+  /**
+   * The proxy of the user who signed in, started if necessary.
+   *
+   * @param address of the client
+   * @throws AppError `not_signed_in`, `unavailable`
+   */
+  admit(credentials: Credentials, address: string): Promise<Guest>
   /** Call when this sign-in has ended; the user's tunnels close with the last one. */
   signedOut(credentials: Credentials): Promise<void>
   /**
@@ -64,6 +70,10 @@ type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string; 
 const MOST_SIGN_INS = 64
 /** Event streams of one sign-in, as many as at the manager. */
 const MOST_STREAMS = 32
+/** Questions about sign-ins that are not known here. */
+const STRANGE = { atOnce: 16, waiting: 128 }
+/** The secret half of a sign-in, as the manager makes it. */
+const SECRET = /^berth_[\w-]{43}$/
 const CACHE_MS = 10_000
 const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
@@ -75,7 +85,8 @@ const SWEEP_MS = 60_000
  * Threat model: both halves of a sign-in are kept in memory as long as its user has a proxy here, because grants are created
  * with them. They are sent to the manager only, which refuses one half without the other. Cookies of other programs on this
  * computer, which browsers send along to every port, are dropped; cookies that other programs set under our name fit no origin
- * secret.
+ * secret. Everybody can make up sign-ins: those that cannot be one are refused here, and of the others a few are asked about at once
+ * (`questions.ts`). Sign-ins that are known do not wait for them.
  */
 export function createGuests(deps: GuestsDeps): Guests {
   const now = deps.now ?? (() => performance.now())
@@ -84,6 +95,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   const holders = new Map<string, Set<() => void>>()
   /** Numbers of event streams by origin secret: cookies of others beside the right one make no other sign-in of it. */
   const streams = new Map<string, number>()
+  const strange = createQuestions(STRANGE)
   const sweep = setInterval(() => void closeIdle(), SWEEP_MS)
   sweep.unref()
 
@@ -94,8 +106,8 @@ export function createGuests(deps: GuestsDeps): Guests {
 
   const keyOf = (headers: SignInHeaders) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')
 
-  async function identify(headers: SignInHeaders, key: string): Promise<Me> {
-    if (headers.cookie === '' || headers[ORIGIN_SECRET_HEADER] === '') throw new AppError('not_signed_in')
+  async function identify(headers: SignInHeaders, key: string, address: string): Promise<Me> {
+    if (headers.cookie === '' || !SECRET.test(headers[ORIGIN_SECRET_HEADER])) throw new AppError('not_signed_in')
     const cached = known.get(key)
     if (cached && cached.until > now()) return await cached.me
     const api = createClient({
@@ -103,7 +115,9 @@ export function createGuests(deps: GuestsDeps): Guests {
       fetch: (url, init) => fetchByEnvironment(url, init as RequestInit),
       headers: () => headers,
     })
-    const me = api.me({ signal: AbortSignal.timeout(10_000) })
+    const ask = () => api.me({ signal: AbortSignal.timeout(10_000) })
+    const isKnown = [...entries.values()].some(({ signIns }) => signIns.has(key))
+    const me = isKnown ? ask() : strange.ask(address, ask)
     known.set(key, { me, until: now() + CACHE_MS })
     me.catch((error: unknown) => {
       known.delete(key)
@@ -156,10 +170,10 @@ export function createGuests(deps: GuestsDeps): Guests {
   }
 
   return {
-    async admit(sent) {
+    async admit(sent, address) {
       const headers = headersOf(sent)
       const key = keyOf(headers)
-      const me = await identify(headers, key)
+      const me = await identify(headers, key, address)
       const entry = entries.get(me.user.id) ?? start(me.user.id)
       entries.set(me.user.id, entry)
       entry.lastSeen = now()

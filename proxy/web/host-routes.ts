@@ -15,6 +15,7 @@ import { containedBy } from '../http/contain.ts'
 import { whenUploaded } from '../http/when-uploaded.ts'
 import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
+import { clientOf } from './client.ts'
 import { type Credentials, type Guest, type Guests } from './guests.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { CODE_SECONDS } from './local-codes.ts'
@@ -23,6 +24,7 @@ import { isDirect, type ThisComputer } from './this-computer.ts'
 
 export interface HostRoutesDeps {
   readonly guests: Guests
+  readonly trustedProxies?: readonly string[] | undefined
   readonly version: string
   readonly thisComputer: ThisComputer
   /** Port of the console; undefined where `berth local` has no socket. */
@@ -56,7 +58,14 @@ type Place = 'local' | 'neighbour' | 'unproven' | 'remote'
  * tunnels: their listeners would be on the wrong loopback. A browser must prove that it runs on this computer; this is never
  * assumed (`this-computer.ts`).
  */
-export function createHostRoutes({ guests, thisComputer, localCommandPort, log, ...told }: HostRoutesDeps) {
+export function createHostRoutes({
+  guests,
+  trustedProxies = [],
+  thisComputer,
+  localCommandPort,
+  log,
+  ...told
+}: HostRoutesDeps) {
   const methods = new Map<string, { readonly group: string; readonly method: string }>()
   for (const [group, names] of Object.entries(HOST_METHODS)) {
     for (const method of Object.keys(names)) methods.set(pathOf(group, method), { group, method })
@@ -64,16 +73,17 @@ export function createHostRoutes({ guests, thisComputer, localCommandPort, log, 
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
+    const { address } = clientOf(request, trustedProxies)
     try {
       if (path === HOST_EVENTS_PATH && request.method === 'GET') {
         const credentials = credentialsOf(request)
-        const guest = await guests.admit(credentials)
+        const guest = await guests.admit(credentials, address)
         // No further event comes from a client that has gone in the meantime: hold nothing for it.
-        if (!response.destroyed) streamEvents(guest, credentials, response)
+        if (!response.destroyed) streamEvents(guest, credentials, address, response)
         return
       }
       if (path === LOCAL_PROOF_PATH && request.method === 'POST') {
-        await guests.admit(credentialsOf(request))
+        await guests.admit(credentialsOf(request), address)
         const code = z.tuple([z.string().max(200)]).safeParse(await readJson(request))
         if (!code.success) throw new AppError('bad_request', { why: 'The request lacks the code.' })
         const proof = thisComputer.prove(request, code.data[0], credentialsOf(request).originSecret)
@@ -81,7 +91,7 @@ export function createHostRoutes({ guests, thisComputer, localCommandPort, log, 
         return
       }
       if (path === LOCAL_CODE_PATH && request.method === 'POST') {
-        const { me } = await guests.admit(credentialsOf(request))
+        const { me } = await guests.admit(credentialsOf(request), address)
         await readJson(request)
         answerJson(response, { ok: true, value: await askLocally(request, me.user.email) })
         return
@@ -90,7 +100,7 @@ export function createHostRoutes({ guests, thisComputer, localCommandPort, log, 
       if (!call) throw new AppError('not_found', { why: 'This host method does not exist.' })
       if (request.method !== 'POST')
         throw new AppError('bad_request', { why: 'Host methods must be called with POST.' })
-      const guest = await guests.admit(credentialsOf(request))
+      const guest = await guests.admit(credentialsOf(request), address)
       const args = parseArguments(call, await readJson(request))
       const place = placeOf(request)
       answerJson(response, await invoke(hostFor(guest, { place, ...told }), call, args))
@@ -139,7 +149,7 @@ export function createHostRoutes({ guests, thisComputer, localCommandPort, log, 
     }
   }
 
-  function streamEvents(guest: Guest, credentials: Credentials, response: ServerResponse) {
+  function streamEvents(guest: Guest, credentials: Credentials, address: string, response: ServerResponse) {
     const hold = guests.hold(guest, credentials, () => {
       // Stop the events first: nothing may be written after the end.
       stop()
@@ -169,7 +179,7 @@ export function createHostRoutes({ guests, thisComputer, localCommandPort, log, 
     const heartbeat = setInterval(() => {
       write(': alive\n\n')
       // Ask the manager again: a sign-in that ended there, or a deactivated user, ends the stream through `hold`.
-      guests.admit(credentials).catch(() => undefined)
+      guests.admit(credentials, address).catch(() => undefined)
     }, HEARTBEAT_MS)
     write(': ready\n\n')
     const stop = () => {

@@ -1,5 +1,5 @@
-/** Cookies of the manager. An app's origin may have one too (`berth_app_PORT`), which is not meant for the manager. */
-const OUR_COOKIE = /^(__Host-)?berth_\d{1,5}=[\w-]{1,64}$/
+/** Cookies as the manager makes them. An app's origin may have one too (`berth_app_PORT`), which is not meant for the manager. */
+const OUR_COOKIE = /^(__Host-)?berth_\d{1,5}=berth_[\w-]{43}$/
 
 /**
  * Filters a Cookie field: keeps the cookies that may be a sign-in at the manager; empty if there is none.

@@ -6,6 +6,7 @@ import { HOST_METHODS, pathOf } from '#proxy/contract'
 import { ORIGIN_SECRET_HEADER } from '#manager/contract'
 import { Victim } from '../integration/hostile/victim.ts'
 import { httpApp, StandIn, tcpApp } from '../fixtures/proxy-stand-in.ts'
+import { signInCookie } from '../fixtures/web-console.ts'
 import { assertDocumented, send, spoiled } from './http.ts'
 import { type Random } from './random.ts'
 import { type FuzzTarget } from './target.ts'
@@ -50,7 +51,7 @@ export const hostTarget: FuzzTarget = {
         host: `localhost:${port}`,
         origin: `http://localhost:${port}`,
         'content-type': 'application/json',
-        cookie: `berth_${port}=sign-in`,
+        cookie: signInCookie(port),
         [ORIGIN_SECRET_HEADER]: manager.originSecret,
       }
       if (random.chance(0.2))

@@ -93,7 +93,7 @@ test('a code that another browser has read gives it nothing', async () => {
   const { web, manager, browser } = await setUp()
   const { code } = codeOf(await browser('/host/local-code'))
   expect(await local(web.port, code)).toMatchObject({ code: 0 })
-  const secret = 'of-another-sign-in'
+  const secret = `berth_${'of-another-sign-in'.padEnd(43, '_')}`
   manager.otherSecrets.add(secret)
   const thief = browserAt(web.port, { originSecret: secret })
   expect(await thief('/host/local-proof', [code])).toMatchObject({ value: null })

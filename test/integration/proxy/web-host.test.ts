@@ -3,7 +3,14 @@ import { connect } from 'node:net'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type Tunnel } from '#proxy/contract'
-import { ask, call, signedIn, startWebConsole, type WebConsoleOptions } from '../../fixtures/web-console.ts'
+import {
+  ask,
+  call,
+  signedIn,
+  signInCookie,
+  startWebConsole,
+  type WebConsoleOptions,
+} from '../../fixtures/web-console.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -107,7 +114,42 @@ test('cookies of other programs do not reach the manager with a host method', as
   const context = await setUp()
   await call(context, 'tunnel', 'list')
   const asked = context.manager.seen.find(({ url }) => url === '/api/v1/me')
-  expect(asked?.headers.cookie).toBe(`berth_${context.web.port}=sign-in`)
+  expect(asked?.headers.cookie).toBe(signInCookie(context.web.port))
+})
+
+test('sign-ins that strangers make up are asked about a few at a time, and those that are known do not wait for them', async () => {
+  const context = await setUp()
+  const { web, manager } = context
+  await call(context, 'tunnel', 'list')
+  const asked = () => manager.seen.filter(({ url }) => url === '/api/v1/me').length
+  expect(asked()).toBe(1)
+  const answering = Promise.withResolvers<undefined>()
+  manager.held.set('me', answering.promise)
+  const good = signedIn(manager, web.port)
+  const secret = `berth_${'wrong'.padEnd(43, '_')}`
+  const post = async (headers: Record<string, string>) =>
+    (await ask(web.port, '/host/tunnel/list', { method: 'POST', headers, body: '[]' })).status
+  // No sign-in has such halves, so nobody is asked.
+  expect(await post({ ...good, cookie: `berth_${web.port}=short` })).toBe(401)
+  expect(await post({ ...good, 'x-berth-origin-secret': 'short' })).toBe(401)
+  const strangers = Array.from({ length: 300 }, (_, index) =>
+    post({ ...good, cookie: signInCookie(web.port, `stranger-${index}`), 'x-berth-origin-secret': secret }),
+  )
+  // As many as do not fit have given up when all have arrived.
+  const refused = 300 - 16 - 128
+  let over = 0
+  for (const stranger of strangers) void stranger.then(() => over++)
+  await expect.poll(() => over).toBe(refused)
+  expect(asked()).toBe(1 + 16)
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 11_000)
+  stack.defer(() => void vi.restoreAllMocks())
+  const known = call(context, 'tunnel', 'list')
+  await expect.poll(asked).toBe(1 + 16 + 1)
+  answering.resolve(undefined)
+  expect(await known).toMatchObject({ ok: true })
+  const statuses = await Promise.all(strangers)
+  expect(statuses.filter(status => status === 503)).toHaveLength(refused)
+  expect(statuses.filter(status => status === 401)).toHaveLength(300 - refused)
 })
 
 test('a cookie that another port planted for some paths keeps nothing open after signing out', async () => {
@@ -116,7 +158,7 @@ test('a cookie that another port planted for some paths keeps nothing open after
   await call(context, 'tunnel', 'open', { sessionId: manager.session.id, app: 'echo' })
   await expect.poll(() => manager.eventStreams).toBe(1)
   const headers = signedIn(manager, web.port)
-  const planted = { ...headers, cookie: `berth_${web.port}=planted; ${headers.cookie}` }
+  const planted = { ...headers, cookie: `${signInCookie(web.port, 'planted')}; ${headers.cookie}` }
   expect((await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers: planted })).status).toBe(204)
   await expect.poll(() => manager.eventStreams).toBe(0)
 })
@@ -137,12 +179,12 @@ test('background work continues with the remaining sign-ins', async () => {
   const as = async (name: string, method: string, ...args: unknown[]) =>
     await ask(web.port, `/host/tunnel/${method}`, {
       method: 'POST',
-      headers: { ...signedIn(manager, web.port), cookie: `berth_${web.port}=${name}` },
+      headers: { ...signedIn(manager, web.port), cookie: signInCookie(web.port, name) },
       body: JSON.stringify(args),
     })
   await as('first', 'open', { sessionId: manager.session.id, app: 'echo' })
   await as('second', 'list')
-  manager.ended = 'second'
+  manager.ended = signInCookie(web.port, 'second')
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
   stack.defer(() => void vi.restoreAllMocks())
   expect((await as('second', 'list')).status).toBe(401)
@@ -151,14 +193,14 @@ test('background work continues with the remaining sign-ins', async () => {
   await manager.start()
   await expect
     .poll(() => manager.seen.find(({ url }) => url === '/api/v1/events')?.headers.cookie, { timeout: 10_000 })
-    .toBe(`berth_${web.port}=first`)
+    .toBe(signInCookie(web.port, 'first'))
 })
 
 test('a sign-in has at most 32 event streams, whatever cookies of others come with it', async () => {
   const { web, manager, host } = await setUp()
   const own = { ...signedIn(manager, web.port), host }
   async function open(index: number): Promise<IncomingMessage> {
-    const headers = { ...own, cookie: `berth_${index}=planted; ${own.cookie}` }
+    const headers = { ...own, cookie: `${signInCookie(index, 'planted')}; ${own.cookie}` }
     const sent = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
     stack.defer(() => void sent.on('error', () => undefined).destroy())
     const [answer] = (await once(sent, 'response')) as [IncomingMessage]

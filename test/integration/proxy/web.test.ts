@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { startTestManager } from '../../fixtures/manager.ts'
-import { ask, signedIn, startWebConsole, type WebConsoleOptions } from '../../fixtures/web-console.ts'
+import { ask, signedIn, signInCookie, startWebConsole, type WebConsoleOptions } from '../../fixtures/web-console.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -147,7 +147,7 @@ test('a request reaches the manager with its own Host and Origin, and with the n
   const { web, manager, host } = await setUp()
   const headers = {
     origin: `http://${host}`,
-    cookie: 'a=b; berth_8400=of-a-sign-in; berth_app_8401=c',
+    cookie: `a=b; ${signInCookie(8400)}; berth_8400=of-somebody-else; berth_app_8401=c`,
     'x-forwarded-host': 'evil.example',
     'x-forwarded-for': '9.9.9.9',
   }
@@ -160,7 +160,7 @@ test('a request reaches the manager with its own Host and Origin, and with the n
     'x-forwarded-host': host,
     'x-forwarded-for': '127.0.0.1',
     // The console ignores cookies of other programs at this host name.
-    cookie: 'berth_8400=of-a-sign-in',
+    cookie: signInCookie(8400),
   })
 })
 
