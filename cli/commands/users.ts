@@ -186,7 +186,11 @@ function importTable(items: readonly UserImportOutcome[], dryRun: boolean): stri
   const words = { created: dryRun ? 'would be created' : 'created', exists: 'exists already', refused: 'refused' }
   return table(
     ['E-MAIL', 'OUTCOME', 'LINK'],
-    items.map(({ email, outcome, link, error }) => [email, words[outcome], link?.url ?? error?.message ?? '']),
+    items.map(({ email, outcome, link, error }) => [
+      email,
+      words[outcome],
+      link?.url ?? error?.message ?? (outcome === 'created' && !dryRun ? 'mailed' : ''),
+    ]),
   )
 }
 

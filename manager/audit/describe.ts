@@ -68,7 +68,7 @@ export function describeRequest(request: DescribedRequest): Description {
   if (first) return { target: `${first.kind}:${String(params[first.name])}`, detail }
   if (steps[0] === 'me') return { target: callerId === undefined ? null : `user:${callerId}`, detail }
   const made = ok ? madeIds(toRecord(reply)) : []
-  if (made.length > 1) detail.ids = made
+  if (made.length > 1) Object.assign(detail, { made: made.length, ids: made })
   return { target: made.length > 0 ? `${singular(steps.at(-1) ?? '')}:${made[0] ?? ''}` : null, detail }
 }
 
@@ -84,6 +84,20 @@ function toldOf(body: Readonly<Record<string, unknown>>, tellable: ReadonlySet<s
 function isPlain(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(item => typeof item !== 'object' && isPlain(item))
   return value === null || ['string', 'number', 'boolean'].includes(typeof value)
+}
+
+/** Most ids in one entry: longer lists go on in further ones. */
+const IDS_OF_ENTRY = 50
+
+/** The details of the entries of one request, so that everything that it made is named. Pure. */
+export function inEntries(detail: Readonly<Record<string, unknown>>): readonly Readonly<Record<string, unknown>>[] {
+  const { ids } = detail
+  if (!Array.isArray(ids) || ids.length <= IDS_OF_ENTRY) return [detail]
+  const parts = Math.ceil(ids.length / IDS_OF_ENTRY)
+  return Array.from({ length: parts }, (_, part) => ({
+    ...detail,
+    ids: ids.slice(part * IDS_OF_ENTRY, (part + 1) * IDS_OF_ENTRY),
+  }))
 }
 
 function madeIds(reply: Readonly<Record<string, unknown>>): string[] {

@@ -27,7 +27,9 @@ export const UserImportSpec = z
     mail: z
       .boolean()
       .default(false)
-      .describe('Mail each new user the link to set a password, instead of returning the links.'),
+      .describe(
+        'Mail each new user the link to set a password, instead of returning the links. Only superadmins may have links of people whom mail reaches: those of other admins are mailed anyway.',
+      ),
   })
   .meta({ id: 'UserImportSpec' })
 export type UserImportSpec = z.infer<typeof UserImportSpec>

@@ -5,7 +5,7 @@ import { clientAddress } from './origin.ts'
 import { type Log } from '../log.ts'
 import { findAccount, findOwner } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
-import { describeRequest } from '../audit/describe.ts'
+import { describeRequest, inEntries } from '../audit/describe.ts'
 import { type AuditRecorder } from '../audit/recorder.ts'
 
 declare module 'fastify' {
@@ -85,7 +85,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     const signedIn = caller ?? (ok ? userOf(outcome?.reply) : undefined)
     const tried = signedIn ? undefined : await accountOf(request)
     const concerned = outcome?.owner ?? signedIn ?? tried
-    await audit.record({
+    const row = {
       actor_id: signedIn ? signedIn.userId : null,
       actor: signedIn?.email ?? null,
       domain: concerned ? domainOf(concerned) : null,
@@ -93,9 +93,10 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
       action: request.routeOptions.config.route ?? `${request.method} ${request.routeOptions.url ?? ''}`,
       target: target ?? (tried ? `user:${tried.id}` : null),
       result,
-      detail: caller?.keypair ? { ...detail, keypair: caller.keypair } : detail,
       address: clientAddress(request.raw),
-    })
+    }
+    const full = caller?.keypair ? { ...detail, keypair: caller.keypair } : detail
+    await Promise.all(inEntries(full).map(part => audit.record({ ...row, detail: part })))
   }
 
   async function accountOf(request: FastifyRequest) {

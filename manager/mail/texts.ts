@@ -54,9 +54,10 @@ export function accountLinkMail(
   ])
 }
 
-export function accountMail(to: string, url: string): Mail {
+/** @param by address of the administrator who made the account */
+export function accountMail(to: string, { by, url }: { readonly by: string; readonly url: string }): Mail {
   return mail(to, 'Your account at Berth', [
-    'An administrator has made an account at Berth for you. To set your password, open this link within 7 days:',
+    `${by} has made an account at Berth for you. To set your password, open this link within 7 days:`,
     '',
     url,
   ])
@@ -91,9 +92,10 @@ export function requestWaitsMail(to: string, { email, url }: { email: string; ur
   ])
 }
 
-export function acceptedMail(to: string, url: string): Mail {
+/** @param by address of the administrator who made the account */
+export function acceptedMail(to: string, { by, url }: { readonly by: string; readonly url: string }): Mail {
   return mail(to, 'Your account at Berth', [
-    'Your request for an account at Berth was accepted. To set your password, open this link within 7 days:',
+    `Your request for an account at Berth was accepted by ${by}. To set your password, open this link within 7 days:`,
     '',
     url,
   ])

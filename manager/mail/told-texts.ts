@@ -14,6 +14,8 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'A password was set for your account with a link that an administrator had in hand. If this was not you, somebody else has been in your account. Choose another password on your page Account.',
   own_password_chosen:
     'Another password was chosen for your account, in place of one that somebody else may have known. If this was not you, somebody else has been in your account: ask for a link, and choose another password.',
+  own_password_ended:
+    'Somebody else may have known your password, so it ended when you signed in at a sign-in provider: your account has none now. To sign in with one as well, ask for a link, and choose one that nobody else knows.',
   left_keypairs:
     'These keypairs were made or activated while somebody else may have known your password, and are inactive now: {detail}. Activate your own again on your page Account, and delete the others.',
   left_identities:
@@ -38,6 +40,9 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'This was shared while somebody else may have known your password: {detail}. Take back what you did not share.',
   left_links:
     'Links to these apps were made while somebody else may have known your password: {detail}. Withdraw those that are not yours.',
+  account_made: '{by} made an account for you. Nobody knows a password of it: a link sets the first one.',
+  account_made_password:
+    '{by} made an account for you, and chose its first password. Choose one that nobody else knows: on your page Account, or with "Forgot password?" where you sign in.',
   keypair_made:
     '{by} made the keypair {detail} for you. It opens nothing until you accept it on your page Account, and only you get its secret key.',
   keypair_changed: '{by} changed the limits of your keypair {detail}.',

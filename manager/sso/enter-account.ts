@@ -2,7 +2,7 @@ import { AppError, because, type SignInProviderSettings, type UserId } from '#ma
 import { deactivateKeypairs, deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, listMemberships, removeMembers } from '../store/identity/groups.ts'
-import { deleteEmailTokens } from '../store/identity/email-tokens.ts'
+import { deleteEmailTokens, deleteLinksInHand } from '../store/identity/email-tokens.ts'
 import {
   findIdentity,
   insertIdentity,
@@ -15,7 +15,7 @@ import { insertAccount, isNamed } from '../users/accounts.ts'
 import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
 import { endDoubt } from '../users/end-of-doubt.ts'
-import { type News, type Telling } from '../users/telling.ts'
+import { type News, newsOfOwn, type Telling } from '../users/telling.ts'
 import { type FoundAccount } from './find-account.ts'
 import { nextMemberships, nextRole, type RoleState, wantedBy } from './mapping.ts'
 import { type Person } from './person.ts'
@@ -44,7 +44,7 @@ export interface Entered {
  */
 export async function enterAccount(trx: Db, found: FoundAccount, context: Context): Promise<Entered> {
   const { person, provider, telling } = context
-  const { user, ended: endedByLink, news } = await hold(trx, found, context)
+  const { user, ended: endedByLink, news, isChanged } = await hold(trx, found, context)
   if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
   if (!(await holdDomain(trx, user.domain))?.active) {
     throw new AppError('domain_inactive', because('domain_deactivated', { domain: user.domain }))
@@ -64,7 +64,7 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
     user: mapped?.user ?? user,
     isNew: found.kind === 'new',
     ended: [...endedByLink, ...(mapped?.ended ?? [])],
-    isChanged: found.kind !== 'known' || (mapped?.isChanged ?? false),
+    isChanged: found.kind !== 'known' || isChanged || (mapped?.isChanged ?? false),
     hasLeftProjects: mapped?.hasLeftProjects ?? false,
     told: { account: how, ...mapped?.told },
     news: [...linked, ...news, ...(mapped?.news ?? [])],
@@ -99,29 +99,41 @@ async function hold(
   trx: Db,
   found: FoundAccount,
   { person, provider, unknownPassword, now, telling }: Context,
-): Promise<{ user: UserRow; ended: readonly string[]; news: readonly News[] }> {
+): Promise<{ user: UserRow; ended: readonly string[]; news: readonly News[]; isChanged: boolean }> {
+  const unchanged = { ended: [], news: [], isChanged: false }
   if (found.kind === 'new') {
     const { email } = found
     const name = person.name ?? email.split('@')[0]?.slice(0, 64) ?? email
     const password = { password_hash: unknownPassword(), password_set: false }
     const { domain } = provider
-    return { user: await insertAccount(trx, { email, name, domain, role: 'user', ...password }), ended: [], news: [] }
+    return { user: await insertAccount(trx, { email, name, domain, role: 'user', ...password }), ...unchanged }
   }
   const user = await lockUser(trx, found.user.id)
   if (!user) throw new AppError('user_not_found')
-  if (found.kind === 'known') return { user, ended: [], news: [] }
-  // The owner of the address is here now: links that somebody else may hold end.
-  await deleteEmailTokens(trx, user.id)
-  if (user.email_verified_at !== null && !othersMayKnowPassword(user)) return { user, ended: [], news: [] }
+  if (found.kind === 'known') {
+    // Whoever may have known the password may have linked this account at the provider, so it proves nobody.
+    if ((await findIdentity(trx, person))?.doubtful !== false) return { user, ...unchanged }
+    await deleteLinksInHand(trx, user.id)
+    // The last superadmin with a password keeps it, whatever a provider says.
+    const isLast = user.role === 'superadmin' && (await countSuperadmins(trx)) <= 1
+    if (!othersMayKnowPassword(user) || isLast) return { user, ...unchanged }
+  } else {
+    // The owner of the address is here now: links that somebody else may hold end.
+    await deleteEmailTokens(trx, user.id)
+    if (user.email_verified_at !== null && !othersMayKnowPassword(user)) return { user, ...unchanged }
+  }
   // A stranger may have signed up with this address and a password of theirs, or an administrator have made the account.
   const ended = await endAccess(trx, user.id)
-  await deactivateKeypairs(trx, user.id)
+  // Keypairs of a known account: only those that were made or activated since the doubt began (`endDoubt`).
+  if (found.kind !== 'known') await deactivateKeypairs(trx, user.id)
   await deleteWaitingKeypairs(trx, user.id)
-  const news = await endDoubt(trx, telling, user)
+  const over = othersMayKnowPassword(user) ? [newsOfOwn(user, 'own_password_ended')] : []
+  await telling.write(trx, over)
+  const news = [...over, ...(await endDoubt(trx, telling, user))]
   const email_verified_at = user.email_verified_at ?? now
   const nobodys = { ...NOBODYS, password_hash: unknownPassword(), must_change_password: false }
   const change = { ...nobodys, email_verified_at }
-  return { user: (await updateUser(trx, user.id, change)) ?? user, ended, news }
+  return { user: (await updateUser(trx, user.id, change)) ?? user, ended, news, isChanged: true }
 }
 
 async function link(

@@ -29,14 +29,15 @@ import { findUserByEmail, listAdminAddresses } from '../store/identity/users.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertAccountWithLink, passwordLink } from './account-with-link.ts'
-import { linkOrigin } from './acting-for.ts'
 import { type Caller, isSuperadmin, requireMayAssign, requireMayGivePolicy } from './authorize.ts'
 import { addressCounts, isWithinLimit, limitRequests } from './back-off.ts'
 import { linkTo } from './links.ts'
+import { roadOf } from './links-for-others.ts'
 import { type Passwords } from './passwords.ts'
 import { hashToken, newPassword, newToken } from './secrets.ts'
 import { requireAgreement, requireMailDomain } from './sign-up-rules.ts'
 import { inBackground, limitMails, linkInvalid } from './sign-up.ts'
+import { type Telling } from './telling.ts'
 import { toUser } from './to-user.ts'
 
 const CONFIRM_SECONDS = 24 * 3600
@@ -86,10 +87,11 @@ export interface SignUpRequestDeps {
   readonly settings: Settings
   readonly mailer: Mailer
   readonly events: EventPublisher
+  readonly telling: Telling
 }
 
 export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
-  const { store, passwords, settings, mailer, events } = deps
+  const { store, passwords, settings, mailer, events, telling } = deps
   const { db } = store
   const seen = (caller: Caller) => (isSuperadmin(caller) ? undefined : caller.domain)
   const announce = (id: string, domain: string, more: Partial<Exclude<Audience, string>> = {}) =>
@@ -177,8 +179,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
     async accept(caller, id, as, origin) {
       // The password is forgotten here: the owner sets one with the link.
       const password_hash = await passwords.hash(newPassword())
-      const { publicUrl, mailReady } = await settings.read()
-      const mailed = mailReady && publicUrl !== null
+      const system = await settings.read()
       const made = await store.transaction(async trx => {
         const request = await takeSignUpRequest(trx, id, seen(caller))
         if (!request) throw notFound()
@@ -186,6 +187,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
         const { domain = request.domain, groups, resourcePolicy } = as
         requireMayAssign(caller, { role: 'user', domain, active: true })
         requireMayGivePolicy(caller, resourcePolicy)
+        const road = roadOf(caller, { email }, system, { origin })
         const account = {
           email,
           name,
@@ -194,15 +196,19 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
           groups,
           resourcePolicy,
           password_hash,
-          origin: linkOrigin(caller, mailed),
+          origin: road.origin,
         } as const
-        return insertAccountWithLink(trx, account)
+        const made = await insertAccountWithLink(trx, account)
+        const news = [{ userId: made.user.id, by: caller, kind: 'account_made' }] as const
+        await telling.write(trx, news)
+        return { ...made, road, news }
       })
-      const { user } = made
+      const { user, road, news } = made
       announce(user.id, user.domain, { userId: user.id })
-      const link = passwordLink(publicUrl ?? origin, made)
-      if (mailed) mailer.post(acceptedMail(user.email, link.url))
-      return { user: await toUser(db, user), link: mailed ? null : link }
+      const link = passwordLink(road.base, made)
+      if (road.mailed) mailer.post(acceptedMail(user.email, { by: caller.email, url: link.url }))
+      else await telling.announce(news)
+      return { user: await toUser(db, user), link: road.mailed ? null : link }
     },
 
     async decline(caller, id, reason) {

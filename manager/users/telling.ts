@@ -7,6 +7,7 @@ import { findUser, type UserRow } from '../store/identity/users.ts'
 import { insertMessages } from '../store/operation/messages.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
+import { isReachable } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 
 /** News of what somebody did about another person's account. */
@@ -74,8 +75,8 @@ export function createTelling({ store, settings, mailer, events }: TellingDeps):
       const { userId, kind } = one
       events.publish({ topic: 'message', id: userId, version: store.now() }, { userId })
       const to = mailReady ? await findUser(store.db, userId) : undefined
-      const mail = to && toldMail(to.email, { kind, text: textOf(one), publicUrl })
-      if (mail) mailer.post(mail)
+      const mail = to && isReachable(to, { mailReady }) && toldMail(to.email, { kind, text: textOf(one), publicUrl })
+      if (mail !== undefined && mail !== false) mailer.post(mail)
     }
   }
 

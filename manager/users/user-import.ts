@@ -19,17 +19,19 @@ import { type Settings } from '../settings/settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type AccountWithToken, insertAccountWithLink, passwordLink } from './account-with-link.ts'
-import { linkOrigin } from './acting-for.ts'
-import { type Caller, requireMayAssign } from './authorize.ts'
+import { type Caller, isSuperadmin, requireMayAssign } from './authorize.ts'
+import { type LinkRoad, roadOf } from './links-for-others.ts'
 import { type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
+import { type News, type Telling } from './telling.ts'
 
 /**
  * Creates the accounts of a file of users. Each row succeeds or is refused by itself; accounts that exist are not changed, so the
  * same file may be imported again.
  *
  * Threat model: the caller gets no rights that `POST /users` does not give. Nobody knows the first password of an account: its
- * owner sets one with a link that works once, for a week, and of which only the hash is kept.
+ * owner sets one with a link that works once, for a week, and of which only the hash is kept. It is mailed where mail reaches the person;
+ * superadmins may have it in hand instead (ADR 59). Each person is told who made the account.
  */
 export interface UserImports {
   /**
@@ -45,48 +47,66 @@ export interface UserImportDeps {
   readonly settings: Settings
   readonly mailer: Mailer
   readonly events: EventPublisher
+  readonly telling: Telling
 }
 
-export function createUserImports({ store, passwords, settings, mailer, events }: UserImportDeps): UserImports {
+type Made = AccountWithToken & { readonly road: LinkRoad }
+
+export function createUserImports(deps: UserImportDeps): UserImports {
+  const { store, passwords, settings, mailer, events, telling } = deps
+
   async function makeAccount(
     trx: Db,
     caller: Caller,
     row: UserImportRow,
-    { passwordHash, mail }: { readonly passwordHash: string; readonly mail: boolean },
-  ): Promise<AccountWithToken> {
+    { passwordHash, roadTo }: { readonly passwordHash: string; readonly roadTo: (email: string) => LinkRoad },
+  ): Promise<Made> {
     const { domain = caller.domain, ...spec } = parseRow(row)
     requireMayAssign(caller, { role: spec.role, domain, active: true })
-    const origin = linkOrigin(caller, mail)
-    return insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash, origin })
+    const road = roadTo(spec.email)
+    const { origin } = road
+    return { road, ...(await insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash, origin })) }
   }
 
   return {
     async run(caller, { rows, dryRun, mail }, origin) {
-      const { publicUrl, mailReady } = await settings.read()
+      const system = await settings.read()
+      const { publicUrl, mailReady } = system
       if (mail && (!mailReady || publicUrl === null)) {
         throw new AppError('mail_not_configured', because('import_without_mail'))
       }
+      const inHand = !mail && isSuperadmin(caller)
+      const roadTo = (email: string) => roadOf(caller, { email }, system, { origin, inHand })
       // All accounts get the same password, which is forgotten here: hashing one for each row would take seconds.
       const passwordHash = await passwords.hash(newPassword())
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
-        const done: (AccountWithToken | AppError)[] = []
-        for (const row of rows) done.push(await alone(trx, () => makeAccount(trx, caller, row, { passwordHash, mail })))
+        const done: (Made | AppError)[] = []
+        for (const row of rows)
+          done.push(await alone(trx, () => makeAccount(trx, caller, row, { passwordHash, roadTo })))
+        await telling.write(trx, newsOf(caller, done))
         return done
       })
       const items = results.map((result, index): UserImportOutcome => {
         const email = rows[index]?.email ?? ''
         if (isAppError(result)) return { ...NOTHING, email, ...refusalOf(result) }
-        const { user } = result
+        const { user, road } = result
         if (dryRun) return { ...NOTHING, email: user.email, outcome: 'created' }
-        const { url, expiresAt } = passwordLink(publicUrl ?? origin, result)
+        const { url, expiresAt } = passwordLink(road.base, result)
         events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
-        if (mail) mailer.post(accountMail(user.email, url))
-        const link = mail ? null : { url, expiresAt }
+        if (road.mailed) mailer.post(accountMail(user.email, { by: caller.email, url }))
+        const link = road.mailed ? null : { url, expiresAt }
         return { ...NOTHING, email: user.email, outcome: 'created', id: user.id, link }
       })
+      // A mailed link says it already.
+      const inHands = results.filter(result => !isAppError(result) && !result.road.mailed)
+      if (!dryRun) await telling.announce(newsOf(caller, inHands))
       return { items, dryRun }
     },
   }
+}
+
+function newsOf(by: Caller, results: readonly (Made | AppError)[]): News[] {
+  return results.flatMap(made => (isAppError(made) ? [] : [{ userId: made.user.id, by, kind: 'account_made' }]))
 }
 
 const NOTHING = { id: null, link: null, error: null } as const

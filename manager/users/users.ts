@@ -174,8 +174,14 @@ export function createUsers(deps: UsersDeps): Users {
       const password_hash = await passwords.hash(password)
       const password_from = passwordSetBy(caller)
       const given = { password_hash, password_from, must_change_password: mustChangePassword, resourcePolicy }
-      const created = await store.transaction(trx => insertAccount(trx, { ...spec, ...given, domain }))
+      const { created, news } = await store.transaction(async trx => {
+        const created = await insertAccount(trx, { ...spec, ...given, domain })
+        const news = [{ userId: created.id, by: caller, kind: 'account_made_password' }] as const
+        await telling.write(trx, news)
+        return { created, news }
+      })
       announce(created)
+      await telling.announce(news)
       return toUser(db, created)
     },
 

@@ -145,12 +145,12 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       ...createIdentityRoutes({
         logins,
         users,
-        userImports: createUserImports({ ...mailing, events }),
+        userImports: createUserImports({ ...mailing, events, telling }),
         consoleAddress,
       }),
       ...createAccountRoutes({
         signUps: createSignUps({ ...mailing, events }),
-        signUpRequests: createSignUpRequests({ ...mailing, events }),
+        signUpRequests: createSignUpRequests({ ...mailing, events, telling }),
         passwordResets: createPasswordResets({ ...mailing, logins, telling }),
         invitations: createInvitations({ store, settings }),
         consoleAddress,

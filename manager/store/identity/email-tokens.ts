@@ -87,6 +87,11 @@ export async function takeEmailToken(trx: Db, hash: Buffer, userId: UserId): Pro
   return numDeletedRows === 1n
 }
 
+/** Deletes the links of an account that an administrator has in hand; those that were mailed stay. */
+export async function deleteLinksInHand(db: Db, userId: UserId): Promise<void> {
+  await db.deleteFrom('email_tokens').where('user_id', '=', userId).where('password_from', '<>', 'person').execute()
+}
+
 export async function deleteEmailTokens(db: Db, userId: UserId): Promise<void> {
   await db.deleteFrom('email_tokens').where('user_id', '=', userId).execute()
 }

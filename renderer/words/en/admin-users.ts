@@ -117,7 +117,8 @@ const en = {
   import_tooManyRows:
     'The file has more than {most, number} rows. Split it, or use the command line: berth admin user import.',
   importMail: 'Mail each new user the link to set a password',
-  importMailHint: 'Otherwise you get the links in a file, to pass them on. Each works once, for seven days.',
+  importMailHint:
+    'Otherwise you get the links in a file, to pass them on: only those of people without mail, unless you are a superadmin. Each works once, for seven days.',
   importLinksOnce: 'Download the links now: they are not shown again. Each sets the password of one new account.',
   downloadLinks: 'Download the links',
   importSubmit: '{count, plural, =0 {Create accounts} one {Create # account} other {Create # accounts}}',

@@ -21,6 +21,8 @@ const en = {
     'An account at a sign-in provider was linked with yours: {name}. Unlink it if this was not you.',
   told_own_link_used:
     'A password was set with a link that an administrator had in hand. Choose another one that only you know. If the link was not used by you, somebody else has been in your account.',
+  told_own_password_ended:
+    'Somebody else may have known your password, so it ended when you signed in at a provider. Ask for a link to choose another one.',
   told_own_password_chosen:
     'Another password was chosen, in place of one that somebody else may have known. If this was not you, somebody else has been in your account.',
   told_left_keypairs:
@@ -47,6 +49,9 @@ const en = {
   told_left_links:
     'Links that were made while somebody else may have known your password: {name}. Withdraw those that are not yours.',
   andMore: '{name} and {count} more',
+  told_account_made: '{person} made your account.',
+  told_account_made_password:
+    '{person} made your account, and chose its first password. Choose one that nobody else knows.',
   told_keypair_made: '{person} made the access key {name} for you. It opens nothing until you accept it.',
   told_keypair_changed: '{person} changed the limits of your access key {name}.',
   told_keypair_deactivated: '{person} deactivated your access key {name}. Only you can activate it again.',

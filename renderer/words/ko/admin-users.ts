@@ -116,7 +116,8 @@ export default {
   import_tooManyRows:
     '파일의 행이 {most, number}개를 넘습니다. 파일을 나누거나 명령줄 berth admin user import를 사용하세요.',
   importMail: '새 사용자에게 비밀번호 설정 링크를 메일로 보내기',
-  importMailHint: '그렇지 않으면 전달할 링크를 파일로 받습니다. 각 링크는 7일 동안 한 번만 사용할 수 있습니다.',
+  importMailHint:
+    '그렇지 않으면 전달할 링크를 파일로 받습니다. 최고 관리자가 아니면 메일을 받을 수 없는 사람의 링크만 받습니다. 각 링크는 7일 동안 한 번만 사용할 수 있습니다.',
   importLinksOnce: '지금 링크를 내려받으세요. 다시 표시되지 않습니다. 각 링크는 새 계정 하나의 비밀번호를 설정합니다.',
   downloadLinks: '링크 내려받기',
   importSubmit: '{count, plural, =0 {계정 만들기} other {계정 #개 만들기}}',

@@ -21,6 +21,8 @@ export default {
   told_own_identity_linked: '내 계정에 연결된 로그인 제공자의 계정: {name}. 내가 한 일이 아니면 연결을 해제하세요.',
   told_own_link_used:
     '관리자 손을 거친 링크로 비밀번호가 설정되었습니다. 나만 아는 다른 비밀번호로 바꾸세요. 링크를 쓴 사람이 내가 아니면 다른 사람이 내 계정에 들어온 것입니다.',
+  told_own_password_ended:
+    '다른 사람이 내 비밀번호를 알았을 수 있으므로, 로그인 제공자로 로그인할 때 그 비밀번호가 무효가 되었습니다. 새 비밀번호를 정하려면 링크를 요청하세요.',
   told_own_password_chosen:
     '다른 사람이 알았을 수 있는 비밀번호가 새 비밀번호로 바뀌었습니다. 내가 한 일이 아니면 다른 사람이 내 계정에 들어온 것입니다.',
   told_left_keypairs:
@@ -44,6 +46,9 @@ export default {
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 공유된 것: {name}. 내가 공유하지 않았으면 취소하세요.',
   told_left_links: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 만들어진 링크: {name}. 내 것이 아니면 철회하세요.',
   andMore: '{name} 외 {count}개',
+  told_account_made: '{person} 님이 내 계정을 만들었습니다.',
+  told_account_made_password:
+    '{person} 님이 내 계정을 만들고 첫 비밀번호를 정했습니다. 다른 사람이 모르는 비밀번호로 바꾸세요.',
   told_keypair_made: '{person} 님이 만든 액세스 키: {name}. 수락하기 전에는 아무것도 열 수 없습니다.',
   told_keypair_changed: '{person} 님이 액세스 키 {name}의 한도를 바꿨습니다.',
   told_keypair_deactivated: '{person} 님이 비활성화한 액세스 키: {name}. 나만 다시 활성화할 수 있습니다.',

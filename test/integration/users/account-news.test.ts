@@ -25,6 +25,7 @@ test('whoever is in an account clears the messages, and the news of the account 
   expect(items.map(({ about, detail, from }) => [about, detail, from])).toEqual([
     ['own_keypair_made', accessKey, 'ann@example.org'],
     ['password_link', '', 'admin@localhost'],
+    ['account_made_password', '', 'admin@localhost'],
   ])
   expect(nextCursor).toBeNull()
 })
@@ -37,11 +38,14 @@ test('many news push none away: they are read page by page', async () => {
   const first = await inside.listAccountNews({ query: { limit: 2 } })
   expect(first.items.map(({ about }) => about)).toEqual(['own_keypair_activated', 'own_keypair_activated'])
   const rest = await inside.listAccountNews({ query: { limit: 2, cursor: first.nextCursor ?? '' } })
-  expect(rest).toMatchObject({ items: [{ about: 'own_keypair_made' }], nextCursor: null })
+  expect(rest).toMatchObject({
+    items: [{ about: 'own_keypair_made' }, { about: 'account_made_password' }],
+    nextCursor: null,
+  })
   await expect(inside.listAccountNews({ query: { cursor: 'x' } })).rejects.toMatchObject({ code: 'bad_request' })
 })
 
 test('the news are of the own account alone', async () => {
   const { api } = await manager.addUser('eve@example.org')
-  expect((await api.listAccountNews({ query: {} })).items).toEqual([])
+  expect((await api.listAccountNews({ query: {} })).items).toMatchObject([{ about: 'account_made_password' }])
 })

@@ -32,6 +32,15 @@ const download = async (token: string, query = '') => {
 }
 
 describe('the audit log of changes', () => {
+  test('an import names every account that it made, in as many rows as that takes', async () => {
+    const rows = Array.from({ length: 101 }, (_, at) => ({ email: `of-many-${at}@example.org` }))
+    const { items } = await admin.api.importUsers({ body: { rows } })
+    const told = await newest({ action: 'importUsers' })
+    expect(told.map(({ detail }) => detail.made)).toEqual([101, 101, 101])
+    const named = told.flatMap(({ detail }) => detail.ids as string[])
+    expect(named.toSorted()).toEqual(items.map(({ id }) => String(id)).toSorted())
+  })
+
   test('an entry has the actor, the object, its owner and the address, before the reply arrives', async () => {
     const { id } = await admin.api.createUser({
       body: { mustChangePassword: false, email: 'made@example.org', name: 'Made', password: 'Their-own-pass-1' },

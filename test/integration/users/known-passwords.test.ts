@@ -92,6 +92,38 @@ test('the link in the hand of an administrator leaves a doubt, of its own kind f
   expect((await admin.getUser({ params: { id } })).passwordFrom).toBe('person')
 })
 
+test('an import gives an admin of a domain no link of a person whom mail reaches, and says whose hand made the account', async () => {
+  await setMail(true)
+  const [email, without] = [newAddress(), `nobody-${++number}@localhost`]
+  const { items } = await lead.importUsers({ body: { rows: [{ email }, { email: without }], mail: false } })
+  expect(items).toMatchObject([{ outcome: 'created', link: null }, { outcome: 'created' }])
+  expect(tokenOf(items[1]?.link?.url ?? null)).not.toBe('')
+  await expect.poll(() => smtp.mailTo(email, /reset-password/)?.text).toContain('lead@example.org has made an account')
+  const token = tokenOf(smtp.mailTo(email, /reset-password/)?.text ?? '')
+  await manager.api().resetPassword({ body: { token, password: OWN } })
+  const { api } = await manager.signIn({ email, password: OWN })
+  expect((await api.me()).user).toMatchObject({ passwordFrom: 'person' })
+  expect((await api.listMessages()).items).toMatchObject([{ about: 'account_made', from: 'lead@example.org' }])
+  // Superadmins keep the way for people who have lost their mailbox, and the person is told by mail.
+  const other = newAddress()
+  const [inHand] = (await admin.importUsers({ body: { rows: [{ email: other }] } })).items
+  expect(tokenOf(inHand?.link?.url ?? null)).not.toBe('')
+  await expect.poll(() => smtp.mailTo(other)?.text).toContain('admin@localhost made an account for you')
+  // A check tells nobody.
+  const checked = newAddress()
+  await lead.importUsers({ body: { rows: [{ email: checked }], dryRun: true } })
+  expect(smtp.mailTo(checked)).toBeUndefined()
+})
+
+test('whoever makes an account with a password is named to its person, by mail and in the account', async () => {
+  await setMail(true)
+  const { email } = await madeByLead()
+  await expect.poll(() => smtp.mailTo(email)?.text).toContain('lead@example.org made an account for you, and chose')
+  const { token } = await signIn(email, KNOWN, OWN)
+  const { items } = await manager.api(token ?? '').listMessages()
+  expect(items.map(({ about }) => about)).toContain('account_made_password')
+})
+
 test('where mail reaches the person, no secret of theirs passes through the hands of an admin of a domain', async () => {
   await setMail(true)
   const { id, email } = await madeByLead()

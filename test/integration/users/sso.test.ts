@@ -402,7 +402,7 @@ describe('own accounts at a provider', () => {
     const { issuer } = world.provider
     expect(linked).toMatchObject({ issuer, subject: person.sub, email: person.email, provider: 'The lab' })
     const news = (await api.listMessages()).items.map(({ about, detail }) => `${about ?? ''} ${detail}`)
-    expect(news).toEqual([`own_identity_linked The lab: ${person.email}`])
+    expect(news).toEqual([`own_identity_linked The lab: ${person.email}`, 'account_made_password '])
     expect((await world.signIn(person)).user.email).toBe(email)
     expect((await api.listOwnIdentities()).items).toMatchObject([{ subject: person.sub }])
     const unlink = (password: string) => codeOf(api.unlinkIdentity({ body: { issuer, subject: person.sub, password } }))
@@ -479,6 +479,46 @@ describe('own accounts at a provider', () => {
     const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
     await world.manager.api().resetPassword({ body: { token: tokenOf(url), password: 'Chosen-by-person-3' } })
     expect(await signIn('Chosen-by-person-3')).toBe('ok')
+  })
+
+  test('end a password that an administrator set for an account of theirs, with the next sign-in of its person', async () => {
+    const lead = await world.manager.addUser('lead-of-known@example.org', 'domain_admin')
+    const person = newPerson()
+    const { user, token } = await world.signIn(person)
+    const params = { id: user.id }
+    const signIn = (password: string, newPassword?: string) =>
+      world.manager.api().login({ body: { email: user.email, password, newPassword, kind: 'token' } })
+    const before = world.manager.api(token ?? '')
+    const { url } = await lead.api.createAccountLink({ params, body: { purpose: 'reset' } })
+    await world.manager.api().resetPassword({ body: { token: tokenOf(url), password: 'Known-to-the-lead-1' } })
+    const inside = world.manager.api((await signIn('Known-to-the-lead-1')).token ?? '')
+    const again = await lead.api.createAccountLink({ params, body: { purpose: 'reset' } })
+    expect(await codeOf(before.me())).toBe('not_signed_in')
+
+    const next = await world.signIn(person)
+    expect(next.user).toMatchObject({ id: user.id, passwordFrom: 'nobody' })
+    expect(await codeOf(signIn('Known-to-the-lead-1'))).toBe('login_failed')
+    expect(await codeOf(inside.me())).toBe('not_signed_in')
+    const reset = { token: tokenOf(again.url), password: 'Known-to-the-lead-2' }
+    expect(await codeOf(world.manager.api().resetPassword({ body: reset }))).toBe('link_invalid')
+    const own = world.manager.api(next.token ?? '')
+    expect((await own.listMessages()).items.map(({ about }) => about)).toContain('own_password_ended')
+    expect((await world.signIn(person)).user.id).toBe(user.id)
+    expect(await codeOf(own.me())).toBe('ok')
+  })
+
+  test('linked while somebody else may have known the password, end no doubt about it', async () => {
+    const email = 'helped@example.org'
+    const { api: lead } = await world.manager.addUser('lead-of-helped@example.org', 'domain_admin')
+    const { id } = await lead.createUser({ body: { email, name: 'Bo', password: PASSWORD } })
+    const chosen = { email, password: PASSWORD, newPassword: 'Known-to-helper-2', kind: 'token' } as const
+    const inside = world.manager.api((await world.manager.api().login({ body: chosen })).token ?? '')
+    const helper = newPerson()
+    world.provider.person = helper
+    const place = await inside.startLinking({ body: { provider: PROVIDER, password: 'Known-to-helper-2' } })
+    const code = codeOfAddress(await world.comeBack(await browseProvider(place.url, world.provider.issuer)))
+    await inside.finishLinking({ body: { secret: place.secret, code } })
+    expect((await world.signIn(helper)).user).toMatchObject({ id, passwordFrom: 'unknown' })
   })
 
   test('that somebody else may have linked end when a group raises the account, and the person is told', async () => {
