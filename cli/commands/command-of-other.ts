@@ -8,17 +8,21 @@ export interface Kept {
 
 const isAtName = ({ name, path }: FolderMount) => path === `${SESSION_HOME}/${name}`
 
-/** Notes about what a restarted session is without, because an admin launched it and chose its command. */
+/** Notes about what a restarted session is without, because an admin launched it and chose what it is made of. @param next the new session */
 export function leftOut(
   { launchedBy, startupCommand, runImageCommand, environNames, folders }: Session,
+  next: Pick<Session, 'folders'>,
   { keepCommand = false, keepFiles = false }: Kept,
 ): string[] {
   if (launchedBy === null) return []
+  const mounted = new Set(next.folders.map(({ folderId }) => folderId))
+  const without = folders.filter(({ folderId }) => !mounted.has(folderId)).map(({ name }) => name)
   const parts = [
     ...(startupCommand === null ? [] : [`the command \`${startupCommand}\``]),
     ...(runImageCommand ? ['the program of the image'] : []),
     ...(environNames.length === 0 ? [] : [`the variables ${environNames.join(', ')}`]),
     ...(folders.every(isAtName) ? [] : ['the places of its folders']),
+    ...(without.length === 0 ? [] : [`the folders ${without.join(', ')}`]),
   ]
   const chosen = `${launchedBy} launched the session and chose ${parts.join(' and ')}: left out.`
   return [

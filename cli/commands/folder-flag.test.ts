@@ -38,9 +38,11 @@ test('a restarted session has its folders, plus added ones, minus those to leave
   ])
   expect(changedFolders(own, { withoutFolder: [id, 'old'] })).toEqual([])
   expect(() => changedFolders(own, { withoutFolder: ['none'] })).toThrow('no folder "none"')
-  // Where an admin put them, they are only with the command of the admin.
+  // Folders that an admin chose come only with the rest of that choice.
   const launched = { folders: had, launchedBy: 'admin@localhost' }
-  expect(changedFolders(launched, { withoutFolder: ['old'] })).toEqual([{ folder: id, readOnly: true }])
+  expect(changedFolders(launched, { withoutFolder: ['old'], folder: collectFolder('more') })).toEqual([
+    { folder: 'more' },
+  ])
   expect(changedFolders(launched, { withoutFolder: ['old'], keepCommand: true })).toEqual([
     { folder: id, path: '/home/work/data', readOnly: true },
   ])

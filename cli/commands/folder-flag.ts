@@ -22,8 +22,8 @@ export interface RestartFolders {
 }
 
 /**
- * The folders of a session that is started again: those that it had, with one changed or left out and with further ones. Those of a
- * session that an admin launched are at their own names, as the manager has them if nothing changes.
+ * The folders of a session that is started again: those that it had, with one changed or left out and with further ones. A session
+ * that an admin launched has only the further ones, unless its owner takes over what the admin chose.
  *
  * @returns undefined if nothing changes @throws AppError `folder_not_found` for one to leave out that the session has not
  */
@@ -36,12 +36,9 @@ export function changedFolders(
     if (had.some(mount => isMeant(mount, reference))) continue
     throw new AppError('folder_not_found', { name: reference, why: `The session has no folder "${reference}".` })
   }
+  if (launchedBy !== null && !keepCommand) return [...more]
   const kept = had.filter(mount => !without.some(reference => isMeant(mount, reference)))
-  const keepsPlaces = launchedBy === null || keepCommand
-  return [
-    ...kept.map(({ folderId, path, readOnly }) => ({ folder: folderId, ...(keepsPlaces ? { path } : {}), readOnly })),
-    ...more,
-  ]
+  return [...kept.map(({ folderId, path, readOnly }) => ({ folder: folderId, path, readOnly })), ...more]
 }
 
 /** @param reference id or name, in any letter case */

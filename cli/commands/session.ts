@@ -190,7 +190,7 @@ export function addSessionCommands(program: Command): void {
     .option('--without-folder <name>', 'without a folder that the session had; may be repeated', collect)
     .option(
       '--keep-command',
-      'of a session that an admin launched for you: run the command, set the variables and mount the folders where the admin chose',
+      'of a session that an admin launched for you: take the image, command, variables and folders that the admin chose',
     )
     .option(
       '--keep-files',
@@ -211,7 +211,7 @@ export function addSessionCommands(program: Command): void {
       }
       const next = await api.restartSession({ params: { id }, ...(Object.keys(body).length > 0 ? { body } : {}) })
       const output = createOutput(flags.json ?? false)
-      for (const note of leftOut(had, flags)) output.note(note)
+      for (const note of leftOut(had, next, flags)) output.note(note)
       await tellOfCreated({ api, output, items: [next], wait: flags.wait })
     })
 

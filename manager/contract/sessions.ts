@@ -179,7 +179,7 @@ export const SessionRestart = z
       .boolean()
       .optional()
       .describe(
-        'For a session that an admin launched for you: true runs the command that the admin chose again, with the environment variables that the admin set and the folders where the admin put them, beside your dotfiles and folders. Left out or false: without both, and each folder at its own name.',
+        'For a session that an admin launched for you: true runs the command that the admin chose again, in the image that the admin chose, with the environment variables that the admin set and the folders where the admin put them, beside your dotfiles and folders. Left out or false: without all of these. The image must then be one that you have launched yourself, and without `folders` only folders of your own and those that you have mounted yourself are there, each at its own name.',
       ),
     keepFiles: z
       .boolean()

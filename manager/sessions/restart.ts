@@ -11,15 +11,15 @@ import {
 } from '#manager/contract'
 import { findAgent } from '../store/agents/agents.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
-import { listDeletedFolders, listSessionFolders } from '../store/sessions/session-folders.ts'
+import { listDeletedFolders, listFoldersOfChoice, listSessionFolders } from '../store/sessions/session-folders.ts'
 import { type Db } from '../store/schema.ts'
-import { findHeir, type OwnedSessionRow } from '../store/sessions/sessions.ts'
+import { findHeir, hasLaunched, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
 /** How a session is started again. */
 export interface Again {
   readonly folders: FolderMountSpec[]
   readonly name: string | undefined
-  /** Also with the command and variables of an administrator who launched the session for its owner, and its folders where they were. */
+  /** With all that an administrator chose who launched the session for its owner: command, variables, image, and folders where they were. */
   readonly keepCommand?: boolean | undefined
 }
 
@@ -34,11 +34,11 @@ export interface Again {
  */
 export function specOf(session: OwnedSessionRow, { folders, name, keepCommand = false }: Again): SessionSpec {
   const { group_id, launched_by, idle_timeout_seconds, max_lifetime_seconds } = session
-  const isKept = launched_by === null || keepCommand
-  if (!isKept && session.kind === 'batch') {
-    throw new AppError('bad_request', because('batch_command_of_other', { who: launched_by }))
+  const who = otherChooser(session, { keepCommand })
+  if (who !== null && session.kind === 'batch') {
+    throw new AppError('bad_request', because('batch_command_of_other', { who }))
   }
-  const { startup_command, run_image_command, environ } = isKept ? session : NO_COMMAND
+  const { startup_command, run_image_command, environ } = who === null ? session : NO_COMMAND
   return {
     ...defined({ name }),
     image: session.image,
@@ -66,33 +66,54 @@ export function specOf(session: OwnedSessionRow, { folders, name, keepCommand = 
 
 const NO_COMMAND = { startup_command: null, run_image_command: false, environ: {} } as const
 
+/** Address of the administrator who chose what the session is made of; null where its owner did, or takes that over. */
+const otherChooser = ({ launched_by }: Pick<OwnedSessionRow, 'launched_by'>, { keepCommand = false }: Taking) =>
+  keepCommand ? null : launched_by
+
+type Taking = Pick<Again, 'keepCommand'>
+
+/**
+ * Threat: an image is a program, too. An administrator who launched the session chose it, perhaps one that was saved of a session of
+ * their own, and started again by its owner it gets the owner's dotfiles and dot-folders. So it is an image that the owner has launched
+ * by themselves, unless the owner takes over what the administrator chose.
+ *
+ * @throws AppError `bad_request`
+ */
+export async function requireOwnImage(db: Db, session: OwnedSessionRow, taking: Taking): Promise<void> {
+  const { owner_id, image } = session
+  const who = otherChooser(session, taking)
+  if (who === null || (await hasLaunched(db, owner_id, image))) return
+  throw new AppError('bad_request', because('image_of_other', { who, image }))
+}
+
 /**
  * The folders of a session, for a request.
  *
- * Threat: an administrator who launched the session chose where its folders are, too. Programs run what lies in some places of the home
- * (`.ipython`, `.local/lib`, `node_modules`), and a folder of a project holds what the administrator put there. So each is
- * at its own name, unless the owner takes over what the administrator chose.
+ * Threat: an administrator who launched the session chose its folders and where they are, too. Programs run what lies in some places
+ * of the home (`.ipython`, `.local/lib`, `node_modules`), and a folder of a project holds what the administrator put there. So only
+ * folders of the owner's choice are there, each at its own name, unless the owner takes over what the administrator chose.
  *
  * @throws AppError `folder_not_found` if one was deleted
  */
 export async function mountsOf(
   db: Db,
-  { id, launched_by }: Pick<OwnedSessionRow, 'id' | 'launched_by'>,
-  { keepCommand = false }: { readonly keepCommand?: boolean | undefined } = {},
+  session: Pick<OwnedSessionRow, 'id' | 'launched_by'>,
+  taking: Taking = {},
 ): Promise<FolderMountSpec[]> {
+  const { id } = session
+  const folders = (await listSessionFolders(db, [id])).get(id) ?? []
+  const kept = folders.filter(({ pending }) => pending !== 'unmount')
+  if (otherChooser(session, taking) !== null) {
+    const chosen = await listFoldersOfChoice(db, id)
+    const own = kept.filter(({ folder_id }) => chosen.has(folder_id))
+    return own.map(({ folder_id: folder, read_only: readOnly }) => ({ folder, readOnly }))
+  }
   const [deleted] = await listDeletedFolders(db, id)
   if (deleted !== undefined) {
     const why = because('folder_of_session_deleted', { name: deleted })
     throw new AppError('folder_not_found', { name: deleted, ...why })
   }
-  const folders = (await listSessionFolders(db, [id])).get(id) ?? []
-  const kept = folders.filter(({ pending }) => pending !== 'unmount')
-  const keepsPlaces = launched_by === null || keepCommand
-  return kept.map(({ folder_id: folder, path, read_only: readOnly }) => ({
-    folder,
-    ...(keepsPlaces ? { path } : {}),
-    readOnly,
-  }))
+  return kept.map(({ folder_id: folder, path, read_only: readOnly }) => ({ folder, path, readOnly }))
 }
 
 /** The home directory that a restarted session takes over. */

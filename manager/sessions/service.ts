@@ -28,7 +28,7 @@ import { type SessionChanges } from './changes.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
 import { createKernelAccess } from './kernel-access.ts'
 import { type Lifecycle } from './lifecycle/lifecycle.ts'
-import { filesOf, mountsOf, specOf } from './restart.ts'
+import { filesOf, mountsOf, requireOwnImage, specOf } from './restart.ts'
 import { requireEnterable, requireManaged, requireOwn, requireVisible } from './require-session.ts'
 import { pageOf, type SessionQuery } from './session-query.ts'
 import { createTotals } from './totals.ts'
@@ -50,7 +50,7 @@ export interface SessionService {
   /**
    * Creates the same session again, on its agent, with its files. The new one takes the name unless a live session has
    * it by now.
-   * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `specOf` and `create`
+   * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `specOf`, `requireOwnImage` and `create`
    */
   restart(caller: Caller, id: SessionId, changes?: SessionRestart, keyed?: KeyedRequest): Promise<Session>
   /** Predicts whether the request would start now, without creating anything. @throws as `create`, except for names */
@@ -137,10 +137,12 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session, { keepFiles })
       const mounts = folders ?? (await mountsOf(store.db, session, { keepCommand }))
-      const again = (name?: string) =>
-        enqueue(caller, specOf(session, { folders: mounts, name, keepCommand }), { files, keyed })
-      const { ids } = await again(session.name).catch((error: unknown) => {
-        if (isAppError(error) && error.code === 'session_name_taken') return again()
+      const specWith = (name?: string) => specOf(session, { folders: mounts, name, keepCommand })
+      const spec = specWith(session.name)
+      await requireOwnImage(store.db, session, { keepCommand })
+      const again = (of: SessionSpec) => enqueue(caller, of, { files, keyed })
+      const { ids } = await again(spec).catch((error: unknown) => {
+        if (isAppError(error) && error.code === 'session_name_taken') return again(specWith())
         throw error
       })
       const [next] = await viewAll(caller, ids)

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Session } from '#manager/contract'
+import { FolderId, type Session } from '#manager/contract'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button, rowNames } from './console-steps.ts'
 import { ago, aSession, ENDED_KERNEL, figuresOf, statsOf } from './console-world.ts'
@@ -292,7 +292,10 @@ describe('the list of sessions', () => {
     const who = 'root@example.com'
     const command = 'cat ~/.netrc'
     const finished = { status: 'TERMINATED', kernels: [ENDED_KERNEL], endedAt: ago(120) } satisfies Partial<Session>
-    const chosen = { launchedBy: who, startupCommand: command, environ: { BASH_ENV: '/tmp/x' } }
+    const mount = { folderId: FolderId.parse('01990000-0000-7000-8000-000000000001'), name: 'course', readOnly: true }
+    const folders = [{ ...mount, path: '/home/work/.ipython' }]
+    const image = 'users/root-0a1b2c3d/course:1'
+    const chosen = { launchedBy: who, image, folders, startupCommand: command, environ: { BASH_ENV: '/tmp/x' } }
     const ended = aSession(20, { name: 'prepared', ...finished, ...chosen })
     await using it = await openConsole(browser, `/sessions/${ended.id}`, { sessions: [ended] })
     const details = it.page.getByRole('complementary', { name: 'Session' })
@@ -300,7 +303,8 @@ describe('the list of sessions', () => {
     await button(it.page, 'Start again').click()
     const dialog = it.page.getByRole('alertdialog')
     await dialog.getByText(command).waitFor()
-    await dialog.getByText('BASH_ENV').waitFor()
+    for (const part of ['BASH_ENV', image, 'Folders: course', 'folders of your own'])
+      await dialog.getByText(part).waitFor()
     await dialog.getByLabel('Run this again').check()
     await dialog.getByRole('button', { name: 'Start again' }).click()
     await dialog.waitFor({ state: 'hidden' })

@@ -21,6 +21,8 @@ export const SESSION_REQUEST_CAUSES = {
   only_owner_changes_folders: 'Only the owner of a session adds folders to it and takes them out.',
   only_owner_labels: 'Only the owner of a session can change its tags and its note.',
   only_owner_publishes: 'Only the owner of a session can publish its apps.',
+  image_of_other:
+    '{who} launched this session for you and chose its image, {image}, which you have never launched yourself. Take over what {who} chose (keepCommand), or launch a session with an image of your own choice.',
   batch_command_of_other:
     '{who} launched this batch session for you and chose its command. Start it again with that command (keepCommand), or launch a session with a command of your own.',
   only_owner_restarts: 'Only the owner of a session can start it again with its files.',

@@ -74,6 +74,19 @@ export async function readStorageOf(db: Db, ids: readonly FolderId[]): Promise<{
     .execute()
 }
 
+/**
+ * Folders of a session that its owner chose: own ones, those that the owner added while it ran, and those that the owner mounted in a
+ * session that nobody else launched.
+ */
+export async function listFoldersOfChoice(db: Db, id: SessionId): Promise<Set<FolderId>> {
+  const { rows } = await sql<{ id: FolderId }>`
+    select f.id from session_folders m join sessions s on s.id = m.session_id join folders f on f.id = m.folder_id
+    where s.id = ${id}::uuid and (f.user_id = s.owner_id or m.added or exists (
+      select from session_folders before join sessions own on own.id = before.session_id
+      where before.folder_id = f.id and own.owner_id = s.owner_id and own.launched_by is null))`.execute(db)
+  return new Set(rows.map(row => row.id))
+}
+
 /** Names of the folders that a session mounted and that were deleted since. */
 export async function listDeletedFolders(db: Db, id: SessionId): Promise<string[]> {
   const rows = await db

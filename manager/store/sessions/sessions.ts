@@ -155,6 +155,19 @@ export async function setDescription(
     .execute()
 }
 
+/** Whether the user has launched an image without an administrator. */
+export async function hasLaunched(db: Db, userId: UserId, image: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('sessions')
+    .select('id')
+    .where('owner_id', '=', userId)
+    .where('image', '=', image)
+    .where('launched_by', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /**
  * The session that has taken over the home directory of a kernel, or is about to. A session that ended before it ran has
  * given the home back and is not returned.

@@ -66,10 +66,10 @@ test('a copy of a session mounts the same folders at the same paths', () => {
   expect(toSpec(form, limitsOf(undefined, {}, form.mem)).automount).toBe(false)
 })
 
-test('a copy of a session that an administrator launched mounts its folders at their names', () => {
+test('a copy of a session that an administrator launched has none of the folders of their choice', () => {
   const mount = { folderId: MODELS.id, name: 'models', path: '/home/work/.ipython', readOnly: true }
   const session = aSession(1, { folders: [mount], launchedBy: 'admin@localhost' })
-  expect(formLike(session).folders).toEqual([{ ...at('', MODELS), readOnly: true }])
+  expect(formLike(session).folders).toEqual([])
   // The session itself keeps its folders at their paths.
   expect(choicesLike(session)).toMatchObject([{ path: '.ipython' }])
 })

@@ -205,8 +205,8 @@ export function formLike(session: Session): LaunchForm {
     count: 1,
     clusterSize: session.clusterSize,
     environ: isForeign ? [] : Object.entries(session.environ).map(([name, value]) => ({ name, value })),
-    // Programs may run what lies where somebody else put a folder.
-    folders: choicesLike(session).map(choice => (isForeign ? { ...choice, path: '' } : choice)),
+    // Somebody else chose its folders: programs may run what lies in them.
+    folders: isForeign ? [] : choicesLike(session),
     // The folders of a session that its owner launched include those that were mounted by themselves.
     automount: isForeign,
     kind: session.kind,

@@ -27,7 +27,9 @@ const en = {
   againEndSubmit: 'End and start again',
   againSlow: 'The session has not ended yet. Start it again from the list of ended sessions when it has.',
   started: '{name} is started again.',
-  atNames: 'Folders that {who} put elsewhere are mounted under their own names: {names}.',
+  otherFolders: 'Folders: {names}',
+  otherWithout:
+    'Otherwise it has only folders of your own and those that you have mounted yourself before, each under its own name, and its image must be one that you have launched yourself.',
 } as const
 
 export default en

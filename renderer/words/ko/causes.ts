@@ -148,6 +148,8 @@ export default {
   only_owner_changes_folders: '세션에 폴더를 더하거나 빼는 것은 소유자만 할 수 있습니다.',
   only_owner_labels: '세션의 태그와 메모는 소유자만 바꿀 수 있습니다.',
   only_owner_publishes: '세션의 앱은 소유자만 공개할 수 있습니다.',
+  image_of_other:
+    '{who} 님이 이 세션을 대신 시작하고 이미지({image})를 정했습니다. 내가 직접 시작한 적이 없는 이미지입니다. {who} 님이 정한 것을 그대로 쓰거나(keepCommand), 직접 고른 이미지로 세션을 새로 시작하세요.',
   batch_command_of_other:
     '{who} 님이 이 배치 세션을 대신 시작하고 명령을 정했습니다. 그 명령으로 다시 시작하거나(keepCommand), 자신의 명령으로 세션을 새로 시작하세요.',
   only_owner_restarts: '세션은 소유자만 파일과 함께 다시 시작할 수 있습니다.',

@@ -26,5 +26,7 @@ export default {
   againEndSubmit: '종료하고 다시 시작',
   againSlow: '세션이 아직 종료되지 않았습니다. 종료된 뒤 종료된 세션 목록에서 다시 시작하세요.',
   started: '{name} 세션을 다시 시작합니다.',
-  atNames: '{who} 님이 다른 위치에 둔 폴더는 원래 이름으로 마운트됩니다: {names}',
+  otherFolders: '폴더: {names}',
+  otherWithout:
+    '선택하지 않으면 내 폴더와 내가 전에 직접 마운트한 폴더만 원래 이름으로 마운트되고, 이미지는 내가 직접 시작한 적이 있는 것이어야 합니다.',
 } as const satisfies Translation<typeof en>

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient, type Session, type SessionSpec } from '#manager/contract'
 import { createCli, loginCommand } from '../../fixtures/cli.ts'
 import { apiOf } from '../../fixtures/manager.ts'
-import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { PYTHON, type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 const OWNER = 'finn@localhost'
@@ -230,6 +230,7 @@ describe('dotfiles, start-up script and command', () => {
     // Python runs what lies in such a place beside the owner's dotfiles and dot-folders.
     const place = '.ipython/profile_default/startup'
     const tools = await cluster.api.createFolder({ body: { name: 'tools', group: 'default' } })
+    await finn.createSession({ body: { image: IMAGE, folders: [{ folder: 'tools', path: 'known' }] } })
     const folders = [{ folder: 'tools', path: place, readOnly: true }]
     const old = await end(await cluster.launch({ ...foreign, folders }))
     expect(old.folders).toMatchObject([{ folderId: tools.id, path: `/home/work/${place}` }])
@@ -251,6 +252,69 @@ describe('dotfiles, start-up script and command', () => {
     const own = await end(await cluster.launch({ folders: [{ folder: 'tools', path: 'in/tools' }] }, finn))
     const ownAgain = await finn.restartSession({ params: { id: own.id } })
     expect(mountsOf(ownAgain)).toMatchObject([{ path: '/home/work/in/tools' }])
+  })
+
+  test('started again by its owner, it has own folders, and others only if the owner mounted them before or says so', async () => {
+    const tools = await cluster.api.createFolder({ body: { name: 'of-project', group: 'default' } })
+    const usual = await cluster.api.createFolder({ body: { name: 'usual', group: 'default' } })
+    const shared = await finn.createFolder({ body: { name: 'shared-own' } })
+    const { id } = await finn.inviteToFolder({ params: { id: shared.id }, body: { email: ADMIN, permission: 'ro' } })
+    await cluster.api.acceptFolderInvitation({ params: { id } })
+    await finn.createSession({ body: { image: IMAGE, folders: [{ folder: 'usual' }] } })
+    const folders = ['of-project', 'usual', 'shared-own'].map(folder => ({ folder }))
+    const old = await end(await cluster.launch({ ...foreign, folders }))
+    const params = { id: old.id }
+    const ids = ({ folders: mounts }: Session) =>
+      mounts.filter(({ name }) => !name.startsWith('.')).map(({ folderId }) => folderId)
+    expect(ids(old)).toEqual([tools.id, shared.id, usual.id])
+    expect(ids(await finn.restartSession({ params }))).toEqual([shared.id, usual.id])
+    // A deleted folder of the administrator does not keep the session from starting.
+    const gone = await cluster.api.createFolder({ body: { name: 'gone', group: 'default' } })
+    const last = await end(await cluster.launch({ ...foreign, folders: [{ folder: 'gone' }] }))
+    await cluster.api.trashFolder({ params: { id: gone.id } })
+    await cluster.api.deleteFolder({ params: { id: gone.id } })
+    expect(ids(await finn.restartSession({ params: { id: last.id } }))).toEqual([])
+    await using cli = await createCli()
+    expect(await cli.run(loginCommand(cluster.url, OWNER), 'Their-own-pass-1')).toMatchObject({ code: 0 })
+    const { err } = await cli.run(['session', 'restart', old.id])
+    expect(err).toContain('the folders of-project: left out.')
+    const more = await cli.run(['session', 'restart', old.id, '--folder', 'usual', '--json'])
+    expect(more.out).not.toContain(tools.id)
+    expect(ids(await finn.restartSession({ params, body: { keepCommand: true } }))).toEqual([
+      ...[tools.id, shared.id, usual.id],
+    ])
+    const kept = await cli.run([
+      'session',
+      'restart',
+      old.id,
+      '--folder',
+      'usual:more',
+      '--without-folder',
+      'usual',
+      '--keep-command',
+      '--json',
+    ])
+    expect(kept.out).toContain(tools.id)
+  })
+
+  test('an image that its owner never launched is a choice of the administrator, too', async () => {
+    const reference = 'users/admin-00000000/trap:1'
+    agent.images = [PYTHON, { ...PYTHON, id: `sha256:${'7'.repeat(64)}`, references: [reference] }]
+    agent.report(true)
+    const known = async () => (await finn.listImages()).items.map(image => image.reference)
+    await expect.poll(known).toContain(reference)
+    const old = await end(await cluster.launch({ owner: OWNER, image: reference }))
+    const params = { id: old.id }
+    const refused = {
+      code: 'bad_request',
+      detail: { cause: 'image_of_other', values: { who: ADMIN, image: reference } },
+    }
+    expect(await refusal(finn.restartSession({ params }))).toMatchObject(refused)
+    expect(await refusal(finn.restartSession({ params, body: { folders: [] } }))).toMatchObject(refused)
+    const kept = await finn.restartSession({ params, body: { keepCommand: true } })
+    expect(kept).toMatchObject({ image: reference, launchedBy: null })
+    // Launched by themselves once, it is known.
+    expect(await finn.restartSession({ params })).toMatchObject({ image: reference })
   })
 
   test('the command line says what is left out, and takes it over only if it is told to', async () => {
