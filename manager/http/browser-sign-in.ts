@@ -1,5 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { ORIGIN_SECRET_HEADER, ORIGIN_SECRET_PROTOCOL } from '#manager/contract'
+import { isToken } from '../users/secrets.ts'
 import { originOf } from './origin.ts'
 
 /**
@@ -28,14 +29,14 @@ const OUR_COOKIE = /^(?:__Host-)?berth_\d{1,5}=(berth_[\w-]{43})$/
 export function readHalves({ headers }: IncomingMessage): BrowserHalves | undefined {
   const originSecret = originSecretOf(headers)
   const cookies = (headers.cookie ?? '').split(';').flatMap(pair => OUR_COOKIE.exec(pair.trim())?.[1] ?? [])
-  if (originSecret === undefined || cookies.length === 0) return undefined
+  if (originSecret === undefined || !isToken(originSecret) || cookies.length === 0) return undefined
   return { cookies: [...new Set(cookies)], originSecret }
 }
 
 /** Reads the secret from the header of a call. A page's WebSocket cannot set headers and offers it as one more subprotocol. */
 function originSecretOf(headers: IncomingMessage['headers']): string | undefined {
   const header = headers[ORIGIN_SECRET_HEADER]
-  if (typeof header === 'string' && header !== '') return header.slice(0, 200)
+  if (typeof header === 'string' && header !== '') return header
   return headers['sec-websocket-protocol']
     ?.split(',')
     .map(protocol => protocol.trim())

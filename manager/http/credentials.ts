@@ -5,7 +5,7 @@ import { type Caller } from '../users/authorize.ts'
 import { type ActiveLogin } from '../users/login-cache.ts'
 import { type Logins } from '../users/logins.ts'
 import { type RateState } from '../users/rate-limits.ts'
-import { browserToken } from '../users/secrets.ts'
+import { browserToken, isToken } from '../users/secrets.ts'
 import { type Signers } from '../users/signers.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type BrowserHalves, readHalves } from './browser-sign-in.ts'
@@ -79,7 +79,8 @@ function areaOf(url: string): SignedArea {
 }
 
 function readBearer(header: string): string | undefined {
-  return /^Bearer ([\w.~+/-]{1,200}=*)$/i.exec(header)?.[1]
+  const token = /^Bearer (\S{1,200})$/i.exec(header)?.[1]
+  return token !== undefined && isToken(token) ? token : undefined
 }
 
 /**

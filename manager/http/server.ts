@@ -45,6 +45,7 @@ import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { registerSsoCallback } from './routes/sign-in-providers.ts'
 import { type SsoAttempts } from '../sso/attempts.ts'
+import { createRequestTurns } from './request-turns.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
@@ -113,6 +114,8 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
   'readBundle',
   'readChecksums',
 ])
+/** Requests of one connection at a time. Clients of ours send one, and wait for its answer. */
+const MOST_AT_ONCE = 16
 /** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
 const STALLED_MS = 5 * 60_000
 
@@ -166,11 +169,13 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })
 
-  app.addHook('onRequest', (request, reply, done) => {
+  const turns = createRequestTurns(MOST_AT_ONCE)
+  app.addHook('onRequest', (request, reply, done) => turns.enter(request.raw, reply.raw, done))
+  app.addHook('onRequest', (request, _reply, done) => {
     const { route, streamedBody } = request.routeOptions.config
     if (route !== undefined && streamedBody === undefined && !LASTING.has(route)) {
       const given = deps.heavyWork.give()
-      reply.raw.once('close', () => given[Symbol.dispose]())
+      turns.onOver(request.raw, () => given[Symbol.dispose]())
     }
     done()
   })

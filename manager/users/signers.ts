@@ -1,9 +1,10 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { createBatches } from '#base/batches'
 import { AccessKey, AppError, because, SIGNATURE_WINDOW_SECONDS } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
-import { findSigner, listUsableKeypairs, takeNonce } from '../store/identity/signing.ts'
+import { findSigners, listUsableKeypairs, takeNonce } from '../store/identity/signing.ts'
 import { type Store } from '../store/open-store.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
@@ -13,6 +14,9 @@ import { createRateLimits, type RateState } from './rate-limits.ts'
 const WINDOW_MS = SIGNATURE_WINDOW_SECONDS * 1000
 /** How long tunnels and streams may outlive the keypair that opened them if the message of another manager is lost. */
 const RECHECK_MS = 15_000
+
+/** Keypairs in one question to the database. */
+const MOST_ASKED = 500
 
 /** See `http/signatures/read-signature.ts`. */
 export interface Claim {
@@ -39,7 +43,8 @@ export interface SignedCaller {
  * Threat model: anybody may send any claim. The signature is compared in constant time, and against a random key if the
  * access key is unknown, so that neither answer nor time tells which access keys exist. Only a caller who knows the secret
  * learns that a keypair or an account is inactive, or how far the clock is off. Nothing is cached: a keypair that is
- * deactivated or deleted is refused from the next request on, at every manager.
+ * deactivated or deleted is refused from the next request on, at every manager. Keypairs are looked up for all requests together, one
+ * query at a time, so that made-up claims leave the database to others (ADR 74).
  */
 export interface Signers extends AsyncDisposable {
   /**
@@ -73,6 +78,7 @@ export function createSigners(deps: SignersDeps): Signers {
   const { store, box, log, restoredAt, peers = NO_PEERS, now = store.now, recheckMs = RECHECK_MS } = deps
   const { db } = store
   const rates = createRateLimits({ store, log, now })
+  const findSigner = createBatches({ most: MOST_ASKED, run: keys => findSigners(db, keys) })
   const listeners = new Set<(accessKey: string) => void>()
   const watched = new Set<string>()
   const nobody = randomBytes(30).toString('base64url')
@@ -96,7 +102,7 @@ export function createSigners(deps: SignersDeps): Signers {
   return {
     async authenticate(claim) {
       const { accessKey, date, nonce } = claim
-      const signer = await findSigner(db, accessKey)
+      const signer = await findSigner(accessKey)
       const secretKey = signer ? box.open(signer.keypair.sealed_secret, placeOfKeypair(accessKey)) : nobody
       const right = timingSafeEqual(Buffer.from(claim.expected(secretKey)), Buffer.from(claim.signature))
       if (!signer || !right) throw new AppError('signature_invalid', because('access_key_or_signature'))

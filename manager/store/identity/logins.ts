@@ -91,10 +91,10 @@ export async function isLoginYounger(db: Db, id: string, minutes: number): Promi
   return row !== undefined
 }
 
-/** The first of these hashes that belongs to a sign-in, expired or not. */
-export async function findTokenHash(db: Db, hashes: readonly Buffer[]): Promise<Buffer | undefined> {
-  const row = await db.selectFrom('logins').select('token_hash').where('token_hash', 'in', hashes).executeTakeFirst()
-  return row?.token_hash
+/** Keeps the hashes that belong to sign-ins, expired or not. */
+export async function listTokenHashes(db: Db, hashes: readonly Buffer[]): Promise<readonly Buffer[]> {
+  const rows = await db.selectFrom('logins').select('token_hash').where('token_hash', 'in', hashes).execute()
+  return rows.map(row => row.token_hash)
 }
 
 /** Whether the token of this hash is that of the sign-in. */

@@ -11,23 +11,50 @@ export interface Signer {
 }
 
 export async function findSigner(db: Db, accessKey: string): Promise<Signer | undefined> {
-  const row = await db
+  return (await findSigners(db, [accessKey])).get(accessKey)
+}
+
+/** The keypairs of these access keys, by access key. */
+export async function findSigners(db: Db, accessKeys: readonly string[]): Promise<ReadonlyMap<string, Signer>> {
+  const rows = await db
     .selectFrom('keypairs')
     .innerJoin('users', 'users.id', 'keypairs.user_id')
     .innerJoin('domains', 'domains.name', 'users.domain')
     .selectAll('users')
-    .select(['keypairs.sealed_secret', 'keypairs.active as keypair_active', 'keypairs.waits', 'keypairs.rate_limit'])
+    .select([
+      'keypairs.access_key',
+      'keypairs.sealed_secret',
+      'keypairs.active as keypair_active',
+      'keypairs.waits',
+      'keypairs.rate_limit',
+    ])
     .select('domains.active as domain_active')
-    .where('keypairs.access_key', '=', accessKey)
-    .executeTakeFirst()
-  if (!row) return undefined
-  const { sealed_secret, keypair_active, waits, rate_limit, domain_active, ...user } = row
+    .where('keypairs.access_key', 'in', accessKeys)
+    .execute()
+  return new Map(rows.map(row => [row.access_key, signerOf(row)]))
+}
+
+function signerOf({
+  access_key,
+  sealed_secret,
+  keypair_active,
+  waits,
+  rate_limit,
+  domain_active,
+  ...user
+}: SignerRow): Signer {
   return {
-    keypair: { access_key: accessKey, sealed_secret, active: keypair_active, waits, rate_limit },
+    keypair: { access_key, sealed_secret, active: keypair_active, waits, rate_limit },
     user,
     domainActive: domain_active,
   }
 }
+
+type SignerRow = Selectable<UsersTable> &
+  Pick<Selectable<KeypairsTable>, 'access_key' | 'sealed_secret' | 'waits' | 'rate_limit'> & {
+    readonly keypair_active: boolean
+    readonly domain_active: boolean
+  }
 
 /** Filters access keys: keeps those that are active, with an active user and domain. */
 export async function listUsableKeypairs(db: Db, accessKeys: readonly string[]): Promise<Set<string>> {

@@ -36,7 +36,7 @@ async function fill(db: Db) {
     newId(SessionId),
   ]
   const kernels = { ended: newId(KernelId), running: newId(KernelId) }
-  const login = { id: newUuid(), token: 'berth_an-old-token' }
+  const login = { id: newUuid(), token: `berth_an-old-token${'0'.repeat(31)}` }
   for (const [id, email, role] of [
     [admin, ADMIN.email, 'superadmin'],
     [user, 'old@example.org', 'user'],

@@ -1,0 +1,72 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createRequestTurns } from './request-turns.ts'
+
+const MOST = 3
+
+/** Requests that are worked on, in the order in which they began. */
+let begun: { url: string; answer: () => void }[]
+let over: string[]
+let stack: AsyncDisposableStack
+let port: number
+beforeEach(async () => {
+  ;[begun, over, stack] = [[], [], new AsyncDisposableStack()]
+  const turns = createRequestTurns(MOST)
+  const handle = (request: IncomingMessage, response: ServerResponse) =>
+    turns.enter(request, response, () => {
+      const { url = '' } = request
+      turns.onOver(request, () => over.push(url))
+      let body = ''
+      request.on('data', chunk => (body += String(chunk)))
+      begun.push({ url, answer: () => response.end(`${url}${body};`) })
+    })
+  const server = stack.adopt(createServer(handle).listen(0, '127.0.0.1'), server => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await once(server, 'listening')
+  port = (server.address() as AddressInfo).port
+})
+afterEach(() => stack.disposeAsync())
+
+async function open() {
+  const socket = stack.adopt(connect(port, '127.0.0.1'), each => void each.destroy())
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  const seen = { text: '' }
+  socket.on('data', chunk => (seen.text += String(chunk)))
+  const send = (url: string, body = '') =>
+    socket.write(`POST ${url} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  return { socket, seen, send }
+}
+
+const urls = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => `/${from + at}`)
+
+test('requests of a connection run a few at a time in their order, beside those of others', async () => {
+  const [many, other] = [await open(), await open()]
+  for (const url of urls(0, 2_000)) many.send(url, 'x'.repeat(100))
+  await expect.poll(() => begun.length).toBe(MOST)
+  other.send('/other')
+  await expect.poll(() => begun.length).toBe(MOST + 1)
+  for (let at = 0; at < 2_001; at++) {
+    await expect.poll(() => begun.length, { interval: 1 }).toBeGreaterThan(at)
+    expect(begun.length - at).toBeLessThanOrEqual(MOST + 1)
+    begun[at]?.answer()
+  }
+  await expect.poll(() => many.seen.text).toContain('/1999')
+  const answers = many.seen.text.match(/\/\d+(?=x{100};)/g)
+  expect(answers).toEqual(urls(0, 2_000))
+  await expect.poll(() => over.length).toBe(2_001)
+})
+
+test('requests of a connection that ends are over, also those whose answers would have come later', async () => {
+  const { socket, send } = await open()
+  for (const url of urls(0, MOST)) send(url)
+  await expect.poll(() => begun.length).toBe(MOST)
+  socket.destroy()
+  await expect.poll(() => over).toEqual(urls(0, MOST))
+  for (const { answer } of begun) answer()
+  expect([begun.length, over.length]).toEqual([MOST, MOST])
+})
