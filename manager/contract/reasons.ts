@@ -64,6 +64,7 @@ export const REASON_CODES = [
   // rights of its owner that were withdrawn since the request
   'domain_left', // the owner is in another domain
   'project_left', // the owner is not in its project any more
+  'launcher_left', // the admin who launched it for the owner does not manage the owner's account any more
   'image_withdrawn', // the domain may not use its image any more
   'folder_withdrawn', // the owner, or the admin who launched it for the owner, may not mount one of its folders any more
   'dependencies', // sessions that it depends on have not ended yet

@@ -3,6 +3,7 @@ import { allows, permissionOf } from '../../folders/access.ts'
 import { registryOf } from '../../registries/registry-address.ts'
 import { imageKey, type NamedImage } from '../../store/images/image-origins.ts'
 import {
+  type Deserted,
   type ForeignFolder,
   type MountOfSession,
   type Outsider,
@@ -13,6 +14,10 @@ import {
 
 export function outsideReason({ moved }: Outsider): Reason {
   return moved ? reasonOf('domain_left', because('owner_moved')) : reasonOf('project_left', because('owner_left'))
+}
+
+export function desertedReason({ launchedBy }: Pick<Deserted, 'launchedBy'>): Reason {
+  return reasonOf('launcher_left', because('launcher_left', { who: launchedBy }))
 }
 
 /** Rules about images that an admin may have changed since the request. */

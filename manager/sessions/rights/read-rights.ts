@@ -9,6 +9,7 @@ import { type Db } from '../../store/schema.ts'
 import {
   type AskedSessions,
   type ForeignFolder,
+  listDeserted,
   listForeignFolders,
   listMountsOf,
   listOutsiders,
@@ -18,6 +19,7 @@ import {
   type WantedImage,
 } from '../../store/sessions/rights.ts'
 import {
+  desertedReason,
   type FolderRight,
   imageReason,
   type ImageRules,
@@ -28,13 +30,15 @@ import {
 } from './judge-rights.ts'
 
 /**
- * Domain, project, image and folders of waiting sessions, compared with the rights that their owners have now. Thousands of sessions
+ * Domain, project, image and folders of waiting sessions, compared with the rights that their owners have now, and those that were
+ * launched for their owners with the right of the launcher. Thousands of sessions
  * have few images, owners and folders, so these are judged first, and sessions are read only where something was withdrawn. The widest
  * reason counts.
  */
 export const readRights: ReadRights = async (db, of) => {
-  const [outsiders, images, { mounts, rightOf }] = await allDone([
+  const [outsiders, deserted, images, { mounts, rightOf }] = await allDone([
     listOutsiders(db, of),
+    listDeserted(db, of),
     readForbiddenImages(db, of),
     readDoubtfulMounts(db, of),
   ])
@@ -46,6 +50,7 @@ export const readRights: ReadRights = async (db, of) => {
     else if (verdict) withdrawn.set(mount.sessionId, reasonOf('folder_withdrawn', verdict))
   }
   for (const session of images) withdrawn.set(session.id, imageReason(session))
+  for (const session of deserted) withdrawn.set(session.id, desertedReason(session))
   for (const outsider of outsiders) withdrawn.set(outsider.id, outsideReason(outsider))
   return { withdrawn, lowered: lowered.filter(({ sessionId }) => !withdrawn.has(sessionId)) }
 }

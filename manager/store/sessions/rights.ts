@@ -31,6 +31,21 @@ export async function listOutsiders(db: Db, of: AskedSessions): Promise<Outsider
     .execute()
 }
 
+/** A session whose launcher, an administrator, does not manage the account of its owner any more. */
+export interface Deserted {
+  readonly id: SessionId
+  readonly launchedBy: string
+}
+
+export async function listDeserted(db: Db, of: AskedSessions): Promise<Deserted[]> {
+  const { rows } = await sql<Deserted>`
+    select sessions.id, sessions.launched_by as "launchedBy" from sessions
+    where ${isAsked(of)} and sessions.launched_by is not null and not exists (
+      select from users launchers
+      where launchers.email = sessions.launched_by and ${mayStillLaunch(sql`sessions.owner_id`)})`.execute(db)
+  return rows
+}
+
 /** A folder that is not the own one of its session's owner, with all that decides whether the owner may mount it. */
 export interface ForeignFolder {
   readonly folderId: FolderId
@@ -51,10 +66,10 @@ export interface ForeignFolder {
 }
 
 /** Whether the launcher manages the account of the owner now, as `managesAccount` says it, with an active account. */
-const mayStillLaunch = sql<boolean>`(launchers.active
+const mayStillLaunch = (ownerId: RawBuilder<UserId>) => sql<boolean>`(launchers.active
   and exists (select from domains d where d.name = launchers.domain and d.active)
   and (launchers.role = 'superadmin' or (launchers.role = 'domain_admin' and exists (
-    select from users o where o.id = mounted.owner_id and o.domain = launchers.domain and o.role <> 'superadmin'))))`
+    select from users o where o.id = ${ownerId} and o.domain = launchers.domain and o.role <> 'superadmin'))))`
 
 /**
  * Folders that the sessions mount, once for each owner. Own folders need no look: nobody withdraws them, and a folder that a live
@@ -75,7 +90,7 @@ export async function listForeignFolders(db: Db, of: AskedSessions): Promise<For
     .leftJoin('groups', 'groups.id', 'folders.group_id')
     .leftJoin('users as owners', 'owners.id', 'folders.user_id')
     .leftJoin('users as launchers', join =>
-      join.onRef('launchers.email', '=', 'mounted.launched_by').on(mayStillLaunch),
+      join.onRef('launchers.email', '=', 'mounted.launched_by').on(mayStillLaunch(owner)),
     )
     .select(['mounted.owner_id as ownerId', 'mounted.launched_by as launchedBy'])
     .select(['folders.id as folderId', 'folders.status', 'folders.user_id', 'folders.permission'])

@@ -59,6 +59,7 @@ export default {
   owner_inactive: 'An administrator has deactivated the owner.',
   domain_left: 'The owner was moved to another domain.',
   project_left: 'The owner is not a member of the project any more.',
+  launcher_left: 'The administrator who launched it no longer manages the owner’s account.',
   image_withdrawn: 'The domain may not use the image any more.',
   folder_withdrawn: 'The right to a folder was withdrawn.',
   dependencies: 'Starts when the sessions that it depends on have succeeded.',

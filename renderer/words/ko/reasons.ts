@@ -58,6 +58,7 @@ export default {
   owner_inactive: '관리자가 소유자를 비활성화했습니다.',
   domain_left: '소유자가 다른 도메인으로 옮겨졌습니다.',
   project_left: '소유자가 이제 프로젝트의 구성원이 아닙니다.',
+  launcher_left: '세션을 시작한 관리자가 더 이상 소유자의 계정을 관리하지 않습니다.',
   image_withdrawn: '도메인에서 이제 이 이미지를 쓸 수 없습니다.',
   folder_withdrawn: '폴더의 권한이 없어졌습니다.',
   dependencies: '먼저 끝나야 하는 세션이 성공하면 시작됩니다.',

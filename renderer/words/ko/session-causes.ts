@@ -5,6 +5,8 @@ import { type Translation } from '../message-types.ts'
 export default {
   image_right_withdrawn:
     '이 세션의 도메인은 이제 {image} 이미지를 쓸 수 없습니다. 관리자에게 문의하거나 다른 이미지로 세션을 시작하세요.',
+  launcher_left:
+    '{who} 님이 소유자 대신 이 세션을 시작했지만 이제 소유자의 계정을 관리하지 않습니다. 취소하고 직접 세션을 시작하세요.',
   owner_left:
     '이 세션의 소유자는 이제 프로젝트의 구성원이 아닙니다. 프로젝트 관리자에게 문의하거나 다른 프로젝트에서 세션을 시작하세요.',
   owner_moved:

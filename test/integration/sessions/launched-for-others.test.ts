@@ -125,28 +125,31 @@ describe('folders', () => {
   })
 })
 
-test('a session with a folder does not start for an administrator who manages its owner no more', async () => {
+test('a session does not start for an administrator who manages its owner no more: the command is theirs', async () => {
   const password = 'Chosen-by-lead-3'
   const body = { email: 'lead@example.org', name: 'Lead', password, mustChangePassword: false } as const
   const lead = await cluster.api.createUser({ body: { ...body, role: 'domain_admin' } })
   const { token } = await apiOf(cluster.url).login({ body: { email: body.email, password, kind: 'token' } })
   await cluster.api.createFolder({ body: { name: 'of-both', group: 'default' } })
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
-  const spec = specOf({ startupCommand: 'send of-both', folders: [{ folder: 'of-both' }] })
-  const { id } = await cluster.launch(spec, apiOf(cluster.url, token ?? ''))
+  const spec = specOf({ startupCommand: 'send of-both' })
+  const bare = await cluster.launch(spec, apiOf(cluster.url, token ?? ''))
+  const { id } = await cluster.launch({ ...spec, folders: [{ folder: 'of-both' }] }, apiOf(cluster.url, token ?? ''))
   const params = { id: lead.id }
-  const waits = () => cluster.api.getSession({ params: { id } })
+  const waits = () => Promise.all([bare.id, id].map(async each => cluster.api.getSession({ params: { id: each } })))
   await cluster.api.updateUser({ params, body: { role: 'user' } })
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: true } })
-  const refused = { status: 'PENDING', reason: { code: 'folder_withdrawn' } }
-  await expect.poll(waits).toMatchObject(refused)
+  const reason = { code: 'launcher_left', cause: 'launcher_left', values: { who: body.email } }
+  const refused = { status: 'PENDING', reason, queuePosition: null }
+  await expect.poll(waits).toMatchObject([refused, refused])
   await cluster.api.updateUser({ params, body: { role: 'domain_admin', active: false } })
   // Sessions that were asked for later start before it.
   const later = await cluster.launch({}, finn)
   await cluster.reach(later.id, 'RUNNING')
-  expect(await waits()).toMatchObject(refused)
+  expect(await waits()).toMatchObject([refused, refused])
   await cluster.api.updateUser({ params, body: { active: true } })
   await cluster.reach(id, 'RUNNING')
+  await cluster.reach(bare.id, 'RUNNING')
 })
 
 describe('dotfiles, start-up script and command', () => {
