@@ -74,9 +74,9 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
   }
 
   /** Checks the code of an account with a second factor, outside of a transaction because the check counts failures. */
-  async function checkCode(user: UserRow, totp: string | undefined, address: string): Promise<void> {
+  async function checkCode(user: UserRow, totp: string | undefined): Promise<void> {
     if (totp === undefined) throw new AppError('totp_required', because('code_from_app_or_recovery'))
-    const good = await withBackOff(store, { email: user.email, address }, () => secondFactor.check(user, totp))
+    const good = await withBackOff(store, { codeOf: user.id }, () => secondFactor.check(user, totp))
     if (!good) throw new AppError('totp_invalid', because('code_from_app'))
   }
 
@@ -90,7 +90,7 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
       // The factors that a provider reports count for an account that it has signed in to before, not for the one that it links now.
       const asksCode = first.kind === 'linkable' || !(provider.trustSecondFactor && person.multiFactor)
       const proven = first.kind === 'new' ? undefined : first.user
-      if (proven?.active && proven.totp_confirmed_at !== null && asksCode) await checkCode(proven, totp, address)
+      if (proven?.active && proven.totp_confirmed_at !== null && asksCode) await checkCode(proven, totp)
       // Hashed ahead, because it takes a while, for the case that the password has to end.
       const mayEndPassword = first.kind !== 'known' || othersMayKnowPassword(first.user)
       const unknownPassword = mayEndPassword ? await passwords.hash(newPassword()) : undefined

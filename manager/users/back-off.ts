@@ -1,9 +1,17 @@
 import { networksOf, WIDER_LIMITS } from '#base/network-of'
-import { AppError, because, type Because, type UserId } from '#manager/contract'
-import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/identity/login-failures.ts'
+import { AppError, because, type Because, isAppError, type UserId } from '#manager/contract'
+import {
+  type BackOff,
+  countAttempt,
+  forgetFailures,
+  forgetFailuresOf,
+  takeBackAttempt,
+} from '../store/identity/login-failures.ts'
 import { type Store } from '../store/open-store.ts'
 
 const ACCOUNT_FROM = 5
+/** For an account, over all networks in an hour. */
+const EVERYWHERE_FROM = 120
 /** For a password that many people know. */
 const SHARED_FROM = 100
 /** Higher than for an account: a whole office may share one address. */
@@ -19,10 +27,16 @@ class MustWait extends Error {
 }
 
 /**
- * Slows down guessing, per account and per address other than loopback: from the fifth failure of an account in a row (the
- * 20th of an address) the wait doubles up to a quarter of an hour. The counts are in the database: a restart or another
- * manager forgets nothing. The price: a stranger who knows an e-mail address can make its owner wait; a user who is signed
- * in stays signed in.
+ * Slows down guessing. Failures are counted
+ * - per account and network of the guesser: from the fifth in a row the wait doubles, up to a quarter of an hour;
+ * - per account in each hour of the clock, over all networks, from the 120th;
+ * - per network other than loopback, over all accounts, from the 20th.
+ *
+ * So a stranger who knows an e-mail address makes only those wait who come from the same network: one network, even a /48, fails fewer
+ * than 100 times an hour, and the count of all networks is never reached by one. Guessing stays hopeless: one IPv4 address makes about
+ * 17 guesses an hour, and any number of networks together about 133, which is 1.2 million a year. Loopback is one network: all users
+ * of a computer share it, so there one of them can make the others wait, who come from elsewhere or with a mailed link. The counts are
+ * in the database: a restart or another manager forgets nothing, and a user who is signed in stays signed in.
  *
  * @param attempt true if the credentials were good; `undecided` if they were good so far (a code is still missing): that
  *   counts as no failure, but does not reset the count either, so that it buys no guesses at the code
@@ -33,14 +47,21 @@ export async function withBackOff<T extends boolean | 'undecided'>(
   who: Guesser,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  const account: BackOff = { key: accountKey(who), from: ACCOUNT_FROM }
-  const addresses = isSignedIn(who) ? [] : addressCounts('address', who.address, ADDRESS_FROM)
-  await countAll(store, 'login_throttled', [account, ...addresses])
-  const good = await attempt()
+  const { own, shared } = countsOf(who, store.now())
+  const all = [...shared, ...own]
+  const takeBack = async (counts: readonly BackOff[]) => {
+    for (const count of counts) await takeBackAttempt(store.db, count)
+  }
+  await countAll(store, 'login_throttled', all)
+  const good = await attempt().catch(async (error: unknown) => {
+    // A second count made it wait: no guess was made.
+    if (isAppError(error) && error.code === 'login_throttled') await takeBack(all)
+    throw error
+  })
   if (good === false) return good
-  if (good === true) await forgetFailures(store.db, account.key)
-  else await takeBackAttempt(store.db, account)
-  for (const address of addresses) await takeBackAttempt(store.db, address)
+  await takeBack(shared)
+  if (good === true) for (const { key } of own) await forgetFailures(store.db, key)
+  else await takeBack(own)
   return good
 }
 
@@ -48,19 +69,57 @@ export async function withBackOff<T extends boolean | 'undecided'>(
 export interface SignedIn {
   readonly userId: UserId
 }
-type Guesser = { readonly email: string; readonly address: string } | SignedIn
+/**
+ * Somebody who has proved the first factor of an account and guesses at the code. A code has six digits, so these count for the account
+ * alone, from the fifth, wherever they come from: a stranger, who does not know the password, gets no such guess.
+ */
+interface CodeGuesser {
+  readonly codeOf: UserId
+}
+interface Stranger {
+  readonly email: string
+  readonly address: string
+}
+type Guesser = Stranger | SignedIn | CodeGuesser
 
-const isSignedIn = (who: Guesser): who is SignedIn => 'userId' in who
-const accountKey = (who: Guesser) =>
-  isSignedIn(who) ? `signed-in:${who.userId}` : `account:${who.email.toLowerCase()}`
+/** `own` is forgotten after a success; `shared` with others, only the attempt is taken back. */
+function countsOf(
+  who: Guesser,
+  now: number,
+): { readonly own: readonly BackOff[]; readonly shared: readonly BackOff[] } {
+  if ('userId' in who) return { own: [{ key: `signed-in:${who.userId}`, from: ACCOUNT_FROM }], shared: [] }
+  if ('codeOf' in who) return { own: [{ key: `code:${who.codeOf}`, from: ACCOUNT_FROM }], shared: [] }
+  const account = accountKey(who.email)
+  const everywhere = { key: hourly(account, now), from: EVERYWHERE_FROM }
+  return {
+    own: networkCounts(`${account} `, who.address, ACCOUNT_FROM),
+    shared: [everywhere, ...addressCounts('address', who.address, ADDRESS_FROM)],
+  }
+}
+
+/** No address has a space: no account's key begins with another one's and a space. */
+const accountKey = (email: string) => `account:${email.toLowerCase()}`
+
+/**
+ * A count over all networks begins anew with each hour: otherwise one stranger, who never lets an hour pass without a failure, would reach
+ * its limit in a day, and keep everybody out.
+ */
+const hourly = (key: string, now: number) => `${key} ${Math.floor(now / 3_600_000)}h`
 
 /**
  * The counts of an address, one for each network that it belongs to. Loopback has none: all users of this computer share it, and
- * any of them could lock the others out. Guesses from there count for the accounts.
+ * any of them could lock the others out. Guesses from there count for the accounts alone.
  */
 export function addressCounts(kind: string, address: string, from: number): readonly BackOff[] {
-  if (isLoopbackAddress(address)) return []
-  return networksOf(address).map((network, at) => ({ key: `${kind}:${network}`, from: from * (WIDER_LIMITS[at] ?? 1) }))
+  return isLoopbackAddress(address) ? [] : networkCounts(`${kind}:`, address, from)
+}
+
+function networkCounts(prefix: string, address: string, from: number): readonly BackOff[] {
+  if (isLoopbackAddress(address)) return [{ key: `${prefix}loopback`, from }]
+  return networksOf(address).map((network, at) => ({
+    key: `${prefix}${network}`,
+    from: from * (WIDER_LIMITS[at] ?? 1),
+  }))
 }
 
 const isLoopbackAddress = (address: string) => /^(::ffff:)?127\.|^::1$/.test(address)
@@ -83,7 +142,7 @@ export async function isWithinLimit(store: Store, count: BackOff): Promise<boole
 
 /**
  * Slows down guesses at a password that many people know, such as that of a published app: per address from the 5th failure, and
- * in total from the 100th, so that a stranger hardly makes those wait who know the password.
+ * in total from the 100th in an hour, so that a stranger hardly makes those wait who know the password.
  *
  * @returns what `attempt` says
  * @throws AppError `rate_limited` with `retryAfterSeconds`; then `attempt` was not called
@@ -93,7 +152,7 @@ export async function withPasswordLimit(
   guess: { readonly of: string; readonly address: string },
   attempt: () => Promise<boolean>,
 ): Promise<boolean> {
-  const total: BackOff = { key: guess.of, from: SHARED_FROM }
+  const total: BackOff = { key: hourly(guess.of, store.now()), from: SHARED_FROM }
   const counts = [total, ...addressCounts(guess.of, guess.address, ACCOUNT_FROM)]
   await countAll(store, 'rate_limited', counts)
   const isGood = await attempt()
@@ -119,9 +178,9 @@ async function countAll(
   }
 }
 
-/** Resets the count of an account whose owner has proven to own it. */
+/** Resets the counts of an account, of all networks, whose owner has proven to own it. */
 export function forgetAccountFailures(store: Store, email: string): Promise<void> {
-  return forgetFailures(store.db, `account:${email.toLowerCase()}`)
+  return forgetFailuresOf(store.db, `${accountKey(email)} `)
 }
 
 function waitOf(seconds: number): Because {

@@ -259,7 +259,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       return 'undecided'
     }
     refuse(new AppError('totp_invalid', because('code_from_app')))
-    return secondFactor.check(user, totp)
+    return withBackOff(store, { codeOf: user.id }, () => secondFactor.check(user, totp))
   }
 
   return {

@@ -41,6 +41,14 @@ export async function forgetFailures(db: Db, key: string): Promise<void> {
   await db.deleteFrom('login_failures').where('key', '=', key).execute()
 }
 
+/** Resets all counts whose keys begin so. */
+export async function forgetFailuresOf(db: Db, prefix: string): Promise<void> {
+  await db
+    .deleteFrom('login_failures')
+    .where(sql<boolean>`starts_with(key, ${prefix})`)
+    .execute()
+}
+
 /**
  * Takes back one counted attempt that was good; earlier failures stay counted. If they were reset, an attacker could sign
  * in to an account of their own to gain guesses at others.

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openEventStream } from '../../fixtures/event-stream.ts'
-import { ADMIN, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { ADMIN, AS_CONSOLE, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
+import { codeOf } from './account-steps.ts'
 
 const PASSWORD = 'Their-own-pass-1'
 let manager: TestManager
@@ -134,4 +135,46 @@ test('wrong secrets of an access key make the next sign-in with it wait', async 
   }
   expect(codes[0]).toBe('access_key_invalid')
   expect(codes.at(-1)).toBe('login_throttled')
+})
+
+/** As the console in front of the manager, which tells from where somebody comes. */
+const from = (address: string) => ({ headers: { ...AS_CONSOLE, 'x-forwarded-for': address } })
+
+test('a stranger who guesses at a known account, and goes on, keeps only those of the same network waiting', async () => {
+  const email = 'guessed-at@example.org'
+  await manager.addUser(email)
+  const signIn = (address: string, password = PASSWORD) =>
+    codeOf(manager.api().login({ body: { email, password, kind: 'token' }, ...from(address) }))
+  await Promise.all(Array.from({ length: 12 }, (_, at) => signIn('203.0.113.7', `guess-${at}`)))
+  expect(await signIn('203.0.113.7')).toBe('login_throttled')
+  expect(await signIn('198.51.100.4')).toBe('ok')
+  // A success elsewhere does not forgive the stranger.
+  expect(await signIn('203.0.113.7')).toBe('login_throttled')
+  // The computer of the server is one network as well.
+  await Promise.all(Array.from({ length: 12 }, (_, at) => signIn('127.0.0.1', `guess-${at}`)))
+  expect(await signIn('127.0.0.1')).toBe('login_throttled')
+  expect(await signIn('198.51.100.4')).toBe('ok')
+})
+
+test('a keypair whose access key somebody knows signs in from elsewhere, whatever is guessed', async () => {
+  const { api } = await manager.addUser('keypair-guessed-at@example.org')
+  const { accessKey, secretKey } = await api.createKeypair({ body: {} })
+  const signIn = (address: string, secret: string) =>
+    codeOf(manager.api().loginWithKeypair({ body: { accessKey, secretKey: secret, kind: 'token' }, ...from(address) }))
+  await Promise.all(Array.from({ length: 12 }, () => signIn('203.0.113.8', 'x'.repeat(40))))
+  expect(await signIn('203.0.113.8', secretKey)).toBe('login_throttled')
+  expect(await signIn('198.51.100.5', secretKey)).toBe('ok')
+})
+
+test('guesses from very many networks have to wait together', async () => {
+  const email = 'guessed-from-everywhere@example.org'
+  await manager.addUser(email)
+  const guess = (at: number) =>
+    codeOf(manager.api().login({ body: { email, password: 'no', kind: 'token' }, ...from(`10.9.${at}.1`) }))
+  const codes: unknown[] = []
+  for (let at = 0; at < 250; at += 25) {
+    codes.push(...(await Promise.all(Array.from({ length: 25 }, (_, more) => guess(at + more)))))
+  }
+  expect(codes.filter(code => code === 'login_failed').length).toBeLessThan(240)
+  expect(codes).toContain('login_throttled')
 })
