@@ -41,12 +41,14 @@ export function addIdentityCommands(program: Command): void {
       const provider = given ?? (await onlyProvider(api))
       const proof = await proofOf(flags)
       const output = createOutput(json)
-      const back = await visitProvider(
-        to => api.startLinking({ body: { provider, return: to, ...proof } }),
+      const linked = await visitProvider(
+        {
+          start: to => api.startLinking({ body: { provider, return: to, ...proof } }),
+          finish: body => api.finishLinking({ body }),
+        },
         browser && hasBrowser(),
         text => output.note(text),
       )
-      const linked = await api.finishLinking({ body: back })
       output.data(linked, () => `Linked ${linked.email} (${linked.provider ?? linked.issuer}).`)
     },
   )

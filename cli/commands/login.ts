@@ -135,9 +135,15 @@ async function signInAtProvider(api: ApiClient, flags: LoginFlags): Promise<Rout
   const provider = typeof flags.sso === 'string' ? flags.sso : undefined
   const output = createOutput(flags.json ?? false)
   const browserHere = flags.browser && hasBrowser()
-  const proof = await signInWithBrowser(api, { provider, browserHere }, text => output.note(text))
-  const body = { ...proof, kind: 'token', label: label() } as const
-  return await withCode(code => api.finishSso({ body: { ...body, ...code } }), flags.totp)
+  return await signInWithBrowser(
+    api,
+    { provider, browserHere },
+    proof => {
+      const body = { ...proof, kind: 'token', label: label() } as const
+      return withCode(code => api.finishSso({ body: { ...body, ...code } }), flags.totp)
+    },
+    text => output.note(text),
+  )
 }
 
 async function readSecrets(flags: LoginFlags & { email: string }): Promise<{

@@ -1,8 +1,8 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline/promises'
-import { type ApiClient, AppError, type SsoReturn } from '#manager/contract'
+import { type ApiClient, AppError, isAppError, type SsoReturn } from '#manager/contract'
 import { hasDisplay, openBrowser } from '../up/browser.ts'
 
 export interface SsoRequest {
@@ -22,35 +22,45 @@ export const hasBrowser = (env = process.env) => hasDisplay(env) && env.SSH_CONN
  * Has the person sign in at a provider, in a browser.
  *
  * Threat model: only this process knows the secret of the sign-in, so the code alone is worth nothing to others. The listener is on
- * 127.0.0.1, takes one code and closes. Before the browser sends the code, a page of Berth asks, and shows the word that we show: so a
+ * 127.0.0.1, where every user of the computer may send codes: it takes codes until one is of this sign-in. Before the browser sends the code, a page of Berth asks, and shows the word that we show: so a
  * person who was led into the sign-in of another user's program sees that it is not theirs. A local user who sees the address of the browser in
  * the list of processes could sign in there as somebody else: the caller therefore names the account that is signed in.
  *
- * @throws AppError as the manager's `startSso`, `bad_request`, `sso_expired` where nobody came back
+ * @param finish signs in; called again with another code where it throws `sso_expired`
+ * @throws AppError as the manager's `startSso`, as `finish`, `bad_request`, `sso_expired` where nobody came back
  */
-export async function signInWithBrowser(
+export async function signInWithBrowser<T>(
   api: ApiClient,
   { provider, browserHere }: SsoRequest,
+  finish: (proof: SsoProof) => Promise<T>,
   tell: (text: string) => void,
-): Promise<SsoProof> {
+): Promise<T> {
   const id = provider ?? (await onlyProvider(api))
-  return visitProvider(to => api.startSso({ body: { provider: id, return: to } }), browserHere, tell)
+  const start = (to: SsoReturn) => api.startSso({ body: { provider: id, return: to } })
+  return visitProvider({ start, finish }, browserHere, tell)
+}
+
+/** The steps before and after the person's visit. */
+interface Visit<T> {
+  readonly start: (to: SsoReturn) => Promise<{ url: string; secret: string; word: string; expiresAt: string }>
+  /** Called again with another code where it throws `sso_expired`. */
+  readonly finish: (proof: SsoProof) => Promise<T>
 }
 
 /**
  * Has the person visit a provider, for a sign-in or a link. The threat model is that of `signInWithBrowser`.
  *
- * @throws AppError as `start`, `bad_request`, `sso_expired` where nobody came back
+ * @throws AppError as `start` and `finish`, `bad_request`, `sso_expired` where nobody came back
  */
-export async function visitProvider(
-  start: (to: SsoReturn) => Promise<{ url: string; secret: string; word: string; expiresAt: string }>,
+export async function visitProvider<T>(
+  { start, finish }: Visit<T>,
   browserHere: boolean,
   tell: (text: string) => void,
-): Promise<SsoProof> {
+): Promise<T> {
   if (!browserHere) {
     const { url, secret } = await start({ to: 'code' })
     tell(`Open this address in a browser:\n\n  ${url}\n\nSign in there, then enter the code that the page shows.`)
-    return { secret, code: await readCode() }
+    return finish({ secret, code: await readCode() })
   }
   const callback = await listen()
   try {
@@ -60,7 +70,16 @@ export async function visitProvider(
         `At the end the browser shows a word. Continue there only if it is ${started.word}.`,
     )
     await openBrowser(started.url)
-    return { secret: started.secret, code: await callback.code(new Date(started.expiresAt).getTime() - Date.now()) }
+    const deadline = AbortSignal.timeout(Math.max(0, new Date(started.expiresAt).getTime() - Date.now()))
+    for (let isFirst = true; ; isFirst = false) {
+      const code = await callback.nextCode(deadline)
+      try {
+        return await finish({ secret: started.secret, code })
+      } catch (error) {
+        if (!isAppError(error) || error.code !== 'sso_expired') throw error
+        if (isFirst) tell('A code has come that is not of this sign-in. Still waiting for the browser.')
+      }
+    }
   } finally {
     callback.close()
   }
@@ -89,10 +108,13 @@ async function readCode(): Promise<string> {
 }
 
 const CODE = /^berth_[\w-]{43}$/
+/** Codes that have not been tried yet. */
+const MOST_CODES = 64
 const DONE = `<!doctype html><meta charset="utf-8"><title>Berth</title><p>Berth: you can close this window, and return to the terminal.</p>\n`
 
 async function listen() {
-  const found = Promise.withResolvers<string>()
+  const codes: string[] = []
+  const arrivals = new EventEmitter()
   const server: Server = createServer((request, response) => {
     const own = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const url = request.headers.host === own ? URL.parse(request.url ?? '/', `http://${own}`) : null
@@ -101,26 +123,35 @@ async function listen() {
       response.writeHead(404).end()
       return
     }
+    if (codes.length >= MOST_CODES) {
+      response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
+      return
+    }
     response.writeHead(200, {
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
       connection: 'close',
     })
-    response.end(DONE, () => found.resolve(code))
+    response.end(DONE, () => {
+      codes.push(code)
+      arrivals.emit('code')
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
-    async code(withinMs: number): Promise<string> {
-      const over = setTimeout(
-        () => found.reject(new AppError('sso_expired', { why: 'Nobody signed in in time. Try again.' })),
-        withinMs,
-      )
+    /** The next code that has come. @throws AppError `sso_expired` at the deadline */
+    async nextCode(deadline: AbortSignal): Promise<string> {
       try {
-        return await found.promise
-      } finally {
-        clearTimeout(over)
+        for (;;) {
+          deadline.throwIfAborted()
+          const code = codes.shift()
+          if (code !== undefined) return code
+          await once(arrivals, 'code', { signal: deadline })
+        }
+      } catch (error) {
+        throw new AppError('sso_expired', { why: 'Nobody signed in in time. Try again.' }, { cause: error })
       }
     },
     close() {

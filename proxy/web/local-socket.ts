@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { chmod, lstat, mkdir, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { LOCAL_SOCKET_HEADER, LOCAL_SOCKETS, localSocketDirectories } from '#proxy/contract'
 import { type Log } from '../log.ts'
 import { type LocalCodes, type ProofLevel } from './local-codes.ts'
+import { createTurnstile } from './turnstile.ts'
 
-const MOST_CONNECTIONS = 16
+const MOST_CONNECTIONS = 64
 const REQUEST_MS = 5_000
 
 /**
@@ -65,7 +67,12 @@ async function makeOwn(directory: string, uid: number, mode: number): Promise<vo
 }
 
 async function listenAt(server: Server, path: string, mode: number): Promise<void> {
-  server.maxConnections = MOST_CONNECTIONS
+  // Everybody on this computer may linger here.
+  const turnstile = createTurnstile<Socket>({
+    most: MOST_CONNECTIONS,
+    bytesOf: ({ bytesRead, bytesWritten }) => bytesRead + bytesWritten,
+  })
+  server.on('connection', (socket: Socket) => turnstile.enter('', socket))
   server.headersTimeout = REQUEST_MS
   server.requestTimeout = REQUEST_MS
   server.timeout = REQUEST_MS

@@ -20,13 +20,14 @@ export function createQuestions({ atOnce, waiting }: { readonly atOnce: number; 
   const queue = new Set<() => void>()
   let asking = 0
 
-  function turnOf(address: string): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    queue.add(resolve)
+  function turnOf(address: string): Promise<undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<undefined>()
+    const begin = () => resolve(undefined)
+    queue.add(begin)
     places.enter(address, {
       once: (_, left) => void promise.then(left, left),
       destroy() {
-        queue.delete(resolve)
+        queue.delete(begin)
         reject(new AppError('unavailable', because('too_many_waiting')))
       },
     })

@@ -16,12 +16,14 @@ const SERVED = {
   ...{ addresses: [], expiresAt: '2100-01-01T00:00:00.000Z', visitSecret: 's'.repeat(43) },
 }
 
-test('names that strangers make up keep nobody from an app, known here or not', async () => {
-  await using stack = new AsyncDisposableStack()
+/** Places of apps before a manager that answers questions about apps that it has, unless they are `held`. */
+async function setUp(stack: AsyncDisposableStack) {
   let asked = 0
+  const held = new Set<string>()
   const manager = createServer(({ url }, response) => {
     const name = url?.split('/').at(-1) ?? ''
-    if (KNOWN.has(name)) response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...SERVED, name }))
+    if (KNOWN.has(name) && !held.has(name))
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...SERVED, name }))
     // Questions of strangers are not answered.
     else asked++
   }).listen(0, '127.0.0.1')
@@ -29,12 +31,12 @@ test('names that strangers make up keep nobody from an app, known here or not', 
   stack.defer(() => manager.close().closeAllConnections())
   const address = parseAppsAddress('http://*.apps.example.org')
   if (!address) throw new Error('the address is one')
-  let nowMs = 0
+  const clock = { nowMs: 0 }
   const managerUrl = `http://127.0.0.1:${(manager.address() as AddressInfo).port}`
   const apps = stack.use(
     createPublicApps({
       ...{ address, managerUrl, consoleSecret: 's'.repeat(32), trustedProxies: ['127.0.0.1'], log: silentLog },
-      now: () => nowMs,
+      now: () => clock.nowMs,
     }),
   )
   const server = createHttpServer({
@@ -53,10 +55,31 @@ test('names that strangers make up keep nobody from an app, known here or not', 
   }
   const statusOf = async (name: string) =>
     ((await once(ask(name), 'response')) as [IncomingMessage])[0].resume().statusCode
+  return { ask, statusOf, held, clock, asked: () => asked }
+}
+
+test('names that strangers make up keep nobody from an app, known here or not', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { ask, statusOf, clock, asked } = await setUp(stack)
   const refused = await statusOf(NAME)
   for (let index = 0; index < 40; index++) ask(`stranger${index}`, `2001:db8:1:${index.toString(16)}::1`)
-  await expect.poll(() => asked).toBeGreaterThan(15)
-  nowMs = 60_000
+  await expect.poll(asked).toBeGreaterThan(15)
+  clock.nowMs = 60_000
   expect([await statusOf(NAME), await statusOf(OTHER)]).toEqual([refused, refused])
   expect(refused).toBe(403)
+})
+
+test('a person who waits for the answer to the question of a stranger asks again when the stranger gives it up', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { ask, statusOf, held, asked } = await setUp(stack)
+  held.add(NAME)
+  ask(NAME, '2001:db8:1::1')
+  await expect.poll(asked).toBe(1)
+  const person = statusOf(NAME)
+  const other = statusOf(NAME)
+  // The question of the person is in before those that make the stranger give up.
+  expect(await statusOf(OTHER)).toBe(403)
+  held.delete(NAME)
+  for (let index = 0; index < 40; index++) ask(`stranger${index}`, `2001:db8:1:${index.toString(16)}::1`)
+  expect([await person, await other]).toEqual([403, 403])
 })

@@ -143,7 +143,11 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     // At the door the answer must be new: a place that was just given anew has another secret.
     if (known && known.freshUntil > now() && !isAtDoor) return known
     const current = asking.get(place)
-    if (current) return await current
+    if (current) {
+      const found = await current
+      // Somebody else has given up, not this person.
+      return found === 'busy' ? await find(place, isAtDoor, address) : found
+    }
     // Names that strangers make up keep nobody from an app that is known here.
     const asked = (known ? ask(place) : askForStranger(place, address)).finally(() => asking.delete(place))
     asking.set(place, asked)

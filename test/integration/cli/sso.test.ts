@@ -45,6 +45,9 @@ test('a browser on this computer brings the code to a port of this computer, onc
   expect(location).toContain('name=cli-2%40example.org')
   const port = new URLSearchParams(location.split('?')[1]).get('port')
   expect((await fetch(`http://127.0.0.1:${port}/?code=of-somebody`)).status).toBe(404)
+  // Another user of this computer sends codes of the right form.
+  for (const made of ['a', 'b'])
+    expect((await fetch(`http://127.0.0.1:${port}/?code=berth_${made.repeat(43)}`)).ok).toBe(true)
   expect(await (await handOn(location, word)).text()).toContain('you can close this window')
   expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('as cli-2@example.org') as string })
 })

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, rm, stat } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type LocalCode, LOCAL_SOCKET_HEADER } from '#proxy/contract'
+import { type LocalCode, LOCAL_SOCKET_HEADER, LOCAL_SOCKETS } from '#proxy/contract'
 import { type Cli, createCli, MAIN } from '../../fixtures/cli.ts'
 import { ask, signedIn, startWebConsole } from '../../fixtures/web-console.ts'
 import { type StandIn } from '../../fixtures/proxy-stand-in.ts'
@@ -87,6 +90,18 @@ test('the command of the console’s own account proves all, once, and only for 
   expect(await proven('/host/host/info')).toMatchObject({ value: { kind: 'local', isOtherAccount: false } })
   const spec = { sessionId: manager.session.id, app: 'echo' }
   expect(await proven('/host/tunnel/open', [spec])).toMatchObject({ ok: true })
+})
+
+test('connections that anybody holds at the socket of all users keep nobody out', async () => {
+  const { directory, browser } = await setUp()
+  const { code } = codeOf(await browser('/host/local-code'))
+  const socketPath = join(directory, LOCAL_SOCKETS.everyone)
+  const held = Array.from({ length: 100 }, () => connect(socketPath).on('error', () => undefined))
+  own?.defer(() => held.forEach(socket => void socket.destroy()))
+  await expect.poll(() => held.every(({ connecting }) => !connecting)).toBe(true)
+  const asked = request({ socketPath, path: `/codes/${code}`, headers: { [LOCAL_SOCKET_HEADER]: '1' } }).end()
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  expect(answer.resume().statusCode).toBe(200)
 })
 
 test('a code that another browser has read gives it nothing', async () => {
