@@ -2,12 +2,12 @@ import { type Migration } from 'kysely/migration'
 import { schema } from './0001-schema/index.ts'
 import { portsOfOthers } from './0002-ports-of-others.ts'
 import { linksInHandOf } from './0003-links-in-hand-of.ts'
-import { seenByOthers } from './0005-seen-by-others.ts'
+import { seenByOthers } from './0004-seen-by-others.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-schema': schema,
   '0002-ports-of-others': portsOfOthers,
   '0003-links-in-hand-of': linksInHandOf,
-  '0005-seen-by-others': seenByOthers,
+  '0004-seen-by-others': seenByOthers,
 }
