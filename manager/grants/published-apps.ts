@@ -41,7 +41,7 @@ import { deleteUnusedOwnApp } from '../store/sessions/own-apps.ts'
 import { findSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
 import { withPasswordLimit } from '../users/back-off.ts'
-import { type Passwords } from '../users/passwords.ts'
+import { type Passwords, strangerAt } from '../users/passwords.ts'
 
 /**
  * Links that open a web app of a session to people without an account.
@@ -266,7 +266,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       if (hash !== null) {
         if (password === undefined) throw new AppError('public_link_refused', { reason: 'no_password' })
         const isGood = await withPasswordLimit(store, { of: `published-app:${id}`, address: from }, () =>
-          passwords.verify(hash, password),
+          passwords.verify(hash, password, strangerAt(from, `published-app:${id}`)),
         )
         if (!isGood) throw new AppError('public_link_refused', { reason: 'password' })
       }

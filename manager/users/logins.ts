@@ -33,7 +33,7 @@ import { duePasswordRefusal, type Replaced, replaceDuePassword } from './due-pas
 import { createLoginCache, type LoginCache } from './login-cache.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
-import { type Passwords } from './passwords.ts'
+import { type Passwords, strangerAt } from './passwords.ts'
 import { type SecondFactorCheck } from './own-proof.ts'
 import { type Telling } from './telling.ts'
 import { browserToken, hashToken, newToken } from './secrets.ts'
@@ -267,7 +267,8 @@ export function createLogins(deps: LoginsDeps): Logins {
       const user = await findUserByEmail(db, email)
       let refusal = wrongCredentials()
       const good = await withBackOff(store, { email, address }, async () => {
-        if (!(await passwords.verify(user?.password_hash, password)) || !user?.active) return false
+        if (!(await passwords.verify(user?.password_hash, password, strangerAt(address, email))) || !user?.active)
+          return false
         // From here on the reply goes only to a caller who knows the password.
         if (user.role !== 'superadmin' && (await passwordSignIn()) === 'superadmins') {
           refusal = new AppError('password_sign_in_off', because('password_sign_in_off'))

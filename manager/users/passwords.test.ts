@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createPasswords } from './passwords.ts'
+import { type AppError } from '#manager/contract'
+import { createPasswords, strangerAt } from './passwords.ts'
 
 test('hashes are Argon2id with our parameters, and only the right password verifies', async () => {
   const passwords = createPasswords()
@@ -14,11 +15,36 @@ test.each(['Sh0rt-x', 'no-digits-here', '12345678-', 'NoSpecial1', ''])('"%s" is
   await expect(createPasswords().hash(password)).rejects.toMatchObject({ code: 'weak_password' })
 })
 
-test('a flood of passwords is refused instead of queued without limit', async () => {
+const outcomesOf = async (attempts: readonly Promise<unknown>[]) =>
+  (await Promise.allSettled(attempts)).map(each =>
+    each.status === 'fulfilled' ? each.value : (each.reason as AppError).code,
+  )
+const many = <T>(count: number, make: (at: number) => T) => Array.from({ length: count }, (_, at) => make(at))
+
+test('attempts at accounts that do not exist share a hash, and keep nobody from signing in', async () => {
   const passwords = createPasswords()
-  const outcomes = await Promise.allSettled(Array.from({ length: 90 }, () => passwords.verify(undefined, 'x')))
-  const refused = outcomes.filter(outcome => outcome.status === 'rejected')
-  expect(refused.length).toBeGreaterThan(0)
-  expect(refused[0]?.reason).toMatchObject({ code: 'rate_limited' })
-  expect(await passwords.verify(undefined, 'x')).toBe(false)
+  const stored = await passwords.hash('Correct-horse-1')
+  const attempts = many(5_000, at => passwords.verify(undefined, 'x', strangerAt('127.0.0.1', `${at}@example.org`)))
+  const right = passwords.verify(stored, 'Correct-horse-1', strangerAt('127.0.0.1', 'me@example.org'))
+  expect(await right).toBe(true)
+  expect(new Set(await outcomesOf(attempts))).toEqual(new Set([false]))
+})
+
+test('where the queue is full, the network that has most of it loses its last place', async () => {
+  const passwords = createPasswords()
+  const stored = await passwords.hash('Correct-horse-1')
+  const attempt = (address: string, at: number) => passwords.verify(stored, 'x', strangerAt(address, `${at}`))
+  const flood = outcomesOf(many(80, at => attempt('203.0.113.1', at)))
+  const others = [attempt('203.0.113.2', 0), attempt('203.0.113.2', 1), passwords.verify(stored, 'Correct-horse-1')]
+  expect(await outcomesOf(others)).toEqual([false, false, true])
+  const outcomes = await flood
+  expect(outcomes.slice(0, 60)).toEqual(many(60, () => false))
+  expect(outcomes.filter(outcome => outcome === 'rate_limited')).toHaveLength(80 + 3 - 2 - 64)
+})
+
+test('a hash that cannot be read fails for its own attempt only', async () => {
+  const passwords = createPasswords()
+  const attempts = ['', undefined, undefined, 'no hash', undefined].map(stored => passwords.verify(stored, 'x'))
+  const outcomes = await Promise.allSettled(attempts)
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
 })

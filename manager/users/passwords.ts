@@ -1,36 +1,48 @@
 import { hash, verify } from '@node-rs/argon2'
+import { networksOf } from '#base/network-of'
 import { AppError, because, isStrongPassword } from '#manager/contract'
+import { type Asker, createPasswordQueue } from './password-queue.ts'
 
 /** OWASP's figures for Argon2id (the default of the package): 19 MiB, two passes, one lane; 20 to 40 ms of a thread. */
 const ARGON = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
-/** Hashes at a time: the thread pool also serves DNS and files, and each hash takes 19 MiB. */
-const AT_ONCE = 2
-const LONGEST_QUEUE = 64
 
-/** Hashes and verifies passwords, a few at a time. */
+const PEOPLE: Asker = ['people']
+
+/** Somebody who has not signed in. @param account named in the request, whether it exists or not */
+export function strangerAt(address: string, account: string): Asker {
+  return ['strangers', ...networksOf(address).toReversed(), account]
+}
+
+/**
+ * Hashes and verifies passwords, a few at a time.
+ *
+ * Threat model: anybody may send passwords for made-up accounts, as many as the line carries. Attempts at accounts that do not exist
+ * share one hash, so they keep nobody waiting; wrong passwords of an account that does exist are few (`back-off.ts`). An attempt waits
+ * and takes as long whether the account exists or not: both kinds get the same place in the queue.
+ */
 export interface Passwords {
   /** @throws AppError `weak_password`, `rate_limited` */
-  hash(password: string): Promise<string>
+  hash(password: string, by?: Asker): Promise<string>
   /**
    * @param stored undefined for an account that does not exist: takes as long, and is false
    * @throws AppError `rate_limited`
    */
-  verify(stored: string | undefined, password: string): Promise<boolean>
+  verify(stored: string | undefined, password: string, by?: Asker): Promise<boolean>
 }
 
 export function createPasswords(): Passwords {
-  const limit = createLimit()
-  const nobody = limit(() => hash('no account has this password', ARGON))
+  const nobody = hash('no account has this password', ARGON)
   nobody.catch(() => undefined) // awaited where it is used
+  const queue = createPasswordQueue(async () => verify(await nobody, 'nor this one'))
   return {
-    async hash(password) {
+    async hash(password, by = PEOPLE) {
       checkPassword(password)
-      return limit(() => hash(password, ARGON))
+      return queue.run(by, () => hash(password, ARGON))
     },
-    async verify(stored, password) {
-      const against = stored ?? (await nobody)
-      const good = await limit(() => verify(against, password))
-      return good && stored !== undefined
+    async verify(stored, password, by = PEOPLE) {
+      if (stored !== undefined) return queue.run(by, () => verify(stored, password))
+      await queue.pretend(by)
+      return false
     },
   }
 }
@@ -38,25 +50,4 @@ export function createPasswords(): Passwords {
 /** @throws AppError `weak_password` */
 export function checkPassword(password: string): void {
   if (!isStrongPassword(password)) throw new AppError('weak_password', because('password_rule'))
-}
-
-function createLimit() {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running >= AT_ONCE) {
-      if (waiting.length >= LONGEST_QUEUE) {
-        throw new AppError('rate_limited', because('many_sign_ins'))
-      }
-      // A finished job hands its place on, so `running` stays.
-      await new Promise<void>(resolve => waiting.push(resolve))
-    } else running++
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running--
-    }
-  }
 }

@@ -19,7 +19,7 @@ import { findUser, findUserByEmail, lockUser, updateUser, type UserRow } from '.
 import { insertAccount } from './accounts.ts'
 import { addressCounts, isWithinLimit, limitRequests, withBackOff } from './back-off.ts'
 import { linkTo } from './links.ts'
-import { type Passwords } from './passwords.ts'
+import { type Passwords, strangerAt } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
 import { requireAgreement, requireMailDomain } from './sign-up-rules.ts'
 
@@ -61,7 +61,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       const current = await settings.read()
       checkTerms(current, spec)
       await limitRequests(store, addressCounts('sign-up', address, SIGN_UPS_FROM))
-      const password_hash = await passwords.hash(spec.password)
+      const password_hash = await passwords.hash(spec.password, strangerAt(address, spec.email))
       const { user, isNew, token } = await store.transaction(trx => enter(trx, spec, current, password_hash))
       if (isNew) {
         events.publish({ topic: 'user', id: user.id, version: user.version }, 'superadmins')

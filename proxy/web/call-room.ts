@@ -1,5 +1,5 @@
 import { type ServerResponse } from 'node:http'
-import { fullest } from './fullest.ts'
+import { fullest } from '#base/fullest'
 
 export interface Caller {
   /** The answer needs no sign-in: everybody may have it sent. */

@@ -1,5 +1,5 @@
 import { networksOf, WIDER_LIMITS } from '#base/network-of'
-import { fullest } from './fullest.ts'
+import { fullest } from '#base/fullest'
 
 /** A request, an answer or a socket: it closes once. */
 export interface Closing {

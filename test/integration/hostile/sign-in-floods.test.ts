@@ -82,3 +82,16 @@ test.each(['made-up tokens', 'made-up access keys', 'nothing'] as const)(
   },
   60_000,
 )
+
+test('people sign in while connections of their own address try passwords of made-up accounts without end', async () => {
+  const { port, signIn } = await setUp()
+  const request = (number: number) => {
+    const body = JSON.stringify({ email: `${number}@example.org`, password: 'Wrong-horse-12', kind: 'token' })
+    return `POST /api/v1/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  }
+  const floods = await Promise.all(Array.from({ length: 10 }, () => flood(port, request)))
+  await expect.poll(() => floods.every(({ answers }) => answers > 0), { timeout: 10_000 }).toBe(true)
+  const statuses: number[] = []
+  for (let time = 0; time < 5; time++) statuses.push((await signIn()).status)
+  expect(statuses).toEqual([200, 200, 200, 200, 200])
+}, 60_000)
