@@ -7,7 +7,7 @@ import { type Log } from '../log.ts'
 export interface SshServerDeps {
   /** Private key in OpenSSH's format. */
   readonly hostKey: string
-  /** Lines of `.pub` files whose owners may connect. Called for every attempt. */
+  /** Lines of `.pub` files whose owners may connect. Asked for again after some seconds. */
   readonly allowedKeys: () => Promise<readonly string[]>
   /** Opens an SFTP connection to the manager, as a stream of bytes. @throws AppError */
   readonly openSftp: (signal: AbortSignal) => Promise<Duplex>
@@ -33,7 +33,12 @@ const MOST_KEYS = 20
 /** Time for a client to read why its connection ends. */
 const LINGER_MS = 1_000
 const SFTP_ONLY = 'This port moves files by SFTP only. For rsync, use a session that mounts the folder.'
-const MOST_CONNECTIONS = 64
+/** Connections of clients that have proved a key. */
+const MOST_PROVED = 64
+/** Connections of others: a further one takes the place of the oldest. */
+const MOST_UNPROVED = 128
+/** How long the allowed keys are remembered: keys that strangers try must not become calls at the manager. */
+const KEYS_MS = 3_000
 const MOST_CHANNELS = 16
 const KEEPALIVE_MS = 15_000
 
@@ -42,7 +47,7 @@ const KEEPALIVE_MS = 15_000
  *
  * Threat model: every user and program of this computer can connect, and containers with host networking. A client has to prove one
  * of the allowed keys; there are no passwords. Shells and commands get a text that says what the port is for, and run nothing.
- * Environment, forwarding and agents are not offered (ssh2 refuses what has no listener). Each connection has a deadline for its proof, and bounded numbers of keys and channels; an error ends the
+ * Environment, forwarding and agents are not offered (ssh2 refuses what has no listener). Connections that have not proved a key make room for newcomers, and take no places of those that have. Each has a deadline for its proof, and bounded numbers of keys and channels; an error ends the
  * connection and no other. Compression is off: a few bytes must not become many. What the manager refuses, the client is told as an
  * error text of the channel.
  *
@@ -54,6 +59,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
   const { hostKey, allowedKeys, openSftp, onChange, log } = deps
   const open = new Set<Duplex>()
   const proved = new Set<Duplex>()
+  let remembered: { readonly keys: Promise<readonly string[]>; readonly at: number } | undefined
   const options: ServerConfig = {
     hostKeys: [hostKey],
     ident: 'Berth',
@@ -65,9 +71,23 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
     },
   }
 
+  function rememberedKeys(): Promise<readonly string[]> {
+    const now = performance.now()
+    if (remembered && now - remembered.at < KEYS_MS) return remembered.keys
+    const keys = allowedKeys()
+    remembered = { keys, at: now }
+    keys.catch(() => (remembered = undefined))
+    return keys
+  }
+
+  function makeRoom(): void {
+    const unproved = [...open].filter(socket => !proved.has(socket))
+    if (unproved.length >= MOST_UNPROVED) unproved[0]?.destroy()
+  }
+
   /** Whether the client has proved, or could prove, an allowed key. */
   async function mayEnter({ key, blob, signature, hashAlgo }: PublicKeyAuthContext): Promise<boolean> {
-    for (const line of await allowedKeys()) {
+    for (const line of await rememberedKeys()) {
       const allowed = ssh2.utils.parseKey(line)
       if (allowed instanceof Error || !allowed.getPublicSSH().equals(key.data)) continue
       // Without a signature the client only asks whether the key would do.
@@ -150,6 +170,10 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
     client.on('authentication', authenticate(client))
     client.on('ready', () => {
       if (socket.destroyed) return
+      if (proved.size >= MOST_PROVED) {
+        socket.destroy()
+        return
+      }
       proved.add(socket)
       onChange()
     })
@@ -165,10 +189,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
 
   return {
     accept(socket) {
-      if (open.size >= MOST_CONNECTIONS) {
-        socket.destroy()
-        return
-      }
+      makeRoom()
       const gone = new AbortController()
       const deadline = setTimeout(() => {
         if (!proved.has(socket)) socket.destroy()
