@@ -29,13 +29,13 @@ test('connections wait while nobody takes them, then go to the taker in their or
   expect([taken.length, late.seen.isClosed]).toEqual([3, false])
 })
 
-test('a connection that nobody takes in time ends, and so do later ones, and one beyond the number that may wait', async () => {
+test('a connection that nobody takes in time ends, and so do later ones, and the oldest where too many wait', async () => {
   await using held = await holdPort(HERE, 0, { waitMs: 1_500, mostWaiting: 1 })
   const first = await connectTo(held)
   const second = await connectTo(held)
-  await expect.poll(() => second.seen.isClosed).toBe(true)
-  expect(first.seen.isClosed).toBe(false)
-  await expect.poll(() => first.seen.isClosed, { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => first.seen.isClosed).toBe(true)
+  expect(second.seen.isClosed).toBe(false)
+  await expect.poll(() => second.seen.isClosed, { timeout: 10_000 }).toBe(true)
   const late = await connectTo(held)
   await expect.poll(() => late.seen.isClosed).toBe(true)
   held.hold()

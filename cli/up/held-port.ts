@@ -37,11 +37,20 @@ export async function holdPort(
   let late: NodeJS.Timeout | undefined
   let isLate = false
 
+  /** Strangers who wait on purpose keep nobody out. */
+  const cutOldest = () => {
+    const [oldest] = waiting
+    oldest?.destroy()
+    if (oldest) waiting.delete(oldest)
+  }
   const onConnection = (socket: Socket) => {
     socket.on('error', () => socket.destroy())
     if (taker) taker(socket)
-    else if (isLate || waiting.size >= mostWaiting) socket.destroy()
-    else waiting.add(socket)
+    else if (isLate) socket.destroy()
+    else {
+      waiting.add(socket)
+      if (waiting.size > mostWaiting) cutOldest()
+    }
   }
   const release = (each: (socket: Socket) => void) => {
     clearTimeout(late)
