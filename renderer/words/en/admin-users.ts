@@ -67,7 +67,7 @@ const en = {
   invite_open: 'Open',
   invite_used: 'Used',
   invite_expired: 'Expired',
-  invite_ended: 'Maker may not invite',
+  invite_ended: 'Ended',
   validUntil: 'Valid until',
   revoke: 'Withdraw',
   revokeOf: 'Withdraw the invitation: {note}',

@@ -68,7 +68,7 @@ export default {
   invite_open: '사용 전',
   invite_used: '사용됨',
   invite_expired: '만료됨',
-  invite_ended: '만든 사람에게 초대 권한 없음',
+  invite_ended: '종료됨',
   validUntil: '만료',
   revoke: '취소',
   revokeOf: '초대 취소: {note}',
