@@ -1,9 +1,11 @@
 import { hostname } from 'node:os'
 import { type Command } from 'commander'
+import { defined } from '#base/defined'
 import { type ApiClient, AppError, isAppError, type RouteReply } from '#manager/contract'
 import { apiOf, clientOf, connect } from '../config/connect.ts'
 import { readSignIn, removeSignIn, writeSignIn } from '../config/sign-in.ts'
 import { isUntrusted } from '#proxy/certificates'
+import { listenerToRemember } from '#proxy/listener-user'
 import { createNetwork, environmentWays, usePins } from '#proxy/network'
 import { parseFingerprint, readCertificates, trustServer } from '../config/certificates.ts'
 import { createOutput } from '../output.ts'
@@ -57,7 +59,8 @@ export function addLoginCommands(program: Command): void {
           : signInAtProvider(clientOf(endpoint), flags)
       const { user, token, expiresAt } = await signingIn.catch((error: unknown) => withFingerprint(endpoint, error))
       if (!token) throw new AppError('internal', { why: 'The manager did not send a token.' })
-      await writeSignIn({ endpoint, userId: user.id, email: user.email, token, expiresAt })
+      const listener = await listenerToRemember(endpoint)
+      await writeSignIn({ endpoint, userId: user.id, email: user.email, token, expiresAt, ...defined({ listener }) })
       createOutput(flags.json ?? false).data(
         { endpoint, user, expiresAt },
         () => `Signed in to ${endpoint} as ${user.email}.`,

@@ -1,4 +1,5 @@
 import { ACCESS_KEY, AppError, type SignableRequest, type SigningKeypair, signRequest } from '#manager/contract/light'
+import { refuseForeignListener } from '#proxy/listener-user'
 import { readSignIn, type SignIn } from './sign-in.ts'
 
 /** The Berth that a command uses, and how its requests are authenticated. */
@@ -34,7 +35,11 @@ export async function accessBySignIn(): Promise<Access & { readonly signIn: Sign
 
 export const trimmed = (endpoint: string) => endpoint.replace(/\/+$/, '')
 
-export const headersOf = ({ token }: SignIn) => ({ authorization: `Bearer ${token}` })
+/** @throws AppError `unavailable` if the program of another user would get the token */
+export async function headersOf({ endpoint, token, listener }: SignIn): Promise<Record<string, string>> {
+  await refuseForeignListener(endpoint, listener)
+  return { authorization: `Bearer ${token}` }
+}
 
 /**
  * Credentials of the latest sign-in: a tunnel may outlive its own sign-in. It continues with the same user's next sign-in, and
@@ -45,7 +50,7 @@ function latestOf(signIn: SignIn): Access['credentials'] {
   return async () => {
     const found = await readSignIn()
     if (found.endpoint === signIn.endpoint && found.userId === signIn.userId) latest = found
-    return headersOf(latest)
+    return await headersOf(latest)
   }
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { defined } from '#base/defined'
 import { type ApiClient, type ClientDeps, createClient } from '#manager/contract'
 import { type Access, accessBySignIn, findAccess, headersOf, trimmed } from './access.ts'
 import { type SignIn } from './sign-in.ts'
@@ -18,9 +19,10 @@ const fetchFrom: ClientDeps['fetch'] = async (url, init) => {
   }
 }
 
-export function clientOf(baseUrl: string, headers: Readonly<Record<string, string>> = {}): ApiClient {
+/** @param sign makes headers that authenticate a request; without it, nobody is signed in */
+export function clientOf(baseUrl: string, sign?: ClientDeps['sign']): ApiClient {
   trustSystemCertificates(baseUrl)
-  return createClient({ baseUrl, headers: () => headers, fetch: fetchFrom, wait: ms => delay(ms) })
+  return createClient({ baseUrl, fetch: fetchFrom, wait: ms => delay(ms), ...defined({ sign }) })
 }
 
 /** Connects to the API; `findAccess` says as whom. */
@@ -30,11 +32,10 @@ export const connect = async (): Promise<Connection> => connectWith(await findAc
 export const connectBySignIn = async (): Promise<Connection> => connectWith(await accessBySignIn())
 
 /** API of the Berth that issued this token, whatever BERTH_ENDPOINT names. */
-export const apiOf = (signIn: SignIn): ApiClient => clientOf(trimmed(signIn.endpoint), headersOf(signIn))
+export const apiOf = (signIn: SignIn): ApiClient => clientOf(trimmed(signIn.endpoint), () => headersOf(signIn))
 
 function connectWith({ endpoint, credentials, signIn }: Access): Connection {
   if (signIn) return { api: apiOf(signIn), endpoint, credentials, userId: () => Promise.resolve(signIn.userId) }
-  trustSystemCertificates(endpoint)
-  const api = createClient({ baseUrl: endpoint, sign: credentials, fetch: fetchFrom, wait: ms => delay(ms) })
+  const api = clientOf(endpoint, credentials)
   return { api, endpoint, credentials, userId: async () => (await api.me()).user.id }
 }

@@ -10,7 +10,7 @@ import { replaceFile } from './replace-file.ts'
  *
  * Threat model: the token is as good as the password until it expires, so the file is readable by its owner only (0600 in
  * a 0700 directory) and the token is never printed or put on a command line. Root and backups can read it; `berth logout`
- * ends it on the server.
+ * ends it on the server. Without TLS it is sent to this computer only if Berth's user listens there.
  */
 export interface SignIn {
   /** A URL. */
@@ -19,15 +19,18 @@ export interface SignIn {
   readonly email: string
   readonly token: string
   readonly expiresAt: string
+  /** User id as which Berth runs on this computer, if that is neither this user nor root: see `#proxy/listener-user`. */
+  readonly listener?: number
 }
 
 function isSignIn(value: unknown): value is SignIn {
   if (typeof value !== 'object' || value === null) return false
-  const { endpoint, userId, email, token, expiresAt } = value as Partial<Record<keyof SignIn, unknown>>
+  const { endpoint, userId, email, token, expiresAt, listener } = value as Partial<Record<keyof SignIn, unknown>>
   return (
     typeof endpoint === 'string' &&
     URL.canParse(endpoint) &&
-    [userId, email, token, expiresAt].every(text => typeof text === 'string')
+    [userId, email, token, expiresAt].every(text => typeof text === 'string') &&
+    (listener === undefined || Number.isInteger(listener))
   )
 }
 

@@ -84,6 +84,8 @@ export function createChosenServer(deps: ChosenServerDeps): ChosenServer {
       const before = await connector.settled()
       if (before && wanted.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
       const next = await connect(wanted)
+      // Whoever chooses an address again where the kept sign-in is not sent means the program that listens there now.
+      await next.account.headers().catch(() => next.account.signOut())
       connector.replace(next)
       deps.onReplaced()
       await before?.[Symbol.asyncDispose]()
@@ -103,7 +105,7 @@ export function createChosenServer(deps: ChosenServerDeps): ChosenServer {
       const before = await connector.settled()
       const isHere = before?.endpoint.url === wanted.endpoint
       const running = await before?.running()
-      if (isHere ? before.account.headers().authorization !== undefined : fixed !== undefined || isBusy(running)) {
+      if (isHere ? before.account.isSignedIn() : fixed !== undefined || isBusy(running)) {
         if (isHere) deps.show({ isNew: false })
         else await deps.openServer(link)
         return

@@ -89,7 +89,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
     const started = await deps.startProxy({
       managerUrl: url,
       userId,
-      credentials: () => Promise.resolve(account.headers()),
+      credentials: account.headers,
     })
     started.on('tunnel:changed', payload => deps.emit('tunnel:changed', payload))
     started.on('tunnel:traffic', payload => deps.emit('tunnel:traffic', payload))
@@ -103,7 +103,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
     endpoint: { kind: deps.isFixed ? 'fixed' : deps.choice.kind, url },
     account,
     proxy() {
-      if (!account.headers().authorization) return Promise.reject(new AppError('not_signed_in'))
+      if (!account.isSignedIn()) return Promise.reject(new AppError('not_signed_in'))
       const starting = (proxy ??= startProxy())
       // A proxy that failed to start is tried again with the next call.
       starting.catch(() => {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { promisify } from 'node:util'
+import { readTcpTables } from '../network/tcp-table.ts'
 import { listeningInodes, parseLsof, parseNetstat, parseTasklist, programName } from './port-tables.ts'
 
 export interface PortHolder {
@@ -41,10 +42,7 @@ async function onWindows(port: number): Promise<PortHolder | undefined> {
 }
 
 async function onLinux(port: number): Promise<PortHolder | undefined> {
-  const inodes = new Set([
-    ...listeningInodes(await readFile('/proc/net/tcp', 'utf8'), port),
-    ...listeningInodes(await readFile('/proc/net/tcp6', 'utf8').catch(() => ''), port),
-  ])
+  const inodes = new Set(listeningInodes(await readTcpTables(), port))
   if (inodes.size === 0) return undefined
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid) || !(await ownsOneOf(pid, inodes))) continue

@@ -1,13 +1,11 @@
 import { posix } from 'node:path'
+import { LISTEN, tcpRows } from '../network/tcp-table.ts'
 
-/** @param table text of /proc/net/tcp: `sl local_address rem_address st … inode`, addresses and ports in hex, 0A = listening */
+/** @param table text of /proc/net/tcp */
 export function listeningInodes(table: string, port: number): string[] {
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
-  return table
-    .split('\n')
-    .map(line => line.trim().split(/\s+/))
-    .filter(columns => columns[1]?.endsWith(suffix) && columns[3] === '0A')
-    .flatMap(columns => columns[9] ?? [])
+  return tcpRows(table)
+    .filter(({ state, local }) => state === LISTEN && local.port === port)
+    .map(({ inode }) => inode)
 }
 
 const INTERPRETER = /^(node|nodejs|bun|deno|python[\d.]*|ruby[\d.]*|perl[\d.]*|php[\d.]*|java|bash|sh|dash)$/

@@ -1,13 +1,20 @@
 import { createClient, isAppError, type UserId } from '#manager/contract'
 import { type Fetch } from '#proxy/network'
+import { listenerToRemember, refuseForeignListener } from '#proxy/listener-user'
 import { type CredentialStore } from '../credentials/credential-store.ts'
+import { packSignIn, type StoredSignIn, unpackSignIn } from '../credentials/stored-sign-in.ts'
 
 /** The sign-in at one endpoint. Holds the bearer token: only `headers()` and the forwarder ever see it. */
 export interface Account {
   /** Origin of the manager, e.g. `https://berth.example:8400`. */
   readonly endpoint: string
-  /** Credentials for a request to the manager; empty while signed out. */
-  readonly headers: () => Record<string, string>
+  readonly isSignedIn: () => boolean
+  /**
+   * Credentials for a request to the manager; empty while signed out.
+   *
+   * @throws AppError `unavailable` if the program of another user of this computer would get them
+   */
+  readonly headers: () => Promise<Record<string, string>>
   /** @throws `not_signed_in`, `unavailable` */
   userId(): Promise<UserId>
   signIn(token: string, userId: UserId): Promise<void>
@@ -33,30 +40,39 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
   let user: UserId | undefined
   /** Somebody has signed in or out: a token of the store counts no longer. */
   let isDecided = false
-  let token = await credentials.get(endpoint, late => {
+  let held: StoredSignIn | null = null
+  const kept = await credentials.get(endpoint, late => {
     if (isDecided) return
-    token = late
+    held = unpackSignIn(late)
     deps.onSignedInLate()
   })
+  if (kept !== null) held = unpackSignIn(kept)
   const account: Account = {
     endpoint,
-    headers: () => (token === null ? {} : { authorization: `Bearer ${token}` }),
+    isSignedIn: () => held !== null,
+    async headers() {
+      if (held === null) return {}
+      const { token, listener } = held
+      await refuseForeignListener(endpoint, listener)
+      return { authorization: `Bearer ${token}` }
+    },
     async userId() {
       return (user ??= (await api.me()).user.id)
     },
-    async signIn(newToken, userId) {
+    async signIn(token, userId) {
+      const listener = await listenerToRemember(endpoint)
       // If the same user signs in again (after an expired sign-in), the tunnels stay and continue with the new token.
       const before = user
       isDecided = true
-      token = newToken
+      held = { token, listener }
       user = userId
-      await credentials.set(endpoint, newToken)
+      await credentials.set(endpoint, packSignIn(held))
       if (before === userId) await deps.onSignedInAgain()
       else if (before !== undefined) await deps.onUserChanged()
     },
     async signOut() {
       isDecided = true
-      token = null
+      held = null
       user = undefined
       await credentials.delete(endpoint)
       await deps.onUserChanged()
@@ -65,14 +81,13 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
 
   const api = createClient({
     baseUrl: endpoint,
-    headers: account.headers,
+    sign: account.headers,
     fetch: (url, init) => fetch(url, init as RequestInit),
   })
-  const stored = token
-  const me = stored === null ? undefined : await api.me().catch(refusedToken)
+  const me = held === null ? undefined : await api.me().catch(refusedToken)
   user = me?.user.id
-  if (stored !== null && me === null) await account.signOut()
-  if (token === null && ticket) {
+  if (me === null) await account.signOut()
+  if (!account.isSignedIn() && ticket) {
     // A ticket that was used or has expired leaves the user at the sign-in page, as without a ticket.
     const signed = await api.loginWithTicket({ body: { ticket, kind: 'token' } }).catch(() => undefined)
     if (signed?.token) await account.signIn(signed.token, signed.user.id)

@@ -59,7 +59,19 @@ export async function forwardApi(request: Request, { account, fetch, untilSleep 
   const { pathname, search } = new URL(request.url)
   const path = readablePath(pathname)
   const isSignIn = SIGN_INS.has(path)
-  const headers = new Headers(account.headers())
+  const isSignOut = path === ROUTES.logout.path
+  // A sign-in needs no other, and must be possible where the present one is not sent.
+  const own = isSignIn
+    ? {}
+    : await account.headers().catch((error: unknown) => {
+        if (isSignOut) return null
+        throw error
+      })
+  if (own === null) {
+    await account.signOut()
+    return new Response(null, { status: 204 })
+  }
+  const headers = new Headers(own)
   for (const name of PASSED_ON) {
     const value = request.headers.get(name)
     if (value !== null) headers.set(name, value)
@@ -77,7 +89,7 @@ export async function forwardApi(request: Request, { account, fetch, untilSleep 
     return problem(new AppError('unavailable', failureOf(error)))
   })
   if (isSignIn && answer.ok) return keepToken(answer, account)
-  if (path === ROUTES.logout.path && (answer.ok || answer.status === 401)) await account.signOut()
+  if (isSignOut && (answer.ok || answer.status === 401)) await account.signOut()
   return new Response(answer.body, { status: answer.status, headers: pageHeaders(answer.headers) })
 }
 

@@ -236,6 +236,6 @@ describe('requests to the manager', () => {
       onSignedInLate: () => undefined,
       onSignedInAgain: nothing,
     })
-    expect(account.headers()).toEqual({ authorization: 'Bearer from-ticket' })
+    expect(await account.headers()).toEqual({ authorization: 'Bearer from-ticket' })
   })
 })

@@ -21,7 +21,10 @@ afterEach(() => rm(dir, { recursive: true }))
 
 /** @param answer for the path that is asked for */
 function filesOf(answer: (asked: string, init?: RequestInit) => Response | Promise<Response>, mostBytes = 2 ** 20) {
-  const account = { endpoint: 'https://berth.example', headers: () => ({ authorization: 'Bearer token' }) }
+  const account = {
+    endpoint: 'https://berth.example',
+    headers: () => Promise.resolve({ authorization: 'Bearer token' }),
+  }
   return createDraggedFiles({
     account: () => Promise.resolve(account as never),
     fetch: (url, init) => Promise.resolve(answer(new URL(String(url)).searchParams.get('path') ?? '', init)),

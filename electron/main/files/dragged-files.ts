@@ -100,11 +100,10 @@ export function createDraggedFiles(deps: DraggedFilesDeps): DraggedFiles {
 
 async function bodyOf({ account, fetch }: DraggedFilesDeps, address: string, signal: AbortSignal): Promise<Readable> {
   const { endpoint, headers } = await account()
-  const answer = await fetch(endpoint + address, { headers: headers(), redirect: 'manual', signal }).catch(
-    (error: unknown) => {
-      throw new AppError('unavailable', knownFailure(error) ?? because('manager_away'), { cause: error })
-    },
-  )
+  const init = { headers: await headers(), redirect: 'manual', signal } as const
+  const answer = await fetch(endpoint + address, init).catch((error: unknown) => {
+    throw new AppError('unavailable', knownFailure(error) ?? because('manager_away'), { cause: error })
+  })
   if (answer.ok && answer.body) return Readable.fromWeb(answer.body as ReadableStream)
   const problem: unknown = parseJson(await answer.text())
   throw isProblem(problem) ? fromProblem(problem) : new AppError('unavailable', because('manager_away'))

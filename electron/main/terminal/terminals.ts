@@ -50,7 +50,7 @@ export function createTerminals({ account, agentFor }: TerminalsDeps): Terminals
         url.search = new URLSearchParams({ name, cols: String(cols), rows: String(rows) }).toString()
         // The proxy of the network is found by the address of the page's own calls.
         const agent = await agentFor(new URL(endpoint))
-        const options = { headers: headers(), perMessageDeflate: false, agent }
+        const options = { headers: await headers(), perMessageDeflate: false, agent }
         const socket = new WebSocket(url, TERMINAL_PROTOCOL, options)
         const id = randomUUID()
         socket.on('message', (data: Buffer, isBinary) => {

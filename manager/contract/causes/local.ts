@@ -2,6 +2,8 @@
 export const LOCAL_CAUSES = {
   // servers
   berth_away: '{server} does not answer. Is the address right, and is Berth running there?',
+  listener_of_other_user:
+    'A program of the user {user} listens at {server}. Berth ran as another user there when you signed in, so your sign-in was not sent. If that program is Berth, sign in again: with berth login, or in the desktop app by choosing the server again. If not, somebody else has taken the port while Berth was stopped: tell the administrator. An address with https:// prevents this.',
   certificate_untrusted:
     "The certificate of the server is not trusted: {text}. Add its certificate authority to this system, choose the authority's file in the desktop app, or name it in NODE_EXTRA_CA_CERTS for the command line.",
   no_user_entry:

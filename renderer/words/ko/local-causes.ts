@@ -4,6 +4,8 @@ import { type Translation } from '../message-types.ts'
 /** Causes that the programs on the computer of a user report, by key. English is their text (`manager/contract/causes/local.ts`). */
 export default {
   berth_away: '{server} 서버가 응답하지 않습니다. 주소가 맞는지, 그곳에서 Berth가 실행 중인지 확인하세요.',
+  listener_of_other_user:
+    '{server}에서 {user} 사용자의 프로그램이 연결을 받고 있습니다. 로그인할 때는 Berth가 다른 사용자로 실행되었으므로 로그인 정보를 보내지 않았습니다. 그 프로그램이 Berth라면 다시 로그인하세요. 명령줄에서는 berth login을 쓰고, 데스크톱 앱에서는 서버를 다시 선택하면 됩니다. 아니라면 Berth가 멈춘 동안 다른 사람이 포트를 차지한 것이니 관리자에게 알리세요. https:// 주소를 쓰면 이런 일이 없습니다.',
   certificate_untrusted:
     '서버의 인증서를 신뢰할 수 없습니다: {text}. 인증 기관을 이 시스템에 추가하거나, 데스크톱 앱에서 인증 기관의 파일을 선택하거나, 명령줄에서는 NODE_EXTRA_CA_CERTS에 파일을 지정하세요.',
   no_user_entry:

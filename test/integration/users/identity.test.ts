@@ -350,7 +350,7 @@ describe('identity', () => {
       onSignedInLate: () => undefined,
       onSignedInAgain: () => Promise.resolve(),
     })
-    const me = await rawRequest(`${manager.url}/api/v1/me`, { headers: account.headers() })
+    const me = await rawRequest(`${manager.url}/api/v1/me`, { headers: await account.headers() })
     expect(me.json).toMatchObject({ user: { id: await account.userId(), email: ADMIN.email } })
   })
 })
