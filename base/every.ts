@@ -4,7 +4,7 @@ declare const clearInterval: (timer: unknown) => void
 /** `await using` ends the repetitions and waits for the work in progress; `using` does not wait. */
 export interface Repeated extends Disposable, AsyncDisposable {
   /** Begins the work outside of its interval, or joins the work in progress. Never rejects. */
-  now(): Promise<void>
+  readonly now: () => Promise<void>
 }
 
 /**

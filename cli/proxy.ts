@@ -15,5 +15,6 @@ export async function openProxy({ endpoint, credentials, userId }: Connection): 
     // The user's ~/.ssh is left to desktop and console; the CLI passes everything to OpenSSH by itself.
     sshDirectory: join(directory, 'ssh'),
     mayInclude: false,
+    ownUserOnly: true,
   })
 }

@@ -38,6 +38,8 @@ export interface ProxyOptions {
   readonly sshDirectory?: string
   /** False: whatever the settings of the user say, no Include line is written. */
   readonly mayInclude?: boolean
+  /** True: this process and the browsers that may open apps run as the same user of the computer. */
+  readonly ownUserOnly?: boolean
   /** Where the agent of this computer offers it, the bytes of apps go to their containers directly (ADR 41). */
   readonly direct?: DirectPath | undefined
   /** Default: as the environment says (HTTPS_PROXY). */
@@ -110,6 +112,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     transport,
     ports,
     limits: options.limits,
+    ownUserOnly: options.ownUserOnly ?? false,
     watch: events =>
       watchSessions({ managerUrl, credentials: options.credentials, fetch: fetchFrom, api, ...events, log }),
     onChanged: tunnel => emit('tunnel:changed', tunnel),

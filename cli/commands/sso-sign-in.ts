@@ -1,8 +1,9 @@
 import { EventEmitter, once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { type ApiClient, AppError, isAppError, type SsoReturn } from '#manager/contract'
+import { isOfOtherUser } from '#proxy/peer-uid'
 import { hasDisplay, openBrowser } from '../up/browser.ts'
 
 export interface SsoRequest {
@@ -22,9 +23,10 @@ export const hasBrowser = (env = process.env) => hasDisplay(env) && env.SSH_CONN
  * Has the person sign in at a provider, in a browser.
  *
  * Threat model: only this process knows the secret of the sign-in, so the code alone is worth nothing to others. The listener is on
- * 127.0.0.1, where every user of the computer may send codes: it takes codes until one is of this sign-in. Before the browser sends the code, a page of Berth asks, and shows the word that we show: so a
- * person who was led into the sign-in of another user's program sees that it is not theirs. A local user who sees the address of the browser in
- * the list of processes could sign in there as somebody else: the caller therefore names the account that is signed in.
+ * 127.0.0.1, where every user of the computer may send codes: it takes those of this user's programs, until one is of this sign-in. A local
+ * user who reads the provider's address in the list of processes, and signs in there as somebody else, cannot bring that code. Before the browser sends
+ * the code, a page of Berth asks, and shows the word that we show: so a person who was led into the sign-in of another user's program sees that
+ * it is not theirs. The caller names the account that is signed in.
  *
  * @param finish signs in; called again with another code where it throws `sso_expired`
  * @throws AppError as the manager's `startSso`, as `finish`, `bad_request`, `sso_expired` where nobody came back
@@ -116,6 +118,12 @@ async function listen() {
   const codes: string[] = []
   const arrivals = new EventEmitter()
   const server: Server = createServer((request, response) => {
+    void isOfOtherUser(request.socket).then(isOther => {
+      if (isOther) response.writeHead(403).end()
+      else take(request, response)
+    })
+  })
+  function take(request: IncomingMessage, response: ServerResponse) {
     const own = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const url = request.headers.host === own ? URL.parse(request.url ?? '/', `http://${own}`) : null
     const code = url?.pathname === '/' ? url.searchParams.get('code') : null
@@ -136,7 +144,7 @@ async function listen() {
       codes.push(code)
       arrivals.emit('code')
     })
-  })
+  }
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { within } from '#base/within'
 import type { SessionId } from '#manager/contract'
 import { AppError } from '#manager/contract/light'

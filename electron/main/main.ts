@@ -227,6 +227,7 @@ async function start(): Promise<void> {
       startProxy({
         ...options,
         dataDir: configDir,
+        ownUserOnly: true,
         network,
         log,
         ...(env.BERTH_SSH_DIR ? { sshDirectory: env.BERTH_SSH_DIR } : {}),

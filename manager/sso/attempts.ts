@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { networksOf } from '#base/network-of'
 import {
   AppError,
   because,
@@ -19,14 +20,14 @@ import {
   takeState,
 } from '../store/identity/sign-in-attempts.ts'
 import { type Store } from '../store/open-store.ts'
-import { addressCounts, limitRequests } from '../users/back-off.ts'
 import { hashToken, newToken, newWord } from '../users/secrets.ts'
 import { type Person, personOf } from './person.ts'
 import { type ProviderClient } from './provider-client.ts'
 import { type SignInProviders } from './providers.ts'
 
 const ATTEMPT_SECONDS = 10 * 60
-const STARTS_FROM = 30
+/** Attempts that a network has open at a time, before the oldest makes room. */
+const MOST_OPEN = 500
 export const CALLBACK_PATH = '/api/v1/auth/sso/callback'
 
 export interface AttemptStart {
@@ -64,7 +65,7 @@ export interface ReadAttempt {
 
 /** Visits of a provider: begun by a client, continued by the callback, and read by the client that began. */
 export interface SsoAttempts {
-  /** @throws AppError `sign_in_provider_not_found`, `rate_limited`, as `ProviderClient.begin` */
+  /** @throws AppError `sign_in_provider_not_found`, as `ProviderClient.begin` */
   start(request: AttemptStart): Promise<StartedAttempt>
   /** The browser has come back. @returns where to send it; never fails because of the provider, which `read` reports */
   callback(query: URLSearchParams): Promise<string>
@@ -119,7 +120,6 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
 
   return {
     async start({ provider, return: to, consoleUrl, address, linkTo }) {
-      await limitRequests(store, addressCounts('sso', address, STARTS_FROM))
       const { access } = await providers.open(provider)
       const { url, state, challenge } = await client.begin(access, consoleUrl + CALLBACK_PATH)
       const [secret, word, stateHash] = [newToken(), newWord(), hashToken(state)]
@@ -129,6 +129,8 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
         provider,
         sealed: seal(stateHash, { return: to, word, challenge, linkTo } satisfies z.infer<typeof Begun>),
         lifetimeSeconds: ATTEMPT_SECONDS,
+        network: networksOf(address).at(-1) ?? '',
+        most: MOST_OPEN,
       })
       return { url, secret, word, consoleUrl, expiresAt: expiresAt.toISOString() }
     },

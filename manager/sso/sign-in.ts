@@ -28,7 +28,7 @@ import { type SignInProviders } from './providers.ts'
  * (`addressFor`). A cookie in place of the secret would reach every port of the host name (ADR 16). State, nonce and
  * PKCE verifier are made here, random, and of use once: a replayed callback finds nothing. The browser is only ever sent to our
  * own page, or to 127.0.0.1, never to an address that a request named. Everything between the steps is sealed, and lives for ten minutes.
- * The number of starts is limited per network address.
+ * Attempts that are open are limited by network, and the oldest makes room: a limit of starts would keep a whole office out.
  */
 export interface SsoSignIns {
   /**

@@ -80,7 +80,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
 
   return {
     async request({ email, address }) {
-      const mayMail = await limitMails(store, email, address)
+      const mayMail = await limitMails(store, 'password', { email, address })
       const { publicUrl, mailReady } = await settings.read()
       if (!mailReady || publicUrl === null) throw new AppError('mail_not_configured', because('ask_admin_for_link'))
       if (!mayMail) return

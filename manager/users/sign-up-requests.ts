@@ -151,7 +151,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
       requireAgreement(current, spec.acceptTerms)
       requireMailDomain(current, spec.email)
       await limitRequests(store, addressCounts('sign-up-request', address, REQUESTS_FROM))
-      const mayMail = await limitMails(store, spec.email, address)
+      const mayMail = await limitMails(store, 'sign-up-request', { email: spec.email, address })
       if (mayMail) inBackground(() => enter(spec, current))
       return { next: current.mailReady ? 'confirm_email' : 'wait' }
     },

@@ -76,7 +76,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
     },
 
     async requestVerification({ email, address }) {
-      const mayMail = await limitMails(store, email, address)
+      const mayMail = await limitMails(store, 'confirmation', { email, address })
       const { publicUrl, mailReady } = await settings.read()
       if (!mailReady || publicUrl === null) throw new AppError('mail_not_configured', because('ask_admin_for_link'))
       if (!mayMail) return
@@ -120,17 +120,24 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
   }
 }
 
+type MailPurpose = 'confirmation' | 'password' | 'sign-up-request'
+
 /**
  * Limits mails to an address that a stranger may have named. A network address that asks too often is refused. Mails beyond
  * the limit of one account are silently not sent instead: a refusal would let strangers lock out its owner, who still has
- * the links in the mails before, which stay valid for longer than the wait.
+ * the links in the mails before, which stay valid for longer than the wait. Each purpose has its own count, also where nothing is sent:
+ * asking for one kind of mail keeps nobody from another.
  *
  * @returns whether a mail may be sent
  * @throws AppError `rate_limited`
  */
-export async function limitMails(store: Store, email: string, address: string): Promise<boolean> {
+export async function limitMails(
+  store: Store,
+  purpose: MailPurpose,
+  { email, address }: { readonly email: string; readonly address: string },
+): Promise<boolean> {
   await limitRequests(store, addressCounts('mail-from', address, MAILS_OF_ADDRESS_FROM))
-  return isWithinLimit(store, { key: `mail-to:${email.trim().toLowerCase()}`, from: MAILS_TO_ACCOUNT_FROM })
+  return isWithinLimit(store, { key: `mail-to:${purpose}:${email.trim().toLowerCase()}`, from: MAILS_TO_ACCOUNT_FROM })
 }
 
 /** Starts work and does not wait: the time of the reply must not depend on the result. If the database fails, no mail is sent. */

@@ -8,12 +8,22 @@ import { mapHeaders, type RawHeaders } from '../http/headers.ts'
 import { answerRaw, rawAnswer } from '../http/raw-answer.ts'
 import { answerUnread } from '../http/unread-requests.ts'
 import { createAppForward } from './app-forward.ts'
-import { admit, coversOpening, folderOf, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
+import { isOfOtherUser } from '../network/peer-uid.ts'
+import {
+  admit,
+  coversOpening,
+  folderOf,
+  type GateDeps,
+  isOpening,
+  OPEN_PATH,
+  type Visit,
+  withoutCookie,
+} from './gate.ts'
 import { type Log } from '../log.ts'
 import { createHostChoice } from './host-choice.ts'
 import { hostNameOf } from './origin.ts'
 import { languageOf } from './page-language.ts'
-import { failurePage, PAGE_HEADERS, refusalPage } from './pages.ts'
+import { failurePage, PAGE_HEADERS, type Refusal, refusalPage } from './pages.ts'
 import { createTickets, randomSecret } from './secrets.ts'
 
 export interface AppOriginDeps {
@@ -27,6 +37,8 @@ export interface AppOriginDeps {
   readonly inject: () => Grant['inject']
   /** True unless this session was the last to use this port for the app: the first browser clears data of the session before. */
   readonly clearFirst: boolean
+  /** A ticket counts from browsers of the user of this process only. */
+  readonly ownUserOnly: boolean
   readonly log: Log
 }
 
@@ -47,6 +59,8 @@ const TICKET_LIFE_MS = 60_000
  * Threat model: the gate keeps strangers out, and the app itself is not trusted either. It never sees our cookie (stripped).
  * Its secret is added here and never reaches a page or a URL. It cannot touch other apps, which are other sites. Upstream text
  * is never mixed into our own pages.
+ * A program that opens a browser names the address with the ticket, and every user of the computer can read the arguments of programs:
+ * so a program of one person takes tickets from that person's browsers only.
  */
 export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const authority = `${hostNameOf(deps.app.name, deps.sessionId)}:${deps.port}`
@@ -69,10 +83,25 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   answerUnread(server, unreadAnswer)
 
   function onRequest(request: IncomingMessage, response: ServerResponse) {
+    if (!deps.ownUserOnly || !isOpening(request.url ?? '')) {
+      answer(request, response)
+      return undefined
+    }
+    return isOfOtherUser(request.socket).then(isOther => {
+      if (isOther) refuse(response, 'other_user')
+      else answer(request, response)
+    })
+  }
+
+  function answer(request: IncomingMessage, response: ServerResponse) {
     const admission = admit(visitOf(request), gate)
     if (admission.kind === 'pass') forward.request(request, response)
     else if (admission.kind === 'welcome') welcome(request, response)
-    else response.writeHead(403, PAGE_HEADERS).end(refusalPage(admission.reason, languageOf(response)))
+    else refuse(response, admission.reason)
+  }
+
+  function refuse(response: ServerResponse, reason: Refusal) {
+    response.writeHead(403, PAGE_HEADERS).end(refusalPage(reason, languageOf(response)))
   }
 
   function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {

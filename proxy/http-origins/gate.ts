@@ -35,6 +35,9 @@ export interface GateDeps {
 /** The only path of the origin that is ours; all other paths belong to the app. */
 export const OPEN_PATH = '/_berth/open'
 
+/** Whether a request brings a ticket. */
+export const isOpening = (target: string) => target === OPEN_PATH || target.startsWith(`${OPEN_PATH}?`)
+
 /**
  * True if a service worker of this scope would see a ticket on its way here. Scopes are compared as browsers do: by prefix.
  *
@@ -73,7 +76,7 @@ export function admit(visit: Visit, deps: GateDeps): Admission {
   const { origin, fetchSite } = visit
   const sender = origin === undefined ? 'own' : senderOf({ origin, fetchSite }, `http://${deps.authority}`)
   if (sender !== 'own') return { kind: 'refuse', reason: `${sender}_origin` }
-  if (visit.target === OPEN_PATH || visit.target.startsWith(`${OPEN_PATH}?`)) {
+  if (isOpening(visit.target)) {
     const ticket = new URLSearchParams(visit.target.slice(OPEN_PATH.length)).get('ticket') ?? ''
     const isGood = visit.method === 'GET' && deps.tickets.redeem(ticket)
     return isGood ? { kind: 'welcome' } : { kind: 'refuse', reason: 'bad_ticket' }

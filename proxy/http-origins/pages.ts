@@ -2,8 +2,8 @@ import { type BrokenAnswer } from './broken-answer.ts'
 import { type Admission } from './gate.ts'
 import { type PageLanguage } from './page-language.ts'
 
-/** `long_head`: there is no request that the gate could look at. */
-type Refusal = Extract<Admission, { kind: 'refuse' }>['reason'] | 'long_head'
+/** `long_head`: there is no request that the gate could look at. `other_user`: nor may there be one. */
+export type Refusal = Extract<Admission, { kind: 'refuse' }>['reason'] | 'long_head' | 'other_user'
 
 /** Text of the page when the gate refuses: what happened, and what to do. */
 const REFUSALS: Readonly<Record<Refusal, Told>> = {
@@ -45,6 +45,16 @@ const REFUSALS: Readonly<Record<Refusal, Told>> = {
     ko: [
       '요청의 헤더가 너무 깁니다',
       '요청의 쿠키와 주소가 합해서 64KiB보다 깁니다. 브라우저 설정에서 이 주소의 쿠키를 삭제하세요.',
+    ],
+  },
+  other_user: {
+    en: [
+      'This link is for another user of the computer',
+      'A link to an app works in the browsers of the user who opened the app. Run the browser as that user.',
+    ],
+    ko: [
+      '이 컴퓨터의 다른 사용자를 위한 링크입니다',
+      '앱의 링크는 앱을 연 사용자의 브라우저에서만 사용할 수 있습니다. 그 사용자로 브라우저를 실행하세요.',
     ],
   },
   bad_ticket: {

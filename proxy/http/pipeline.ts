@@ -39,6 +39,9 @@ export function enterPipeline({ socket }: IncomingMessage, response: ServerRespo
   return true
 }
 
+/** Whether other requests of the connection wait for their answers, besides the latest. */
+export const isPipelined = (socket: Socket) => (pipelines.get(socket)?.unanswered ?? 0) > 1
+
 /** Ends a connection after the last answer that is on its way. @returns false if there is none; the connection is left alone then */
 export function endAfterAnswers(socket: Socket): boolean {
   const pipeline = pipelines.get(socket)

@@ -22,6 +22,8 @@ export interface LocalTunnelDeps {
   readonly listen: (onConnection: (socket: Socket) => void) => Promise<LoopbackListener>
   /** See AppOriginDeps.clearFirst; asked once the port is known. */
   readonly clearFirst: (port: number) => boolean
+  /** See AppOriginDeps.ownUserOnly. */
+  readonly ownUserOnly: boolean
   readonly onChange: (tunnel: Tunnel) => void
   /** Called when the session is over; the listener is closed already. */
   readonly onEnded: () => void
@@ -134,6 +136,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       },
       inject: () => inject,
       clearFirst: deps.clearFirst(listener.port),
+      ownUserOnly: deps.ownUserOnly,
       log: deps.log,
     })
     origin = made

@@ -16,6 +16,8 @@ export interface TunnelsDeps {
   readonly transport: Transport
   readonly ports: PortMemory
   readonly limits?: Partial<PathLimits> | undefined
+  /** See AppOriginDeps.ownUserOnly. */
+  readonly ownUserOnly: boolean
   /** Follows the sessions of open tunnels; used while there are any. */
   readonly watch: (events: Pick<SessionWatchDeps, 'watched' | 'onEnded' | 'onPathChanged'>) => Disposable
   readonly onChanged: (tunnel: Tunnel) => void
@@ -101,6 +103,7 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       appName: spec.app,
       log,
       limits: deps.limits,
+      ownUserOnly: deps.ownUserOnly,
       listen: onConnection =>
         openListener({
           wanted: spec.port ?? wanted,

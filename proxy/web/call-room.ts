@@ -4,7 +4,7 @@ import { fullest } from '#base/fullest'
 export interface Caller {
   /** The answer needs no sign-in: everybody may have it sent. */
   readonly isStranger: boolean
-  /** The networks that the call comes from, widest first, or the sign-in. */
+  /** The networks that the call comes from, widest first, and then the sign-in that it names. */
   readonly branch: readonly string[]
 }
 

@@ -2,6 +2,7 @@ import { type IncomingMessage } from 'node:http'
 import { networksOf } from '#base/network-of'
 import { ORIGIN_SECRET_HEADER, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from './call-room.ts'
+import { readPath } from './read-path.ts'
 
 /** Paths whose answers need neither a sign-in nor a secret in the address. */
 const OPEN_TO_ALL: ReadonlySet<string> = new Set([
@@ -13,9 +14,10 @@ const OPEN_TO_ALL: ReadonlySet<string> = new Set([
 
 /** The caller of a request. Where the manager asks for a sign-in, the one that the request names is right or gets a short refusal. */
 export function callerOf({ url = '', headers }: IncomingMessage, address: string): Caller {
-  const isStranger = OPEN_TO_ALL.has(url.split('?', 1)[0] ?? '')
+  const isStranger = OPEN_TO_ALL.has(readPath(url))
   // A signature is another one for each request, its keypair is not.
   const signIn = headers.authorization?.split(',', 1)[0] ?? headers[ORIGIN_SECRET_HEADER]
   const isNamed = !isStranger && typeof signIn === 'string'
-  return { isStranger, branch: isNamed ? [signIn] : networksOf(address).toReversed() }
+  const networks = networksOf(address).toReversed()
+  return { isStranger, branch: isNamed ? [...networks, signIn] : networks }
 }

@@ -19,7 +19,7 @@ import { clientOf } from './client.ts'
 import { type Credentials, type Guest, type Guests } from './guests.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { CODE_SECONDS } from './local-codes.ts'
-import { uidOfPeer } from './peer-uid.ts'
+import { uidOfPeer } from '../network/peer-uid.ts'
 import { isDirect, type ThisComputer } from './this-computer.ts'
 
 export interface HostRoutesDeps {

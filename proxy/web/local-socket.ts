@@ -21,7 +21,7 @@ const REQUEST_MS = 5_000
  * Another user may hold our directory's name: then there is no socket, and `berth up`'s link remains. A socket of theirs learns
  * codes, which are of no use in another browser.
  * What remains is that a person may be talked into confirming the code of somebody else. So the command names who asked, and refuses
- * a browser whose connection another user of the system has opened (`peer-uid.ts`), such as the one of a reverse proxy.
+ * a browser whose connection another user of the system has opened (`network/peer-uid.ts`), such as the one of a reverse proxy.
  */
 export async function openLocalSockets(options: {
   readonly port: number

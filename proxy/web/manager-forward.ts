@@ -13,6 +13,7 @@ import { createCallRoom } from './call-room.ts'
 import { callerOf } from './caller-of.ts'
 import { clientOf } from './client.ts'
 import { signInCookies } from './sign-in-cookies.ts'
+import { readPath } from './read-path.ts'
 import { createTurnstile } from './turnstile.ts'
 
 const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz|metrics)($|\?)/
@@ -31,7 +32,7 @@ const MOST_ARRIVING = { most: MAX_CALLS / 2, mostOfOne: 64 }
 const bringsArguments = (request: IncomingMessage) =>
   hasBody(request.rawHeaders) && /^(application\/json\b|$)/i.test(request.headers['content-type'] ?? '')
 /** Event streams stay open, so each has its own connection and takes none from the calls. The manager allows 32 per sign-in. */
-const isStream = (target: string) => /^\/api\/v1\/events($|\?)/.test(target)
+const isStream = (target: string) => readPath(target) === '/api/v1/events'
 /** True for paths that belong to the manager. */
 export const isManagerPath = (target: string) => FORWARDED.test(target)
 

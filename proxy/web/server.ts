@@ -7,6 +7,7 @@ import { type AppsState, type ProxyFault } from '#proxy/contract'
 import { containedBy } from '../http/contain.ts'
 import { createDirectPath } from '../dial/direct-path.ts'
 import { createHttpServer, type HttpServerOptions } from '../http/create-server.ts'
+import { isPipelined } from '../http/pipeline.ts'
 import { createHeldListener } from '../listeners/held-listener.ts'
 import { listenOnLoopback } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
@@ -235,6 +236,11 @@ function refusingLongHeads(
     onRequest(request, response) {
       const refusal = longHead(request, isForConsole(request))
       if (!refusal) return onRequest(request, response)
+      // The refusal would wait for the answers before it, and the long head with it.
+      if (isPipelined(request.socket)) {
+        request.socket.destroy()
+        return
+      }
       request.resume()
       sendPage(response, refusal)
     },

@@ -4,7 +4,11 @@ import { type SignInAttemptsTable } from '../tables/sign-in.ts'
 
 export type SignInAttemptRow = Selectable<SignInAttemptsTable>
 
-/** @returns when the attempt expires */
+/**
+ * Where the network has more open attempts than `most`, its oldest ones make room.
+ *
+ * @returns when the attempt expires
+ */
 export async function insertAttempt(
   db: Db,
   attempt: {
@@ -13,9 +17,12 @@ export async function insertAttempt(
     readonly provider: string
     readonly sealed: string
     readonly lifetimeSeconds: number
+    readonly network: string
+    /** Open attempts of a network. */
+    readonly most: number
   },
 ): Promise<Date> {
-  const { stateHash, secretHash, provider, sealed, lifetimeSeconds } = attempt
+  const { stateHash, secretHash, provider, sealed, lifetimeSeconds, network, most } = attempt
   const { expires_at } = await db
     .insertInto('sign_in_attempts')
     .values({
@@ -24,10 +31,15 @@ export async function insertAttempt(
       code_hash: null,
       provider,
       sealed,
+      network,
       expires_at: sql<Date>`now() + make_interval(secs => ${lifetimeSeconds})`,
     })
     .returning('expires_at')
     .executeTakeFirstOrThrow()
+  await sql`
+    delete from sign_in_attempts where state_hash in (
+      select state_hash from sign_in_attempts where network = ${network} order by created_at desc offset ${most}
+    )`.execute(db)
   return expires_at
 }
 

@@ -3,6 +3,7 @@ import { schema } from './0001-schema/index.ts'
 import { portsOfOthers } from './0002-ports-of-others.ts'
 import { linksInHandOf } from './0003-links-in-hand-of.ts'
 import { seenByOthers } from './0004-seen-by-others.ts'
+import { attemptsByNetwork } from './0005-attempts-by-network.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-ports-of-others': portsOfOthers,
   '0003-links-in-hand-of': linksInHandOf,
   '0004-seen-by-others': seenByOthers,
+  '0005-attempts-by-network': attemptsByNetwork,
 }

@@ -37,6 +37,8 @@ export interface SignInAttemptsTable {
   provider: string
   /** Sealed at `sign-in-attempt:<state hash, base64url>`: what the next step needs. */
   sealed: string
+  /** Network of the client that began, the widest that its address belongs to. */
+  network: Default<string>
   created_at: Time
   expires_at: Time
 }

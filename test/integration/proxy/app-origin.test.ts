@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
@@ -5,6 +6,7 @@ import { type AddressInfo, connect, createServer as createTcpServer } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { startProxy } from '#proxy'
@@ -47,13 +49,13 @@ const reflect: Handler = (request, response) => {
 
 const inject = { header: 'Authorization', value: 'token secret-of-the-app' }
 
-async function setUp(handler?: Handler) {
+async function setUp(handler?: Handler, more: { ownUserOnly?: boolean } = {}) {
   const entry = { app: httpApp('jupyter', '/lab'), port: await anApp(handler), inject }
   const manager = stack.use(await new StandIn([entry]).start())
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-test-origin-'))
   stack.defer(() => rm(dataDir, { recursive: true }))
   const options = { managerUrl: manager.url, credentials: manager.credentials, dataDir, userId: manager.userId }
-  const start = () => startProxy({ ...options, sshDirectory: join(dataDir, '.ssh') })
+  const start = () => startProxy({ ...options, ...more, sshDirectory: join(dataDir, '.ssh') })
   const proxy = stack.use(await start())
   const spec = { sessionId: manager.session.id, app: 'jupyter' }
   return { manager, proxy, spec, start }
@@ -303,3 +305,25 @@ test('one-time URLs exist for HTTP apps only', async () => {
   manager.apps.set('vnc', { app: tcpApp('vnc'), port: 9 })
   await expect(proxy.tunnel.openApp({ ...spec, app: 'vnc' })).rejects.toMatchObject({ code: 'bad_request' })
 })
+
+/** Status of a request that a program of another user of this computer makes. */
+async function statusFor(uid: number, url: string): Promise<number> {
+  const { host, port, pathname, search } = new URL(url)
+  const options = { host: '127.0.0.1', port, path: pathname + search, headers: { host } }
+  const code = `require('node:http').get(${JSON.stringify(options)}, answer => (console.log(answer.statusCode), answer.destroy()))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', code], { uid, gid: uid, cwd: '/', env: {} })
+  return Number(stdout)
+}
+
+test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')(
+  'a program of one person takes tickets from that person only: every user of the computer reads the arguments of a browser',
+  async () => {
+    const { proxy, spec } = await setUp(undefined, { ownUserOnly: true })
+    const { url } = await proxy.tunnel.openApp(spec)
+    expect(await statusFor(54_321, url)).toBe(403)
+    // The attempt has not used the ticket up.
+    expect((await get(url)).status).toBe(303)
+    const { proxy: shared, spec: other } = await setUp()
+    expect(await statusFor(54_321, (await shared.tunnel.openApp(other)).url)).toBe(303)
+  },
+)

@@ -2,6 +2,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { browseProvider } from '../../fixtures/oidc-provider.ts'
+import { AS_CONSOLE } from '../../fixtures/manager.ts'
 import { codeOf } from './account-steps.ts'
 import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
 
@@ -90,6 +91,30 @@ describe('what an attacker tries', () => {
     expect(await world.comeBack(await browseProvider(refused.url, world.provider.issuer))).toMatch(
       /^http:\/\/127\.0\.0\.1:4321\/\?code=berth_[\w-]{43}$/,
     )
+  })
+
+  test('somebody who begins sign-ins without end keeps no colleague behind the same address out', async () => {
+    world.provider.person = newPerson()
+    const startFrom = async (address: string) => {
+      const reply = await fetch(`${world.manager.url}/api/v1/auth/sso/start`, {
+        method: 'POST',
+        headers: { ...AS_CONSOLE, 'x-forwarded-for': address, 'content-type': 'application/json' },
+        body: JSON.stringify({ provider: PROVIDER }),
+      })
+      expect(reply.status).toBe(200)
+      return (await reply.json()) as { url: string; secret: string }
+    }
+    const goOn = async ({ url, secret }: { url: string; secret: string }) =>
+      codeOf(
+        world.finish(secret, codeOfAddress(await world.comeBack(await browseProvider(url, world.provider.issuer)))),
+      )
+    const [first, elsewhere] = [await startFrom('198.51.100.7'), await startFrom('203.0.113.7')]
+    for (let round = 0; round < 25; round++)
+      await Promise.all(Array.from({ length: 20 }, () => startFrom('198.51.100.7')))
+    expect(await goOn(await startFrom('198.51.100.7'))).toBe('ok')
+    // The oldest of the network made room.
+    expect(await goOn(first)).toBe('sso_expired')
+    expect(await goOn(elsewhere)).toBe('ok')
   })
 
   const now = () => Math.floor(Date.now() / 1000)
