@@ -39,6 +39,8 @@ const MOST_PROVED = 64
 const MOST_UNPROVED = 128
 /** How long the allowed keys are remembered: keys that strangers try must not become calls at the manager. */
 const KEYS_MS = 3_000
+/** A key that is not among them is looked for again after so long: its owner may have stored it since. */
+const NEW_KEYS_MS = 100
 const MOST_CHANNELS = 16
 const KEEPALIVE_MS = 15_000
 
@@ -71,9 +73,9 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
     },
   }
 
-  function rememberedKeys(): Promise<readonly string[]> {
+  function keysNotOlderThan(ms: number): Promise<readonly string[]> {
     const now = performance.now()
-    if (remembered && now - remembered.at < KEYS_MS) return remembered.keys
+    if (remembered && now - remembered.at < ms) return remembered.keys
     const keys = allowedKeys()
     remembered = { keys, at: now }
     keys.catch(() => (remembered = undefined))
@@ -86,8 +88,13 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
   }
 
   /** Whether the client has proved, or could prove, an allowed key. */
-  async function mayEnter({ key, blob, signature, hashAlgo }: PublicKeyAuthContext): Promise<boolean> {
-    for (const line of await rememberedKeys()) {
+  async function mayEnter(tried: PublicKeyAuthContext): Promise<boolean> {
+    // A key that was stored a moment ago counts at once.
+    return isAllowed(await keysNotOlderThan(KEYS_MS), tried) || isAllowed(await keysNotOlderThan(NEW_KEYS_MS), tried)
+  }
+
+  function isAllowed(lines: readonly string[], { key, blob, signature, hashAlgo }: PublicKeyAuthContext): boolean {
+    for (const line of lines) {
       const allowed = ssh2.utils.parseKey(line)
       if (allowed instanceof Error || !allowed.getPublicSSH().equals(key.data)) continue
       // Without a signature the client only asks whether the key would do.

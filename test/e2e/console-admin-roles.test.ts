@@ -102,7 +102,9 @@ async function visitAll(role: Role) {
     const names = await main
       .getByRole('button')
       .evaluateAll(all => all.map(one => one.getAttribute('aria-label') ?? one.textContent.trim()))
-    seen[path] = { refused, failed, buttons: [...new Set(names)].toSorted() }
+    // Buttons of rows without the row: how many rows of a long list are drawn hangs on its moment.
+    const kinds = names.map(name => name.replace(/\S+@\S+/, 'ADDRESS'))
+    seen[path] = { refused, failed, buttons: [...new Set(kinds)].toSorted() }
   }
   return { seen, sent: [...sent] }
 }

@@ -104,6 +104,7 @@ export const CHAPTERS: Readonly<Record<string, Chapter>> = {
   'Account and preferences': {
     account: 'The account: SSH key, second factor, keypairs, sign-ins.',
     'account-identities': 'Linking the account of an organisation.',
+    'account-news': 'What happened with your account, whatever is cleared.',
     'account-links': 'Public links to apps of your sessions.',
     'change-password': 'Changing the password.',
     'second-factor-secret': 'Setting up the second factor with an authenticator app.',

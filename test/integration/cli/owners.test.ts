@@ -47,7 +47,7 @@ test('a message reaches the owners of sessions and of all that runs on an agent,
   const { name } = (await cluster.api.listAgents()).items.find(one => one.id === agent.id) ?? { name: '' }
   expect((await admin.run(['admin', 'message', 'Save your work.', '--agent', name])).out).toBe('sent to 1 owner\n')
   const { out } = await ada.run(['messages', '--clear'])
-  expect(out).toMatch(/admin@localhost {2}\(first-run\)\nSave your work\.\n\n.*\nDown at noon\.\n$/)
+  expect(out).toMatch(/admin@localhost {2}\(first-run\)\nSave your work\.\n\n.*\nDown at noon\.\n/)
   expect(await ada.run(['messages'])).toMatchObject({ out: '\n', err: 'There are no messages.\n' })
   expect(await ada.run(['admin', 'message', 'Hello', id])).toMatchObject({ code: 3 })
 })

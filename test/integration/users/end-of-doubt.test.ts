@@ -156,7 +156,6 @@ test('what the person had before stays as it is, and is not named', async () => 
 
 test('images of the sessions are named: saved and asked for meanwhile, on hosts and in registries', async () => {
   const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
-  await help(id)
   const prefix = sessionImagePrefix({ id, email })
   const image = (digit: number, ...references: string[]) => ({
     ...PYTHON,
@@ -166,14 +165,16 @@ test('images of the sessions are named: saved and asked for meanwhile, on hosts 
   const before = image(1, `${prefix}mine:1`)
   const others = image(2, 'users/eve-00000000/hers:1', `users/x/${prefix.split('/')[1]}:1`)
   await show([before, others])
+  // Ends one doubt, and begins the one about the superadmin whose link it was.
+  await help(id)
   await lead.updateUser({ params: { id }, body: { password: KNOWN } })
   const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
   await show([before, others, image(3, `${prefix}planted:1`), image(4, `cr.example.org/lab/${prefix}pushed:1`)])
   await askForImage(inside, `${prefix}asked:1`)
   await help(id)
-  expect((await left(await signIn(email, OWN))).filter(one => one.startsWith('left_images'))).toEqual([
+  expect(await left(await signIn(email, OWN))).toContain(
     `left_images cr.example.org/lab/${prefix}pushed:1, ${prefix}asked:1, ${prefix}planted:1`,
-  ])
+  )
 })
 
 test('a list that is cut says how many names it leaves out, in each language', async () => {

@@ -145,14 +145,13 @@ test('a stranger who guesses at a known account, and goes on, keeps only those o
   await manager.addUser(email)
   const signIn = (address: string, password = PASSWORD) =>
     codeOf(manager.api().login({ body: { email, password, kind: 'token' }, ...from(address) }))
-  await Promise.all(Array.from({ length: 12 }, (_, at) => signIn('203.0.113.7', `guess-${at}`)))
-  expect(await signIn('203.0.113.7')).toBe('login_throttled')
+  const guess = (address: string) => Promise.all(Array.from({ length: 12 }, (_, at) => signIn(address, `guess-${at}`)))
+  expect(await guess('203.0.113.7')).toContain('login_throttled')
   expect(await signIn('198.51.100.4')).toBe('ok')
   // A success elsewhere does not forgive the stranger.
-  expect(await signIn('203.0.113.7')).toBe('login_throttled')
+  expect((await guess('203.0.113.7')).filter(code => code === 'login_failed').length).toBeLessThan(4)
   // The computer of the server is one network as well.
-  await Promise.all(Array.from({ length: 12 }, (_, at) => signIn('127.0.0.1', `guess-${at}`)))
-  expect(await signIn('127.0.0.1')).toBe('login_throttled')
+  expect(await guess('127.0.0.1')).toContain('login_throttled')
   expect(await signIn('198.51.100.4')).toBe('ok')
 })
 
@@ -161,8 +160,8 @@ test('a keypair whose access key somebody knows signs in from elsewhere, whateve
   const { accessKey, secretKey } = await api.createKeypair({ body: {} })
   const signIn = (address: string, secret: string) =>
     codeOf(manager.api().loginWithKeypair({ body: { accessKey, secretKey: secret, kind: 'token' }, ...from(address) }))
-  await Promise.all(Array.from({ length: 12 }, () => signIn('203.0.113.8', 'x'.repeat(40))))
-  expect(await signIn('203.0.113.8', secretKey)).toBe('login_throttled')
+  const guesses = Array.from({ length: 12 }, () => signIn('203.0.113.8', 'x'.repeat(40)))
+  expect(await Promise.all(guesses)).toContain('login_throttled')
   expect(await signIn('198.51.100.5', secretKey)).toBe('ok')
 })
 
