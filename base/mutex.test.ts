@@ -29,6 +29,8 @@ it('keeps works of the same key apart, and lets other keys run beside them', asy
   const second = run('a', () => Promise.resolve(seen.push('a again')))
   await run('b', () => Promise.resolve(seen.push('b')))
   expect(seen).toEqual(['b'])
+  expect(run.isBusy('a')).toBe(true)
+  expect(run.isBusy('b')).toBe(false)
   held.resolve('a')
   await Promise.all([first, second])
   expect(seen).toEqual(['b', 'a', 'a again'])

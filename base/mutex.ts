@@ -11,12 +11,16 @@ export function createMutex(): Mutex {
 }
 
 /** A mutex for each key: works of the same key run one after the other, works of other keys beside them. */
-export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>
+export interface KeyedMutex {
+  <T>(key: string, work: () => Promise<T>): Promise<T>
+  /** Whether a work of this key runs or waits. */
+  isBusy(key: string): boolean
+}
 
 export function createKeyedMutex(): KeyedMutex {
   /** Last requested turn of each key; a key without a turn is forgotten. */
   const turns = new Map<string, Promise<unknown>>()
-  return (key, work) => {
+  function run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const turn = (turns.get(key) ?? Promise.resolve()).then(work, work)
     turns.set(key, turn)
     const done = () => {
@@ -25,4 +29,5 @@ export function createKeyedMutex(): KeyedMutex {
     turn.then(done, done)
     return turn
   }
+  return Object.assign(run, { isBusy: (key: string) => turns.has(key) })
 }

@@ -84,7 +84,7 @@ module.exports = {
         pathNot: [
           '^$1/',
           '/contract/',
-          '^proxy/(index|connect-app|certificates|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
+          '^proxy/(index|connect-app|certificates|listeners/loopback-listener|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
           '^manager/tunnel-end/index[.]ts$',
         ],
       },
@@ -93,7 +93,7 @@ module.exports = {
       'proxy-is-hosted',
       { path: `^${SIDES}/`, pathNot: ['^(electron/main|cli|proxy)/', '[.]test[.]ts$'] },
       {
-        path: '^proxy/(index|connect-app|certificates|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
+        path: '^proxy/(index|connect-app|certificates|listeners/loopback-listener|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
       },
     ),
     // The machine of a tunnel's end is a library of the three processes on a tunnel's way (ADR 24).

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline/promises'
-import { type ApiClient, AppError, isAppError, type SsoReturn } from '#manager/contract'
+import { type ApiClient, AppError, isAppError, isToken, type SsoReturn } from '#manager/contract'
 import { isOfOtherUser } from '#proxy/peer-uid'
 import { hasDisplay, openBrowser } from '../up/browser.ts'
 
@@ -109,7 +109,6 @@ async function readCode(): Promise<string> {
   }
 }
 
-const CODE = /^berth_[\w-]{43}$/
 /** Codes that have not been tried yet. */
 const MOST_CODES = 64
 const DONE = `<!doctype html><meta charset="utf-8"><title>Berth</title><p>Berth: you can close this window, and return to the terminal.</p>\n`
@@ -127,7 +126,7 @@ async function listen() {
     const own = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const url = request.headers.host === own ? URL.parse(request.url ?? '/', `http://${own}`) : null
     const code = url?.pathname === '/' ? url.searchParams.get('code') : null
-    if (request.method !== 'GET' || code === null || !CODE.test(code)) {
+    if (request.method !== 'GET' || code === null || !isToken(code)) {
       response.writeHead(404).end()
       return
     }

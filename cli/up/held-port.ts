@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type Server, type Socket } from 'node:net'
-import { AppError, because } from '#manager/contract'
+import { createServer, type Socket } from 'node:net'
+import { listenAt } from '#proxy/listen-at'
 
 /**
  * A port at which `berth up` itself listens, for as long as it runs; the connections go to one of its servers.
@@ -20,7 +19,13 @@ export interface HeldPort extends AsyncDisposable {
 const WAIT_MS = 10_000
 const MOST_WAITING = 256
 /** As of our HTTP servers' own sockets: the options belong to the connection, and go with it. */
-const PROBE_AFTER_MS = 60_000
+const CONNECTIONS = {
+  pauseOnConnect: true,
+  allowHalfOpen: true,
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: 60_000,
+} as const
 
 /**
  * @param hosts addresses to listen at, all with the same port; those that this computer lacks are left out, except the first
@@ -68,9 +73,9 @@ export async function holdPort(
     late = setTimeout(refuse, waitMs).unref()
   }
   hold()
-  const servers = await listenAt(hosts, port, onConnection)
+  const listener = await listenAt(hosts, { port, onConnection, create: () => createServer(CONNECTIONS) })
   return {
-    port: portOf(servers[0]),
+    port: listener.port,
     handTo(take) {
       taker = take
       release(take)
@@ -80,55 +85,8 @@ export async function holdPort(
       taker = undefined
       refuse()
       // Not waited for: a server that handed connections to other processes asks them about these first.
-      for (const server of servers) server.close()
+      void listener.close()
       return Promise.resolve()
     },
   }
-}
-
-const ATTEMPTS = 20
-
-async function listenAt(hosts: readonly string[], wanted: number, onConnection: (socket: Socket) => void) {
-  for (let attempt = 1; ; attempt++) {
-    const servers: Server[] = []
-    try {
-      for (const host of hosts) {
-        const server = await listen(host, wanted || portOf(servers[0]), onConnection).catch((error: unknown) => {
-          if (servers.length > 0 && MISSING.has(codeOf(error))) return undefined
-          throw error
-        })
-        if (server) servers.push(server)
-      }
-      return servers
-    } catch (error) {
-      for (const server of servers) server.close()
-      // The port that was picked was free at one address only.
-      if (wanted === 0 && servers.length > 0 && attempt < ATTEMPTS) continue
-      throw error
-    }
-  }
-}
-
-async function listen(host: string, port: number, onConnection: (socket: Socket) => void): Promise<Server> {
-  const options = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true, keepAlive: true }
-  const server = createServer({ ...options, keepAliveInitialDelay: PROBE_AFTER_MS }, onConnection)
-  server.listen({ host, port, exclusive: true, ipv6Only: host === '::1' })
-  try {
-    await once(server, 'listening')
-  } catch (error) {
-    // EACCES: Windows reports this for ports that another program holds exclusively.
-    if (!TAKEN.has(codeOf(error))) throw error
-    throw new AppError('port_in_use', { port, ...because('port_taken_on', { port, host }) }, { cause: error })
-  }
-  return server
-}
-
-const TAKEN: ReadonlySet<string> = new Set(['EADDRINUSE', 'EACCES'])
-const MISSING: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'])
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : '')
-
-/** 0 without a server. */
-function portOf(server: Server | undefined): number {
-  const address = server?.address()
-  return typeof address === 'object' && address ? address.port : 0
 }

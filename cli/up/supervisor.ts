@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { backoffMs } from '#base/backoff'
 import { type Child, type ChildSpec, startChild } from './child.ts'
 
 export interface SupervisorDeps {
@@ -68,4 +69,5 @@ export async function supervise(
   }
 }
 
-const defaultBackoff = (failures: number) => (failures <= 0 ? 0 : Math.min(200 * 2 ** (failures - 1), 5_000))
+const PAUSES = { firstMs: 200, longestMs: 5_000 } as const
+const defaultBackoff = (failures: number) => (failures <= 0 ? 0 : backoffMs(failures - 1, PAUSES))

@@ -84,7 +84,7 @@ export function createChosenServer(deps: ChosenServerDeps): ChosenServer {
       const before = await connector.settled()
       if (before && wanted.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
       const next = await connect(wanted)
-      // Whoever chooses an address again where the kept sign-in is not sent means the program that listens there now.
+      // A person who chooses an address again, where the kept sign-in is not sent, means the program that listens there now.
       await next.account.headers().catch(() => next.account.signOut())
       connector.replace(next)
       deps.onReplaced()

@@ -1,6 +1,5 @@
 import { type IncomingMessage } from 'node:http'
-import { ORIGIN_SECRET_HEADER, ORIGIN_SECRET_PROTOCOL } from '#manager/contract'
-import { isToken } from '../users/secrets.ts'
+import { isToken, ORIGIN_SECRET_HEADER, ORIGIN_SECRET_PROTOCOL } from '#manager/contract'
 import { originOf } from './origin.ts'
 
 /**

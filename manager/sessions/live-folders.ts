@@ -1,3 +1,4 @@
+import { createKeyedMutex } from '#base/mutex'
 import {
   type AgentId,
   AppError,
@@ -76,8 +77,8 @@ const HOW = { timeoutMs: 60_000 } as const
 type Place = { readonly kernelId: KernelId; readonly agentId: AgentId }
 
 export function createLiveFolders({ store, agents, presence, changes, get, log }: LiveFoldersDeps): LiveFolders {
-  /** The last request or repair of each session: they come one after the other. */
-  const turns = new Map<SessionId, Promise<unknown>>()
+  /** Requests and repairs of a session come one after the other. */
+  const inTurn = createKeyedMutex()
 
   async function placesOf(id: SessionId): Promise<Place[]> {
     return (await listKernels(store.db, [id])).flatMap(({ id: kernelId, agent_id: agentId, status }: KernelRow) =>
@@ -130,14 +131,6 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
       for (const place of places) await unmount(place, row.folder_id, true).catch(() => undefined)
       throw error
     }
-  }
-
-  async function inTurn<T>(id: SessionId, work: () => Promise<T>): Promise<T> {
-    const turn = Promise.allSettled([turns.get(id)]).then(work)
-    turns.set(id, turn)
-    return await turn.finally(() => {
-      if (turns.get(id) === turn) turns.delete(id)
-    })
   }
 
   async function repair(id: SessionId): Promise<void> {
@@ -255,7 +248,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
         changes.hint(await touchSessions(store.db, shown))
         for (const id of await listRunningSessionsOf(store.db, kernelIds, { also: withFolders })) {
           // A request in flight comes first: its reply counts like a report, and this one may say more.
-          const isBusy = turns.has(id)
+          const isBusy = inTurn.isBusy(id)
           const repaired = inTurn(id, () => repair(id)).catch(complain(id))
           if (!isBusy) await repaired
         }

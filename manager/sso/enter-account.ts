@@ -111,7 +111,7 @@ async function hold(
   const user = await lockUser(trx, found.user.id)
   if (!user) throw new AppError('user_not_found')
   if (found.kind === 'known') {
-    // Whoever may have known the password may have linked this account at the provider, so it proves nobody.
+    // The account at the provider may have been linked by somebody else who knew the password, so it proves nobody.
     if ((await findIdentity(trx, person))?.doubtful !== false) return { user, ...unchanged }
     await deleteLinksInHand(trx, user.id)
     // The last superadmin with a password keeps it, whatever a provider says.

@@ -6,11 +6,6 @@ export function newToken(): string {
   return `berth_${randomBytes(32).toString('base64url')}`
 }
 
-const TOKEN = /^berth_[\w-]{43}$/
-
-/** Whether a text has the form of a token: others are refused without a question to the database. */
-export const isToken = (text: string) => TOKEN.test(text)
-
 /**
  * Hash of a token, the form in which it is stored. A plain hash is enough: the token is random, so there is nothing to guess or to look up,
  * and finding its row compares no secrets byte by byte.

@@ -1,3 +1,5 @@
+import { untilAborted } from '#base/within'
+
 export interface Backoff {
   /** Resolves after the current delay, which all concurrent callers share. Rejects when the signal aborts. */
   wait(signal: AbortSignal): Promise<void>
@@ -31,14 +33,7 @@ export function createBackoff({ minMs, maxMs }: { readonly minMs: number; readon
     async wait(signal) {
       signal.throwIfAborted()
       pending ??= start()
-      const aborted = Promise.withResolvers<never>()
-      const onAbort = () => aborted.reject(signal.reason as Error)
-      signal.addEventListener('abort', onAbort, { once: true })
-      try {
-        await Promise.race([pending.done, aborted.promise])
-      } finally {
-        signal.removeEventListener('abort', onAbort)
-      }
+      await untilAborted(pending.done, signal)
     },
     reset() {
       delayMs = minMs

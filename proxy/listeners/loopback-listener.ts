@@ -4,7 +4,7 @@ import { AppError, because } from '#manager/contract'
 
 export interface LoopbackListener {
   readonly port: number
-  /** Bound addresses: 127.0.0.1 and, if the machine has it, ::1. */
+  /** Bound addresses, such as 127.0.0.1 and, if the machine has it, ::1. */
   readonly addresses: readonly string[]
   /** Stops accepting; sockets already handed out belong to their new owners. */
   close(): Promise<void>
@@ -21,46 +21,55 @@ export interface LoopbackListener {
  *
  * @throws AppError `port_in_use` with `port`
  */
-export async function listenOnLoopback(options: {
-  readonly port: number
-  readonly onConnection: (socket: Socket) => void
-  /** Creates the server to bind, once per address; left out: a plain one. Its connections are passed to `onConnection` too. */
-  readonly create?: () => Server
-}): Promise<LoopbackListener> {
+export const listenOnLoopback = (options: Binding): Promise<LoopbackListener> => listenAt(['127.0.0.1', '::1'], options)
+
+const ATTEMPTS = 20
+
+/** The same for any addresses; those that this computer lacks are left out, except the first. */
+export async function listenAt(hosts: readonly string[], binding: Binding): Promise<LoopbackListener> {
   for (let attempt = 0; ; attempt++) {
-    const first = await bind('127.0.0.1', options.port, options)
-    const port = portOf(first)
+    const servers: Server[] = []
+    const addresses: string[] = []
     try {
-      const second = await bind('::1', port, options).catch((error: unknown) => {
-        if (hasNoIpv6(error)) return undefined
-        throw error
-      })
-      const servers = second ? [first, second] : [first]
+      for (const host of hosts) {
+        const [first] = servers
+        const server = await bind(host, first ? portOf(first) : binding.port, binding).catch((error: unknown) => {
+          if (first && isMissing(error)) return undefined
+          throw error
+        })
+        if (!server) continue
+        servers.push(server)
+        addresses.push(host)
+      }
+      const [first] = servers
+      if (!first) throw new Error('a listener needs an address')
       return {
-        port,
-        addresses: second ? ['127.0.0.1', '::1'] : ['127.0.0.1'],
+        port: portOf(first),
+        addresses,
         close: async () => {
           await Promise.all(servers.map(closeServer))
         },
       }
     } catch (error) {
-      await closeServer(first)
+      await Promise.all(servers.map(closeServer))
       // The picked port was free on one address only: pick another one.
-      if (options.port === 0 && attempt < 20) continue
+      if (binding.port === 0 && servers.length > 0 && attempt < ATTEMPTS) continue
       throw error
     }
   }
 }
 
-interface Binding {
+export interface Binding {
+  readonly port: number
   readonly onConnection: (socket: Socket) => void
+  /** Creates the server to bind, once per address; left out: a plain one. Its connections are passed to `onConnection` too. */
   readonly create?: () => Server
 }
 
 async function bind(host: string, port: number, { onConnection, create = plainServer }: Binding): Promise<Server> {
   const server = create()
   server.on('connection', onConnection)
-  server.listen({ host, port, exclusive: true, ipv6Only: true })
+  server.listen({ host, port, exclusive: true, ipv6Only: host === '::1' })
   try {
     await once(server, 'listening')
   } catch (error) {
@@ -88,7 +97,7 @@ function portOf(server: Server): number {
   return address.port
 }
 
-function hasNoIpv6(error: unknown): boolean {
+function isMissing(error: unknown): boolean {
   return isErrno(error, 'EADDRNOTAVAIL') || isErrno(error, 'EAFNOSUPPORT') || isErrno(error, 'EINVAL')
 }
 

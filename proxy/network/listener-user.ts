@@ -1,12 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { AppError, because } from '#manager/contract/light'
-import { LISTEN, readTcpTables, type TcpRow, tcpRows } from './tcp-table.ts'
+import { hexOf, LISTEN, LOOPBACK_6, mapped, readTcpTables, type TcpRow, tcpRows } from './tcp-table.ts'
 
 const ROOT = 0
 const ANY_4 = '00000000'
 const ANY_6 = '0'.repeat(32)
-const LOOPBACK_6 = '00000000000000000000000001000000'
-const MAPPED = '0000000000000000FFFF0000'
 
 /**
  * Throws before a sign-in is sent without encryption to a port of this computer at which another user's program listens: while Berth is
@@ -56,7 +54,7 @@ export function foreignListener(
 function answering(rows: readonly TcpRow[], ip: string): readonly TcpRow[] {
   const at = (...ips: string[]) => rows.filter(({ local }) => ips.includes(local.ip))
   if (ip === LOOPBACK_6) return at(ip, ANY_6)
-  const listeners = at(ip, MAPPED + ip, ANY_4, MAPPED + ANY_4)
+  const listeners = at(ip, mapped(ip), ANY_4, mapped(ANY_4))
   // Beside a listener of IPv4, one of IPv6 takes connections of IPv6 only: the kernel lets them share no port otherwise.
   return listeners.length > 0 ? listeners : at(ANY_6)
 }
@@ -65,11 +63,9 @@ function answering(rows: readonly TcpRow[], ip: string): readonly TcpRow[] {
 function addressesOf({ protocol, hostname }: URL): string[] {
   if (protocol !== 'http:') return []
   // A client tries both.
-  if (/(^|\.)localhost$/.test(hostname)) return ['0100007F', LOOPBACK_6]
+  if (/(^|\.)localhost$/.test(hostname)) return [hexOf('127.0.0.1'), LOOPBACK_6]
   if (hostname === '[::1]') return [LOOPBACK_6]
-  if (!/^127(\.\d+){3}$/.test(hostname)) return []
-  const bytes = hostname.split('.').map(part => Number(part).toString(16).toUpperCase().padStart(2, '0'))
-  return [bytes.toReversed().join('')]
+  return /^127(\.\d+){3}$/.test(hostname) ? [hexOf(hostname)] : []
 }
 
 /** Name of a user for people: of the list of this computer, else its id. */

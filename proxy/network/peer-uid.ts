@@ -1,11 +1,9 @@
 import { type Socket } from 'node:net'
-import { ESTABLISHED, readTcpTables, type TcpEnd, tcpRows } from './tcp-table.ts'
+import { ESTABLISHED, hexOf, LOOPBACK_6, mapped, readTcpTables, type TcpEnd, tcpRows } from './tcp-table.ts'
 
 /** The kernel's stand-in for users that the namespace of this process does not know. */
 const UNKNOWN_UID = 65_534
 const ROOT = 0
-const LOOPBACK_6 = '00000000000000000000000001000000'
-const MAPPED = '0000000000000000FFFF0000'
 
 type Ends = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>
 
@@ -35,7 +33,7 @@ interface End {
 
 /** Reads the tables of `/proc/net/tcp`: the user of the loopback connection between two ends. */
 export function uidIn(table: string, { from, to }: { readonly from: End; readonly to: End }): number | null {
-  const isIt = ({ ip, port }: TcpEnd, wanted: End) => port === wanted.port && hexOf(wanted.address).includes(ip)
+  const isIt = ({ ip, port }: TcpEnd, wanted: End) => port === wanted.port && formsOf(wanted.address).includes(ip)
   const row = tcpRows(table).find(
     ({ state, local, remote }) => state === ESTABLISHED && isIt(local, from) && isIt(remote, to),
   )
@@ -43,11 +41,8 @@ export function uidIn(table: string, { from, to }: { readonly from: End; readonl
 }
 
 /** Forms of a loopback address in the table; none for all others. Clients of IPv4 may have a socket of IPv6. */
-function hexOf(address: string): readonly string[] {
+function formsOf(address: string): readonly string[] {
   if (address === '::1') return [LOOPBACK_6]
   const four = /^(?:::ffff:)?(127\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (four === undefined) return []
-  const bytes = four.split('.').map(part => Number(part).toString(16).toUpperCase().padStart(2, '0'))
-  const hex = bytes.toReversed().join('')
-  return [hex, MAPPED + hex]
+  return four === undefined ? [] : [hexOf(four), mapped(hexOf(four))]
 }

@@ -17,6 +17,18 @@ export interface TcpEnd {
   readonly port: number
 }
 
+export const LOOPBACK_6 = '00000000000000000000000001000000'
+const MAPPED = '0000000000000000FFFF0000'
+
+/** An address of IPv4 as a socket of IPv6 has it. @param ip in hex */
+export const mapped = (ip: string) => MAPPED + ip
+
+/** An address of IPv4 in the form of the table. @param address four numbers with dots */
+export function hexOf(address: string): string {
+  const bytes = address.split('.').map(part => Number(part).toString(16).toUpperCase().padStart(2, '0'))
+  return bytes.toReversed().join('')
+}
+
 export const ESTABLISHED = '01'
 export const LISTEN = '0A'
 

@@ -6,6 +6,7 @@ import {
   createClient,
   ORIGIN_SECRET_HEADER,
   isAppError,
+  isToken,
   type Me,
   type UserId,
 } from '#manager/contract'
@@ -72,8 +73,6 @@ const MOST_SIGN_INS = 64
 const MOST_STREAMS = 32
 /** Questions about sign-ins that are not known here. */
 const STRANGE = { atOnce: 16, waiting: 128 }
-/** The secret half of a sign-in, as the manager makes it. */
-const SECRET = /^berth_[\w-]{43}$/
 const CACHE_MS = 10_000
 const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
@@ -107,7 +106,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   const keyOf = (headers: SignInHeaders) => createHash('sha256').update(JSON.stringify(headers)).digest('hex')
 
   async function identify(headers: SignInHeaders, key: string, address: string): Promise<Me> {
-    if (headers.cookie === '' || !SECRET.test(headers[ORIGIN_SECRET_HEADER])) throw new AppError('not_signed_in')
+    if (headers.cookie === '' || !isToken(headers[ORIGIN_SECRET_HEADER])) throw new AppError('not_signed_in')
     const cached = known.get(key)
     if (cached && cached.until > now()) return await cached.me
     const api = createClient({

@@ -1,7 +1,4 @@
-import { SessionId } from '#manager/contract'
-
-/** Code of a sign-in that a browser passes back. */
-const CODE = /^berth_[\w-]{43}$/
+import { isToken, SessionId } from '#manager/contract'
 
 /**
  * Route of a deep link: `berth://open/sessions`, `berth://open/sessions/<id>` and `berth://sign-in/<code>`. Anyone can make such a link, so it
@@ -15,7 +12,7 @@ export function routeOfDeepLink(text: string): string | undefined {
   if (url?.protocol !== 'berth:' || url.search !== '' || url.hash !== '') return undefined
   if (url.host === 'sign-in') {
     const code = url.pathname.slice(1)
-    return CODE.test(code) ? `/sign-in?sso=${code}` : undefined
+    return isToken(code) ? `/sign-in?sso=${code}` : undefined
   }
   if (url.host !== 'open') return undefined
   const [, place, id, ...rest] = url.pathname.split('/')

@@ -12,7 +12,7 @@ export interface EmailToken {
 /** The person who chooses a password that is set with a link, and the one who had the link in hand. */
 export interface LinkOrigin {
   readonly from: LinkedFrom
-  /** Whoever passes the link on; null: it is mailed to the person. The link works only as long as they administer the account. */
+  /** Administrator who passes the link on; null: it is mailed to the person. The link works only as long as that administrator manages the account. */
   readonly inHandOf: UserId | null
 }
 

@@ -50,7 +50,7 @@ export function createAppRoad(deps: AppRoadDeps): AppRoad {
       if (state === 'ended') deps.onEnded()
     },
   })
-  // Whoever has the link comes by its name: an app may have its reasons to refuse it.
+  // Visitors of a link come by its name: an app may have its reasons to refuse it.
   const isOwn = served.admits === 'tickets'
   const names = isOwn ? createHostChoice(`${address.scheme}://${authorityOf(address, served)}`, served.app) : undefined
   const forward = createAppForward({

@@ -103,7 +103,7 @@ export function newVisit(
 /** Whether the cookies hold a good one of this place. */
 export const isKnownVisitor = (cookie: string | undefined, door: PublicDoor) => visitOf(cookie, door) !== undefined
 
-/** That of the first good cookie; other ports of the host may have set cookies of the same name. */
+/** The content of the first good cookie; other ports of the host may have set cookies of the same name. */
 function visitOf(cookie: string | undefined, door: PublicDoor): Visited | undefined {
   for (const value of cookiesNamed(cookie, visitCookie(door).name)) {
     const end = value.lastIndexOf('.')

@@ -145,7 +145,7 @@ test('what the person had before stays as it is, and is not named', async () => 
   expect(await codeOf(signedApi(cluster.url, kept).me())).toBe('ok')
   expect(await left(await signIn(email, OWN))).toEqual([
     'left_dotfiles .netrc',
-    // Whoever was inside may have written into it, and each new session mounts it.
+    // The intruder may have written into it, and each new session mounts it.
     'left_folders .config',
     `left_keypairs ${dormant.accessKey}`,
   ])
@@ -180,7 +180,7 @@ test('images of the sessions are named: saved and asked for meanwhile, on hosts 
 test('a list that is cut says how many names it leaves out, in each language', async () => {
   const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
   const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
-  // Whoever was inside hides the one that counts behind others.
+  // The intruder hides the one that counts behind others.
   for (let at = 0; at < 60; at++) await inside.putDotfile({ body: { path: `.a${at + 10}`, content: 'x' } })
   await inside.putDotfile({ body: { path: '.zshrc', content: 'planted' } })
   await help(id)

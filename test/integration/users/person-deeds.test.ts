@@ -6,8 +6,8 @@ import { signedApi, startTestManager, type TestManager } from '../../fixtures/ma
 import { codeOf } from './account-steps.ts'
 
 /**
- * Nobody gets a role, and nobody a way into somebody else's account, by a keypair: a stolen one of a superadmin would make itself superadmins that
- * stay when it is deactivated.
+ * A keypair gives no role, and no way into somebody else's account: a stolen one of a superadmin would make itself superadmins that stay
+ * when it is deactivated.
  */
 let manager: TestManager
 let admin: ApiClient

@@ -374,7 +374,7 @@ describe('own accounts at a provider', () => {
     const { api } = await world.manager.addUser(email)
     return { email, api }
   }
-  /** Nobody else knows it any more. */
+  /** Leaves the account with a password that only its person knows. */
   async function chooseOwnPassword(api: ApiClient): Promise<void> {
     for (const [oldPassword, newPassword] of [
       [PASSWORD, 'Chosen-by-person-2'],
