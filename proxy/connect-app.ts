@@ -44,7 +44,7 @@ export async function connectApp(options: ConnectAppOptions): Promise<TunnelStre
     if (!limit.aborted) throw error
     throw path.lastError === null
       ? limit.reason
-      : new AppError('unavailable', { why: path.lastError }, { cause: error })
+      : new AppError('unavailable', { why: path.lastError.message }, { cause: error })
   }
 }
 

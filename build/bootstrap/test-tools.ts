@@ -67,6 +67,11 @@ const TOOLS: readonly Tool[] = [
     name: 'fonts-dejavu-core',
     isThere: () => existsSync('/usr/share/fonts') && readdirSync('/usr/share/fonts').length > 0,
   },
+  // Hangul is wider than the boxes that stand for it: without it, no test sees what is cut in Korean.
+  {
+    name: 'fonts-nanum',
+    isThere: () => ['truetype/nanum', 'opentype/noto'].some(folder => existsSync(join('/usr/share/fonts', folder))),
+  },
 ]
 
 /** Names of these packages. */

@@ -33,5 +33,5 @@ export async function openSshTunnel(
 export function silenceOf(tunnels: readonly Pick<Tunnel, 'bytesDown' | 'lastError'>[]): string | undefined {
   const [tunnel] = tunnels
   if (!tunnel) return 'The session has ended.'
-  return tunnel.bytesDown > 0 ? undefined : (tunnel.lastError ?? NO_ANSWER)
+  return tunnel.bytesDown > 0 ? undefined : (tunnel.lastError?.message ?? NO_ANSWER)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { App, SessionId } from '#manager/contract'
+import { App, type ErrorCode, isErrorCode, SessionId } from '#manager/contract'
 
 export const TunnelId = z.string().brand<'TunnelId'>()
 export type TunnelId = z.infer<typeof TunnelId>
@@ -30,8 +30,10 @@ export const Tunnel = z.object({
   connections: z.int(),
   bytesUp: z.number(),
   bytesDown: z.number(),
-  /** Last failure in words, for the console; TCP clients only see a reset. */
-  lastError: z.string().nullable(),
+  /** Last failure, for the console; TCP clients only see a reset. */
+  lastError: z
+    .object({ code: z.custom<ErrorCode>(isErrorCode), message: z.string(), detail: z.record(z.string(), z.unknown()) })
+    .nullable(),
   openedAt: z.iso.datetime(),
 })
 export type Tunnel = z.infer<typeof Tunnel>

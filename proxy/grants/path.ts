@@ -1,5 +1,5 @@
 import { type Socket } from 'node:net'
-import type { Grant } from '#manager/contract'
+import type { Grant, WireError } from '#manager/contract'
 import { AppError, because, isAppError, toWireError } from '#manager/contract/light'
 import { createBackoff } from './backoff.ts'
 import { createGrantKeeper, type GrantKeeperDeps } from './grant-keeper.ts'
@@ -12,7 +12,7 @@ export type PathState = 'open' | 'reconnecting' | 'signed_out' | 'ended'
 export interface PathDeps<Line = Socket> extends Pick<GrantKeeperDeps, 'api' | 'sessionId' | 'app'> {
   /** Tries once to open a connection through the manager. @throws AppError */
   readonly dial: (grant: Grant, signal: AbortSignal) => Promise<Line>
-  readonly onChange: (state: PathState, lastError: string | null) => void
+  readonly onChange: (state: PathState, lastError: WireError | null) => void
   readonly limits?: Partial<PathLimits>
 }
 
@@ -28,7 +28,7 @@ const LIMITS: PathLimits = { parked: 64, parkMs: 60_000, dialMs: 20_000 }
 
 export interface Path<Line = Socket> extends Disposable {
   readonly state: PathState
-  readonly lastError: string | null
+  readonly lastError: WireError | null
   /**
    * Opens a connection to the app. While the path is down the caller is parked, and continues within about a second after the
    * path is back.
@@ -53,7 +53,7 @@ export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
   /** Aborted by the next wake, for attempts that began before it. */
   let waking = new AbortController()
   let state: PathState = 'open'
-  let lastError: string | null = null
+  let lastError: WireError | null = null
   let parked = 0
 
   const keeper = createGrantKeeper({
@@ -70,10 +70,10 @@ export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
 
   function move(next: PathState, error: unknown) {
     if (state === 'ended') return
-    const message = error === null ? null : sentenceOf(error)
-    if (next === state && message === lastError) return
+    const failure = error === null ? null : failureOf(error)
+    if (next === state && failure?.message === lastError?.message) return
     state = next
-    lastError = message
+    lastError = failure
     if (next === 'ended') over.abort(error ?? new AppError('session_not_running', because('session_ended')))
     deps.onChange(state, lastError)
   }
@@ -169,16 +169,17 @@ export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
   }
 }
 
-function waitedTooLong(lastError: string | null): AppError {
+function waitedTooLong(lastError: WireError | null): AppError {
   return new AppError(
     'unavailable',
-    lastError === null ? because('not_reached_in_time') : because('not_reached_in_time_because', { text: lastError }),
+    lastError === null
+      ? because('not_reached_in_time')
+      : because('not_reached_in_time_because', { text: lastError.message }),
   )
 }
 
-/** Text for the console: the message of a coded error, a plain sentence for a network failure, and no internals otherwise. */
-export function sentenceOf(error: unknown): string {
-  if (isAppError(error)) return error.message
-  if (verdictOf(error) === 'wait') return 'The manager cannot be reached.'
-  return toWireError(error).message
+/** For the console: a coded error as it is, an absent manager for a network failure, and no internals otherwise. */
+function failureOf(error: unknown): WireError {
+  const isAway = !isAppError(error) && verdictOf(error) === 'wait'
+  return toWireError(isAway ? new AppError('unavailable', because('manager_away')) : error)
 }

@@ -27,8 +27,8 @@ export const WINDOWS = Object.entries({ ...WIDE, ...NARROW }).filter(
  * side or lies over another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, links in text aside), a value is squeezed
  * by its name.
  */
-async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
-  return await page.evaluate(looksForCuts => {
+async function misfits(page: Page, looks: { findsCuts: boolean; readsCells: boolean }): Promise<string[]> {
+  return await page.evaluate(({ findsCuts, readsCells }) => {
     const found: string[] = []
     // A strip of tabs, the text of a log and a wide table may be longer than the window: they scroll by themselves, also by keyboard.
     const SCROLLS = '.v-slide-group, .tabs, pre, [role="region"][tabindex="0"]'
@@ -63,12 +63,31 @@ async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
       if (left < -1 || right > room + 1) {
         if (!control.closest(SCROLLS)) found.push(`${nameOf(control)} ends at ${Math.round(right)} px`)
       }
-      const cutter = !looksForCuts || control.closest(SCROLLS) ? undefined : cutBy(control)
+      const cutter = !findsCuts || control.closest(SCROLLS) ? undefined : cutBy(control)
       if (cutter) found.push(`${nameOf(control)} is cut off by ${cutter.tagName.toLowerCase()} ${cutter.className}`)
       const inText = getComputedStyle(control).display === 'inline'
       const inRow = control.classList.contains('name')
       if (!inText && !inRow && (width < 23.5 || height < 23.5)) {
         found.push(`${nameOf(control)} is only ${Math.round(width)} × ${Math.round(height)} px`)
+      }
+    }
+
+    // What a cell says is whole, or ends with an ellipsis.
+    for (const cell of dialog || !readsCells ? [] : document.querySelectorAll('td')) {
+      const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+      for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+        const parent = text.parentElement
+        if (!parent?.checkVisibility({ visibilityProperty: true }) || parent.closest('.sr-only')) continue
+        const range = document.createRange()
+        range.selectNodeContents(text)
+        const { right } = range.getBoundingClientRect()
+        for (let around: Element | null = parent; around && cell.contains(around); around = around.parentElement) {
+          const { overflowX, textOverflow } = getComputedStyle(around)
+          if (overflowX === 'visible') continue
+          const end = around.getBoundingClientRect().left + around.clientLeft + around.clientWidth
+          if (textOverflow !== 'ellipsis' && right > end + 1) found.push(`“${text.textContent}” ends in its cell`)
+          break
+        }
       }
     }
 
@@ -110,16 +129,17 @@ async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
       }
     }
     return found
-  }, findsCuts)
+  }, looks)
 }
 
 /**
  * The page adapts to its new size within some frames: returns what does not fit even after that.
  * @param findsCuts also controls whose end is hidden by what is around them
+ * @param readsCells also words whose end is hidden in the cell of a table
  */
-export async function lastingMisfits(page: Page, { findsCuts = false } = {}): Promise<string[]> {
+export async function lastingMisfits(page: Page, { findsCuts = false, readsCells = true } = {}): Promise<string[]> {
   for (let attempt = 1; ; attempt++) {
-    const found = await misfits(page, findsCuts)
+    const found = await misfits(page, { findsCuts, readsCells })
     if (found.length === 0 || attempt === 20) return found
     await page.waitForTimeout(50)
   }

@@ -60,7 +60,10 @@ const aTunnel = (number: number, app: App, change: Partial<Tunnel> = {}): Tunnel
 })
 const TUNNELS = [
   aTunnel(1, APPS[0]!),
-  aTunnel(2, APPS[3]!, { state: 'reconnecting', lastError: 'The manager cannot be reached.' }),
+  aTunnel(2, APPS[3]!, {
+    state: 'reconnecting',
+    lastError: toWireError(new AppError('unavailable', because('manager_away'))),
+  }),
   aTunnel(3, APPS[4]!),
 ]
 const DESKTOPS: App[] = [

@@ -4,8 +4,8 @@ export interface Person<P extends string> {
   readonly email: string
   /** Empty while the person has not accepted. */
   readonly name: string
-  /** A line below the name; empty for none. */
-  readonly note: string
+  /** A line below the name, in the language of the moment; empty for none. */
+  note(): string
   readonly permission: P
   setPermission(next: P): Promise<unknown>
   remove(): Promise<unknown>
