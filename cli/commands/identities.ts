@@ -1,6 +1,7 @@
 import { type Command } from 'commander'
 import { defined } from '#base/defined'
 import { type OwnIdentity, AppError } from '#manager/contract'
+import { agrees, plain, requireTerminal } from '../agrees.ts'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
@@ -11,6 +12,9 @@ interface ProofFlags {
   readonly totp?: string
   readonly json?: boolean
 }
+
+type LinkFlags = ProofFlags & { readonly browser: boolean; readonly yes?: boolean }
+const UNASKED = 'If you sign in at the provider yourself, add --yes.'
 
 /** Adds `berth identity`: your own accounts at sign-in providers. */
 export function addIdentityCommands(program: Command): void {
@@ -34,24 +38,32 @@ export function addIdentityCommands(program: Command): void {
     identity
       .command('link [provider]')
       .description('Link your account at a provider, in a browser. You can sign in with it from then on.')
-      .option('--no-browser', 'print an address for a browser anywhere, which then shows a code to type'),
-  ).action(
-    async (given: string | undefined, { browser, json = false, ...flags }: ProofFlags & { browser: boolean }) => {
-      const { api } = await connect()
-      const provider = given ?? (await onlyProvider(api))
-      const proof = await proofOf(flags)
-      const output = createOutput(json)
-      const linked = await visitProvider(
-        {
-          start: to => api.startLinking({ body: { provider, return: to, ...proof } }),
-          finish: body => api.finishLinking({ body }),
+      .option('--no-browser', 'print an address for a browser anywhere, which then shows a code to type')
+      .option('--yes', 'do not ask: whoever signs in at the provider is you'),
+  ).action(async (given: string | undefined, { browser, yes = false, json = false, ...flags }: LinkFlags) => {
+    if (!yes) requireTerminal(UNASKED)
+    const { api } = await connect()
+    const provider = given ?? (await onlyProvider(api))
+    const proof = await proofOf(flags)
+    const output = createOutput(json)
+    const linked = await visitProvider(
+      {
+        start: to => api.startLinking({ body: { provider, return: to, ...proof } }),
+        // Somebody else may have signed in at the provider in that browser: the account would be a way in for them.
+        finish: async body => {
+          const found = await api.checkLinking({ body })
+          output.note(`Account at ${plain(found.provider)}: ${plain(found.email ?? found.subject)}`)
+          if (yes || (await agrees('Is this your account, to sign in with from now on?', UNASKED))) {
+            return api.finishLinking({ body })
+          }
+          throw new AppError('forbidden', { why: 'Nothing was linked.' })
         },
-        browser && hasBrowser(),
-        text => output.note(text),
-      )
-      output.data(linked, () => `Linked ${linked.email} (${linked.provider ?? linked.issuer}).`)
-    },
-  )
+      },
+      browser && hasBrowser(),
+      text => output.note(text),
+    )
+    output.data(linked, () => `Linked ${linked.email} (${linked.provider ?? linked.issuer}).`)
+  })
 
   withProof(
     identity

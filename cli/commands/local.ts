@@ -1,7 +1,6 @@
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { createInterface } from 'node:readline/promises'
 import { type Command } from 'commander'
 import { z } from 'zod'
 import { AppError } from '#manager/contract'
@@ -12,6 +11,7 @@ import {
   LOCAL_SOCKETS,
   localSocketDirectories,
 } from '#proxy/contract'
+import { agrees, plain } from '../agrees.ts'
 import { createOutput } from '../output.ts'
 import { parsePort } from './servers.ts'
 
@@ -21,6 +21,7 @@ interface Flags {
 }
 
 const ANSWER_MS = 10_000
+const UNASKED = 'If the code is yours, add --yes.'
 const Asked = z.object({
   email: z.string(),
   browser: z.string(),
@@ -41,7 +42,7 @@ export function addLocalCommand(program: Command): void {
       const { email, browser, secondsAgo, uid } = Asked.parse(JSON.parse(socket.body))
       if (uid !== null && uid !== process.getuid?.()) throw new AppError('forbidden', { why: othersBrowser(uid) })
       output.note(`${plain(email)} asked ${secondsAgo} s ago, in this browser: ${plain(browser)}`)
-      if (!yes && !(await agrees('Is this your account, in a browser on this computer? [y/N] '))) {
+      if (!yes && !(await agrees('Is this your account, in a browser on this computer?', UNASKED))) {
         throw new AppError('forbidden', { why: 'Nothing was confirmed.' })
       }
       const { status } = await ask(socket.path, 'POST', code)
@@ -89,17 +90,3 @@ const unknownCode = () =>
 
 const othersBrowser = (uid: number) =>
   `The browser that shows this code was started by another user of this computer (user id ${uid}), or is behind a proxy here. Only that user can confirm it. If somebody sent you the code, do not use it.`
-
-/** Text of others without control characters, which could rewrite the question. */
-const plain = (words: string) => words.replace(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 300)
-
-async function agrees(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY)
-    throw new AppError('bad_request', { why: 'There is no terminal to ask. If the code is yours, add --yes.' })
-  const lines = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return /^y(es)?$/i.test((await lines.question(question)).trim())
-  } finally {
-    lines.close()
-  }
-}

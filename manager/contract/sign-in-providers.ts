@@ -144,6 +144,15 @@ export const OwnIdentity = SignInIdentity.extend({
 }).meta({ id: 'OwnIdentity' })
 export type OwnIdentity = z.infer<typeof OwnIdentity>
 
+/** An account at a provider that is about to be linked. */
+export const FoundIdentity = SignInIdentity.pick({ issuer: true, subject: true })
+  .extend({
+    email: z.string().nullable().describe('As the provider names it; null if it names none.'),
+    provider: z.string().describe('Name of the provider.'),
+  })
+  .meta({ id: 'FoundIdentity' })
+export type FoundIdentity = z.infer<typeof FoundIdentity>
+
 /** How a sign-in comes back to the client that began it. */
 export const SsoReturn = z
   .discriminatedUnion('to', [

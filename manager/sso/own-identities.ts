@@ -1,4 +1,11 @@
-import { AppError, because, type OwnIdentity, SignInProviderSettings, type SystemSettings } from '#manager/contract'
+import {
+  AppError,
+  because,
+  type FoundIdentity,
+  type OwnIdentity,
+  SignInProviderSettings,
+  type SystemSettings,
+} from '#manager/contract'
 import { deleteAttempt } from '../store/identity/sign-in-attempts.ts'
 import {
   deleteIdentity,
@@ -34,6 +41,8 @@ export interface OwnIdentities {
   list(caller: Caller): Promise<OwnIdentity[]>
   /** @throws AppError `login_failed`, `totp_required`, `totp_invalid`, `login_throttled`, and as `SsoAttempts.start` */
   start(caller: Caller, request: OwnProof & Omit<AttemptStart, 'linkTo'>): Promise<StartedAttempt>
+  /** The account that `finish` links, to ask the person. Changes nothing. @throws AppError as `SsoAttempts.read` */
+  check(caller: Caller, proof: AttemptProof): Promise<FoundIdentity>
   /** @throws AppError as `SsoAttempts.read`; `not_signed_in` (ended meanwhile), `identity_taken`, `sso_email_domain` and others of the address */
   finish(caller: Caller, proof: AttemptProof): Promise<OwnIdentity>
   /** @throws AppError as `start`; `identity_not_found`, `identity_needed` for the only way to sign in */
@@ -68,6 +77,13 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
     async start(caller, { password, totp, ...request }) {
       await prove(caller, { password, totp })
       return attempts.start({ ...request, linkTo: caller.userId })
+    },
+
+    async check(caller, proof) {
+      const { provider: id, person } = await attempts.read(proof, caller.userId)
+      const { settings: provider } = await providers.open(id)
+      const { issuer, subject, email } = person
+      return { issuer, subject, email, provider: provider.name }
     },
 
     async finish(caller, proof) {

@@ -3,6 +3,7 @@ import { SecondFactor } from '../accounts.ts'
 import { UserId } from '../ids.ts'
 import { PlainText } from '../plain-text.ts'
 import {
+  FoundIdentity,
   OwnIdentity,
   SignInIdentity,
   SignInProvider,
@@ -72,6 +73,14 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     summary: 'Begin to link your account at a provider. Open the address in a browser, then finish with the code.',
     body: z.strictObject({ ...OwnProof, provider: SignInProviderId, return: SsoReturn.default({ to: 'page' }) }),
     reply: SsoStarted,
+  },
+  checkLinking: {
+    method: 'POST',
+    path: '/api/v1/me/identities/check',
+    access: 'user',
+    summary: 'The account at the provider that `finish` links, to ask the person. Links nothing, and may be repeated.',
+    body: z.strictObject(SsoProof),
+    reply: FoundIdentity,
   },
   finishLinking: {
     method: 'POST',

@@ -15,6 +15,7 @@ export type SignInProviderHandlers = Pick<
   | 'finishSso'
   | 'listOwnIdentities'
   | 'startLinking'
+  | 'checkLinking'
   | 'finishLinking'
   | 'unlinkIdentity'
   | 'listSignInProviders'
@@ -53,6 +54,7 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
     listOwnIdentities: async ({ caller }) => ({ items: await own.list(caller) }),
     startLinking: async ({ caller, request }, { body }) =>
       own.start(caller, { ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
+    checkLinking: ({ caller }, { body }) => own.check(caller, body),
     finishLinking: ({ caller }, { body }) => own.finish(caller, body),
     unlinkIdentity: ({ caller }, { body }) => own.unlink(caller, body),
 

@@ -97,10 +97,15 @@ test('administrators set providers up on the command line, and the secret is nev
 test('an own account at a provider is linked, listed and unlinked', async () => {
   await cli.signIn(world.manager.url)
   world.provider.person = { sub: 'cli-own', email: 'own@example.org', email_verified: true }
-  const link = ['identity', 'link', PROVIDER, '--password-stdin']
+  const link = ['identity', 'link', PROVIDER, '--password-stdin', '--yes']
+  // Whoever sits at the browser may be signed in at the provider as somebody else, so the account is shown, and asked about.
+  const unasked = await cli.run(link.slice(0, -1), ADMIN.password)
+  expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') as string })
   const { outcome, url, word } = await startVisit(cli, link, BROWSER_HERE, ADMIN.password)
   await handOn(await world.comeBack(await browseProvider(url, world.provider.issuer)), word)
-  expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('Linked own@example.org') as string })
+  const linked = await outcome
+  expect(linked).toMatchObject({ code: 0, out: expect.stringContaining('Linked own@example.org') as string })
+  expect(linked.err).toContain('Account at The lab: own@example.org')
   expect((await cli.run(['identity', 'ls'])).out).toMatch(/own@example\.org +The lab/)
   const unlink = ['identity', 'unlink', 'own@example.org', '--password-stdin']
   expect((await cli.run(unlink, 'wrong')).err).toContain('password is wrong')

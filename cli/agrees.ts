@@ -1,0 +1,28 @@
+import { createInterface } from 'node:readline/promises'
+import { AppError } from '#manager/contract'
+
+/**
+ * Asks a question in the terminal; anything but yes is no.
+ *
+ * @param unasked what `--yes` stands for, where there is no terminal: `If the code is yours, add --yes.`
+ *
+ * @throws AppError `bad_request` if there is no terminal
+ */
+export async function agrees(question: string, unasked: string): Promise<boolean> {
+  requireTerminal(unasked)
+  const lines = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim())
+  } finally {
+    lines.close()
+  }
+}
+
+/** Refuses ahead what could not be asked in the end. @throws AppError `bad_request` */
+export function requireTerminal(unasked: string): void {
+  if (process.stdin.isTTY) return
+  throw new AppError('bad_request', { why: `There is no terminal to ask. ${unasked}` })
+}
+
+/** Text of others without control characters, which could rewrite the question. */
+export const plain = (words: string) => words.replace(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 300)
