@@ -16,6 +16,12 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'Another password was chosen for your account, in place of one that somebody else may have known. If this was not you, somebody else has been in your account: ask for a link, and choose another password.',
   own_password_ended:
     'Somebody else may have known your password, so it ended when you signed in at a sign-in provider: your account has none now. To sign in with one as well, ask for a link, and choose one that nobody else knows.',
+  own_script_by_keypair:
+    'Your start-up script was set with a keypair: {detail}. It runs in each new session, also when the keypair has ended. If it is not yours, delete both: the script in your preferences, the keypair on your page Account.',
+  own_dotfiles_by_keypair:
+    'Dotfiles of yours were set with a keypair: {detail}. They are in each new session, also when the keypair has ended. If they are not yours, delete them in your preferences, and the keypair on your page Account.',
+  own_ssh_key_by_keypair:
+    'Your SSH key was set with a keypair: {detail}. It opens your new sessions, also when the keypair has ended. If it is not yours, replace it and delete the keypair, both on your page Account.',
   left_keypairs:
     'These keypairs were made or activated while somebody else may have known your password, and are inactive now: {detail}. Activate your own again on your page Account, and delete the others.',
   left_identities:
@@ -40,6 +46,10 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'This was shared while somebody else may have known your password: {detail}. Take back what you did not share.',
   left_links:
     'Links to these apps were made while somebody else may have known your password: {detail}. Withdraw those that are not yours.',
+  left_invitations:
+    'These invitations were made in your name while somebody else may have known your password: {detail}. Revoke those that are not yours on the page Invitations, and deactivate accounts that came of them on the page Users. The audit log has what else was done as an administrator.',
+  left_account_links:
+    'Links for the passwords of these accounts were in your hand while somebody else may have known your password: {detail}. End the sign-ins of each on the page Users: the links end with them.',
   account_made: '{by} made an account for you. Nobody knows a password of it: a link sets the first one.',
   account_made_password:
     '{by} made an account for you, and chose its first password. Choose one that nobody else knows: on your page Account, or with "Forgot password?" where you sign in.',

@@ -92,6 +92,7 @@ function newSessions(
     runImageCommand: spec.runImageCommand ?? false,
     ...lifetime,
     filesOf: files?.kernelId,
+    filesUsedByOthersAt: files?.usedByOthersAt,
     startsAt: checked.startsAt,
     interruptible: spec.interruptible ?? false,
     tags: spec.tags ?? [],

@@ -3,13 +3,13 @@ import { type KernelFolder, type KernelSpec } from '#agent/contract'
 import { type KernelDeviceRow, type KernelRow } from '../store/sessions/kernels.ts'
 import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
-import { type SessionStartFiles } from '../users/home-files.ts'
+import { type SessionStartFiles } from '../users/start-files.ts'
 
 /** Parts of a kernel's specification besides its own row and that of its session. */
 export interface KernelParts {
   readonly devices: readonly KernelDeviceRow[]
   readonly folders: readonly SessionFolderRow[]
-  readonly homeFiles: SessionStartFiles
+  readonly startFiles: SessionStartFiles
 }
 
 /**
@@ -19,7 +19,7 @@ export interface KernelParts {
 export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,
-  { devices, folders, homeFiles }: KernelParts,
+  { devices, folders, startFiles }: KernelParts,
   manifestDigest?: string,
 ): KernelSpec {
   return {
@@ -48,8 +48,8 @@ export function kernelSpecOf(
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
     ...(folders.length === 0 ? {} : { folders: folders.map(toKernelFolder) }),
     ...filesOf(session, kernel),
-    ...(homeFiles.dotfiles.length === 0 ? {} : { dotfiles: [...homeFiles.dotfiles] }),
-    ...(homeFiles.bootstrapScript === '' ? {} : { bootstrapScript: homeFiles.bootstrapScript }),
+    ...(startFiles.dotfiles.length === 0 ? {} : { dotfiles: [...startFiles.dotfiles] }),
+    ...(startFiles.bootstrapScript === '' ? {} : { bootstrapScript: startFiles.bootstrapScript }),
   }
 }
 

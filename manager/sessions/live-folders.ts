@@ -280,8 +280,9 @@ async function hold(trx: Db, id: SessionId, wanted: Mount): Promise<boolean> {
   if (by !== null && isAutomount(wanted.name)) {
     throw new AppError('session_folders_fixed', because('dot_folder_in_launched', { name: wanted.name, who: by }))
   }
-  const isUsed = Object.values(owned?.shares ?? {}).some(permission => permission !== 'view')
-  if (isUsed && isAutomount(wanted.name)) {
+  // Programs of others may still run in it once it is not shared any more.
+  const wasUsed = (owned?.used_by_others_at ?? null) !== null
+  if (wasUsed && isAutomount(wanted.name)) {
     throw new AppError('session_share_refused', because('session_used_by_others', { name: wanted.name }))
   }
   const rows = (await listSessionFolders(trx, [id])).get(id) ?? []

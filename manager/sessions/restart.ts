@@ -121,6 +121,8 @@ export interface LeftFiles {
   readonly kernelId: KernelId
   /** The agent that has the files. */
   readonly agentId: AgentId
+  /** When others could first use the session; null if they never could. What they left in the home runs in the next session, too. */
+  readonly usedByOthersAt: Date | null
 }
 
 /**
@@ -155,5 +157,5 @@ export async function filesOf(
   }
   const heir = await findHeir(db, kernel.id)
   if (heir) throw new AppError('files_gone', because('files_taken', { session: heir.name }))
-  return { kernelId: kernel.id, agentId: agent.id }
+  return { kernelId: kernel.id, agentId: agent.id, usedByOthersAt: session.used_by_others_at }
 }

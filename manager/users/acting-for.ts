@@ -58,10 +58,36 @@ export function mayHoldSecret(caller: Pick<Caller, 'role'>, isReached: boolean):
 export function requireMaySetPassword(
   caller: Pick<Caller, 'role'>,
   person: Pick<UserRow, 'email'>,
-  system: { readonly mailReady: boolean; readonly publicUrl: string | null },
+  system: LinkRoad,
 ): void {
-  const isReached = isReachable(person, { mailReady: system.mailReady && system.publicUrl !== null })
-  if (!mayHoldSecret(caller, isReached)) throw new AppError('forbidden', because('mail_brings_link'))
+  if (!mayHoldSecret(caller, isReachedByLink(person, system))) {
+    throw new AppError('forbidden', because('mail_brings_link'))
+  }
+}
+
+/** Whether the person gets a link for another password by mail. */
+function isReachedByLink(person: Pick<UserRow, 'email'>, { mailReady, publicUrl }: LinkRoad): boolean {
+  return isReachable(person, { mailReady: mailReady && publicUrl !== null })
+}
+
+/** Settings that a mailed link needs. */
+export interface LinkRoad {
+  readonly mailReady: boolean
+  readonly publicUrl: string | null
+}
+
+/**
+ * Refuses a second factor that somebody else may be switching on: it would keep the person out past the mailed link that ends the doubt
+ * about the password. Without mail there is no such link, and the person has nothing better.
+ *
+ * @throws AppError `forbidden`
+ */
+export function requireOwnPassword(
+  person: Pick<UserRow, 'email' | 'password_set' | 'password_from'>,
+  system: LinkRoad,
+): void {
+  if (!othersMayKnowPassword(person) || !isReachedByLink(person, system)) return
+  throw new AppError('forbidden', because('own_password_before_factor'))
 }
 
 type Standing = Pick<UserRow, 'role' | 'domain'>

@@ -1,6 +1,6 @@
 import { inShort, type PasswordFrom, type ToldKind } from '#manager/contract'
 import { deactivateKeypairsSince } from '../store/identity/keypairs.ts'
-import { listMadeSince, type MadeSince, type Named } from '../store/identity/made-since.ts'
+import { listMadeSince, type MadeSince, type Named, oneIf } from '../store/identity/made-since.ts'
 import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
@@ -26,7 +26,11 @@ export async function endDoubt(trx: Db, telling: Pick<Telling, 'write'>, before:
   const since = before.doubt_since ?? before.created_at
   const keypairs = await deactivateKeypairsSince(trx, before.id, since)
   const made = await listMadeSince(trx, before.id, since)
-  const news = newsOfLeft(before, { ...made, keypairs, hasIdentities: unlinked > 0 })
+  const news = newsOfLeft(before, {
+    ...made,
+    keypairs: { names: keypairs, total: keypairs.length },
+    identities: oneIf(unlinked > 0),
+  })
   await telling.write(trx, news)
   return news
 }
@@ -47,29 +51,33 @@ export async function endDoubtByChoice(
   return [...chosen, ...(await endDoubt(trx, telling, before))]
 }
 
-function newsOfLeft(
-  { id: userId, email }: Pick<UserRow, 'id' | 'email'>,
-  made: MadeSince & { readonly keypairs: readonly string[]; readonly hasIdentities: boolean },
-): News[] {
-  const { keypairs, sessions } = made
-  const kinds: (readonly [ToldKind, boolean | Named])[] = [
-    ['left_keypairs', { names: keypairs, total: keypairs.length }],
-    ['left_identities', made.hasIdentities],
-    ['left_script', made.hasScript],
-    ['left_dotfiles', made.dotfiles],
-    ['left_folders', made.folders],
-    ['left_ssh_key', made.hasSshKey],
-    ['left_second_factor', made.hasSecondFactor],
-    ['left_sessions', { names: sessions.first.map(({ name }) => name), total: sessions.total }],
-    ['left_images', made.images],
-    ['left_templates', made.templates],
-    ['left_shares', made.shares],
-    ['left_links', made.links],
-  ]
-  return kinds.flatMap(([kind, left]) => {
-    const { names, total } = typeof left === 'boolean' ? { names: [], total: 0 } : left
-    if (left === false || (left !== true && total === 0)) return []
-    const about = kind === 'left_sessions' ? sessions.first : []
-    return [{ userId, by: { userId, email }, kind, detail: inShort(names, total), sessions: about }]
+/** Kinds of what may have been left, in the order in which they are told. */
+const KINDS = {
+  keypairs: 'left_keypairs',
+  identities: 'left_identities',
+  script: 'left_script',
+  dotfiles: 'left_dotfiles',
+  folders: 'left_folders',
+  sshKey: 'left_ssh_key',
+  secondFactor: 'left_second_factor',
+  sessions: 'left_sessions',
+  images: 'left_images',
+  templates: 'left_templates',
+  shares: 'left_shares',
+  links: 'left_links',
+  invitations: 'left_invitations',
+  accountLinks: 'left_account_links',
+} as const satisfies Record<keyof Left, ToldKind>
+
+interface Left extends MadeSince {
+  readonly keypairs: Named
+  readonly identities: Named
+}
+
+function newsOfLeft({ id: userId, email }: Pick<UserRow, 'id' | 'email'>, left: Left): News[] {
+  const by = { userId, email }
+  return (Object.keys(KINDS) as (keyof Left)[]).flatMap(what => {
+    const { names, total, sessions = [] } = left[what]
+    return total === 0 ? [] : [{ userId, by, kind: KINDS[what], detail: inShort(names, total), sessions }]
   })
 }

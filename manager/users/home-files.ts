@@ -6,7 +6,6 @@ import {
   type DotfileSpec,
   MOST_DOTFILE_BYTES,
   MOST_DOTFILES,
-  type UserId,
   utf8Length,
 } from '#manager/contract'
 import { bootstrapPlace, dotfilePlace } from '../secrets/sealed.ts'
@@ -15,28 +14,23 @@ import {
   countOtherDotfiles,
   deleteBootstrapScript,
   deleteDotfile,
-  findBootstrapScript,
-  listDotfiles,
   putBootstrapScript,
   putDotfile,
 } from '../store/identity/home-files.ts'
 import { lockUser } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller } from './authorize.ts'
-
-/** Dotfiles and start-up script as a new session gets them. */
-export interface SessionStartFiles {
-  readonly dotfiles: readonly Pick<Dotfile, 'path' | 'content' | 'mode'>[]
-  /** Empty if there is none. */
-  readonly bootstrapScript: string
-}
+import { newsOfSet } from './set-by-keypair.ts'
+import { createStartFiles } from './start-files.ts'
+import { type Telling } from './telling.ts'
 
 /**
  * Files that the new sessions of a user begin with: dotfiles in the home, and a start-up script.
  *
  * Threat model: dotfiles hold tokens (`.netrc`, `.npmrc`), so they are sealed in the database, and nobody but their owner reads
  * them here, whatever the role. A session gets those of its owner, from the manager alone: no request names them. A session that an
- * administrator launched for the owner gets none, because the administrator chose its command and reads its log.
+ * administrator launched for the owner gets none, because the administrator chose its command and reads its log. They run in each new
+ * session, so the owner is told of those that a keypair sets (`set-by-keypair.ts`).
  */
 export interface HomeFiles {
   list(caller: Caller): Promise<{ items: Dotfile[] }>
@@ -46,41 +40,35 @@ export interface HomeFiles {
   remove(caller: Caller, path: string): Promise<void>
   script(caller: Caller): Promise<BootstrapScript>
   setScript(caller: Caller, script: string): Promise<BootstrapScript>
-  /** For a session that starts; nothing for one that an administrator launched for its owner. */
-  of(session: { readonly owner_id: UserId; readonly launched_by: string | null }): Promise<SessionStartFiles>
 }
 
-export function createHomeFiles({ store, box }: { store: Store; box: SecretBox }): HomeFiles {
+export interface HomeFilesDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly telling: Pick<Telling, 'write' | 'announce'>
+}
+
+export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFiles {
   const { db } = store
-
-  async function filesOf(userId: UserId): Promise<Dotfile[]> {
-    const rows = await listDotfiles(db, userId)
-    return rows.map(({ path, mode, sealed, changed_at }) => ({
-      path,
-      mode,
-      content: box.open(sealed, dotfilePlace(userId, path)),
-      changedAt: changed_at.toISOString(),
-    }))
-  }
-
-  async function scriptOf(userId: UserId): Promise<BootstrapScript> {
-    const row = await findBootstrapScript(db, userId)
-    if (!row) return { script: '', changedAt: null }
-    return { script: box.open(row.sealed, bootstrapPlace(userId)), changedAt: row.changed_at.toISOString() }
-  }
+  const files = createStartFiles({ store, box })
 
   return {
-    list: async ({ userId }) => ({ items: await filesOf(userId) }),
+    list: async ({ userId }) => ({ items: await files.dotfiles(userId) }),
 
-    async put({ userId }, { path, content, mode }) {
+    async put(caller, { path, content, mode }) {
+      const { userId, keypair: set_by_access_key } = caller
       const bytes = utf8Length(content)
-      const changedAt = await store.transaction(async trx => {
+      const { changedAt, news } = await store.transaction(async trx => {
         // Locked, so that two requests at once do not both find room for themselves.
         await lockUser(trx, userId)
         checkLimits(await countOtherDotfiles(trx, userId, path), bytes)
         const sealed = box.seal(content, dotfilePlace(userId, path))
-        return putDotfile(trx, { user_id: userId, path, mode, sealed, bytes })
+        const changedAt = await putDotfile(trx, { user_id: userId, path, mode, sealed, bytes, set_by_access_key })
+        const news = await newsOfSet(trx, caller, 'own_dotfiles_by_keypair', path)
+        await telling.write(trx, news)
+        return { changedAt, news }
       })
+      await telling.announce(news)
       return { path, content, mode, changedAt: changedAt.toISOString() }
     },
 
@@ -89,21 +77,24 @@ export function createHomeFiles({ store, box }: { store: Store; box: SecretBox }
       throw new AppError('dotfile_not_found', because('dotfile_unknown', { path }))
     },
 
-    script: ({ userId }) => scriptOf(userId),
+    script: ({ userId }) => files.script(userId),
 
-    async setScript({ userId }, script) {
+    async setScript(caller, script) {
+      const { userId, keypair: set_by_access_key } = caller
       if (script.trim() === '') {
         await deleteBootstrapScript(db, userId)
         return { script: '', changedAt: null }
       }
-      const changedAt = await putBootstrapScript(db, userId, box.seal(script, bootstrapPlace(userId)))
+      const sealed = box.seal(script, bootstrapPlace(userId))
+      const { changedAt, news } = await store.transaction(async trx => {
+        await lockUser(trx, userId)
+        const changedAt = await putBootstrapScript(trx, { user_id: userId, sealed, set_by_access_key })
+        const news = await newsOfSet(trx, caller, 'own_script_by_keypair')
+        await telling.write(trx, news)
+        return { changedAt, news }
+      })
+      await telling.announce(news)
       return { script, changedAt: changedAt.toISOString() }
-    },
-
-    async of({ owner_id: userId, launched_by }) {
-      if (launched_by !== null) return { dotfiles: [], bootstrapScript: '' }
-      const [dotfiles, { script: bootstrapScript }] = await Promise.all([filesOf(userId), scriptOf(userId)])
-      return { dotfiles: dotfiles.map(({ path, content, mode }) => ({ path, content, mode })), bootstrapScript }
     },
   }
 }

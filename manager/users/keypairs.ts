@@ -44,12 +44,13 @@ import {
   visibleTo,
 } from './authorize.ts'
 import { type OwnProofDeps, provePerson, requireStillSignedIn } from './own-proof.ts'
-import { type Telling } from './telling.ts'
+import { newsOfRemains } from './set-by-keypair.ts'
+import { type News, type Telling } from './telling.ts'
 
 /**
  * Keypairs of users. Everybody manages their own; admins see, deactivate and delete those of the accounts that they manage. The
  * secret is given out once, to the owner, and kept sealed. A keypair that somebody else makes waits: it opens nothing, and its secret
- * is made when its owner accepts it (ADR 59).
+ * is made when its owner accepts it (ADR 59). When one ends, its owner is told what was set with it and stays.
  */
 export interface Keypairs {
   list(
@@ -214,7 +215,8 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
           ...(active === true && !before.active ? (['own_keypair_activated'] as const) : []),
           ...(Object.keys(columns).length > 0 ? (['keypair_changed'] as const) : []),
         ]
-        const news = kinds.map(kind => ({ userId: id, by: caller, kind, detail: accessKey }))
+        const remains = active === false ? await newsOfRemains(trx, { id, email }, accessKey) : []
+        const news = [...kinds.map(kind => ({ userId: id, by: caller, kind, detail: accessKey })), ...remains]
         await telling.write(trx, news)
         return { changed: await find(trx, accessKey), ended, news }
       })
@@ -226,11 +228,12 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
 
     async remove(caller, accessKey) {
       const removed = store.transaction(async trx => {
-        const { user_id: userId } = await requireVisible(trx, caller, accessKey)
+        const { user_id: userId, email } = await requireVisible(trx, caller, accessKey)
         await lockKeypair(trx, accessKey)
         const ended = await deleteLogins(trx, { keypair: accessKey })
         await deleteKeypair(trx, accessKey)
-        const news = [{ userId, by: caller, kind: 'keypair_deleted', detail: accessKey }] as const
+        const deleted: News = { userId, by: caller, kind: 'keypair_deleted', detail: accessKey }
+        const news = [deleted, ...(await newsOfRemains(trx, { id: userId, email }, accessKey))]
         await telling.write(trx, news)
         return { ended, news }
       })

@@ -8,6 +8,7 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
+import { type Settings } from '../settings/settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { totpPlace } from '../secrets/sealed.ts'
 import {
@@ -20,7 +21,7 @@ import {
   takeStep,
 } from '../store/identity/second-factors.ts'
 import { findUser, lockUser, type UserRow } from '../store/identity/users.ts'
-import { requireAnother } from './acting-for.ts'
+import { requireAnother, requireOwnPassword } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
@@ -44,13 +45,14 @@ const RECOVERY_CODES = 10
  * Threat model: somebody who knows the password still cannot sign in; somebody with a signed-in browser cannot switch the
  * factor on or off without the password. The secret is sealed at rest, shown once, and counts after a code of it was
  * confirmed, so that nobody locks themselves out. Wrong codes count as failed sign-ins. Sign-in links of `berth up` need
- * no code: anybody who can make them owns the machine.
+ * no code: anybody who can make them owns the machine. Whoever may know the password of somebody else keeps that person out with no
+ * factor: where mail reaches the person, the password has to be the person's own first.
  */
 export interface SecondFactor extends SecondFactorCheck {
   status(caller: Caller): Promise<TotpStatus>
-  /** @throws AppError `login_failed` (password), `totp_on` */
+  /** @throws AppError `login_failed` (password), `totp_on`, `forbidden` (somebody else may know the password, and mail brings a link) */
   enrol(caller: Caller, request: { password: string }): Promise<TotpEnrolment>
-  /** Ends all other sign-ins of the account. @throws AppError `totp_not_on` (enrol first), `totp_on`, `totp_invalid` */
+  /** Ends all other sign-ins of the account. @throws AppError `totp_not_on` (enrol first), `totp_on`, `totp_invalid`, `forbidden` (as `enrol`) */
   confirm(caller: Caller, request: { code: string }): Promise<RecoveryCodes>
   /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
   renewRecoveryCodes(caller: Caller, request: Proof): Promise<RecoveryCodes>
@@ -69,6 +71,7 @@ export interface SecondFactorDeps {
   readonly store: Store
   readonly box: SecretBox
   readonly passwords: Passwords
+  readonly settings: Pick<Settings, 'read'>
   readonly telling: Telling
   readonly events: EventPublisher
   /** Called after a change: everything cached of the account is stale. */
@@ -79,7 +82,7 @@ export interface SecondFactorDeps {
 }
 
 export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
-  const { store, box, passwords, telling, events, onChanged, tellEnd, now = store.now } = deps
+  const { store, box, passwords, settings, telling, events, onChanged, tellEnd, now = store.now } = deps
   const { db } = store
 
   function stepFor(user: UserRow, code: string): number | undefined {
@@ -126,6 +129,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       const user = await own(caller)
       if (user.totp_confirmed_at !== null) throw alreadyOn()
       await proveOneself(user, { password })
+      requireOwnPassword(user, await settings.read())
       const secret = newTotpSecret()
       if (!(await putSecret(db, user.id, box.seal(secret, totpPlace(user.id))))) throw alreadyOn()
       return { secret, uri: totpUri(secret, user.email) }
@@ -144,9 +148,11 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       })
       if (step === undefined) throw new AppError('totp_invalid', because('code_from_app'))
       const [confirmedStep, codes] = [step, newCodes()]
+      const system = await settings.read()
       const ended = await store.transaction(async trx => {
-        await lockUser(trx, user.id)
+        const held = mustFind(await lockUser(trx, user.id))
         await requireStillSignedIn(trx, caller)
+        requireOwnPassword(held, system)
         if (!(await confirmSecret(trx, user.id, totp_sealed, confirmedStep))) throw alreadyOn()
         await replaceRecoveryCodes(trx, user.id, codes.map(hashRecoveryCode))
         // No code was asked for when the others were made.

@@ -3,11 +3,13 @@ import { type NewSshKeypair, type SshKeypair } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
 import { findSshPublicKey, setSshPublicKey } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
+import { newsOfSet } from './set-by-keypair.ts'
 import { parsePublicKey } from './ssh-public-key.ts'
+import { type Telling } from './telling.ts'
 
 /**
  * The SSH key of a user. Only its public half is stored. A session authorises the key that its owner has when the kernels
- * of the session are started.
+ * of the session are started. The owner is told of one that a keypair sets (`set-by-keypair.ts`).
  */
 export interface SshKeypairs {
   get(caller: Caller): Promise<SshKeypair>
@@ -18,25 +20,42 @@ export interface SshKeypairs {
   remove(caller: Caller): Promise<void>
 }
 
-export function createSshKeypairs({ db }: Pick<Store, 'db'>): SshKeypairs {
+export interface SshKeypairsDeps {
+  readonly store: Store
+  readonly telling: Pick<Telling, 'write' | 'announce'>
+}
+
+export function createSshKeypairs({ store, telling }: SshKeypairsDeps): SshKeypairs {
+  const { db } = store
+
+  async function put(caller: Caller, line: string): Promise<void> {
+    const news = await store.transaction(async trx => {
+      await setSshPublicKey(trx, caller.userId, { line, accessKey: caller.keypair })
+      const news = await newsOfSet(trx, caller, 'own_ssh_key_by_keypair')
+      await telling.write(trx, news)
+      return news
+    })
+    await telling.announce(news)
+  }
+
   return {
     async get({ userId }) {
       const line = await findSshPublicKey(db, userId)
       if (line === null) return { publicKey: null, fingerprint: null }
       return { publicKey: line, fingerprint: parsePublicKey(line).fingerprint }
     },
-    async generate({ userId, email }) {
-      const { publicKey, privateKey } = await newKeypair(email)
+    async generate(caller) {
+      const { publicKey, privateKey } = await newKeypair(caller.email)
       const { line, fingerprint } = parsePublicKey(publicKey)
-      await setSshPublicKey(db, userId, line)
+      await put(caller, line)
       return { publicKey: line, fingerprint, privateKey }
     },
-    async set({ userId }, publicKey) {
+    async set(caller, publicKey) {
       const { line, fingerprint } = parsePublicKey(publicKey)
-      await setSshPublicKey(db, userId, line)
+      await put(caller, line)
       return { publicKey: line, fingerprint }
     },
-    remove: ({ userId }) => setSshPublicKey(db, userId, null),
+    remove: ({ userId }) => setSshPublicKey(db, userId, { line: null, accessKey: null }),
   }
 }
 

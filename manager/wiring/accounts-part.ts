@@ -93,7 +93,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   await ensureFirstAdmin({ store, passwords, dataDir, password: adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
   const tellEnd = (loginIds: readonly string[]) => logins.tellEnd(loginIds)
-  const secondFactor = createSecondFactor({ store, box, passwords, telling, events, onChanged, tellEnd })
+  const secondFactor = createSecondFactor({ store, box, passwords, settings, telling, events, onChanged, tellEnd })
   await using stack = new AsyncDisposableStack()
   const logins = stack.use(
     createLogins({
@@ -168,8 +168,8 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
         domains: createDomains({ store, logins, onLimitsChanged }),
         groups: createGroups({ store, telling, events, onLimitsChanged, onFolderLimitsChanged, onMembersLeft }),
       }),
-      ...createSshKeypairRoutes(createSshKeypairs(store)),
-      ...createHomeFileRoutes(createHomeFiles({ store, box })),
+      ...createSshKeypairRoutes(createSshKeypairs({ store, telling })),
+      ...createHomeFileRoutes(createHomeFiles({ store, box, telling })),
       ...createKeypairRoutes(createKeypairs({ ...proving, box, telling, onEnd: endKeypair, onLimitsChanged })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -31,7 +31,7 @@ import { createLifecycle } from '../sessions/lifecycle/lifecycle.ts'
 import { type FaultTimings, type TellHost } from '../agents/tell-faults.ts'
 import { startLifetimes } from '../sessions/lifetime/start-lifetimes.ts'
 import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
-import { createHomeFiles } from '../users/home-files.ts'
+import { createStartFiles } from '../users/start-files.ts'
 
 export interface SessionsCoreDeps {
   readonly store: Store
@@ -115,8 +115,8 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   const pullOf: typeof images.registries.pullOf = (...given) => images.registries.pullOf(...given)
   const scheduling = createSchedulingSwitch({ store, onResumed: trigger })
   const signer = createKernelSigner(box, managerId)
-  const homeFiles = createHomeFiles({ store, box })
-  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, signer, homeFiles, log, timings }))
+  const startFiles = createStartFiles({ store, box })
+  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, signer, startFiles, log, timings }))
   const recorder = stack.use(startStatsRecorder({ store, log }))
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended || effects.interrupted) recorder.end(sessionId)

@@ -98,6 +98,8 @@ export const ACCOUNT_CAUSES = {
 
   // rights
   mail_brings_link: 'Mail reaches this person. Make a link for a new password: it is mailed to the person alone.',
+  own_password_before_factor:
+    'Somebody else may know your password. Choose one with the link that we mail you first: sign out, and press "Forgot your password?" where you sign in.',
   only_superadmin_keeps_password:
     'A password that you choose is replaced at the first sign-in. Only a superadmin can let one stay, for accounts of programs.',
   only_admin: 'Only an admin may do this.',

@@ -83,7 +83,7 @@ export interface Termination {
 
 export interface LifecycleDeps extends Pick<
   StartDeps,
-  'store' | 'changes' | 'agents' | 'pullOf' | 'signer' | 'homeFiles' | 'log'
+  'store' | 'changes' | 'agents' | 'pullOf' | 'signer' | 'startFiles' | 'log'
 > {
   readonly timings?: Partial<Timings>
 }

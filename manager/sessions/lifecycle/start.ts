@@ -13,7 +13,7 @@ import { type Store } from '../../store/open-store.ts'
 import { type KernelRow, listKernelDevices, listKernels, updateKernel } from '../../store/sessions/kernels.ts'
 import { listSessionFolders } from '../../store/sessions/session-folders.ts'
 import { findSession, type OwnedSessionRow, setDescription } from '../../store/sessions/sessions.ts'
-import { type HomeFiles } from '../../users/home-files.ts'
+import { type StartFiles } from '../../users/start-files.ts'
 import { type SessionChanges } from '../changes.ts'
 import { type KernelSigner } from '../kernel-signature.ts'
 import { kernelSpecOf } from '../kernel-spec.ts'
@@ -34,7 +34,7 @@ export interface StartDeps {
   readonly pullOf: Registries['pullOf']
   readonly signer: Pick<KernelSigner, 'sign'>
   /** Dotfiles and start-up script of the owner. */
-  readonly homeFiles: Pick<HomeFiles, 'of'>
+  readonly startFiles: Pick<StartFiles, 'of'>
   readonly starts: StartsInFlight
   readonly destroys: Destroys
   readonly outcomes: Outcomes
@@ -83,16 +83,16 @@ export function createStart(deps: StartDeps) {
 
   /** Reads the parts of the requests that no other process changes while the session starts. */
   async function readFacts(session: OwnedSessionRow, kernels: readonly KernelRow[]) {
-    const [held, foldersOf, homeFiles] = await allDone([
+    const [held, foldersOf, startFiles] = await allDone([
       listKernelDevices(
         store.db,
         kernels.map(kernel => kernel.id),
       ),
       listSessionFolders(store.db, [session.id]),
-      deps.homeFiles.of(session),
+      deps.startFiles.of(session),
     ])
     const devices = Map.groupBy(held, device => device.kernel_id)
-    return { devices, folders: foldersOf.get(session.id) ?? [], homeFiles }
+    return { devices, folders: foldersOf.get(session.id) ?? [], startFiles }
   }
   type StartFacts = Awaited<ReturnType<typeof readFacts>>
 
@@ -106,7 +106,7 @@ export function createStart(deps: StartDeps) {
     options: { agentId: AgentId; facts: StartFacts; startWithinMs: number; pull: PullSource; signal: AbortSignal },
   ): Promise<void> {
     const { agentId, startWithinMs, pull } = options
-    const { devices, folders, homeFiles } = options.facts
+    const { devices, folders, startFiles } = options.facts
     const failed = new AbortController()
     // The start may be queued on the agent. The deadlines catch a start that waits too long, or for nothing.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
@@ -115,7 +115,7 @@ export function createStart(deps: StartDeps) {
       const unsigned = kernelSpecOf(
         session,
         kernel,
-        { devices: devices.get(kernel.id) ?? [], folders, homeFiles },
+        { devices: devices.get(kernel.id) ?? [], folders, startFiles },
         pull.manifestDigest,
       )
       const spec = { ...unsigned, managerSignature: deps.signer.sign(unsigned, agentId) }

@@ -24,12 +24,14 @@ export async function countOtherDotfiles(
 }
 
 export async function putDotfile(db: Db, file: Omit<DotfileRow, 'changed_at'>): Promise<Date> {
-  const { mode, sealed, bytes } = file
+  const { mode, sealed, bytes, set_by_access_key } = file
   const row = await db
     .insertInto('dotfiles')
     .values(file)
     .onConflict(conflict =>
-      conflict.columns(['user_id', 'path']).doUpdateSet({ mode, sealed, bytes, changed_at: sql<Date>`now()` }),
+      conflict
+        .columns(['user_id', 'path'])
+        .doUpdateSet({ mode, sealed, bytes, set_by_access_key, changed_at: sql<Date>`now()` }),
     )
     .returning('changed_at')
     .executeTakeFirstOrThrow()
@@ -50,11 +52,17 @@ export function findBootstrapScript(db: Db, userId: UserId): Promise<Selectable<
   return db.selectFrom('bootstrap_scripts').selectAll().where('user_id', '=', userId).executeTakeFirst()
 }
 
-export async function putBootstrapScript(db: Db, userId: UserId, sealed: string): Promise<Date> {
+export async function putBootstrapScript(
+  db: Db,
+  script: Omit<Selectable<BootstrapScriptsTable>, 'changed_at'>,
+): Promise<Date> {
+  const { sealed, set_by_access_key } = script
   const row = await db
     .insertInto('bootstrap_scripts')
-    .values({ user_id: userId, sealed })
-    .onConflict(conflict => conflict.column('user_id').doUpdateSet({ sealed, changed_at: sql<Date>`now()` }))
+    .values(script)
+    .onConflict(conflict =>
+      conflict.column('user_id').doUpdateSet({ sealed, set_by_access_key, changed_at: sql<Date>`now()` }),
+    )
     .returning('changed_at')
     .executeTakeFirstOrThrow()
   return row.changed_at

@@ -2,34 +2,40 @@ import { type RawBuilder, sql } from 'kysely'
 import { LIVE_STATUSES, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** The first names of one kind, and how many there are. */
+/** The first names of one kind, and how many there are. A thing of which there is at most one has an empty name. */
 export interface Named {
   readonly names: readonly string[]
   readonly total: number
+  /** The sessions among them. */
+  readonly sessions?: readonly { readonly id: SessionId; readonly name: string }[]
 }
 
 /** Possessions of an account that were made or changed since a time, by name. */
 export interface MadeSince {
   readonly dotfiles: Named
-  readonly hasScript: boolean
-  readonly hasSshKey: boolean
-  readonly hasSecondFactor: boolean
-  /** Sessions that were launched since, or were not over then: those that wait or run first, then the newest. `total` counts all. */
-  readonly sessions: {
-    readonly first: readonly { readonly id: SessionId; readonly name: string }[]
-    readonly total: number
-  }
+  readonly script: Named
+  readonly sshKey: Named
+  readonly secondFactor: Named
+  /** Sessions that were launched since, or were not over then: those that wait or run first, then the newest. */
+  readonly sessions: Named
   /** Images that were saved of the sessions or asked for; those in registries whenever they were pushed there. */
   readonly images: Named
   /** Own folders that were made since, and all with a dot: each new session mounts these, and their files may have been changed. */
   readonly folders: Named
   /** Stored requests, and images with stored settings. */
   readonly templates: Named
-  /** Folders and sessions that others may use now, with their addresses. */
+  /** Folders and sessions that others may use, since then or with other rights, with their addresses. */
   readonly shares: Named
   /** Published apps. */
   readonly links: Named
+  /** Invitations to sign up that are open, or were used, by note or domain, with the address of the account that came of one. */
+  readonly invitations: Named
+  /** Accounts whose links for a password the user has in hand, by address. */
+  readonly accountLinks: Named
 }
+
+/** For a thing of which there is at most one. */
+export const oneIf = (isThere: boolean): Named => ({ names: isThere ? [''] : [], total: isThere ? 1 : 0 })
 
 /** Most names of one kind that are read: more than a message holds. */
 const MOST = 50
@@ -55,16 +61,23 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
   const shares = await names(sql`
     select f.name || ' (' || u.email || ')' as name from folder_members m
       join folders f on f.id = m.folder_id join users u on u.id = m.user_id
-      where f.user_id = ${user} and m.joined_at >= ${from}
+      where f.user_id = ${user} and m.changed_at >= ${from}
     union select f.name || ' (' || i.email || ')' from folder_invitations i join folders f on f.id = i.folder_id
-      where f.user_id = ${user} and i.created_at >= ${from} and i.expires_at > now()
+      where f.user_id = ${user} and i.changed_at >= ${from} and i.expires_at > now()
     union select s.name || ' (' || u.email || ')' from session_shares t
       join sessions s on s.id = t.session_id join users u on u.id = t.user_id
-      where s.owner_id = ${user} and t.shared_at >= ${from} and s.status in (${sql.join(LIVE_STATUSES)})`)
+      where s.owner_id = ${user} and t.changed_at >= ${from} and s.status in (${sql.join(LIVE_STATUSES)})`)
   const links = await names(sql`
     select s.name || ': ' || p.app as name from published_apps p join sessions s on s.id = p.session_id
     where p.user_id = ${user} and p.created_at >= ${from} and p.expires_at > now()
       and s.status in (${sql.join(LIVE_STATUSES)})`)
+  const invitations = await names(sql`
+    select coalesce(nullif(i.note, ''), i.domain) || coalesce(' (' || u.email || ')', '') as name
+      from invitations i left join users u on u.id = i.used_by
+      where i.created_by = ${user} and i.created_at >= ${from} and (i.used_at is not null or i.expires_at > now())`)
+  const accountLinks = await names(sql`
+    select distinct u.email from email_tokens t join users u on u.id = t.user_id
+      where t.in_hand_of = ${user} and t.created_at >= ${from} and t.expires_at > now()`)
   // Names of images are those of `sessionImagePrefix`, below the host of a registry too. An address may have been another one.
   const isOwn = sql<boolean>`reference ~ ('(^|/)users/[^/]+-' || right(${userId}::text, 8) || '/')`
   const images = await names(sql`
@@ -80,21 +93,25 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
     select id, name, count(*) over ()::int as total from sessions
     where owner_id = ${user} and (created_at >= ${from} or ended_at >= ${from} or ${isLive})
     order by ${isLive} desc, id desc limit ${MOST}`.execute(db)
-  const { rows } = await sql<Pick<MadeSince, 'hasScript' | 'hasSshKey' | 'hasSecondFactor'>>`
-    select exists (select from bootstrap_scripts where user_id = ${user} and changed_at >= ${from}) as "hasScript",
-      coalesce(ssh_public_key is not null and ssh_key_changed_at >= ${from}, false) as "hasSshKey",
-      coalesce(totp_confirmed_at >= ${from}, false) as "hasSecondFactor"
+  const { rows } = await sql<{ script: boolean; sshKey: boolean; secondFactor: boolean }>`
+    select exists (select from bootstrap_scripts where user_id = ${user} and changed_at >= ${from}) as script,
+      coalesce(ssh_public_key is not null and ssh_key_changed_at >= ${from}, false) as "sshKey",
+      coalesce(totp_confirmed_at >= ${from}, false) as "secondFactor"
     from users where id = ${user}`.execute(db)
-  const [has = { hasScript: false, hasSshKey: false, hasSecondFactor: false }] = rows
+  const [has = { script: false, sshKey: false, secondFactor: false }] = rows
   const first = sessions.map(({ id, name }) => ({ id, name }))
   return {
     dotfiles,
-    folders,
+    script: oneIf(has.script),
+    sshKey: oneIf(has.sshKey),
+    secondFactor: oneIf(has.secondFactor),
+    sessions: { names: first.map(({ name }) => name), total: sessions[0]?.total ?? 0, sessions: first },
     images,
+    folders,
     templates,
     shares,
     links,
-    sessions: { first, total: sessions[0]?.total ?? 0 },
-    ...has,
+    invitations,
+    accountLinks,
   }
 }

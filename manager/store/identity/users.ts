@@ -297,10 +297,15 @@ export async function findSshPublicKey(db: Db, id: UserId): Promise<string | nul
   return row?.ssh_public_key ?? null
 }
 
-export async function setSshPublicKey(db: Db, id: UserId, line: string | null): Promise<void> {
+/** @param accessKey the keypair with which it is set */
+export async function setSshPublicKey(
+  db: Db,
+  id: UserId,
+  { line, accessKey }: { readonly line: string | null; readonly accessKey: string | null },
+): Promise<void> {
   await db
     .updateTable('users')
-    .set({ ssh_public_key: line, ssh_key_changed_at: sql<Date>`now()` })
+    .set({ ssh_public_key: line, ssh_key_changed_at: sql<Date>`now()`, ssh_key_set_by_access_key: accessKey })
     .where('id', '=', id)
     .execute()
 }

@@ -4,6 +4,7 @@ import { portsOfOthers } from './0002-ports-of-others.ts'
 import { linksInHandOf } from './0003-links-in-hand-of.ts'
 import { seenByOthers } from './0004-seen-by-others.ts'
 import { attemptsByNetwork } from './0005-attempts-by-network.ts'
+import { tracesOfOthers } from './0006-traces-of-others.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -12,4 +13,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-links-in-hand-of': linksInHandOf,
   '0004-seen-by-others': seenByOthers,
   '0005-attempts-by-network': attemptsByNetwork,
+  '0006-traces-of-others': tracesOfOthers,
 }

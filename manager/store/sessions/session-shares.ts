@@ -35,7 +35,7 @@ export function findProjectMember(db: Db, groupId: GroupId, email: string): Prom
     .executeTakeFirst()
 }
 
-/** Shares a session, or changes what a member may do. Fails with SQLSTATE 23503 if the user has left the project. */
+/** Shares a session, or changes what a member may do; one that others may use is noted as such for good. Fails with SQLSTATE 23503 if the user has left the project. */
 export async function saveShare(
   db: Db,
   share: {
@@ -45,10 +45,20 @@ export async function saveShare(
     readonly permission: SessionPermission
   },
 ): Promise<void> {
+  const { permission } = share
   await db
     .insertInto('session_shares')
     .values(share)
-    .onConflict(conflict => conflict.columns(['session_id', 'user_id']).doUpdateSet({ permission: share.permission }))
+    .onConflict(conflict =>
+      conflict.columns(['session_id', 'user_id']).doUpdateSet({ permission, changed_at: sql<Date>`now()` }),
+    )
+    .execute()
+  if (permission === 'view') return
+  await db
+    .updateTable('sessions')
+    .set({ used_by_others_at: sql<Date>`now()` })
+    .where('id', '=', share.session_id)
+    .where('used_by_others_at', 'is', null)
     .execute()
 }
 

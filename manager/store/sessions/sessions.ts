@@ -73,6 +73,8 @@ export interface NewSession {
   readonly startedAt?: string
   /** Ended kernel whose home directory the session continues with. */
   readonly filesOf?: KernelId | undefined
+  /** When others could first use the session whose home it continues with. */
+  readonly filesUsedByOthersAt?: Date | null | undefined
   /** Time before which the session does not start, ISO 8601. */
   readonly startsAt?: string | undefined
   readonly interruptible?: boolean | undefined
@@ -109,6 +111,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     max_lifetime_seconds: session.maxLifetimeSeconds ?? null,
     attempt: session.attempt ?? 0,
     files_of: session.filesOf ?? null,
+    used_by_others_at: session.filesUsedByOthersAt ?? null,
     starts_at: session.startsAt ?? null,
     interruptible: session.interruptible ?? false,
     tags: JSON.stringify(session.tags ?? []),

@@ -28,6 +28,7 @@ export interface InvitationRow {
   readonly expires_at: Date
 }
 
+const NOW = sql<Date>`now()`
 const isOpen = sql<boolean>`folder_invitations.expires_at > now()`
 const INVITATION = ['id', 'email', 'permission', 'created_at', 'expires_at'] as const
 
@@ -60,7 +61,7 @@ export async function saveMember(db: Db, id: FolderId, userId: UserId, permissio
   await db
     .insertInto('folder_members')
     .values({ folder_id: id, user_id: userId, permission })
-    .onConflict(conflict => conflict.columns(['folder_id', 'user_id']).doUpdateSet({ permission }))
+    .onConflict(conflict => conflict.columns(['folder_id', 'user_id']).doUpdateSet({ permission, changed_at: NOW }))
     .execute()
 }
 
@@ -71,7 +72,7 @@ export async function setMemberPermission(
   userId: UserId,
   permission: FolderPermission,
 ): Promise<boolean> {
-  const query = db.updateTable('folder_members').set({ permission }).where('folder_id', '=', id)
+  const query = db.updateTable('folder_members').set({ permission, changed_at: NOW }).where('folder_id', '=', id)
   return (await query.where('user_id', '=', userId).executeTakeFirst()).numUpdatedRows === 1n
 }
 
@@ -119,7 +120,7 @@ export function saveInvitation(
     .onConflict(conflict =>
       conflict
         .expression(sql`folder_id, lower(email)`)
-        .doUpdateSet({ id, email, permission, invited_by, expires_at, created_at: sql<Date>`now()` }),
+        .doUpdateSet({ id, email, permission, invited_by, expires_at, created_at: NOW, changed_at: NOW }),
     )
     .returning(INVITATION)
     .executeTakeFirstOrThrow()
@@ -134,7 +135,7 @@ export function setInvitationPermission(
 ): Promise<InvitationRow | undefined> {
   return db
     .updateTable('folder_invitations')
-    .set({ permission })
+    .set({ permission, changed_at: NOW })
     .where('id', '=', invitationId)
     .where('folder_id', '=', id)
     .where(isOpen)

@@ -202,7 +202,7 @@ export async function readUsers(db: Db, id: FolderId): Promise<{ count: number; 
   return { count: rows.length, names: rows.slice(0, 3).map(({ name }) => name) }
 }
 
-/** Name of a session that mounts the folder, and in which somebody else works or chose the command; undefined for none. */
+/** Name of a session that mounts the folder, and in which somebody else worked or chose the command; undefined for none. */
 export async function findUsedByOthers(db: Db, id: FolderId): Promise<string | undefined> {
   const row = await db
     .selectFrom('session_folders')
@@ -210,10 +210,7 @@ export async function findUsedByOthers(db: Db, id: FolderId): Promise<string | u
     .select('sessions.name')
     .where('session_folders.folder_id', '=', id)
     .where('sessions.status', 'in', LIVE_STATUSES)
-    .where(
-      sql<boolean>`(sessions.launched_by is not null or exists (
-        select from session_shares t where t.session_id = sessions.id and t.permission <> 'view'))`,
-    )
+    .where(sql<boolean>`(sessions.launched_by is not null or sessions.used_by_others_at is not null)`)
     .orderBy('sessions.id')
     .executeTakeFirst()
   return row?.name

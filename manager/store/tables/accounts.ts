@@ -39,6 +39,8 @@ export interface UsersTable {
   /** The user's own SSH public key (one line). Sessions that start after it was set authorise it. */
   ssh_public_key: string | null
   ssh_key_changed_at: MaybeTime
+  /** Access key with which it was set last; null: the person was signed in without one. */
+  ssh_key_set_by_access_key: Default<string | null>
   created_at: Time
   /** Incremented by every change; event hints carry it. */
   version: Default<number>

@@ -127,6 +127,8 @@ export interface DotfilesTable {
   /** Size of the content in UTF-8. */
   bytes: number
   changed_at: Time
+  /** Access key with which it was set last; null: the person was signed in without one. */
+  set_by_access_key: Default<string | null>
 }
 
 /** The announcement that a user has dismissed last. */
@@ -150,4 +152,6 @@ export interface BootstrapScriptsTable {
   /** Sealed at `bootstrap-script:<user id>`. */
   sealed: string
   changed_at: Time
+  /** Access key with which it was set last; null: the person was signed in without one. */
+  set_by_access_key: Default<string | null>
 }

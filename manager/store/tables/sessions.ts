@@ -49,6 +49,11 @@ export interface SessionsTable {
   keypair: string | null
   /** E-mail address of the administrator who launched the session for its owner; null: the owner did. */
   launched_by: string | null
+  /**
+   * When others could first use the session. It stays when they cannot any more: their programs may still run. A session that takes over
+   * the home of such a one has it too.
+   */
+  used_by_others_at: MaybeTime
   domain: Default<string>
   group_id: GroupId | null
   kind: Default<'interactive' | 'batch'>
@@ -91,6 +96,8 @@ export interface SessionSharesTable {
   group_id: GroupId
   permission: SessionPermission
   shared_at: Time
+  /** When it was shared, or the permission changed last. */
+  changed_at: Time
 }
 
 /** Settings with which users' new sessions of an image begin. */

@@ -51,6 +51,8 @@ export interface FolderMembersTable {
   user_id: UserId
   permission: FolderPermission
   joined_at: Time
+  /** When the member joined, or got other rights last. */
+  changed_at: Time
 }
 
 /** Open invitations: by address, whether it has an account or not. */
@@ -61,6 +63,8 @@ export interface FolderInvitationsTable {
   permission: FolderPermission
   invited_by: UserId
   created_at: Time
+  /** When it was made, or got other rights last. */
+  changed_at: Time
   expires_at: Time
 }
 

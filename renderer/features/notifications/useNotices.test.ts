@@ -95,6 +95,15 @@ test('what others did about the account is told in the words of the page, and le
 })
 
 test.each([
+  ['left_invitations', '/admin/invitations'],
+  ['left_account_links', '/admin/users'],
+  ['own_script_by_keypair', '/account'],
+] as const)('what is left to an administrator leads to the page that ends it: %s', async (about, to) => {
+  const { notices } = await begun({ messages: [{ ...aMessage('a', 'English'), sessions: [], about, detail: 'x' }] })
+  expect(notices.items[0]).toMatchObject({ kind: `told_${about}`, to })
+})
+
+test.each([
   ['.bashrc, .zshrc', 'the dotfiles .bashrc, .zshrc. Delete'],
   ['.bashrc, .zshrc\n+12', 'the dotfiles .bashrc, .zshrc and 12 more. Delete'],
 ])('names that a message leaves out are counted: %j', (detail, expected) => {

@@ -22,6 +22,11 @@ const TOLD_BY_BERTH = {
   host_well: { kind: 'hostWell', to: '/admin/agents' },
 } as const satisfies Record<Exclude<NonNullable<Message['about']>, ToldKind>, Pick<Notice, 'kind' | 'to'>>
 const isTold = (about: NonNullable<Message['about']>): about is ToldKind => !Object.hasOwn(TOLD_BY_BERTH, about)
+/** Page where the person acts; the account for most. */
+const PAGES: Partial<Record<ToldKind, string>> = {
+  left_invitations: '/admin/invitations',
+  left_account_links: '/admin/users',
+}
 /** Notices that go when their message is cleared, besides those of what others did. */
 const OF_MESSAGES: ReadonlySet<NoticeKind> = new Set([
   'message',
@@ -104,7 +109,13 @@ export const useNotices = defineStore('notices', () => {
       }
       const [only] = named
       if (about) {
-        add({ id, kind: `told_${about}`, name: detail, person: from, to: only ? `/sessions/${only.id}` : '/account' })
+        add({
+          id,
+          kind: `told_${about}`,
+          name: detail,
+          person: from,
+          to: only ? `/sessions/${only.id}` : (PAGES[about] ?? '/account'),
+        })
         continue
       }
       const to = only && named.length === 1 ? `/sessions/${only.id}` : '/sessions'

@@ -25,6 +25,12 @@ const en = {
     'Somebody else may have known your password, so it ended when you signed in at a provider. Ask for a link to choose another one.',
   told_own_password_chosen:
     'Another password was chosen, in place of one that somebody else may have known. If this was not you, somebody else has been in your account.',
+  told_own_script_by_keypair:
+    'Your start-up script was set with an access key: {name}. It runs in each new session. If it is not yours, delete both.',
+  told_own_dotfiles_by_keypair:
+    'Dotfiles were set with an access key: {name}. They are in each new session. If they are not yours, delete them and the key.',
+  told_own_ssh_key_by_keypair:
+    'Your SSH key was set with an access key: {name}. It opens your new sessions. If it is not yours, replace it and delete the access key.',
   told_left_keypairs:
     'Made or activated while somebody else may have known your password, and inactive now: the access keys {name}. Activate your own again.',
   told_left_identities:
@@ -48,6 +54,10 @@ const en = {
     'Shared while somebody else may have known your password: {name}. Take back what you did not share.',
   told_left_links:
     'Links that were made while somebody else may have known your password: {name}. Withdraw those that are not yours.',
+  told_left_invitations:
+    'Made in your name while somebody else may have known your password: the invitations {name}. Revoke those that are not yours (Invitations), and deactivate accounts that came of them (Users).',
+  told_left_account_links:
+    'Links for passwords were in your hand while somebody else may have known your password, for the accounts {name}. End the sign-ins of each (Users): the links end with them.',
   andMore: '{name} and {count} more',
   told_account_made: '{person} made your account.',
   told_account_made_password:

@@ -25,6 +25,12 @@ export default {
     '다른 사람이 내 비밀번호를 알았을 수 있으므로, 로그인 제공자로 로그인할 때 그 비밀번호가 무효가 되었습니다. 새 비밀번호를 정하려면 링크를 요청하세요.',
   told_own_password_chosen:
     '다른 사람이 알았을 수 있는 비밀번호가 새 비밀번호로 바뀌었습니다. 내가 한 일이 아니면 다른 사람이 내 계정에 들어온 것입니다.',
+  told_own_script_by_keypair:
+    '액세스 키로 시작 스크립트가 설정되었습니다: {name}. 새 세션마다 실행됩니다. 내 것이 아니면 스크립트와 키를 모두 삭제하세요.',
+  told_own_dotfiles_by_keypair:
+    '액세스 키로 닷파일이 설정되었습니다: {name}. 새 세션마다 들어갑니다. 내 것이 아니면 닷파일과 키를 삭제하세요.',
+  told_own_ssh_key_by_keypair:
+    '액세스 키로 SSH 키가 설정되었습니다: {name}. 이 SSH 키로 새 세션에 접속할 수 있습니다. 내 것이 아니면 SSH 키를 바꾸고 액세스 키를 삭제하세요.',
   told_left_keypairs:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 만들어지거나 활성화된 액세스 키를 비활성화했습니다: {name}. 내 것은 다시 활성화하세요.',
   told_left_identities:
@@ -45,6 +51,10 @@ export default {
   told_left_shares:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 공유된 것: {name}. 내가 공유하지 않았으면 취소하세요.',
   told_left_links: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 만들어진 링크: {name}. 내 것이 아니면 철회하세요.',
+  told_left_invitations:
+    '다른 사람이 내 비밀번호를 알았을 수 있는 동안 내 이름으로 만들어진 초대: {name}. 내 것이 아니면 ‘초대’ 화면에서 철회하고, 그 초대로 만들어진 계정은 ‘사용자’ 화면에서 비활성화하세요.',
+  told_left_account_links:
+    '다른 사람이 내 비밀번호를 알았을 수 있는 동안 다음 계정의 비밀번호 링크가 발급되었습니다: {name}. ‘사용자’ 화면에서 각 계정의 로그인을 모두 종료하면 링크도 무효가 됩니다.',
   andMore: '{name} 외 {count}개',
   told_account_made: '{person} 님이 내 계정을 만들었습니다.',
   told_account_made_password:

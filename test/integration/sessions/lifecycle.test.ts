@@ -52,7 +52,7 @@ function lifecycleOn(more: Partial<LifecycleDeps> = {}, answer = (_name: Request
     agents,
     pullOf: () => Promise.resolve({}),
     signer: { sign: () => 'signature' },
-    homeFiles: { of: () => Promise.resolve({ dotfiles: [], bootstrapScript: '' }) },
+    startFiles: { of: () => Promise.resolve({ dotfiles: [], bootstrapScript: '' }) },
     log: silentLog,
     ...more,
   })

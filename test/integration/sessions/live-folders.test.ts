@@ -258,10 +258,20 @@ test('a folder that all sessions use is not added to a session that others use',
     cluster.api.shareSession({ params: { id: session.id }, body: { email: 'member@localhost', permission } })
   await share('use')
   expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
+  // Programs that the member left run on, whatever becomes of the share.
   await share('view')
-  await add(session, dotted)
-  expect(await refusal(share('use'))).toMatchObject({ code: 'session_share_refused' })
-  expect(await refusal(add(session, await make(), {}, member))).toMatchObject({ code: 'forbidden' })
+  expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
+  await cluster.api.unshareSession({ params: { id: session.id, userId: user.id } })
+  expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
+  const seen = await running({ group: 'together' })
+  await cluster.api.shareSession({
+    params: { id: seen.id },
+    body: { email: 'member@localhost', permission: 'view' },
+  })
+  await add(seen, dotted)
+  const used = { params: { id: seen.id }, body: { email: 'member@localhost', permission: 'use' } } as const
+  expect(await refusal(cluster.api.shareSession(used))).toMatchObject({ code: 'session_share_refused' })
+  expect(await refusal(add(seen, await make(), {}, member))).toMatchObject({ code: 'forbidden' })
 })
 
 test('a folder that a session of several people mounts gets no name with a dot, nor is such a session shared', async () => {
@@ -283,8 +293,15 @@ test('a folder that a session of several people mounts gets no name with a dot, 
   })
   await rename('plainer')
   await share('view')
-  await rename('.ipython')
-  expect(await refusal(share('use'))).toMatchObject({ code: 'session_share_refused' })
+  expect(await refusal(rename('.ipython'))).toMatchObject({ code: 'folder_shared' })
+  await cluster.api.deleteSession({ params: { id: session.id } })
+  await cluster.reach(session.id, 'TERMINATED')
+  // Programs that others left in the home run in the next session that takes it over.
+  const next = await cluster.api.restartSession({ params: { id: session.id } })
+  expect(await refusal(rename('.ipython'))).toMatchObject({ code: 'folder_shared' })
+  await cluster.api.deleteSession({ params: { id: next.id } })
+  await cluster.reach(next.id, 'CANCELLED')
+  expect((await rename('.ipython')).name).toBe('.ipython')
 })
 
 test('berth session mount and unmount', async () => {

@@ -154,6 +154,63 @@ test('what the person had before stays as it is, and is not named', async () => 
   expect(await left(await signIn(email, OWN))).toHaveLength(3)
 })
 
+test('a right that was raised meanwhile is named as what was shared meanwhile is', async () => {
+  const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
+  await help(id)
+  const person = await signIn(email, OWN)
+  await person.changePassword({ body: { oldPassword: OWN, newPassword: `${OWN}-own` } })
+  const folder = async (name: string, permission: 'ro' | 'rw') => {
+    const { id: folderId } = await person.createFolder({ body: { name } })
+    return person
+      .inviteToFolder({ params: { id: folderId }, body: { email: 'lead@example.org', permission } })
+      .then(invitation => ({ folderId, invitation }))
+  }
+  const [joined, invited] = [await folder('joined', 'ro'), await folder('invited', 'ro')]
+  await folder('untouched', 'rw')
+  await lead.acceptFolderInvitation({ params: { id: joined.invitation.id } })
+  const group = await cluster.api.createGroup({ body: { name: `raised-${number}` } })
+  const ofLead = (await lead.me()).user.id
+  for (const member of [id, ofLead]) await cluster.api.addGroupMember({ params: { id: group.id, userId: member } })
+  const { items } = await person.createSession({ body: { image: IMAGE, name: 'shown', group: group.name } })
+  const share = (api: ApiClient, permission: 'view' | 'use') =>
+    api.shareSession({ params: { id: items[0]?.id ?? '' }, body: { email: 'lead@example.org', permission } })
+  await share(person, 'view')
+  await lead.updateUser({ params: { id }, body: { password: KNOWN } })
+  const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
+  const body = { permission: 'delete' } as const
+  await inside.updateFolderMember({ params: { id: joined.folderId, userId: ofLead }, body })
+  await inside.updateFolderInvitation({
+    params: { id: invited.folderId, invitationId: invited.invitation.id },
+    body,
+  })
+  await share(inside, 'use')
+  await help(id)
+  expect(await left(await signIn(email, OWN))).toContain(
+    'left_shares invited (lead@example.org), joined (lead@example.org), shown (lead@example.org)',
+  )
+})
+
+test('invitations and links that an administrator made meanwhile are named, with who came by them', async () => {
+  const body = { email, name: 'Ann', password: KNOWN, mustChangePassword: false, role: 'domain_admin' } as const
+  await cluster.api.createUser({ body })
+  await cluster.api.updateSettings({ body: { allowSignUp: 'invitation' } })
+  const inside = await signIn(email, KNOWN)
+  const { token } = await inside.createInvitation({ body: { note: 'a friend' } })
+  await inside.createInvitation({ body: {} })
+  const withdrawn = await inside.createInvitation({ body: { note: 'withdrawn' } })
+  await inside.revokeInvitation({ params: { id: withdrawn.id } })
+  const friend = `friend-${number}@example.org`
+  await apiOf(cluster.url).signUp({ body: { email: friend, name: 'Friend', password: OWN, invitation: token } })
+  const victim = await inside.createUser({
+    body: { email: `victim-${number}@example.org`, name: 'V', password: KNOWN },
+  })
+  await inside.createAccountLink({ params: { id: victim.id }, body: { purpose: 'reset' } })
+  await inside.changePassword({ body: { oldPassword: KNOWN, newPassword: OWN } })
+  const named = await left(await signIn(email, OWN))
+  expect(named).toContain(`left_invitations a friend (${friend}), default`)
+  expect(named).toContain(`left_account_links victim-${number}@example.org`)
+})
+
 test('images of the sessions are named: saved and asked for meanwhile, on hosts and in registries', async () => {
   const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
   const prefix = sessionImagePrefix({ id, email })

