@@ -72,7 +72,7 @@ async function misfits(page: Page, looks: { findsCuts: boolean; readsCells: bool
       }
     }
 
-    // What a cell says is whole, or ends with an ellipsis.
+    // The words of a cell are whole, or end with an ellipsis.
     for (const cell of dialog || !readsCells ? [] : document.querySelectorAll('td')) {
       const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
       for (let text = texts.nextNode(); text; text = texts.nextNode()) {
