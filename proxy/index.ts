@@ -14,6 +14,7 @@ import { type DirectPath } from './dial/direct-path.ts'
 import { linkSignals } from './grants/link-signals.ts'
 import { type PathLimits } from './grants/path.ts'
 import { environmentNetwork, type Network } from './network/index.ts'
+import { isSharedComputer } from './network/other-people.ts'
 import { createPortMemory } from './listeners/port-memory.ts'
 import { type Log, silentLog } from './log.ts'
 import { createSettingsFile } from './settings.ts'
@@ -40,6 +41,8 @@ export interface ProxyOptions {
   readonly mayInclude?: boolean
   /** True: this process and the browsers that may open apps run as the same user of the computer. */
   readonly ownUserOnly?: boolean
+  /** Whether other people use this computer; default: by a look at its homes and accounts (ADR 76). */
+  readonly sharedComputer?: boolean
   /** Where the agent of this computer offers it, the bytes of apps go to their containers directly (ADR 41). */
   readonly direct?: DirectPath | undefined
   /** Default: as the environment says (HTTPS_PROXY). */
@@ -113,6 +116,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     ports,
     limits: options.limits,
     ownUserOnly: options.ownUserOnly ?? false,
+    isShared: () =>
+      options.sharedComputer === undefined ? isSharedComputer() : Promise.resolve(options.sharedComputer),
     watch: events =>
       watchSessions({ managerUrl, credentials: options.credentials, fetch: fetchFrom, api, ...events, log }),
     onChanged: tunnel => emit('tunnel:changed', tunnel),

@@ -8,7 +8,10 @@ export const TunnelSpec = z.strictObject({
   sessionId: SessionId,
   /** Name of an app, or of a port (`http-8080`). */
   app: z.string().max(32),
-  /** 1024…65535. Tried first; without it the port remembered for (user, session name, app), else any free one. */
+  /**
+   * 1024…65535. Tried first; without it the port remembered for (user, session name, app), else any free one. Web apps on a computer
+   * with other people: with `random` only if no tunnel had it, without it never a remembered one (ADR 76).
+   */
   port: z.int().min(1024).max(65_535).optional(),
   /** Behaviour if that port is taken: fail (default), or take a random one. */
   onPortTaken: z.enum(['fail', 'random']).default('fail'),

@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { defined } from '#base/defined'
-import { type App, type Grant, type SessionId } from '#manager/contract'
+import { type App, type Grant } from '#manager/contract'
 import { createUnboundHttpServer } from '../http/create-server.ts'
 import { mapHeaders, type RawHeaders } from '../http/headers.ts'
 import { answerRaw, rawAnswer } from '../http/raw-answer.ts'
@@ -28,7 +28,6 @@ import { createTickets, randomSecret } from './secrets.ts'
 
 export interface AppOriginDeps {
   readonly app: App
-  readonly sessionId: SessionId
   readonly sessionName: string
   readonly port: number
   /** A byte stream to the app. @throws AppError */
@@ -37,6 +36,8 @@ export interface AppOriginDeps {
   readonly inject: () => Grant['inject']
   /** True unless this session was the last to use this port for the app: the first browser clears data of the session before. */
   readonly clearFirst: boolean
+  /** Makes the host name: the id of the session, or a text that no tunnel had before. */
+  readonly hostSeed: string
   /** A ticket counts from browsers of the user of this process only. */
   readonly ownUserOnly: boolean
   readonly log: Log
@@ -63,7 +64,7 @@ const TICKET_LIFE_MS = 60_000
  * so a program of one person takes tickets from that person's browsers only.
  */
 export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
-  const authority = `${hostNameOf(deps.app.name, deps.sessionId)}:${deps.port}`
+  const authority = `${hostNameOf(deps.app.name, deps.hostSeed)}:${deps.port}`
   const tickets = createTickets({ lifeMs: TICKET_LIFE_MS })
   const gate: GateDeps = { authority, cookieName: `berth_app_${deps.port}`, cookieValue: randomSecret(), tickets }
   const names = createHostChoice(`http://${authority}`, deps.app.name)

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { listenOnLoopback } from './loopback-listener.ts'
+import { openListener } from './open-listener.ts'
 import { findPortHolder } from './port-holder.ts'
 import { createPortMemory } from './port-memory.ts'
 import { listeningInodes } from './port-tables.ts'
@@ -47,6 +48,24 @@ test('ports that are remembered in the same moment are all kept, also beside tho
   expect(await seen.recall('elsewhere', 'sshd')).toMatchObject({ port: 31_001 })
   const ports = await Promise.all(names.map(async name => (await seen.recall(name, 'sshd'))?.port))
   expect(ports).toEqual(names.map((_, index) => 32_000 + index))
+})
+
+test('a port that is to be avoided is not picked, however often the system offers it', async () => {
+  const memory = createPortMemory(directory)
+  class FirstOffers extends Set<number> {
+    override has(port: number) {
+      if (this.size < 5) this.add(port)
+      return super.has(port)
+    }
+  }
+  const avoided = new FirstOffers()
+  const asked = { wanted: undefined, remembered: undefined, onPortTaken: 'fail', ownTunnelOn: () => undefined } as const
+  const listener = await openListener({ ...asked, avoided, onConnection: socket => socket.destroy() })
+  await listener.close()
+  expect(avoided.size).toBe(5)
+  expect([...avoided]).not.toContain(listener.port)
+  await Promise.all([...avoided].map((port, at) => memory.remember(`s${at}`, 'web', { port, sessionId: 'a' })))
+  expect(await createPortMemory(directory).all()).toEqual(new Set(avoided))
 })
 
 test('the inode of a listening socket is found in the table of the kernel, not that of a connection', () => {

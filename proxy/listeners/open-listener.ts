@@ -8,6 +8,8 @@ export interface ListenerRequest {
   readonly wanted: number | undefined
   /** Port used last time: if taken, silently replaced by another one. */
   readonly remembered: number | undefined
+  /** Ports that are not picked; one that the user requested is. */
+  readonly avoided?: ReadonlySet<number>
   readonly onPortTaken: 'fail' | 'random'
   readonly onConnection: (socket: Socket) => void
   /** Our own tunnel on a port, if one holds it. */
@@ -15,20 +17,35 @@ export interface ListenerRequest {
 }
 
 /**
- * Opens a listener on the wanted port, else on the remembered one, else on a free one.
+ * Opens a listener on the wanted port, else on the remembered one, else on a free one that is not avoided.
  *
  * @throws AppError `port_in_use` with `port`, `holder` (the program that holds it, if known) and `offered` (a port that was
  * free just now)
  */
 export async function openListener(request: ListenerRequest): Promise<LoopbackListener> {
   const { wanted, remembered, onConnection } = request
-  const first = wanted ?? remembered ?? 0
+  const first = wanted ?? remembered
+  if (first === undefined) return await listenElsewhere(request)
   try {
     return await listenOnLoopback({ port: first, onConnection })
   } catch (error) {
-    if (!isAppError(error) || error.code !== 'port_in_use' || first === 0) throw error
+    if (!isAppError(error) || error.code !== 'port_in_use') throw error
     if (wanted !== undefined && request.onPortTaken === 'fail') throw await explain(wanted, request, error)
-    return await listenOnLoopback({ port: 0, onConnection })
+    return await listenElsewhere(request)
+  }
+}
+
+/** Listens at a free port. Avoided ones that the system offers are held meanwhile, so that it offers another one each time. */
+async function listenElsewhere({ avoided, onConnection }: ListenerRequest): Promise<LoopbackListener> {
+  const offered: LoopbackListener[] = []
+  try {
+    for (;;) {
+      const listener = await listenOnLoopback({ port: 0, onConnection })
+      if (avoided?.has(listener.port) !== true) return listener
+      offered.push(listener)
+    }
+  } finally {
+    await Promise.all(offered.map(listener => listener.close()))
   }
 }
 

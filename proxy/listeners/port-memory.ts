@@ -18,6 +18,8 @@ const MAX_ENTRIES = 500
 export interface PortMemory {
   recall(sessionName: string, app: string): Promise<Entry | undefined>
   remember(sessionName: string, app: string, use: { port: number; sessionId: string }): Promise<void>
+  /** All ports that are remembered, of any app. */
+  all(): Promise<ReadonlySet<number>>
 }
 
 /**
@@ -67,6 +69,10 @@ export function createPortMemory(directory: string, now: () => Date = () => new 
 
   return {
     recall: async (sessionName, app) => pending.get(keyOf(sessionName, app)) ?? (await read())[keyOf(sessionName, app)],
+    async all() {
+      const entries = [...Object.values(await read()), ...pending.values()]
+      return new Set(entries.map(({ port }) => port))
+    },
     remember(sessionName, app, use) {
       pending.set(keyOf(sessionName, app), { ...use, usedAt: now().toISOString() })
       next ??= writing = writing.catch(() => undefined).then(write)

@@ -22,6 +22,8 @@ export interface LocalTunnelDeps {
   readonly listen: (onConnection: (socket: Socket) => void) => Promise<LoopbackListener>
   /** See AppOriginDeps.clearFirst; asked once the port is known. */
   readonly clearFirst: (port: number) => boolean
+  /** See AppOriginDeps.hostSeed; asked once the port is known. */
+  readonly hostSeed: (port: number) => string
   /** See AppOriginDeps.ownUserOnly. */
   readonly ownUserOnly: boolean
   readonly onChange: (tunnel: Tunnel) => void
@@ -124,7 +126,6 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
   function acceptHttp(served: App): (socket: Socket) => void {
     const made = createAppOrigin({
       app: served,
-      sessionId: deps.session.id,
       sessionName: deps.session.name,
       port: listener.port,
       connect: async signal => {
@@ -136,6 +137,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       },
       inject: () => inject,
       clearFirst: deps.clearFirst(listener.port),
+      hostSeed: deps.hostSeed(listener.port),
       ownUserOnly: deps.ownUserOnly,
       log: deps.log,
     })

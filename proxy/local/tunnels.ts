@@ -1,4 +1,5 @@
-import { type ApiClient, AppError, because, isFinished, type SessionId } from '#manager/contract'
+import { randomUUID } from 'node:crypto'
+import { type ApiClient, AppError, because, forwardedPort, isFinished, type SessionId } from '#manager/contract'
 import { type HostEvents, type Tunnel, TunnelSpec } from '#proxy/contract'
 import { type PathLimits } from '../grants/path.ts'
 import { openListener } from '../listeners/open-listener.ts'
@@ -6,6 +7,7 @@ import { type PortMemory } from '../listeners/port-memory.ts'
 import { type Log } from '../log.ts'
 import { type SessionWatchDeps } from '../sessions-watch.ts'
 import { type LocalTunnel, openLocalTunnel } from './local-tunnel.ts'
+import { choosePort } from './port-choice.ts'
 import { createTrafficMeter } from './traffic.ts'
 import { type Transport } from './transport.ts'
 
@@ -18,6 +20,8 @@ export interface TunnelsDeps {
   readonly limits?: Partial<PathLimits> | undefined
   /** See AppOriginDeps.ownUserOnly. */
   readonly ownUserOnly: boolean
+  /** Whether other people use this computer: they can have the ports that tunnels leave. Asked for each tunnel. */
+  readonly isShared: () => Promise<boolean>
   /** Follows the sessions of open tunnels; used while there are any. */
   readonly watch: (events: Pick<SessionWatchDeps, 'watched' | 'onEnded' | 'onPathChanged'>) => Disposable
   readonly onChanged: (tunnel: Tunnel) => void
@@ -82,19 +86,30 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
   }
 
   /** Id and name of a session, for its tunnels: not the descriptions of its apps, because there may be hundreds of tunnels. */
-  async function runningSession(id: SessionId): Promise<{ readonly id: SessionId; readonly name: string }> {
+  async function runningSession(
+    id: SessionId,
+    appName: string,
+  ): Promise<{ readonly session: { readonly id: SessionId; readonly name: string }; readonly isWeb: boolean }> {
     const session = await api.getSession({ params: { id } })
     if (session.status !== 'RUNNING') {
       const { status } = session
       const why = isFinished(status) ? because('session_ended') : because('session_not_yet_running', { status })
       throw new AppError('session_not_running', { status, ...why })
     }
-    return { id: session.id, name: session.name }
+    const app = session.apps.find(({ name }) => name === appName) ?? forwardedPort(appName)
+    return { session: { id: session.id, name: session.name }, isWeb: app?.protocol !== 'tcp' }
   }
 
   async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
-    const session = await runningSession(spec.sessionId)
+    const { session, isWeb } = await runningSession(spec.sessionId, spec.app)
     const memory = await ports.recall(session.name, spec.app)
+    const { isLasting, ...choice } = choosePort({
+      port: spec.port ?? wanted,
+      onPortTaken: spec.onPortTaken,
+      remembered: memory?.port,
+      used: await ports.all(),
+      isExposed: isWeb && (await deps.isShared()),
+    })
     const life = { isOver: false }
     const tunnel = await openLocalTunnel({
       api,
@@ -106,12 +121,12 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       ownUserOnly: deps.ownUserOnly,
       listen: onConnection =>
         openListener({
-          wanted: spec.port ?? wanted,
-          remembered: memory?.port,
+          ...choice,
           onPortTaken: spec.onPortTaken,
           onConnection,
           ownTunnelOn: ownOn,
         }),
+      hostSeed: port => (isLasting(port) ? session.id : randomUUID()),
       clearFirst: port => memory?.sessionId !== session.id || memory.port !== port,
       onChange: changed => {
         if (changed.connections > 0) traffic.follow()

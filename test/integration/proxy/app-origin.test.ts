@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,8 @@ import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import { startProxy } from '#proxy'
+import { type Proxy, type ProxyOptions, startProxy } from '#proxy'
+import { type TunnelSpec } from '#proxy/contract'
 import { httpApp, StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
 
 let stack = new AsyncDisposableStack()
@@ -49,7 +50,7 @@ const reflect: Handler = (request, response) => {
 
 const inject = { header: 'Authorization', value: 'token secret-of-the-app' }
 
-async function setUp(handler?: Handler, more: { ownUserOnly?: boolean } = {}) {
+async function setUp(handler?: Handler, more: Pick<ProxyOptions, 'ownUserOnly' | 'sharedComputer'> = {}) {
   const entry = { app: httpApp('jupyter', '/lab'), port: await anApp(handler), inject }
   const manager = stack.use(await new StandIn([entry]).start())
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-test-origin-'))
@@ -58,7 +59,7 @@ async function setUp(handler?: Handler, more: { ownUserOnly?: boolean } = {}) {
   const start = () => startProxy({ ...options, ...more, sshDirectory: join(dataDir, '.ssh') })
   const proxy = stack.use(await start())
   const spec = { sessionId: manager.session.id, app: 'jupyter' }
-  return { manager, proxy, spec, start }
+  return { manager, proxy, spec, start, dataDir: join(dataDir, 'proxy', manager.userId) }
 }
 
 interface Answer {
@@ -157,7 +158,7 @@ test('an app that refuses pages for another reason keeps its name, and is asked 
 })
 
 test('storage is cleared once per session and origin, not on every visit, nor after a restart of the proxy', async () => {
-  const { proxy, spec, start } = await setUp()
+  const { proxy, spec, start } = await setUp(reflect, { sharedComputer: false })
   const visits = [
     await letIn((await proxy.tunnel.openApp(spec)).url),
     await letIn((await proxy.tunnel.openApp(spec)).url),
@@ -166,6 +167,38 @@ test('storage is cleared once per session and origin, not on every visit, nor af
   const again = stack.use(await start())
   visits.push(await letIn((await again.tunnel.openApp(spec)).url))
   expect(visits.map(({ welcome }) => welcome.headers['clear-site-data'] !== undefined)).toEqual([true, false, false])
+})
+
+test('on a computer with other people a web app has another address each time, also in another process', async () => {
+  const { proxy, spec, start, dataDir } = await setUp(reflect, { sharedComputer: true })
+  const hosts = new Set<string>()
+  const seen = async ({ tunnel }: Proxy, more: Partial<TunnelSpec> = {}) => {
+    const before = await readFile(join(dataDir, 'ports.json'), 'utf8').catch(() => '')
+    const { url, tunnel: opened } = await tunnel.openApp({ ...spec, ...more })
+    expect(before).not.toContain(String(opened.port))
+    hosts.add(new URL(url).hostname)
+    await tunnel.close(opened.id)
+    return opened.port
+  }
+  const ports = [await seen(proxy), await seen(proxy)]
+  await proxy[Symbol.asyncDispose]()
+  const again = stack.use(await start())
+  ports.push(await seen(again), await seen(again, { port: ports[0], onPortTaken: 'random' }))
+  expect([new Set(ports).size, hosts.size]).toEqual([4, 4])
+})
+
+test('on a computer with other people a port that the person insists on is honoured, at the name that lasts', async () => {
+  const { proxy, spec } = await setUp(reflect, { sharedComputer: true })
+  const { port, id } = (await proxy.tunnel.openApp(spec)).tunnel
+  await proxy.tunnel.close(id)
+  const hosts = []
+  for (let time = 0; time < 2; time++) {
+    const { url, tunnel } = await proxy.tunnel.openApp({ ...spec, port })
+    await proxy.tunnel.close(tunnel.id)
+    hosts.push(new URL(url).host)
+  }
+  expect(hosts).toEqual([hosts[0], hosts[0]])
+  expect(hosts[0]).toMatch(new RegExp(`:${port}$`))
 })
 
 test('a used ticket, a forged ticket and a ticket of another session are refused', async () => {
