@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createRequestTurns } from './request-turns.ts'
 
 const MOST = 3
+const MOST_BYTES = 30 * 1024
 
 /** Requests that are worked on, in the order in which they began. */
 let begun: { url: string; answer: () => void }[]
@@ -13,11 +14,12 @@ let stack: AsyncDisposableStack
 let port: number
 beforeEach(async () => {
   ;[begun, over, stack] = [[], [], new AsyncDisposableStack()]
-  const turns = createRequestTurns(MOST)
+  const turns = createRequestTurns<IncomingMessage>({ most: MOST, mostBytes: MOST_BYTES })
   const handle = (request: IncomingMessage, response: ServerResponse) =>
     turns.enter(request, response, () => {
       const { url = '' } = request
-      turns.onOver(request, () => over.push(url))
+      const ended = over
+      turns.onOver(request, () => ended.push(url))
       let body = ''
       request.on('data', chunk => (body += String(chunk)))
       begun.push({ url, answer: () => response.end(`${url}${body};`) })
@@ -46,19 +48,19 @@ const urls = (from: number, to: number) => Array.from({ length: to - from }, (_,
 
 test('requests of a connection run a few at a time in their order, beside those of others', async () => {
   const [many, other] = [await open(), await open()]
-  for (const url of urls(0, 2_000)) many.send(url, 'x'.repeat(100))
+  for (const url of urls(0, 500)) many.send(url, 'x'.repeat(100))
   await expect.poll(() => begun.length).toBe(MOST)
   other.send('/other')
   await expect.poll(() => begun.length).toBe(MOST + 1)
-  for (let at = 0; at < 2_001; at++) {
+  for (let at = 0; at < 501; at++) {
     await expect.poll(() => begun.length, { interval: 1 }).toBeGreaterThan(at)
     expect(begun.length - at).toBeLessThanOrEqual(MOST + 1)
     begun[at]?.answer()
   }
-  await expect.poll(() => many.seen.text).toContain('/1999')
+  await expect.poll(() => many.seen.text).toContain('/499')
   const answers = many.seen.text.match(/\/\d+(?=x{100};)/g)
-  expect(answers).toEqual(urls(0, 2_000))
-  await expect.poll(() => over.length).toBe(2_001)
+  expect(answers).toEqual(urls(0, 500))
+  await expect.poll(() => over.length).toBe(501)
 })
 
 test('requests of a connection that ends are over, also those whose answers would have come later', async () => {
@@ -69,4 +71,25 @@ test('requests of a connection that ends are over, also those whose answers woul
   await expect.poll(() => over).toEqual(urls(0, MOST))
   for (const { answer } of begun) answer()
   expect([begun.length, over.length]).toEqual([MOST, MOST])
+})
+
+test('heads that wait are counted in bytes, and the rest stays unread', async () => {
+  const { socket } = await open()
+  const field = `Field: ${'x'.repeat(12 * 1024)}\r\n`
+  for (let at = 0; at < 500; at++) socket.write(`GET /${at} HTTP/1.1\r\nHost: a\r\n${field}\r\n`)
+  // A third would be too long.
+  await expect.poll(() => begun.length).toBe(2)
+  await expect.poll(() => socket.writableLength).toBeGreaterThan(1024 * 1024)
+  begun[0]?.answer()
+  begun[1]?.answer()
+  await expect.poll(() => begun.length).toBe(4)
+  expect(socket.writableLength).toBeGreaterThan(1024 * 1024)
+})
+
+test('requests that come by the thousand in one piece end their connection, and none of those that wait begins', async () => {
+  const { socket } = await open()
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5_000))
+  await new Promise(resolve => socket.once('close', resolve))
+  expect(begun.length).toBe(MOST)
+  await expect.poll(() => over.length).toBe(MOST)
 })

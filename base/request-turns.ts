@@ -1,57 +1,111 @@
-import { type IncomingMessage, type ServerResponse } from 'node:http'
-import { type Socket } from 'node:net'
+declare const setImmediate: (act: () => void) => unknown
+
+/** `Socket`, `IncomingMessage` and `ServerResponse` of Node, structurally: this file is compiled without the types of Node. */
+export interface ConnectionLike {
+  on(event: 'resume', act: () => void): unknown
+  once(event: 'close', act: () => void): unknown
+  pause(): unknown
+  resume(): unknown
+  destroy(): unknown
+}
+export interface RequestLike {
+  readonly socket: ConnectionLike
+  readonly url?: string | undefined
+  readonly rawHeaders: readonly string[]
+}
+export interface ResponseLike {
+  once(event: 'close', act: () => void): unknown
+}
 
 /**
- * Keeps the requests of one connection few at a time: the next ones wait, in their order, and nothing more is read meanwhile.
+ * Keeps the requests of one connection few at a time: the next ones wait, in their order, and nothing more is read meanwhile. So a
+ * client that is merely quick loses nothing. One policy for manager and proxy.
  *
- * Threat model: a client may send thousands of requests without waiting for an answer (HTTP pipelining). Node hands over all of them
- * at once, and their work would come before everybody else's.
+ * Threat model: a client may send thousands of requests without waiting for an answer (HTTP pipelining), and their work would come before
+ * everybody else's. Answers go out in the order of their requests, so a client that has the first one answered slowly would make us keep what
+ * it sends. Heads therefore count in bytes. Node hands over all requests that one read brought (64 KiB, of which the shortest requests
+ * have 25 bytes, and cost some thousand when parsed), so their number has a limit too, which ends the connection.
  */
-export interface RequestTurns {
+export interface RequestTurns<Request extends RequestLike> {
   /** Calls `begin` when it is the request's turn; never, if its connection ends before. */
-  enter(request: IncomingMessage, response: ServerResponse, begin: () => void): void
+  enter(request: Request, response: ResponseLike, begin: () => void): void
   /** Calls `act` once when the request is over, whether its answer was sent or not. Only after `enter` has begun it. */
-  onOver(request: IncomingMessage, act: () => void): void
+  onOver(request: Request, act: () => void): void
+  /** Requests of a connection that have begun or wait. */
+  unanswered(connection: ConnectionLike): number
+}
+
+interface Turn {
+  readonly bytes: number
+  readonly start: () => void
 }
 
 interface Line {
-  readonly running: Map<IncomingMessage, (() => void)[]>
-  waiting: (() => void)[]
+  /** Requests that have begun, with what follows their ends. */
+  readonly running: Map<RequestLike, { readonly bytes: number; readonly acts: (() => void)[] }>
+  runningBytes: number
+  waiting: Turn[]
   isGoingOn: boolean
+  isOver: boolean
 }
 
-/** @param most requests of a connection that are worked on at a time */
-export function createRequestTurns(most: number): RequestTurns {
-  const lines = new WeakMap<Socket, Line>()
+export interface TurnLimits {
+  /** Requests of a connection that are worked on at a time. Browsers and reverse proxies send the next one after the answer. */
+  readonly most?: number
+  /** Bytes of their heads; a single request may have more. */
+  readonly mostBytes?: number
+  /** Requests that wait; one more ends the connection. */
+  readonly mostWaiting?: number
+}
 
-  function lineOf(socket: Socket): Line {
+export function createRequestTurns<Request extends RequestLike>({
+  most = 16,
+  mostBytes = 256 * 1024,
+  mostWaiting = 512,
+}: TurnLimits = {}): RequestTurns<Request> {
+  const lines = new WeakMap<ConnectionLike, Line>()
+
+  function lineOf(socket: ConnectionLike): Line {
     const known = lines.get(socket)
     if (known) return known
-    const line: Line = { running: new Map(), waiting: [], isGoingOn: false }
+    const line: Line = { running: new Map(), runningBytes: 0, waiting: [], isGoingOn: false, isOver: false }
     lines.set(socket, line)
     // Node goes on reading when one of the requests has been read.
     socket.on('resume', () => line.waiting.length > 0 && socket.pause())
     // An answer that waits for earlier ones does not learn that the connection has ended.
     socket.once('close', () => {
-      line.waiting = []
+      close(line)
       for (const request of line.running.keys()) end(socket, line, request)
     })
     return line
   }
 
-  function end(socket: Socket, line: Line, request: IncomingMessage): void {
-    const acts = line.running.get(request)
-    if (!line.running.delete(request)) return
-    for (const act of acts ?? []) act()
+  function close(line: Line): void {
+    line.isOver = true
+    line.waiting = []
+  }
+
+  const hasRoom = ({ running, runningBytes }: Line, bytes: number) =>
+    running.size === 0 || (running.size < most && runningBytes + bytes <= mostBytes)
+
+  function end(socket: ConnectionLike, line: Line, request: RequestLike): void {
+    const ended = line.running.get(request)
+    if (!ended) return
+    line.running.delete(request)
+    line.runningBytes -= ended.bytes
+    for (const act of ended.acts) act()
     if (line.waiting.length === 0 || line.isGoingOn) return
     line.isGoingOn = true
     // Not at once: requests that are refused without waiting for anything would keep other connections from being read.
     setImmediate(() => goOn(socket, line))
   }
 
-  function goOn(socket: Socket, line: Line): void {
+  function goOn(socket: ConnectionLike, line: Line): void {
     line.isGoingOn = false
-    for (const begin of line.waiting.splice(0, most - line.running.size)) begin()
+    for (let next = line.waiting[0]; next && hasRoom(line, next.bytes); next = line.waiting[0]) {
+      line.waiting.shift()
+      next.start()
+    }
     if (line.waiting.length === 0) socket.resume()
   }
 
@@ -59,20 +113,39 @@ export function createRequestTurns(most: number): RequestTurns {
     enter(request, response, begin) {
       const { socket } = request
       const line = lineOf(socket)
+      // The parser goes on with what it has of a connection that was ended.
+      if (line.isOver) return
+      const bytes = headBytes(request)
       const start = () => {
-        line.running.set(request, [])
+        line.running.set(request, { bytes, acts: [] })
+        line.runningBytes += bytes
         response.once('close', () => end(socket, line, request))
         begin()
       }
-      if (line.running.size < most && line.waiting.length === 0) {
+      if (line.waiting.length === 0 && hasRoom(line, bytes)) {
         start()
         return
       }
-      line.waiting.push(start)
+      if (line.waiting.length >= mostWaiting) {
+        close(line)
+        socket.destroy()
+        return
+      }
+      line.waiting.push({ bytes, start })
       socket.pause()
     },
     onOver(request, act) {
-      lines.get(request.socket)?.running.get(request)?.push(act)
+      lines.get(request.socket)?.running.get(request)?.acts.push(act)
+    },
+    unanswered(connection) {
+      const line = lines.get(connection)
+      return line ? line.running.size + line.waiting.length : 0
     },
   }
+}
+
+function headBytes({ url = '', rawHeaders }: RequestLike): number {
+  let bytes = url.length
+  for (const text of rawHeaders) bytes += text.length + 2
+  return bytes
 }

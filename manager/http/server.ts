@@ -19,6 +19,7 @@ import {
   type RouteSpec,
   sayFormErrorsPlainly,
 } from '#manager/contract'
+import { createRequestTurns } from '#base/request-turns'
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from './record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
@@ -45,7 +46,6 @@ import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { registerSsoCallback } from './routes/sign-in-providers.ts'
 import { type SsoAttempts } from '../sso/attempts.ts'
-import { createRequestTurns } from './request-turns.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
@@ -114,8 +114,6 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
   'readBundle',
   'readChecksums',
 ])
-/** Requests of one connection at a time. Clients of ours send one, and wait for its answer. */
-const MOST_AT_ONCE = 16
 /** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
 const STALLED_MS = 5 * 60_000
 
@@ -169,7 +167,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })
 
-  const turns = createRequestTurns(MOST_AT_ONCE)
+  const turns = createRequestTurns<IncomingMessage>()
   app.addHook('onRequest', (request, reply, done) => turns.enter(request.raw, reply.raw, done))
   app.addHook('onRequest', (request, _reply, done) => {
     const { route, streamedBody } = request.routeOptions.config

@@ -46,7 +46,7 @@ const REST_MS = 10_000
  *
  * Threat model: peers send as slowly as they like, and may never read. The head of a request has a deadline, and so has the
  * rest of a request that is answered already. A whole request has none: uploads take their time. Backpressure bounds the memory
- * of a peer that does not read; the option `timeout` ends its connection. Requests of one connection are limited (`pipeline.ts`).
+ * of a peer that does not read; the option `timeout` ends its connection. Of requests of one connection few are handled at a time (`#base/request-turns`).
  */
 export function createHttpServer(options: HttpServerOptions & { readonly tls: SecureContextOptions }): TlsHttpServer
 export function createHttpServer(options: HttpServerOptions): Server
@@ -67,12 +67,13 @@ export function createHttpServer({ onRequest, onUpgrade, log, ...options }: Http
   server.timeout = timeout
   answerHalfClosed(server)
   server.on('request', (request, response) => {
-    if (!enterPipeline(request, response)) return
     response.on('error', () => response.destroy())
     response.on('finish', () => {
       if (!request.complete) endLater(request)
     })
-    containedBy(response, log)(onRequest)(request, response)
+    enterPipeline(request, response, () => {
+      containedBy(response, log)(onRequest)(request, response)
+    })
   })
   if (onUpgrade) {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
