@@ -21,7 +21,9 @@ export interface LoopbackListener {
  *
  * @throws AppError `port_in_use` with `port`
  */
-export const listenOnLoopback = (options: Binding): Promise<LoopbackListener> => listenAt(['127.0.0.1', '::1'], options)
+export const listenOnLoopback = (options: Binding): Promise<LoopbackListener> => listenAt(LOOPBACK, options)
+
+export const LOOPBACK = ['127.0.0.1', '::1'] as const
 
 const ATTEMPTS = 20
 
@@ -73,8 +75,8 @@ async function bind(host: string, port: number, { onConnection, create = plainSe
   try {
     await once(server, 'listening')
   } catch (error) {
-    // EACCES: Windows reports this for ports that another program holds exclusively.
-    if (isErrno(error, 'EADDRINUSE') || isErrno(error, 'EACCES')) {
+    // EACCES: Windows reports this for ports that another program holds exclusively, other systems for low ports that only root may have.
+    if (isErrno(error, 'EADDRINUSE') || (process.platform === 'win32' && isErrno(error, 'EACCES'))) {
       throw new AppError('port_in_use', { port, ...because('port_taken_on', { port, host }) }, { cause: error })
     }
     throw error

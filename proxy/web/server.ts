@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createNetServer, type Server, type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
@@ -9,7 +8,7 @@ import { createDirectPath } from '../dial/direct-path.ts'
 import { createHttpServer, type HttpServerOptions } from '../http/create-server.ts'
 import { isPipelined } from '../http/pipeline.ts'
 import { createHeldListener } from '../listeners/held-listener.ts'
-import { listenOnLoopback } from '../listeners/loopback-listener.ts'
+import { listenAt, LOOPBACK } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { type WebConfig } from './config.ts'
@@ -136,7 +135,7 @@ export async function startWeb(
     })
   const listenWith = (port: number, createServer: () => Server) => {
     const options = { port, onConnection, create: createServer }
-    return config.host === undefined ? listenOnLoopback(options) : listenOn(config.host, options)
+    return listenAt(config.host === undefined ? LOOPBACK : [config.host], options)
   }
   const listen = (port: number, listeners: Listeners) => listenWith(port, create(listeners))
   const held = config.isPortHeld ? createHeldListener(config.port, onConnection, create(listenersOf(parts))) : undefined
@@ -321,26 +320,4 @@ function listenersOf({ manager, page, publicApps, guests, names, log, host, file
   }
 
   return refusingLongHeads({ onRequest, onUpgrade }, ({ headers }) => publicApps?.placeOf(headers.host) === undefined)
-}
-
-async function listenOn(
-  host: string,
-  options: { port: number; onConnection: (socket: Socket) => void; create: () => Server },
-) {
-  const server = options.create()
-  server.on('connection', options.onConnection)
-  server.listen({ host, port: options.port })
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port')
-  return {
-    port: address.port,
-    addresses: [address.address],
-    close: () =>
-      new Promise<void>(resolve => {
-        server.close(() => {
-          resolve()
-        })
-      }),
-  }
 }
