@@ -41,6 +41,11 @@ export interface ProxyOptions {
   readonly mayInclude?: boolean
   /** True: this process and the browsers that may open apps run as the same user of the computer. */
   readonly ownUserOnly?: boolean
+  /**
+   * Tunnels of the user at a time; default: any number. A process that serves many users has a limit, because each tunnel takes two
+   * descriptors and a port of all.
+   */
+  readonly mostTunnels?: number
   /** Whether other people use this computer; default: by a look at its homes and accounts (ADR 76). */
   readonly sharedComputer?: boolean
   /** Where the agent of this computer offers it, the bytes of apps go to their containers directly (ADR 41). */
@@ -116,6 +121,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     ports,
     limits: options.limits,
     ownUserOnly: options.ownUserOnly ?? false,
+    most: options.mostTunnels ?? Infinity,
     isShared: () =>
       options.sharedComputer === undefined ? isSharedComputer() : Promise.resolve(options.sharedComputer),
     watch: events =>

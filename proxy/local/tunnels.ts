@@ -22,6 +22,8 @@ export interface TunnelsDeps {
   readonly ownUserOnly: boolean
   /** Whether other people use this computer: they can have the ports that tunnels leave. Asked for each tunnel. */
   readonly isShared: () => Promise<boolean>
+  /** Tunnels at a time, also those that are being opened. */
+  readonly most: number
   /** Follows the sessions of open tunnels; used while there are any. */
   readonly watch: (events: Pick<SessionWatchDeps, 'watched' | 'onEnded' | 'onPathChanged'>) => Disposable
   readonly onChanged: (tunnel: Tunnel) => void
@@ -34,7 +36,7 @@ export interface TunnelsDeps {
 export interface Tunnels extends AsyncDisposable {
   /**
    * @param wanted port to try first where the spec names none
-   * @throws AppError `session_not_running`, `app_open_elsewhere`, and as `openListener`
+   * @throws AppError `session_not_running`, `app_open_elsewhere`, `rate_limited`, and as `openListener`
    */
   open(spec: TunnelSpec, wanted?: number): Promise<LocalTunnel>
   list(): Tunnel[]
@@ -68,6 +70,9 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       if (isWhereAsked(tunnel, spec)) return tunnel
       await makeWay(key, tunnel)
       return await open(spec, wanted)
+    }
+    if (tunnels.size >= deps.most) {
+      throw new AppError('rate_limited', { ...because('tunnels_at_most', { limit: deps.most }), whySaysNext: true })
     }
     const opening = start(key, spec, wanted)
     tunnels.set(key, opening)

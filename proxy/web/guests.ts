@@ -71,6 +71,8 @@ type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string; 
 const MOST_SIGN_INS = 64
 /** Event streams of one sign-in, as many as at the manager. */
 const MOST_STREAMS = 32
+/** Tunnels of one user: their ports and descriptors are those of all users. */
+const MOST_TUNNELS = 256
 /** Questions about sign-ins that are not known here. */
 const STRANGE = { atOnce: 16, waiting: 128 }
 const CACHE_MS = 10_000
@@ -144,6 +146,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       credentials,
       dataDir,
       userId,
+      mostTunnels: MOST_TUNNELS,
       direct,
       log,
       ...(sshDirectory ? { sshDirectory } : {}),

@@ -40,6 +40,8 @@ export const LOCAL_CAUSES = {
   port_of_nobody_known:
     'Port {port} is taken by another program. Choose another port, for example {offered}, or use a random one.',
   port_taken_on: 'Port {port} on {host} is taken.',
+  tunnels_at_most:
+    'At most {limit} tunnels of one user may be open at a time. Close one under "Open on this computer" in the dialog of the apps, then open this one again.',
   app_open_elsewhere:
     'The app is open on port {port} with {connections, plural, one {# open connection} other {# open connections}}. Close these first.',
   session_not_yet_running: 'The session is {status}. Wait until it is RUNNING.',

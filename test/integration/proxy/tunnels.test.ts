@@ -284,6 +284,19 @@ test('a port that Berth uses itself is reported with its session', async () => {
   })
 })
 
+test('a user of a process that serves many has a limit of tunnels, and a closed one makes room', async () => {
+  const { proxy, spec, manager } = await setUp(echo, { mostTunnels: 1 })
+  manager.apps.set('other', { app: tcpApp('other'), port: 9 })
+  const { id } = await proxy.tunnel.open(spec)
+  await expect(proxy.tunnel.open({ ...spec, app: 'other' })).rejects.toMatchObject({
+    code: 'rate_limited',
+    detail: { cause: 'tunnels_at_most' },
+  })
+  expect((await proxy.tunnel.open(spec)).id).toBe(id)
+  await proxy.tunnel.close(id)
+  await proxy.tunnel.open({ ...spec, app: 'other' })
+})
+
 test('a closed tunnel gets its port back next time, also in another process', async () => {
   // Clients of raw ports have proofs of their own, so other people of the computer change nothing.
   const { proxy, spec, manager, dataDir } = await setUp(echo, { sharedComputer: true })
