@@ -49,6 +49,8 @@ export function createNetworksAhead(deps: NetworksAheadDeps): NetworksAhead {
   const creating = new Set<string>()
   const stop = new AbortController()
   let filling: Promise<void> | undefined
+  /** A refill was asked for while one was under way: that one may have counted before the network was taken. */
+  let isWantedAgain = false
 
   async function createOne(managerId: string): Promise<AheadOutcome> {
     const key = randomUUID()
@@ -98,6 +100,24 @@ export function createNetworksAhead(deps: NetworksAheadDeps): NetworksAhead {
     )
   }
 
+  function refill(): void {
+    if (size === 0 || stop.signal.aborted) return
+    if (filling !== undefined) {
+      isWantedAgain = true
+      return
+    }
+    filling = fill()
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) onFailure(error)
+      })
+      .finally(() => {
+        filling = undefined
+        if (!isWantedAgain) return
+        isWantedAgain = false
+        refill()
+      })
+  }
+
   return {
     take(managerId) {
       for (const [key, owner] of ready) {
@@ -108,14 +128,7 @@ export function createNetworksAhead(deps: NetworksAheadDeps): NetworksAhead {
       return undefined
     },
     has: key => ready.has(key) || creating.has(key),
-    refill() {
-      if (size === 0 || stop.signal.aborted) return
-      filling ??= fill()
-        .catch((error: unknown) => {
-          if (!stop.signal.aborted) onFailure(error)
-        })
-        .finally(() => (filling = undefined))
-    },
+    refill,
     forget() {
       forgetReady()
       creating.clear()

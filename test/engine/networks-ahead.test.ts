@@ -83,9 +83,11 @@ test('after an agent is killed its ready networks are removed, and the network o
   agent.kill('SIGKILL')
   await agent.exited
   await start()
+  // The number is right before the agent has looked, too.
+  await expect
+    .poll(async () => (await networks()).filter(id => before.includes(id)), { timeout: 60_000 })
+    .toEqual([used])
   await count(AHEAD + 1)
-  const kept = (await networks()).filter(id => before.includes(id))
-  expect(kept).toEqual([used])
   // The address is found by the network's name, which is in the signed label.
   await manager.request('start_app', { kernelId: spec.kernelId, app: 'sshd', timeoutMs: 20_000 })
   await destroy(spec)
