@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ApiClient, BUNDLE_CONTENT, type Folder } from '#manager/contract'
+import { type ApiClient, BUNDLE_CONTENT, type Folder, type FolderCloned } from '#manager/contract'
 import {
   type Arena,
   expectUntouched,
@@ -13,10 +13,22 @@ import {
   startRestoring,
   startSwapping,
 } from '../../fixtures/hostile-folder.ts'
+import { testSet } from '../../../build/bootstrap/test-sets.ts'
+import { copyEnded } from '../../fixtures/copies.ts'
 import { removeTree } from '../../../manager/storage/remove-tree.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
-const RACE_MS = 3_000
+/** Each race keeps two cores busy. */
+const RACE_MS = testSet(process.env) === 'all' ? 3_000 : 1_000
+
+/** A busy machine needs longer until some calls have met the real entries. */
+const LONGEST_RACE_MS = 15_000
+
+/** @returns whether a race that begins now is over */
+function raceOf(hasMetEntries: () => boolean): () => boolean {
+  const began = performance.now()
+  return () => performance.now() - began > (hasMetEntries() ? RACE_MS : LONGEST_RACE_MS)
+}
 
 let manager: TestManager
 let owner: { token: string; api: ApiClient }
@@ -128,13 +140,13 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
   const calls = Object.entries(callsOf(arena))
   for (const [name, call] of calls) expect([name, await call()]).toMatchObject([name, { isDone: true }])
   const done = new Set<string>()
-  const clones: Folder[] = []
+  const clones: FolderCloned[] = []
   {
     await using _swapping = await startSwapping(arena)
     const send = senderTo(arena)
-    const ends = performance.now() + RACE_MS
+    const isOver = raceOf(() => done.size > 3)
     const run = async ([name, call]: [string, () => Promise<{ isDone: boolean; text: string }>]) => {
-      while (performance.now() < ends) {
+      while (!isOver()) {
         const { isDone, text } = await call()
         if (isDone) done.add(name)
         expect(text).not.toContain(OUTSIDE)
@@ -144,13 +156,13 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
     const cloning = async () => {
       for (let n = 0; n < 3; n++) {
         const body = { name: `clone-${n}-${randomUUID()}` }
-        const { folder: made } = await owner.api.cloneFolder({ params: { id: folder.id }, body })
-        clones.push(made)
+        const begun = await owner.api.cloneFolder({ params: { id: folder.id }, body })
+        clones.push(begun)
       }
     }
     // Paths that name something else than an entry of the folder are refused at any moment, whatever lies on their way.
     const leaving = async () => {
-      while (performance.now() < ends) {
+      while (!isOver()) {
         for (const path of LEAVING) {
           const query = `path=${encodeURIComponent(path)}`
           const write = { 'if-none-match': '*', 'content-type': 'application/octet-stream' }
@@ -170,7 +182,16 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
     }
     await Promise.all([...calls.map(run), cloning(), leaving()])
   }
-  await expectUntouched(arena, [folder, ...clones].map(directoryOf))
+  // On a busy machine a clone goes on as a task. What is looked at must rest: a draft that gets its name while it is listed is gone.
+  const made: Folder[] = []
+  for (const begun of clones) {
+    const isWhole = await copyEnded(owner.api, begun.folder, begun).then(
+      () => true,
+      () => false,
+    )
+    if (isWhole) made.push(begun.folder)
+  }
+  await expectUntouched(arena, [folder, ...made].map(directoryOf))
   // Some operations have met the real entries during the race too.
   expect(done.size).toBeGreaterThan(3)
 }, 60_000)
@@ -216,9 +237,9 @@ test.each([
     }
     {
       await using _restoring = await startRestoring(arena, names)
-      const ends = performance.now() + RACE_MS
+      const isOver = raceOf(() => done.size > 2)
       const run = async ([name, call]: [string, () => Promise<unknown>]) => {
-        while (performance.now() < ends) {
+        while (!isOver()) {
           await call().then(
             () => done.add(name),
             (error: unknown) => expect(error).toMatchObject({ code: expect.not.stringMatching('internal') as string }),
@@ -227,12 +248,12 @@ test.each([
       }
       await Promise.all(Object.entries(calls).map(run))
     }
-    await expectUntouched(arena, [arena.directory, directoryOf(other)])
-    // Some have met the real entries. A move of what never rests is mostly refused.
-    expect(done.size).toBeGreaterThan(2)
     // No draft of a copy that failed is left. On a busy machine the last copies go on as tasks after their answer.
     const drafts = async () => (await readdir(directoryOf(other))).filter(name => name.startsWith('.berth'))
     await expect.poll(drafts, { timeout: 20_000 }).toEqual([])
+    await expectUntouched(arena, [arena.directory, directoryOf(other)])
+    // Some have met the real entries. A move of what never rests is mostly refused.
+    expect(done.size).toBeGreaterThan(2)
   },
   60_000,
 )

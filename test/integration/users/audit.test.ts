@@ -335,7 +335,9 @@ describe('the protection of the audit log', () => {
     const body = { email: 'x@example.org', name: 'X', password: 'Their-own-pass-1' }
     await expect(other.api.createUser({ body })).rejects.toMatchObject({ code: 'forbidden' })
     const before = await rowsOf('failing@example.org')
-    expect(before.filter(({ action }) => action === 'deleteSession')).toHaveLength(1)
+    // If a minute has ended meanwhile, its count and the first one of the next minute are rows, too.
+    const rows = before.filter(({ action }) => action === 'deleteSession').length
+    expect([1, 3]).toContain(rows)
     for (let i = 0; i < 200; i++) await fail(`01900000-0000-7000-8000-${String(i).padStart(12, '0')}`)
     expect((await rowsOf('failing@example.org')).length).toBeLessThan(130)
     expect((await rowsOf('failing-too@example.org')).map(({ action }) => action)).toContain('createUser')
