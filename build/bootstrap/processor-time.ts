@@ -77,8 +77,12 @@ export interface Meter {
 
 const LOOK_MS = 1_000
 
-/** Follows a process of this machine and all that it starts; on a system without `/proc` it measures nothing. */
-export function startMeter(root: number): Meter {
+/**
+ * Follows a process of this machine and all that it starts; on a system without `/proc` it measures nothing.
+ *
+ * @param lookMs between two looks. Each costs some milliseconds; a process that nobody waits for does not count after its last one.
+ */
+export function startMeter(root: number, lookMs = LOOK_MS): Meter {
   // Tests put clocks of their own in the place of the global ones.
   const { setInterval: every, clearInterval: end } = globalThis
   let family: Family | undefined
@@ -92,7 +96,7 @@ export function startMeter(root: number): Meter {
     return seen
   }
   look()
-  const timer = every(look, LOOK_MS)
+  const timer = every(look, lookMs)
   timer.unref()
   return {
     used: () => look().used,
