@@ -25,6 +25,11 @@ const patient = {
   ...shared,
 }
 
+/** Passwords of managers within the tests. */
+const quickPasswords = {
+  alias: { '@node-rs/argon2': new URL('./test/fixtures/quick-argon2.ts', import.meta.url).pathname },
+}
+
 /** These projects run one file at a time: a browser or an Electron needs most of what the machine has. */
 const serial = { ...patient, fileParallelism: false }
 
@@ -57,6 +62,7 @@ export default defineConfig({
       },
       {
         extends: true,
+        resolve: quickPasswords,
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
@@ -69,6 +75,7 @@ export default defineConfig({
       },
       {
         extends: true,
+        resolve: quickPasswords,
         test: {
           name: 'engine',
           include: ['test/engine/**/*.test.ts'],
