@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ROOT } from './image-recipes.ts'
-import { leftOut, ONLY_IN_ALL, testSet, withTestSet } from './test-sets.ts'
+import { leftOut, ONLY_IN_ALL, setFor, testSet, withTestSet } from './test-sets.ts'
 
 test('vitest alone runs all tests, and npm test those of a change', () => {
   expect(testSet({})).toBe('all')
@@ -14,4 +14,10 @@ test('vitest alone runs all tests, and npm test those of a change', () => {
 test.each(ONLY_IN_ALL)('$files names tests that exist', ({ files }) => {
   const named = files.split(',')
   expect(globSync(files, { cwd: ROOT })).toHaveLength(named.length)
+})
+
+test('a run for a change takes the set that has the changed tests', () => {
+  expect(setFor('change', ['test/engine/agent.test.ts', 'test/desktop/windows.test.ts'])).toBe('change')
+  expect(setFor('change', ['test/engine/agent.test.ts', 'test/desktop/tray.test.ts'])).toBe('all')
+  expect(setFor('all', [])).toBe('all')
 })

@@ -1,3 +1,5 @@
+import { matchesGlob } from 'node:path'
+
 /**
  * `change` is what `npm test` runs, to protect every change; `all` is what `npm run test:all` runs, before a release and after a change of
  * what only its tests look at.
@@ -19,7 +21,9 @@ interface Left {
 }
 
 /**
- * Files that only `all` has. Besides them: the fuzzer (`test-parts.ts`), and every second scene of the console (`test/e2e/look-at.ts`).
+ * Files that only `all` has. Besides them: the fuzzer (`test-parts.ts`), every second scene of the console and most looks at the other ones
+ * (`test/e2e/look-at.ts`), every second page in each language (`console-languages.test.ts`), and the longer races and other moments of kills,
+ * in tests that ask for `testSet`.
  * A file goes here if it takes long, and if another file would fail too on most mistakes that it finds.
  */
 export const ONLY_IN_ALL: readonly Left[] = [
@@ -40,6 +44,14 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'kills a server throughout an upload; the other tests of uploads go on after an interruption',
   },
   {
+    files: 'test/engine/three-engines.test.ts',
+    why: 'kills one of three engines; agent-crash.test.ts kills agents, managers-docker.test.ts managers',
+  },
+  {
+    files: 'test/e2e/elsewhere-road.test.ts',
+    why: 'a whole Berth for a browser on another computer; main-road.test.ts has the same pages, integration/proxy the addresses',
+  },
+  {
     files: 'test/engine/many-starts.test.ts',
     why: 'fills a host; the other tests start sessions one by one',
   },
@@ -51,3 +63,7 @@ export const ONLY_IN_ALL: readonly Left[] = [
 
 /** Patterns for vitest to leave out. */
 export const leftOut = (set: TestSet): string[] => (set === 'all' ? [] : ONLY_IN_ALL.map(({ files }) => files))
+
+/** The set for a narrowed run: one that names a test of `all` would find no file in `change`. @param named tests, by their paths from the root */
+export const setFor = (set: TestSet, named: readonly string[]): TestSet =>
+  named.some(path => ONLY_IN_ALL.some(({ files }) => matchesGlob(path, files))) ? 'all' : set

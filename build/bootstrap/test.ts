@@ -31,7 +31,7 @@ import {
   processorSecondsOf,
 } from './test-report.ts'
 import { COVERED, coverageFolder, type Outcome, OUTPUT, outputOf, runPart } from './test-run.ts'
-import { withTestSet } from './test-sets.ts'
+import { setFor, withTestSet } from './test-sets.ts'
 import { planSince } from './test-since.ts'
 import { ensureTestTools } from './test-tools.ts'
 import { describeVersions, readVersions, type Versions } from './test-versions.ts'
@@ -173,7 +173,7 @@ try {
   const given = parseTestFlags(process.argv.slice(2))
   const narrowed = given.since === undefined ? undefined : await planSince(given.since, ROOT)
   const flags = { ...given, parts: given.parts.filter(part => narrowed === undefined || narrowed.has(part)) }
-  Object.assign(environment, withTestSet(flags.set))
+  Object.assign(environment, withTestSet(setFor(flags.set, [...(narrowed?.values() ?? [])].flat())))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
   const { parts: wanted } = flags

@@ -11,10 +11,13 @@ const OUTPUT = new URL('../output/', import.meta.url).pathname
 const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED'
 const ATTEMPTS = 5
 
+/** Ways of looking. `npm test` takes the next one for each scene: parts of the page are in several scenes, and meet all of them. */
+const LOOKS = ['light', '720', 'dark', '320'] as const
+
 /**
  * Declares a test for each of these states of the console: axe (WCAG 2.2 AA), what does not fit into windows of several sizes, the
- * page's error log, and pictures for people. `npm test` looks at every second scene. Without pictures, axe sees neighbouring scenes in light and in dark by turns: what
- * they are made of is in several of them.
+ * page's error log, and pictures for people. `npm test` looks at every second scene, and at each of these in one way (`LOOKS`). In
+ * `npm run test:all`, axe sees neighbouring scenes in light and in dark by turns: what they are made of is in several of them.
  */
 export function lookAt(scenes: readonly Scene[]): void {
   let stages: Stages
@@ -27,22 +30,30 @@ export function lookAt(scenes: readonly Scene[]): void {
   // Scenes are looked at side by side, each alone on a stage.
   const looked = scenes.filter(({ alike }) => PICTURES || !alike)
   const chosen = looked.filter((_, index) => testSet(process.env) === 'all' || index % 2 === 0)
-  const turns = chosen.map((scene, index) => ({
-    scene,
-    name: scene.name,
-    schemes: PICTURES ? SCHEMES : [index % 2 === 0 ? ('light' as const) : ('dark' as const)],
-  }))
-  test.concurrent.each(turns)(
-    '$name is readable in $schemes and fits into every window',
-    async ({ scene, schemes }) => {
-      for (let attempt = 1; ; attempt++) {
-        const found = await undisturbed(stages, stage => faultsOf(scene, stage, schemes))
-        if (found === undefined && attempt < ATTEMPTS) continue
-        expect(found).toEqual({ violations: [], outside: [], problems: [], moved: [] })
-        return
-      }
-    },
-  )
+  const turns = chosen.map((scene, index) => ({ scene, name: scene.name, ...looksOf(index) }))
+  test.concurrent.each(turns)('$name has no faults that one sees in $ways', async ({ scene, schemes, windows }) => {
+    for (let attempt = 1; ; attempt++) {
+      const found = await undisturbed(stages, stage => faultsOf(scene, stage, { schemes, windows }))
+      if (found === undefined && attempt < ATTEMPTS) continue
+      expect(found).toEqual({ violations: [], outside: [], problems: [], moved: [] })
+      return
+    }
+  })
+}
+
+interface Looks {
+  /** Themes in which axe looks. */
+  readonly schemes: readonly Scheme[]
+  readonly windows: typeof WINDOWS
+}
+
+/** @param index of the scene among those that are looked at */
+function looksOf(index: number): Looks & { readonly ways: readonly string[] } {
+  const wanted: readonly (string | undefined)[] =
+    testSet(process.env) === 'all' ? [SCHEMES[index % SCHEMES.length], '720', '320'] : [LOOKS[index % LOOKS.length]]
+  const schemes = SCHEMES.filter(scheme => PICTURES || wanted.includes(scheme))
+  const windows = WINDOWS.filter(([window]) => PICTURES || wanted.includes(window))
+  return { schemes, windows, ways: [...schemes, ...windows.map(([window]) => window)] }
 }
 
 /**
@@ -73,7 +84,7 @@ async function undisturbed<T>(stages: Stages, run: (stage: Stage) => Promise<T>)
 }
 
 /** All checks of a scene use one page. Axe looks once in a theme, because contrast and names are the same at every width. */
-async function faultsOf(scene: Scene, { page, double, problems, clear }: Stage, schemes: readonly Scheme[]) {
+async function faultsOf(scene: Scene, { page, double, problems, clear }: Stage, { schemes, windows }: Looks) {
   await clear(scene)
   await loadPage(page, `${double.url}/#${scene.path}`)
   const take = (window: string, theme: string) =>
@@ -86,7 +97,7 @@ async function faultsOf(scene: Scene, { page, double, problems, clear }: Stage, 
   if (PICTURES) await page.emulateMedia({ colorScheme: scheme })
   const outside: string[] = []
   const place = page.url()
-  for (const [window, size] of WINDOWS) {
+  for (const [window, size] of windows) {
     await page.setViewportSize(size)
     await settle(page)
     const found = await lastingMisfits(page)

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { testSet } from '../../build/bootstrap/test-sets.ts'
 import {
   type AgentHome,
   type AgentProcess,
@@ -183,7 +184,7 @@ describe('after kill -9 of the agent', () => {
     expect(manager.kernel(spec.kernelId)?.state).toMatchObject({ state: 'exited', exitCode: 9, engineRestarted: false })
   })
 
-  test.each([0, 40, 120, 250, 400])(
+  test.each(testSet(process.env) === 'all' ? [0, 40, 120, 250, 400] : [40, 250])(
     'killed %i ms into a creation, nothing is duplicated and nothing is left over',
     async afterMs => {
       const first = await start({ BERTH_JOIN: manager.join() })
