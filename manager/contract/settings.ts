@@ -94,6 +94,14 @@ const fields = {
     .max(MAX_BROWSER_DAYS)
     .describe('A browser is signed out after this many days.'),
   tokenDays: z.number().int().min(1).max(365).describe('Sign-ins of the CLI and the desktop app last this many days.'),
+  mappingDays: z
+    .number()
+    .int()
+    .min(1)
+    .max(365)
+    .describe(
+      'Projects and roles by groups of a sign-in provider end so many days after the last sign-in there, until the next one.',
+    ),
   unconfirmedDays: z
     .number()
     .int()
@@ -168,6 +176,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   idleSignOutMinutes: null,
   browserMaxDays: 7,
   tokenDays: 30,
+  mappingDays: 30,
   unconfirmedDays: 7,
   sessionDays: null,
   auditDays: null,

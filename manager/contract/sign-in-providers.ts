@@ -29,10 +29,12 @@ export const MailDomain = z
 /** Projects and role that one group of the provider gives. */
 export const GroupMapping = z.strictObject({
   group: PlainText.trim().min(1).max(500).describe('Value of the groups claim.'),
-  projects: z.array(PlainText.trim().min(1).max(64)).max(100).default([]).describe("Projects of the user's domain."),
-  role: Role.nullable()
-    .default(null)
-    .describe("Role that members get; null gives none. domain_admin counts in the provider's domain only."),
+  projects: z
+    .array(PlainText.trim().min(1).max(64))
+    .max(100)
+    .default([])
+    .describe("Projects of the provider's domain."),
+  role: Role.nullable().default(null).describe('Role that members get; null gives none.'),
 })
 export type GroupMapping = z.infer<typeof GroupMapping>
 
@@ -54,7 +56,7 @@ const fields = {
     .max(100)
     .describe('Only addresses of these domains get or link accounts; empty: all.'),
   createAccounts: z.boolean().describe('Make an account at the first sign-in of a person without one.'),
-  domain: DomainName.describe('Domain of accounts that are made, and of administrators whom the mapping makes.'),
+  domain: DomainName.describe('Domain of accounts that are made. The mapping counts for accounts of this domain only.'),
   linkByEmail: z
     .boolean()
     .describe('Link an existing account with the same verified address. Needs emailDomains. Never links superadmins.'),

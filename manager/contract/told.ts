@@ -10,6 +10,7 @@ export const TOLD_KINDS = [
   'own_keypair_activated',
   'own_identity_linked',
   'own_link_used',
+  'own_mapping_ended',
   'own_password_chosen',
   'own_password_ended',
   'own_script_by_keypair',

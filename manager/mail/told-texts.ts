@@ -12,6 +12,8 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'An account at a sign-in provider was linked with yours, and signs in to it now: {detail}. If this was not you, unlink it on your page Account and choose another password.',
   own_link_used:
     'A password was set for your account with a link that an administrator had in hand. If this was not you, somebody else has been in your account. Choose another password on your page Account.',
+  own_mapping_ended:
+    'Your groups at a sign-in provider had given your account this, which was taken back: {detail}. It comes back when you sign in there again, as long as the provider is linked and your groups still give it. Otherwise ask an administrator.',
   own_password_chosen:
     'Another password was chosen for your account, in place of one that somebody else may have known. If this was not you, somebody else has been in your account: ask for a link, and choose another password.',
   own_password_ended:

@@ -6,6 +6,8 @@ import { deleteEmailTokens, deleteLinksInHand } from '../store/identity/email-to
 import {
   findIdentity,
   insertIdentity,
+  listIdentities,
+  noteGiven,
   noteIdentityUse,
   type SignInIdentityRow,
 } from '../store/identity/sign-in-identities.ts'
@@ -15,9 +17,10 @@ import { insertAccount, isNamed } from '../users/accounts.ts'
 import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
 import { endDoubt } from '../users/end-of-doubt.ts'
+import { nextMemberships, nextRole } from '../users/mapped-rights.ts'
 import { type News, newsOfOwn, type Telling } from '../users/telling.ts'
 import { type FoundAccount } from './find-account.ts'
-import { nextMemberships, nextRole, type RoleState, wantedBy } from './mapping.ts'
+import { servesDomain, type Wanted, wantedBy } from './mapping.ts'
 import { type Person } from './person.ts'
 
 /** Changes that a sign-in made, for the audit log: names and roles, no secrets. */
@@ -50,24 +53,20 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
     throw new AppError('domain_inactive', because('domain_deactivated', { domain: user.domain }))
   }
   const identity = await link(trx, found, { person, userId: user.id })
-  const mapped = provider.groupsClaim === null ? undefined : await applyMapping(trx, { user, identity, ...context })
-  await noteIdentityUse(trx, person, {
-    email: person.email ?? identity.email,
-    givenGroups: mapped?.given ?? identity.given_groups,
-    givenRole: mapped ? mapped.role.givenRole : identity.given_role,
-    roleBefore: mapped ? mapped.role.roleBefore : identity.role_before,
-  })
+  const mapped = await applyMapping(trx, { user, identity, ...context })
+  await noteIdentityUse(trx, person, person.email ?? identity.email)
   const how = { known: 'signed in', linkable: 'linked', new: 'created' }[found.kind]
   const linked = found.kind === 'linkable' ? [linkedNews(user, provider, person)] : []
   await telling.write(trx, linked)
   return {
-    user: mapped?.user ?? user,
+    user: mapped.user,
     isNew: found.kind === 'new',
-    ended: [...endedByLink, ...(mapped?.ended ?? [])],
-    isChanged: found.kind !== 'known' || isChanged || (mapped?.isChanged ?? false),
-    hasLeftProjects: mapped?.hasLeftProjects ?? false,
-    told: { account: how, ...mapped?.told },
-    news: [...linked, ...news, ...(mapped?.news ?? [])],
+    ended: [...endedByLink, ...mapped.ended],
+    isChanged: found.kind !== 'known' || isChanged || mapped.isChanged,
+    // With a doubt ends what came by accounts at providers that somebody else had linked.
+    hasLeftProjects: mapped.hasLeftProjects || isChanged,
+    told: { account: how, ...mapped.told },
+    news: [...linked, ...news, ...mapped.news],
   }
 }
 
@@ -88,6 +87,8 @@ const NOBODYS = { password_set: false, password_from: 'person' } as const
 
 interface Context {
   readonly person: Person
+  /** Id of the provider. */
+  readonly providerId: string
   readonly provider: SignInProviderSettings
   readonly unknownPassword: () => string
   /** By the clock of the database. */
@@ -153,32 +154,45 @@ async function link(
   return identity
 }
 
-async function applyMapping(
+/** Changes that the mapping makes. */
+type Mapped = Pick<Entered, 'user' | 'ended' | 'isChanged' | 'hasLeftProjects' | 'told' | 'news'>
+
+const NOTHING: Wanted = { projects: [], role: null }
+
+async function applyMapping(trx: Db, context: MappingContext): Promise<Mapped> {
+  const { user, identity, person, provider, providerId } = context
+  const { groupsClaim, mapping } = provider
+  const wanted = groupsClaim === null ? NOTHING : wantedBy(mapping, person.groups)
+  if (groupsClaim !== null && servesDomain(provider, user.domain)) return give(trx, wanted, context)
+  const isSomewhere = wanted.projects.length > 0 || wanted.role !== null
+  const told: Told = isSomewhere ? { mappingSkipped: `for the domain ${provider.domain}` } : {}
+  // Another provider of the same issuer may serve the domain, and gives what this one does not take.
+  const gives = identity.given_by === null || identity.given_by === providerId
+  if (!gives) return { user, ended: [], isChanged: false, hasLeftProjects: false, told, news: [] }
+  const taken = await give(trx, NOTHING, context)
+  return { ...taken, told: { ...taken.told, ...told } }
+}
+
+type MappingContext = Context & { readonly user: UserRow; readonly identity: SignInIdentityRow }
+
+async function give(
   trx: Db,
-  {
-    user,
-    identity,
-    person,
-    provider,
-    unknownPassword,
-    telling,
-  }: Pick<Context, 'person' | 'provider' | 'unknownPassword' | 'telling'> & {
-    user: UserRow
-    identity: SignInIdentityRow
-  },
-) {
-  const wanted = wantedBy(provider.mapping, person.groups, user.domain === provider.domain)
+  wanted: Wanted,
+  { user, identity, provider, providerId, unknownPassword, telling }: MappingContext,
+): Promise<Mapped> {
+  const others = (await listIdentities(trx, user.id)).filter(({ issuer }) => issuer !== identity.issuer)
   const groups = await findGroups(trx, user.domain, wanted.projects)
   const current = await listMemberships(trx, user.id, user.domain)
   const { add, remove, given } = nextMemberships({
     current: current.map(({ id }) => id),
-    given: identity.given_groups,
+    mine: identity.given_groups,
+    others: others.flatMap(one => one.given_groups),
     wanted: groups.map(({ id }) => id),
   })
   await addMembers(trx, add, user.id)
   await removeMembers(trx, user.id, remove)
-  const before: RoleState = { role: user.role, givenRole: identity.given_role, roleBefore: identity.role_before }
-  const next = nextRole(before, wanted.role)
+  const before = { role: user.role, givenRole: identity.given_role, roleBefore: identity.role_before }
+  const next = nextRole({ role: user.role, mine: identity, others }, wanted.role)
   // The last superadmin with a password stays one, whatever a provider says.
   const isLast =
     user.role === 'superadmin' && next.role !== 'superadmin' && user.password_set && (await countSuperadmins(trx)) <= 1
@@ -186,6 +200,8 @@ async function applyMapping(
   // somebody inside.
   const isDoubtful = identity.doubtful && endsWhatOthersKnew(user, { ...user, role: next.role })
   const role = isLast || isDoubtful ? before : next
+  const { givenRole, roleBefore } = role
+  await noteGiven(trx, identity, { givenGroups: given, givenRole, roleBefore, givenBy: providerId })
   const changesRole = role.role !== user.role
   const ended = changesRole ? await endAccess(trx, user.id) : []
   // As with a change by an admin: people who managed the account so far may know its secrets.
@@ -213,8 +229,7 @@ async function applyMapping(
     ...(missing.length > 0 ? { projectsUnknown: missing.join(', ').slice(0, 500) } : {}),
     ...(changesRole ? { roleBefore: user.role, role: role.role } : {}),
     ...(isLast ? { roleKept: 'last superadmin with a password' } : {}),
-    ...(wanted.isElsewhere ? { roleKept: `mapped for the domain ${provider.domain}` } : {}),
     ...(isDoubtful ? { roleKept: 'linked while somebody else might know the password' } : {}),
   }
-  return { user: changed ?? user, role, given, ended, isChanged, hasLeftProjects: remove.length > 0, told, news }
+  return { user: changed ?? user, ended, isChanged, hasLeftProjects: remove.length > 0 || ends, told, news }
 }

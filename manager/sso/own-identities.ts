@@ -8,7 +8,6 @@ import {
 } from '#manager/contract'
 import { deleteAttempt } from '../store/identity/sign-in-attempts.ts'
 import {
-  deleteIdentity,
   findIdentity,
   insertIdentity,
   listIdentities,
@@ -16,7 +15,7 @@ import {
   type Subject,
 } from '../store/identity/sign-in-identities.ts'
 import { listSignInProviders } from '../store/identity/sign-in-providers.ts'
-import { findUser, lockUser, type UserRow } from '../store/identity/users.ts'
+import { findUser, lockSuperadmins, lockUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { othersMayKnowPassword } from '../users/acting-for.ts'
@@ -24,8 +23,9 @@ import { type Caller } from '../users/authorize.ts'
 import { type OwnProof, proveOwn, requireStillSignedIn, type SecondFactorCheck } from '../users/own-proof.ts'
 import { type Passwords } from '../users/passwords.ts'
 import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain, type StartedAttempt } from './attempts.ts'
+import { newsOfTaken, type TakenBack, toldOfTaken, unlinkIdentities } from '../users/take-back.ts'
 import { type Telling } from '../users/telling.ts'
-import { linkedNews } from './enter-account.ts'
+import { linkedNews, type Told } from './enter-account.ts'
 import { trustedEmail } from './find-account.ts'
 import { type SignInProviders } from './providers.ts'
 
@@ -45,8 +45,13 @@ export interface OwnIdentities {
   check(caller: Caller, proof: AttemptProof): Promise<FoundIdentity>
   /** @throws AppError as `SsoAttempts.read`; `not_signed_in` (ended meanwhile), `identity_taken`, `sso_email_domain` and others of the address */
   finish(caller: Caller, proof: AttemptProof): Promise<OwnIdentity>
-  /** @throws AppError as `start`; `identity_not_found`, `identity_needed` for the only way to sign in */
-  unlink(caller: Caller, request: OwnProof & Subject): Promise<void>
+  /**
+   * Takes back what the mapping of groups gave by it, which ends the sign-ins with a role.
+   *
+   * @returns what was taken back, for the audit log
+   * @throws AppError as `start`; `identity_not_found`, `identity_needed` for the only way to sign in
+   */
+  unlink(caller: Caller, request: OwnProof & Subject): Promise<Told>
 }
 
 export interface OwnIdentitiesDeps {
@@ -57,10 +62,12 @@ export interface OwnIdentitiesDeps {
   readonly secondFactor: SecondFactorCheck
   readonly settings: { read(): Promise<SystemSettings> }
   readonly telling: Pick<Telling, 'write' | 'announce'>
+  /** Called when an account has lost what a mapping gave. */
+  readonly onTaken: (taken: TakenBack) => Promise<void>
 }
 
 export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
-  const { store, attempts, providers, settings, telling } = deps
+  const { store, attempts, providers, settings, telling, onTaken } = deps
   const { db } = store
 
   async function own(caller: Caller): Promise<UserRow> {
@@ -113,15 +120,22 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
     async unlink(caller, { issuer, subject, ...proof }) {
       await prove(caller, proof)
       const { passwordSignIn } = await settings.read()
-      await store.transaction(async trx => {
+      const { taken, news } = await store.transaction(async trx => {
+        await lockSuperadmins(trx)
         const user = await lockUser(trx, caller.userId)
         const all = await listIdentities(trx, caller.userId)
-        const isMine = all.some(one => one.issuer === issuer && one.subject === subject)
-        if (!user || !isMine) throw new AppError('identity_not_found')
+        const mine = all.filter(one => one.issuer === issuer && one.subject === subject)
+        if (!user || mine.length === 0) throw new AppError('identity_not_found')
         const hasPassword = passwordSignIn === 'everyone' || user.role === 'superadmin'
         if (all.length === 1 && !hasPassword) throw new AppError('identity_needed', because('identity_only_way'))
-        await deleteIdentity(trx, { issuer, subject })
+        const taken = await unlinkIdentities(trx, user, mine)
+        const news = newsOfTaken(taken)
+        await telling.write(trx, news)
+        return { taken, news }
       })
+      await onTaken(taken)
+      await telling.announce(news)
+      return toldOfTaken(taken)
     },
   }
 }

@@ -13,7 +13,8 @@ import { type SecretBox } from '../secrets/secret-box.ts'
 import { signInProviderPlace } from '../secrets/sealed.ts'
 import { type Settings } from '../settings/settings.ts'
 import { findDomain } from '../store/identity/domains.ts'
-import { countIdentities, deleteIdentities, listIdentities } from '../store/identity/sign-in-identities.ts'
+import { findGroups } from '../store/identity/groups.ts'
+import { countIdentities, listGivenBy, listIdentities } from '../store/identity/sign-in-identities.ts'
 import {
   deleteSignInProvider,
   findSignInProvider,
@@ -23,15 +24,19 @@ import {
   type SignInProviderRow,
   updateSignInProvider,
 } from '../store/identity/sign-in-providers.ts'
-import { findUser, lockUser } from '../store/identity/users.ts'
+import { findUser, lockSuperadmins, lockUser } from '../store/identity/users.ts'
 import { noSuchDomain } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { endAccess } from '../users/end-access.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
+import { type Left, newsOfTaken, type TakenBack, toldOfTaken, unlinkIdentities } from '../users/take-back.ts'
 import { type Telling } from '../users/telling.ts'
+import { type Told } from './enter-account.ts'
+import { allOf } from './mapping.ts'
 import { type ProviderAccess, type ProviderClient } from './provider-client.ts'
+import { withdraw, type Withdrawn } from './withdraw.ts'
 
 /** A provider with its settings. `access` holds the client secret: only for the client. */
 export interface OpenProvider {
@@ -46,12 +51,12 @@ export interface SignInProviders {
   create(spec: SignInProviderSpec): Promise<SignInProvider>
   /**
    * A change of the issuer or the client drops the secret unless it comes with the change: the secret was given for one
-   * provider, and must not be sent to another.
+   * provider, and must not be sent to another. What the mapping gave before and cannot give any more is taken back.
    *
    * @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use`, `domain_not_found`, `bad_request`
    */
   change(id: string, change: SignInProviderChange): Promise<SignInProvider>
-  /** @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use` */
+  /** Takes back what its mapping gave. @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use` */
   remove(id: string): Promise<void>
   /** @throws AppError `sign_in_provider_not_found`, `sso_provider_unreachable`, `sso_provider_wrong` */
   check(id: string): Promise<SignInProviderCheck>
@@ -61,8 +66,12 @@ export interface SignInProviders {
   open(id: string): Promise<OpenProvider>
   /** Links of a user. @throws AppError `user_not_found` */
   identities(userId: UserId): Promise<SignInIdentity[]>
-  /** Removes these links and ends the sign-ins of the user. @throws AppError `user_not_found` */
-  unlink(caller: Caller, userId: UserId): Promise<number>
+  /**
+   * Removes these links with what their mappings gave, and ends the sign-ins of the user.
+   *
+   * @returns how many links, and what the audit log says. @throws AppError `user_not_found`
+   */
+  unlink(caller: Caller, userId: UserId): Promise<{ readonly removed: number; readonly told: Told }>
 }
 
 export interface SignInProvidersDeps {
@@ -72,10 +81,12 @@ export interface SignInProvidersDeps {
   readonly settings: Pick<Settings, 'read'>
   readonly logins: Pick<Logins, 'tellEnd' | 'forget'>
   readonly telling: Telling
+  /** Called when an account has lost what a mapping gave. */
+  readonly onTaken: (taken: TakenBack) => Promise<void>
 }
 
 export function createSignInProviders(deps: SignInProvidersDeps): SignInProviders {
-  const { store, box, client, settings, logins, telling } = deps
+  const { store, box, client, settings, logins, telling, onTaken } = deps
   const { db } = store
   const notFound = (id: string) => new AppError('sign_in_provider_not_found', { id })
   const seal = (id: string, secret: string | null) =>
@@ -113,6 +124,11 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     if (!(await findDomain(trx, domain))) throw noSuchDomain(domain)
   }
 
+  async function tell({ taken, news }: Withdrawn): Promise<void> {
+    for (const one of taken) await onTaken(one)
+    await telling.announce(news)
+  }
+
   return {
     async list() {
       const [rows, counts] = await Promise.all([listSignInProviders(db), countIdentities(db)])
@@ -130,8 +146,9 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     },
 
     async change(id, { clientSecret, ...change }) {
-      await store.transaction(async trx => {
+      const withdrawn = await store.transaction(async trx => {
         await lockSignInProviders(trx)
+        await lockSuperadmins(trx)
         const row = await findSignInProvider(trx, id)
         if (!row) throw notFound(id)
         const before = SignInProviderSettings.parse(row.settings)
@@ -143,16 +160,21 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
         const sealedSecret =
           clientSecret === undefined ? (isSameClient ? row.sealed_secret : null) : seal(id, clientSecret)
         await updateSignInProvider(trx, id, { settings: next, sealedSecret })
+        return withdraw(trx, telling, await listGivenBy(trx, id), await leftBy(trx, before, next))
       })
+      await tell(withdrawn)
       return view(id)
     },
 
     async remove(id) {
-      await store.transaction(async trx => {
+      const withdrawn = await store.transaction(async trx => {
         await lockSignInProviders(trx)
+        await lockSuperadmins(trx)
         await requireAnother(trx, id)
         if (!(await deleteSignInProvider(trx, id))) throw notFound(id)
+        return withdraw(trx, telling, await listGivenBy(trx, id))
       })
+      await tell(withdrawn)
     },
 
     async check(id) {
@@ -194,19 +216,37 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     },
 
     async unlink(caller, userId) {
-      const news = [{ userId, by: caller, kind: 'identities_unlinked' }] as const
-      const { removed, ended } = await store.transaction(async trx => {
-        if (!(await lockUser(trx, userId))) throw new AppError('user_not_found')
-        const removed = await deleteIdentities(trx, userId)
-        if (removed > 0) await telling.write(trx, news)
-        return { removed, ended: removed > 0 ? await endAccess(trx, userId) : [] }
+      const { removed, taken, ended, news } = await store.transaction(async trx => {
+        await lockSuperadmins(trx)
+        const user = await lockUser(trx, userId)
+        if (!user) throw new AppError('user_not_found')
+        const identities = await listIdentities(trx, userId)
+        const taken = await unlinkIdentities(trx, user, identities)
+        const removed = identities.length
+        const unlinked = { userId, by: caller, kind: 'identities_unlinked' } as const
+        const news = removed > 0 ? [unlinked, ...newsOfTaken(taken)] : []
+        await telling.write(trx, news)
+        return { removed, taken, news, ended: removed > 0 ? await endAccess(trx, userId) : [] }
       })
+      await onTaken(taken)
       await logins.tellEnd(ended)
       logins.forget(userId)
-      if (removed > 0) await telling.announce(news)
-      return removed
+      await telling.announce(news)
+      return { removed, told: toldOfTaken(taken) }
     },
   }
+}
+
+/** Rights that a changed provider can still give, of those that it gave before. */
+async function leftBy(
+  trx: Db,
+  before: SignInProviderSettings,
+  next: SignInProviderSettings,
+): Promise<Left | undefined> {
+  const { issuer, domain, groupsClaim, mapping } = next
+  if (issuer !== before.issuer || domain !== before.domain || groupsClaim === null) return undefined
+  const { projects, roles } = allOf(mapping)
+  return { groups: (await findGroups(trx, domain, projects)).map(({ id }) => id), roles }
 }
 
 function toView(row: SignInProviderRow, counts: ReadonlyMap<string, number>): SignInProvider {

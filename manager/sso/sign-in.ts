@@ -101,7 +101,7 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
         const found = await findAccount(trx, person, provider, system)
         if (first.kind === 'known' && found.kind !== 'known') throw startAgain()
         entered = await enterAccount(trx, found, {
-          ...{ person, provider, telling },
+          ...{ person, provider, providerId: attempt.provider, telling },
           unknownPassword: () => unknownPassword ?? raise(startAgain()),
           now: new Date(store.now()),
         })

@@ -1,10 +1,10 @@
 import { inShort, type PasswordFrom, type ToldKind } from '#manager/contract'
 import { deactivateKeypairsSince } from '../store/identity/keypairs.ts'
 import { listMadeSince, type MadeSince, type Named, oneIf } from '../store/identity/made-since.ts'
-import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { endsDoubt } from './acting-for.ts'
+import { newsOfTaken, unlinkDoubtful } from './take-back.ts'
 import { type News, newsOfOwn, type Telling } from './telling.ts'
 
 /**
@@ -12,7 +12,7 @@ import { type News, newsOfOwn, type Telling } from './telling.ts'
  * signs in without one.
  *
  * Threat: whoever was in the account left something that lasts. Keypairs sign in, so they are deactivated until the person activates
- * them; accounts at providers sign in, so those that were linked with the password are unlinked. What else was made or changed meanwhile
+ * them; accounts at providers sign in, so those that were linked with the password are unlinked, and what their mapping gave is taken back. What else was made or changed meanwhile
  * may as well be the person's own: nothing of it is removed, and all of it is named.
  *
  * Runs in the transaction that ends the doubt.
@@ -21,16 +21,21 @@ import { type News, newsOfOwn, type Telling } from './telling.ts'
  * @returns what the person was told, for `Telling.announce` once the transaction is committed
  */
 export async function endDoubt(trx: Db, telling: Pick<Telling, 'write'>, before: UserRow): Promise<readonly News[]> {
-  const unlinked = await deleteDoubtfulIdentities(trx, before.id)
-  if (before.password_from === 'person') return []
+  const taken = await unlinkDoubtful(trx, before)
+  const lost = newsOfTaken(taken)
+  if (before.password_from === 'person') {
+    await telling.write(trx, lost)
+    return lost
+  }
   const since = before.doubt_since ?? before.created_at
   const keypairs = await deactivateKeypairsSince(trx, before.id, since)
   const made = await listMadeSince(trx, before.id, since)
-  const news = newsOfLeft(before, {
+  const left = newsOfLeft(before, {
     ...made,
     keypairs: { names: keypairs, total: keypairs.length },
-    identities: oneIf(unlinked > 0),
+    identities: oneIf(taken.unlinked > 0),
   })
+  const news = [...left, ...lost]
   await telling.write(trx, news)
   return news
 }

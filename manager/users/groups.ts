@@ -14,6 +14,7 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { holdDomain } from '../store/identity/domains.ts'
+import { keepGroups } from '../store/identity/sign-in-identities.ts'
 import {
   addMembers,
   countGroups,
@@ -53,7 +54,11 @@ export interface Groups {
   create(caller: Caller, spec: GroupSpec): Promise<Group>
   /** A key that is left out keeps its value. @throws AppError `group_not_found`, `group_exists` */
   update(caller: Caller, id: GroupId, change: GroupChange): Promise<Group>
-  /** @throws AppError `group_not_found`, `user_not_found` (also for a user of another domain) */
+  /**
+   * A member by the mapping of a sign-in provider becomes one by hand.
+   *
+   * @throws AppError `group_not_found`, `user_not_found` (also for a user of another domain)
+   */
   addMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
   /**
    * Deletes an empty group; with `purge` its members and the records of its ended sessions are deleted too.
@@ -188,7 +193,11 @@ export function createGroups({
       return { name: `${domain}/${name}`, members: members.length, sessions }
     },
 
-    addMember: (caller, id, userId) => changeMember(caller, { id, userId }, trx => addMembers(trx, [id], userId)),
+    addMember: (caller, id, userId) =>
+      changeMember(caller, { id, userId }, async trx => {
+        await addMembers(trx, [id], userId)
+        await keepGroups(trx, userId, [id])
+      }),
     async removeMember(caller, id, userId) {
       await changeMember(caller, { id, userId }, trx => removeMembers(trx, userId, [id]))
       onMembersLeft?.([userId])

@@ -60,10 +60,12 @@ export interface PasswordResetDeps {
   readonly settings: Settings
   readonly mailer: Mailer
   readonly telling: Telling
+  /** Called when the user may have left projects. */
+  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
 }
 
 export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
-  const { store, passwords, logins, settings, mailer, telling } = deps
+  const { store, passwords, logins, settings, mailer, telling, onMembersLeft } = deps
   const { db } = store
 
   async function makeToken(trx: Db, user: UserRow, purpose: LinkPurpose, origin: LinkOrigin) {
@@ -118,6 +120,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       await logins.tellEnd(ended)
       logins.forget(user.id)
       await telling.announce(news)
+      onMembersLeft?.([user.id])
       await forgetAccountFailures(store, user.email)
       if ((await settings.read()).mailReady) mailer.post(passwordSetMail(user.email))
       return user

@@ -18,7 +18,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
 import { deactivateKeypairs, deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
-import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
+import { keepGroups, keepRole, listIdentities } from '../store/identity/sign-in-identities.ts'
 import { listGroupIds } from '../store/identity/groups.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -61,6 +61,7 @@ import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
 import { requireSuperadmin } from './superadmins.ts'
+import { newsOfTaken, takeBack, unlinkDoubtful } from './take-back.ts'
 import { type Telling } from './telling.ts'
 import { toUser, toUsers } from './to-user.ts'
 
@@ -199,13 +200,19 @@ export function createUsers(deps: UsersDeps): Users {
       const done = await store.transaction(async trx => {
         await lockSuperadmins(trx)
         const user = requireManaged(caller, await lockUser(trx, id))
+        const projects = await listGroupIds(trx, id)
+        const moves = (change.domain ?? user.domain) !== user.domain
+        // A mapping gives rights in one domain, so they end with the move, and not with the next sign-in at the provider.
+        const taken = moves ? await takeBack(trx, user, await listIdentities(trx, id)) : undefined
+        const held = taken?.user ?? user
         if (password !== undefined) requireMaySetPassword(caller, user, system)
         if (mustChangePassword === false && user.must_change_password) requireMayLetStay(caller)
-        const { role, domain, active } = { ...user, ...defined(change) }
+        const { role, domain, active } = { ...held, ...defined(change) }
         requireMayAssign(caller, { role, domain, active }, user)
-        const moves = domain !== user.domain
-        const projects = await listGroupIds(trx, id)
+        if (change.role !== undefined) await keepRole(trx, id)
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
+        const joined = (await listGroupIds(trx, id)).filter(one => !projects.includes(one))
+        await keepGroups(trx, id, joined)
         const ends = endsWhatOthersKnew(user, { role, domain })
         const passwordEnded = ends && password === undefined && othersMayKnowPassword(user)
         const columns = {
@@ -221,19 +228,20 @@ export function createUsers(deps: UsersDeps): Users {
           await deactivateKeypairs(trx, id)
           await deleteWaitingKeypairs(trx, id)
         }
-        const isUnlinked = (ends || password !== undefined) && (await deleteDoubtfulIdentities(trx, id)) > 0
+        const unlinked = ends || password !== undefined ? await unlinkDoubtful(trx, changed) : undefined
+        const isUnlinked = unlinked !== undefined && unlinked.unlinked > 0
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
           throw new AppError('forbidden', because('not_yourself'))
         }
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
-        const ended = endsSignIns ? await endAccess(trx, id) : []
+        const ended = [...(taken?.ended ?? []), ...(endsSignIns ? await endAccess(trx, id) : [])]
         const road = roadOf(caller, user, system, { origin })
         const link = passwordEnded && active ? await insertPasswordLink(trx, id, road.origin) : undefined
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
         const passwordSet = password !== undefined
         const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }
-        const changes = newsOf(caller, all)
+        const changes = [...newsOf(caller, all), ...(unlinked ? newsOfTaken(unlinked) : [])]
         await telling.write(trx, changes)
         const isOver = passwordEnded || (passwordSet && endsDoubt(user.password_from, changed.password_from))
         const news = [...changes, ...(isOver ? await endDoubt(trx, telling, user) : [])]
@@ -244,7 +252,8 @@ export function createUsers(deps: UsersDeps): Users {
       logins.forget(id)
       announce(changed)
       await telling.announce(news)
-      if (groups || changed.domain !== user.domain) onMembersLeft?.([id])
+      if (groups || password !== undefined || change.role !== undefined || changed.domain !== user.domain)
+        onMembersLeft?.([id])
       if (changed.active !== user.active || changed.resource_policy !== user.resource_policy) onChanged?.()
       const passwordLink = link ? sendLink(mailer, road, { ...link, purpose: 'reset', email: changed.email }) : null
       return { ...(await toUser(db, changed)), passwordLink }
@@ -299,6 +308,7 @@ export function createUsers(deps: UsersDeps): Users {
       await logins.tellEnd(ended)
       logins.forget(user.id)
       await telling.announce(news)
+      onMembersLeft?.([user.id])
     },
   }
 }

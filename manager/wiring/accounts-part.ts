@@ -18,6 +18,7 @@ import { createOwnIdentities } from '../sso/own-identities.ts'
 import { createProviderClient } from '../sso/provider-client.ts'
 import { createSignInProviders } from '../sso/providers.ts'
 import { createSsoSignIns } from '../sso/sign-in.ts'
+import { startLapses } from '../sso/withdraw.ts'
 import { readRestoredAt } from '../store/operation/restored.ts'
 import { type Store } from '../store/open-store.ts'
 import { createDomains } from '../users/domains.ts'
@@ -36,6 +37,7 @@ import { createSignUpRequests } from '../users/sign-up-requests.ts'
 import { createSignUps } from '../users/sign-up.ts'
 import { createSigners, type Signers } from '../users/signers.ts'
 import { createSshKeypairs } from '../users/ssh-keypairs.ts'
+import { type TakenBack } from '../users/take-back.ts'
 import { type Telling } from '../users/telling.ts'
 import { createUserImports } from '../users/user-import.ts'
 import { createUsers } from '../users/users.ts'
@@ -112,7 +114,15 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   logins.onChange(() => void signers.recheck().catch(() => undefined))
 
   const client = createProviderClient({ now: () => store.now() })
-  const providers = createSignInProviders({ store, box, client, settings, logins, telling })
+  const onTaken = async ({ user, ended, projects, role }: TakenBack) => {
+    if (projects.length === 0 && role === null) return
+    logins.forget(user.id)
+    events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
+    onMembersLeft([user.id])
+    await logins.tellEnd(ended)
+  }
+  stack.use(startLapses({ store, settings, telling, onTaken, log }))
+  const providers = createSignInProviders({ store, box, client, settings, logins, telling, onTaken })
   const attempts = createSsoAttempts({ store, box, client, providers, log })
   const sso = createSsoSignIns({
     store,
@@ -151,7 +161,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       ...createAccountRoutes({
         signUps: createSignUps({ ...mailing, events }),
         signUpRequests: createSignUpRequests({ ...mailing, events, telling }),
-        passwordResets: createPasswordResets({ ...mailing, logins, telling }),
+        passwordResets: createPasswordResets({ ...mailing, logins, telling, onMembersLeft }),
         invitations: createInvitations({ store, settings }),
         consoleAddress,
         secondFactor,
@@ -160,7 +170,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
         providers,
         attempts,
         sso,
-        own: createOwnIdentities({ store, attempts, providers, passwords, secondFactor, settings, telling }),
+        own: createOwnIdentities({ ...proving, attempts, providers, settings, telling, onTaken }),
         settings,
         consoleAddress,
       }),

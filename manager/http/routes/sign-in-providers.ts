@@ -56,7 +56,10 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
       own.start(caller, { ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
     checkLinking: ({ caller }, { body }) => own.check(caller, body),
     finishLinking: ({ caller }, { body }) => own.finish(caller, body),
-    unlinkIdentity: ({ caller }, { body }) => own.unlink(caller, body),
+    async unlinkIdentity({ caller, request }, { body }) {
+      const told = await own.unlink(caller, body)
+      request.outcome = { ...request.outcome, told }
+    },
 
     listSignInProviders: async ({ request }) => ({
       items: await providers.list(),
@@ -67,7 +70,11 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
     deleteSignInProvider: (_context, { params }) => providers.remove(params.id),
     testSignInProvider: (_context, { params }) => providers.check(params.id),
     listUserIdentities: async (_context, { params }) => ({ items: await providers.identities(params.id) }),
-    removeUserIdentities: async ({ caller }, { params }) => ({ removed: await providers.unlink(caller, params.id) }),
+    async removeUserIdentities({ caller, request }, { params }) {
+      const { removed, told } = await providers.unlink(caller, params.id)
+      request.outcome = { ...request.outcome, told }
+      return { removed }
+    },
   }
 }
 

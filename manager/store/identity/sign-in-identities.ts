@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { defined } from '#base/defined'
 import { type GroupId, type Role, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type SignInIdentitiesTable } from '../tables/sign-in.ts'
@@ -47,44 +48,83 @@ export async function insertIdentity(
   return numInsertedOrUpdatedRows === 1n
 }
 
-export interface IdentityUse {
-  readonly email: string
+/** Notes a sign-in. */
+export async function noteIdentityUse(trx: Db, { issuer, subject }: Subject, email: string): Promise<void> {
+  await trx
+    .updateTable('sign_in_identities')
+    .set({ email, last_used_at: sql<Date>`now()` })
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .execute()
+}
+
+export interface GivenRights {
   readonly givenGroups: readonly GroupId[]
   readonly givenRole: Role | null
   readonly roleBefore: Role | null
+  /** The provider that gives them; as before if left out. */
+  readonly givenBy?: string
 }
 
-/** Notes a sign-in, and what the mapping has given with it. */
-export async function noteIdentityUse(trx: Db, { issuer, subject }: Subject, use: IdentityUse): Promise<void> {
+/** Notes what a mapping gives by a linked account now. */
+export async function noteGiven(trx: Db, { issuer, subject }: Subject, given: GivenRights): Promise<void> {
   await trx
     .updateTable('sign_in_identities')
     .set({
-      email: use.email,
-      given_groups: JSON.stringify(use.givenGroups),
-      given_role: use.givenRole,
-      role_before: use.roleBefore,
-      last_used_at: sql<Date>`now()`,
+      given_groups: JSON.stringify(given.givenGroups),
+      given_role: given.givenRole,
+      role_before: given.roleBefore,
+      ...defined({ given_by: given.givenBy }),
     })
     .where('issuer', '=', issuer)
     .where('subject', '=', subject)
     .execute()
 }
 
+/** Makes memberships the account's own: an administrator gave them by hand, so no mapping takes them back. */
+export async function keepGroups(trx: Db, userId: UserId, groups: readonly GroupId[]): Promise<void> {
+  if (groups.length === 0) return
+  await trx
+    .updateTable('sign_in_identities')
+    .set({ given_groups: sql`given_groups - ${sql.val(groups)}::text[]` })
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** As `keepGroups` for the role. */
+export async function keepRole(trx: Db, userId: UserId): Promise<void> {
+  await trx
+    .updateTable('sign_in_identities')
+    .set({ given_role: null, role_before: null })
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+const gives = sql<boolean>`(given_groups <> '[]' or given_role is not null)`
+
+/** Owners of linked accounts by which the mapping of this provider gives something, in the order in which they are locked. */
+export function listGivenBy(db: Db, provider: string): Promise<{ user_id: UserId; issuer: string }[]> {
+  return db
+    .selectFrom('sign_in_identities')
+    .select(['user_id', 'issuer'])
+    .where('given_by', '=', provider)
+    .where(gives)
+    .orderBy('user_id')
+    .execute()
+}
+
+/** As `listGivenBy`, by which nobody has signed in for so many days. */
+export function listLapsed(db: Db, days: number, limit: number): Promise<{ user_id: UserId; issuer: string }[]> {
+  return db
+    .selectFrom('sign_in_identities')
+    .select(['user_id', 'issuer'])
+    .where('last_used_at', '<', sql<Date>`now() - ${days} * interval '1 day'`)
+    .where(gives)
+    .orderBy('user_id')
+    .limit(limit)
+    .execute()
+}
+
 export async function deleteIdentity(trx: Db, { issuer, subject }: Subject): Promise<void> {
   await trx.deleteFrom('sign_in_identities').where('issuer', '=', issuer).where('subject', '=', subject).execute()
-}
-
-export async function deleteIdentities(trx: Db, userId: UserId): Promise<number> {
-  const { numDeletedRows } = await trx.deleteFrom('sign_in_identities').where('user_id', '=', userId).executeTakeFirst()
-  return Number(numDeletedRows)
-}
-
-/** Unlinks what somebody else may have linked. @returns how many */
-export async function deleteDoubtfulIdentities(trx: Db, userId: UserId): Promise<number> {
-  const { numDeletedRows } = await trx
-    .deleteFrom('sign_in_identities')
-    .where('user_id', '=', userId)
-    .where('doubtful', '=', true)
-    .executeTakeFirst()
-  return Number(numDeletedRows)
 }

@@ -17,9 +17,11 @@ export interface SignInIdentitiesTable {
   subject: string
   user_id: UserId
   email: string
-  /** Groups (projects) that the mapping gave at the last sign-in. */
+  /** Provider whose mapping gave groups and role, which may have been removed since. */
+  given_by: Default<string | null>
+  /** Groups (projects) that the mapping gave at the last sign-in, and no administrator by hand since. */
   given_groups: DefaultJson<readonly GroupId[]>
-  /** Role that the mapping gave, and the role that the account had before. */
+  /** Role that the mapping gave, and the role that the account has without any mapping. */
   given_role: Role | null
   role_before: Role | null
   /** Linked with a password that somebody else may have known, and so perhaps an account of that somebody. */

@@ -25,7 +25,7 @@ const en = {
   whoGetsIn: 'Who gets in',
   createAccounts: 'Make an account at the first sign-in',
   domain: 'Domain of the provider',
-  domainHint: 'Of accounts that are made here, and of domain administrators whom groups make.',
+  domainHint: 'Of accounts that are made here. Groups give projects and roles to accounts of this domain only.',
   emailClaim: 'Claim with the e-mail address',
   trustEmail: 'Accept addresses that the provider does not call verified',
   emailDomains: 'Mail domains',
@@ -43,7 +43,8 @@ const en = {
   roleNone: 'No role',
   addGroup: 'Add a group',
   removeGroup: 'Remove the group {name}',
-  mappingText: 'Applied at each sign-in. It takes back only what it gave.',
+  mappingText:
+    'Applied at each sign-in, to accounts of the domain of the provider. What it gave is taken back when the group, the link, the line here or the provider goes.',
   save: 'Save',
   test: 'Test',
   testOf: 'Test {name}',

@@ -61,6 +61,8 @@ const en = {
   hint_signUpNote: 'For example who gets an account here.',
   requireEmailVerification: 'New users confirm their address',
   hint_requireEmailVerification: 'They open a link before they can sign in.',
+  mappingDays: 'Rights by groups of a provider end after days',
+  hint_mappingDays: 'Counted from the last sign-in at the provider. The next one gives them again.',
   unconfirmedDays: 'Unconfirmed accounts are removed after days',
   hint_unconfirmedDays: 'The address is free again then.',
   termsUrl: 'Terms of service',

@@ -140,7 +140,7 @@ const en = {
   unlink: 'Unlink',
   unlinkTitle: 'Unlink {email} from all providers?',
   unlinkText:
-    'All sign-ins end, and the person signs in with the password or links the account again. Projects and role that a mapping gave stay. Without a password, make a link to set one first.',
+    'All sign-ins end, and the person signs in with the password or links the account again. Projects and role that a mapping gave are taken back, unless an administrator gave them as well. Without a password, make a link to set one first.',
   unlinked: '{count, plural, =0 {There was nothing to unlink.} one {# account unlinked.} other {# accounts unlinked.}}',
   endLogins: 'End all sign-ins',
   endLoginsTitle: 'End all sign-ins of {email}?',

@@ -14,7 +14,8 @@ const en = {
   unlink: 'Unlink',
   unlinkOf: 'Unlink {email}',
   unlinkTitle: 'Unlink {email}?',
-  unlinkText: 'You can no longer sign in to Berth with this account. Sign-ins that are open stay.',
+  unlinkText:
+    'You can no longer sign in to Berth with this account. Projects and role that it gave are taken back; other sign-ins stay unless the role changes.',
   unlinked: 'The account is unlinked.',
   otherAddress: 'Open Berth at {address} to link an account: the provider comes back to that address.',
   enterCode: 'Continue in your browser, then enter the code that it shows.',

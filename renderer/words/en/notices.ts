@@ -23,6 +23,8 @@ const en = {
     'A password was set with a link that an administrator had in hand. Choose another one that only you know. If the link was not used by you, somebody else has been in your account.',
   told_own_password_ended:
     'Somebody else may have known your password, so it ended when you signed in at a provider. Ask for a link to choose another one.',
+  told_own_mapping_ended:
+    'Taken back, because a sign-in provider had given it: {name}. Sign in there again, or ask an administrator.',
   told_own_password_chosen:
     'Another password was chosen, in place of one that somebody else may have known. If this was not you, somebody else has been in your account.',
   told_own_script_by_keypair:

@@ -25,7 +25,7 @@ export default {
   whoGetsIn: '로그인할 수 있는 사람',
   createAccounts: '처음 로그인할 때 계정 만들기',
   domain: '제공자의 도메인',
-  domainHint: '여기서 만드는 계정의 도메인이며, 그룹으로 도메인 관리자가 된 사람은 이 도메인만 관리합니다.',
+  domainHint: '여기서 만드는 계정의 도메인입니다. 그룹은 이 도메인의 계정에만 프로젝트와 역할을 줍니다.',
   emailClaim: '이메일 주소가 있는 클레임',
   trustEmail: '제공자가 확인하지 않은 주소도 허용',
   emailDomains: '메일 도메인',
@@ -43,7 +43,8 @@ export default {
   roleNone: '역할 없음',
   addGroup: '그룹 추가',
   removeGroup: '그룹 제거: {name}',
-  mappingText: '로그인할 때마다 적용되며, 매핑이 준 것만 되돌립니다.',
+  mappingText:
+    '로그인할 때마다 제공자 도메인의 계정에 적용됩니다. 그룹, 연결, 이 매핑 줄 또는 제공자가 없어지면 매핑이 준 것을 회수합니다.',
   save: '저장',
   test: '테스트',
   testOf: '테스트: {name}',

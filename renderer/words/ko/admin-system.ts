@@ -62,6 +62,8 @@ export default {
   hint_signUpNote: '예: 이곳에서 계정을 받을 수 있는 사람.',
   requireEmailVerification: '새 사용자의 주소 확인',
   hint_requireEmailVerification: '로그인하기 전에 링크를 열어야 합니다.',
+  mappingDays: '제공자 그룹으로 받은 권한의 유효 기간(일)',
+  hint_mappingDays: '제공자를 통한 마지막 로그인부터 셉니다. 다시 로그인하면 권한을 다시 받습니다.',
   unconfirmedDays: '확인하지 않은 계정 제거(일)',
   hint_unconfirmedDays: '그 뒤에는 주소를 다시 쓸 수 있습니다.',
   termsUrl: '이용 약관',

@@ -16,7 +16,8 @@ export default {
   unlink: '연결 해제',
   unlinkOf: '{email} 연결 해제',
   unlinkTitle: '{email} 연결을 해제할까요?',
-  unlinkText: '이 계정으로 더 이상 Berth에 로그인할 수 없습니다. 이미 열린 로그인은 유지됩니다.',
+  unlinkText:
+    '이 계정으로 더 이상 Berth에 로그인할 수 없습니다. 이 계정으로 받은 프로젝트와 역할은 회수됩니다. 역할이 바뀌지 않으면 이미 열린 로그인은 유지됩니다.',
   unlinked: '연결을 해제했습니다.',
   otherAddress: '계정을 연결하려면 {address}에서 Berth를 여세요. 제공자가 그 주소로 돌아옵니다.',
   enterCode: '브라우저에서 계속한 다음, 표시되는 코드를 입력하세요.',

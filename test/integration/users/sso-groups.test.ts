@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { codeOf } from './account-steps.ts'
-import { newPerson, type SsoWorld, startSsoWorld } from './sso-steps.ts'
+import { sql } from 'kysely'
+import { type ApiClient, type User } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
+import { startLapses } from '../../../manager/sso/withdraw.ts'
+import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
+import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
+import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
 
 /** Projects and roles that groups of a provider of OpenID Connect give, and what takes them back. */
 let world: SsoWorld
@@ -71,7 +77,7 @@ describe('groups of the provider', () => {
     expect((await world.signIn(person)).user).toMatchObject({ domain: 'blue', role: 'user' })
     const { items } = await world.admin.listAuditLog({ query: { actor: person.email } })
     expect(items.find(({ action }) => action === 'finishSso')?.detail).toMatchObject({
-      roleKept: 'mapped for the domain default',
+      mappingSkipped: 'for the domain default',
     })
     // A role that the mapping gave in one domain is none of the next one.
     await world.admin.updateUser({ params: { id: user.id }, body: { domain: 'default' } })
@@ -92,5 +98,149 @@ describe('groups of the provider', () => {
     expect((await world.signIn({ ...person, groups: [] })).user.role).toBe('domain_admin')
     expect((await world.signIn({ ...person, groups: ['root'] })).user.role).toBe('superadmin')
     expect((await world.signIn({ ...person, groups: [] })).user.role).toBe('domain_admin')
+  })
+})
+
+describe('what groups gave is taken back', () => {
+  const mapping = [
+    { group: 'team', projects: ['secret', 'shared'], role: null },
+    { group: 'heads', projects: [], role: 'domain_admin' as const },
+  ]
+  const names = ({ groups }: Pick<User, 'groups'>) => groups.map(({ name }) => name)
+  const idOf = async (project: string) =>
+    (await world.admin.listGroups()).items.find(({ name, domain }) => name === project && domain === 'default')?.id ??
+    ''
+  const userOf = (id: string) => world.admin.getUser({ params: { id } })
+
+  beforeAll(async () => {
+    for (const name of ['secret', 'shared']) await world.admin.createGroup({ body: { name } })
+    await world.admin.createDomain({ body: { name: 'red' } })
+    await world.admin.createGroup({ body: { name: 'secret', domain: 'red' } })
+  })
+  beforeEach(() => world.configure({ groupsClaim: 'groups', mapping }))
+
+  const OWN = 'Chosen-by-person-3'
+  /** Somebody with a password of their own, whose linked account at the provider is in these groups. */
+  async function member(groups: readonly string[], domain = 'default') {
+    const person = newPerson({ groups: [...groups] })
+    const { api, id } = await world.manager.addUser(person.email, 'user', domain)
+    await api.changePassword({ body: { oldPassword: PASSWORD, newPassword: OWN } })
+    await linkTo(api, person, OWN)
+    const { user } = await world.signIn(person)
+    return { person, api, id, user, unlink: () => unlink(person) }
+  }
+
+  async function linkTo(api: ApiClient, person: ProviderPerson, password: string): Promise<void> {
+    world.provider.person = person
+    const { url, secret } = await api.startLinking({ body: { provider: PROVIDER, password } })
+    const code = codeOfAddress(await world.comeBack(await browseProvider(url, world.provider.issuer)))
+    await api.finishLinking({ body: { secret, code } })
+  }
+
+  async function unlink({ email, sub }: ProviderPerson & { email: string }): Promise<void> {
+    const { api } = await world.manager.signIn({ email, password: OWN })
+    await api.unlinkIdentity({ body: { issuer: world.provider.issuer, subject: sub, password: OWN } })
+  }
+
+  test('when its person unlinks the account at the provider, but for what an administrator gave by hand as well', async () => {
+    const { id, user, person, unlink } = await member(['team', 'heads'])
+    expect(names(user)).toEqual(['default', 'secret', 'shared'])
+    await world.admin.addGroupMember({ params: { id: await idOf('shared'), userId: id } })
+    await unlink()
+    const after = await userOf(id)
+    expect(after).toMatchObject({ role: 'user' })
+    expect(names(after)).toEqual(['default', 'shared'])
+    const { api } = await world.manager.signIn({ email: person.email, password: OWN })
+    const { items } = await api.listMessages()
+    expect(items.find(({ about }) => about === 'own_mapping_ended')?.detail).toBe('domain_admin, secret')
+    const told = (await world.admin.listAuditLog({ query: { actor: person.email } })).items
+    expect(told.find(({ action }) => action === 'unlinkIdentity')?.detail).toMatchObject({
+      projectsRemoved: 'secret',
+      roleBefore: 'domain_admin',
+      role: 'user',
+    })
+    // Linked and unlinked again, nothing has become the account's own.
+    await linkTo(api, person, OWN)
+    expect((await world.signIn(person)).user.role).toBe('domain_admin')
+    await unlink()
+    const again = await userOf(id)
+    expect({ role: again.role, groups: names(again) }).toEqual({ role: 'user', groups: ['default', 'shared'] })
+  })
+
+  test('when an administrator unlinks it, but for a role that one gave by hand as well', async () => {
+    const [first, second] = [await member(['team', 'heads']), await member(['heads'])]
+    await world.admin.updateUser({ params: { id: second.id }, body: { role: 'domain_admin' } })
+    for (const { id } of [first, second]) await world.admin.removeUserIdentities({ params: { id } })
+    const after = await userOf(first.id)
+    expect({ role: after.role, groups: names(after) }).toEqual({ role: 'user', groups: ['default'] })
+    expect((await userOf(second.id)).role).toBe('domain_admin')
+  })
+
+  test('when the doubt ends in which somebody else linked it', async () => {
+    const lead = await world.manager.addUser('lead-of-doubt@example.org', 'domain_admin')
+    const email = 'in-doubt@example.org'
+    const { id } = await lead.api.createUser({ body: { email, name: 'Ada', password: 'Known-to-the-lead-1' } })
+    const login = { email, password: 'Known-to-the-lead-1', newPassword: PASSWORD, kind: 'token' } as const
+    const inside = world.manager.api((await world.manager.api().login({ body: login })).token ?? '')
+    const leads = newPerson({ groups: ['team'] })
+    await linkTo(inside, leads, PASSWORD)
+    await world.signIn(leads)
+    expect(names(await userOf(id))).toEqual(['default', 'secret', 'shared'])
+    const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+    await world.manager.api().resetPassword({ body: { token: tokenOf(url), password: 'Chosen-by-person-3' } })
+    expect(names(await userOf(id))).toEqual(['default'])
+  })
+
+  test('when the mapping, its domain or the provider goes, without a sign-in there', async () => {
+    const { id } = await member(['team', 'heads'])
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'team', projects: ['shared'], role: null }] })
+    const less = await userOf(id)
+    expect({ role: less.role, groups: names(less) }).toEqual({ role: 'user', groups: ['default', 'shared'] })
+    await world.configure({ groupsClaim: 'groups', mapping, domain: 'red' })
+    expect(names(await userOf(id))).toEqual(['default'])
+    await world.configure({ groupsClaim: 'groups', mapping, domain: 'default' })
+    const { id: other } = await member(['team', 'heads'])
+    await world.admin.deleteSignInProvider({ params: { id: PROVIDER } })
+    const { issuer, clientId, clientSecret } = world.provider
+    await world.admin.createSignInProvider({ body: { id: PROVIDER, name: 'The lab', issuer, clientId, clientSecret } })
+    const after = await userOf(other)
+    expect({ role: after.role, groups: names(after) }).toEqual({ role: 'user', groups: ['default'] })
+  })
+
+  test('when the account is moved: an administrator of one domain is none of the next, also before the next sign-in', async () => {
+    const { id } = await member(['heads'])
+    await world.admin.updateUser({ params: { id }, body: { domain: 'red' } })
+    expect(await userOf(id)).toMatchObject({ domain: 'red', role: 'user' })
+  })
+
+  test('when nobody signs in at the provider for as long as the settings say, and comes again with a sign-in', async () => {
+    const { id, person } = await member(['team', 'heads'])
+    await using store = await openToRead({ ...world.manager.source, log: silentLog })
+    const young = await member(['team'])
+    await sql`update sign_in_identities set last_used_at = now() - interval '31 days' where user_id = ${id}`.execute(
+      store.db,
+    )
+    {
+      const settings = { read: () => world.admin.getSettings() }
+      const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
+      const onTaken = () => Promise.resolve()
+      await using _ = startLapses({ store, settings, telling, onTaken, log: silentLog, everyMs: 50 })
+      await expect.poll(async () => names(await userOf(id))).toEqual(['default'])
+    }
+    expect((await userOf(id)).role).toBe('user')
+    expect(names(await userOf(young.id))).toContain('secret')
+    expect((await world.signIn(person)).user.role).toBe('domain_admin')
+  })
+
+  test('and is given in the domain of the provider only: a project of the same name elsewhere is another one', async () => {
+    const { user, id } = await member(['team', 'heads'], 'red')
+    expect({ domain: user.domain, role: user.role, groups: names(user) }).toEqual({
+      domain: 'red',
+      role: 'user',
+      groups: ['default'],
+    })
+    // Given by hand, it stays with each sign-in.
+    await world.admin.updateUser({ params: { id }, body: { groups: ['default', 'secret'] } })
+    expect(names(await userOf(id))).toEqual(['default', 'secret'])
   })
 })

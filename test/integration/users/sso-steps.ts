@@ -75,6 +75,7 @@ export async function startSsoWorld(): Promise<SsoWorld> {
         createAccounts: true,
         linkByEmail: false,
         trustSecondFactor: false,
+        domain: 'default',
         groupsClaim: null,
         mapping: [],
         clientSecret,

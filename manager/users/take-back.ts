@@ -1,0 +1,126 @@
+import { type GroupId, inShort, type Role } from '#manager/contract'
+import { listMemberships, removeMembers } from '../store/identity/groups.ts'
+import { deactivateKeypairs } from '../store/identity/keypairs.ts'
+import {
+  deleteIdentity,
+  listIdentities,
+  noteGiven,
+  type SignInIdentityRow,
+} from '../store/identity/sign-in-identities.ts'
+import { countSuperadmins, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
+import { type Db } from '../store/schema.ts'
+import { endAccess } from './end-access.ts'
+import { nextMemberships, nextRole } from './mapped-rights.ts'
+import { type News, newsOfOwn } from './telling.ts'
+
+/** Rights that an account lost, which a mapping of groups had given it. */
+export interface TakenBack {
+  /** The account after it. */
+  readonly user: UserRow
+  /** Names of projects. */
+  readonly projects: readonly string[]
+  /** The role before, where it is another one now. */
+  readonly role: Role | null
+  /** Sign-ins that ended, for `Logins.tellEnd` once the transaction is committed. */
+  readonly ended: readonly string[]
+}
+
+/** Rights that a mapping can still give. */
+export interface Left {
+  readonly groups: readonly GroupId[]
+  readonly roles: readonly Role[]
+}
+const NOTHING: Left = { groups: [], roles: [] }
+
+/**
+ * Takes back what linked accounts at providers gave by a mapping, and nothing else: what an administrator gave by hand stays, and so does
+ * what another linked account gives. The last superadmin with a password stays one.
+ *
+ * Threat: whoever wants to keep a project or a role unlinks the account at the provider, which is then never asked again. So what
+ * came by a mapping goes by every road on which the provider can no longer take it back.
+ *
+ * @param user locked; call under `lockSuperadmins` where one of the linked accounts may have given a role
+ */
+export async function takeBack(
+  trx: Db,
+  user: UserRow,
+  identities: readonly SignInIdentityRow[],
+  left: Left = NOTHING,
+): Promise<TakenBack> {
+  let taken: TakenBack = { user, projects: [], role: null, ended: [] }
+  for (const { issuer } of identities) {
+    const next = await takeBackOne(trx, taken.user, issuer, left)
+    taken = {
+      user: next.user,
+      projects: [...taken.projects, ...next.projects],
+      role: taken.role ?? next.role,
+      ended: [...taken.ended, ...next.ended],
+    }
+  }
+  return taken
+}
+
+/** An account has one linked account of each issuer. */
+async function takeBackOne(trx: Db, user: UserRow, issuer: string, left: Left): Promise<TakenBack> {
+  const all = await listIdentities(trx, user.id)
+  const mine = all.find(one => one.issuer === issuer)
+  const nothing = { user, projects: [], role: null, ended: [] }
+  if (!mine || (mine.given_groups.length === 0 && mine.given_role === null)) return nothing
+  const others = all.filter(one => one !== mine)
+  const current = await listMemberships(trx, user.id)
+  const ids = current.map(({ id }) => id)
+  const { remove, given } = nextMemberships({
+    current: ids,
+    mine: mine.given_groups,
+    others: others.flatMap(one => one.given_groups),
+    wanted: mine.given_groups.filter(id => left.groups.includes(id) && ids.includes(id)),
+  })
+  const kept = mine.given_role !== null && left.roles.includes(mine.given_role) ? mine.given_role : null
+  const next = nextRole({ role: user.role, mine, others }, kept)
+  const isLast =
+    user.role === 'superadmin' && next.role !== 'superadmin' && user.password_set && (await countSuperadmins(trx)) <= 1
+  const role = isLast ? user.role : next.role
+  await removeMembers(trx, user.id, remove)
+  const { givenRole, roleBefore } = isLast ? { givenRole: mine.given_role, roleBefore: mine.role_before } : next
+  await noteGiven(trx, mine, { givenGroups: given, givenRole, roleBefore })
+  const changesRole = role !== user.role
+  if (!changesRole && remove.length === 0) return nothing
+  const ended = changesRole ? await endAccess(trx, user.id) : []
+  // As with a change by an administrator.
+  if (changesRole) await deactivateKeypairs(trx, user.id)
+  const changed = changesRole ? await updateUser(trx, user.id, { role }) : await touchUser(trx, user.id)
+  const projects = current.filter(({ id }) => remove.includes(id)).map(({ name }) => name)
+  return { user: changed ?? user, projects, role: changesRole ? user.role : null, ended }
+}
+
+/** Unlinks accounts at providers, and takes back what they gave. @param user as for `takeBack` */
+export async function unlinkIdentities(
+  trx: Db,
+  user: UserRow,
+  identities: readonly SignInIdentityRow[],
+): Promise<TakenBack> {
+  const taken = await takeBack(trx, user, identities)
+  for (const identity of identities) await deleteIdentity(trx, identity)
+  return taken
+}
+
+/** Unlinks what somebody else may have linked. A mapping gives no role by those, so no lock of superadmins is needed. */
+export async function unlinkDoubtful(trx: Db, user: UserRow): Promise<TakenBack & { readonly unlinked: number }> {
+  const doubtful = (await listIdentities(trx, user.id)).filter(one => one.doubtful)
+  return { ...(await unlinkIdentities(trx, user, doubtful)), unlinked: doubtful.length }
+}
+
+/** News of it for the person. */
+export function newsOfTaken({ user, projects, role }: TakenBack): readonly News[] {
+  const names = [...(role === null ? [] : [role]), ...projects]
+  if (names.length === 0) return []
+  return [{ ...newsOfOwn(user, 'own_mapping_ended'), detail: inShort(names, names.length) }]
+}
+
+/** Detail of the entry in the audit log. */
+export function toldOfTaken({ user, projects, role }: TakenBack): Readonly<Record<string, string>> {
+  return {
+    ...(projects.length > 0 ? { projectsRemoved: projects.join(', ').slice(0, 500) } : {}),
+    ...(role === null ? {} : { roleBefore: role, role: user.role }),
+  }
+}
