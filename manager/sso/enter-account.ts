@@ -178,7 +178,7 @@ type MappingContext = Context & { readonly user: UserRow; readonly identity: Sig
 async function give(
   trx: Db,
   wanted: Wanted,
-  { user, identity, provider, providerId, unknownPassword, telling }: MappingContext,
+  { user, identity, providerId, unknownPassword, telling }: MappingContext,
 ): Promise<Mapped> {
   const others = (await listIdentities(trx, user.id)).filter(({ issuer }) => issuer !== identity.issuer)
   const groups = await findGroups(trx, user.domain, wanted.projects)

@@ -54,8 +54,11 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
       const writer: Writer = { controller, ended, arrivedAt: performance.now(), isSettled: false }
       writers.set(id, writer)
       const name = randomUUID()
+      let seenAt = writer.arrivedAt
       const take = async () => {
-        if (!(await holdUpload(db, id, name, { holdSeconds: HOLD_SECONDS, livesSeconds }))) throw locked()
+        const moved = writer.arrivedAt > seenAt
+        seenAt = writer.arrivedAt
+        if (!(await holdUpload(db, id, name, { holdSeconds: HOLD_SECONDS, livesSeconds, moved }))) throw locked()
       }
       let renewing: Promise<void> | undefined
       let renewedAt = performance.now()

@@ -13,6 +13,7 @@ import {
   insertUpload,
   listUnfinished,
   markFinished,
+  noteReceived,
   renameUpload,
   type UploadRow,
 } from '../store/storage/uploads.ts'
@@ -231,6 +232,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
         throw new AppError('upload_offset', { offset: part.offset, ...why })
       }
       const end = body ? await receive(part, offset, body) : offset
+      if (end < row.size || row.finish_later) await noteReceived(db, row.id, end)
       if (end < row.size || row.finish_later) return toUpload(row, end)
       return complete(caller, part, {})
     })

@@ -5,7 +5,7 @@ import { linksInHandOf } from './0003-links-in-hand-of.ts'
 import { seenByOthers } from './0004-seen-by-others.ts'
 import { attemptsByNetwork } from './0005-attempts-by-network.ts'
 import { tracesOfOthers } from './0006-traces-of-others.ts'
-import { givenBy } from './0007-given-by.ts'
+import { bounds } from './0007-bounds.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -15,5 +15,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0004-seen-by-others': seenByOthers,
   '0005-attempts-by-network': attemptsByNetwork,
   '0006-traces-of-others': tracesOfOthers,
-  '0007-given-by': givenBy,
+  '0007-bounds': bounds,
 }

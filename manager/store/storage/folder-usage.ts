@@ -62,9 +62,9 @@ export interface FolderSizes {
   readonly files: number | null
   readonly measured_at: Date | null
   readonly took_ms: number | null
-  /** Sizes of the uploads into the folder that are not finished. */
+  /** Room that the unfinished uploads into the folder hold: `heldBytes`. */
   readonly staged: number
-  /** Sizes of the unfinished uploads into all folders of the owner or project. */
+  /** Room that those into all folders of the owner or project hold. */
   readonly owned_staged: number
 }
 
@@ -99,9 +99,16 @@ const owned = (what: RawBuilder<unknown>) => sql<number | null>`(
   select sum(${what})::bigint from folder_usage u join folders f on f.id = u.folder_id
   where ${ofSameOwner} and f.status <> 'deleting')`
 
+/** An upload that receives nothing for so long holds room only for the bytes that have arrived. */
+const MOVING_MINUTES = 10
+
+/** Room that an upload holds: its announced size while it moves, so that two do not share the last room. */
+const heldBytes = sql<number>`case when up.moved_at > now() - ${MOVING_MINUTES} * interval '1 minute'
+  then up.size else least(up.received, up.size) end`
+
 /** @param which condition on `f`, the folder of an upload */
 const stagedBytes = (which: RawBuilder<unknown>) => sql<number>`(
-  select coalesce(sum(up.size), 0)::bigint from uploads up join folders f on f.id = up.folder_id
+  select coalesce(sum(${heldBytes}), 0)::bigint from uploads up join folders f on f.id = up.folder_id
   where ${which} and f.status <> 'deleting' and not up.finished and up.expires_at > now())`
 
 /** Measured size of all folders that a user owns. */

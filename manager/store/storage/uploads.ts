@@ -68,23 +68,40 @@ export function listUnfinished(db: Db, folderId: FolderId, userId: UserId): Prom
 
 /**
  * Takes the upload for one writer, or renews what it holds.
+ *
+ * @param moved bytes have arrived since
  * @returns false while another one holds it, or if the upload is gone
  */
 export async function holdUpload(
   db: Db,
   id: UploadId,
   writer: string,
-  { holdSeconds, livesSeconds }: { holdSeconds: number; livesSeconds: number },
+  { holdSeconds, livesSeconds, moved }: { holdSeconds: number; livesSeconds: number; moved: boolean },
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('uploads')
-    .set({ writer, writer_until: seconds(holdSeconds), expires_at: seconds(livesSeconds) })
+    .set({
+      writer,
+      writer_until: seconds(holdSeconds),
+      expires_at: seconds(livesSeconds),
+      ...(moved ? { moved_at: sql<Date>`now()` } : {}),
+    })
     .where('id', '=', id)
     .where(eb =>
       eb.or([eb('writer', 'is', null), eb('writer', '=', writer), eb('writer_until', '<', sql<Date>`now()`)]),
     )
     .executeTakeFirst()
   return numUpdatedRows > 0n
+}
+
+/** Notes how far an upload has come. */
+export async function noteReceived(db: Db, id: UploadId, bytes: number): Promise<void> {
+  await db
+    .updateTable('uploads')
+    .set({ received: bytes, moved_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('received', '<>', bytes)
+    .execute()
 }
 
 export async function releaseUpload(db: Db, id: UploadId, writer: string): Promise<void> {

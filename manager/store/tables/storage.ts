@@ -127,6 +127,10 @@ export interface UploadsTable {
   /** Null: as the file that it replaces. */
   executable: boolean | null
   finished: Default<boolean>
+  /** Bytes that have arrived, as of the last request that ended. The file itself decides where an upload continues. */
+  received: Default<number>
+  /** Time of the last byte, or of the begin. */
+  moved_at: Default<Date>
   writer: Default<string | null>
   writer_until: MaybeTime
   created_at: Time

@@ -3,10 +3,13 @@ import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { sql } from 'kysely'
 import { Client, type SFTPWrapper } from 'ssh2'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type Folder, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
 import { startProxy } from '#proxy'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { copyEnded } from '../../fixtures/copies.ts'
 import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -347,4 +350,50 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
     client.end()
     await closed
   }
+})
+
+test('an upload that sends nothing holds the room that it announced for minutes only, and what has arrived for as long as it lives', async () => {
+  const folder = await api.createFolder({ body: { name: 'silent', maxBytes: 3 * MIB } })
+  const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
+  const headers = { authorization: `Bearer ${token ?? ''}`, 'tus-resumable': TUS_VERSION }
+  const begin = (path: string, bytes: number) =>
+    fetch(`${cluster.url}/api/v1/folders/${folder.id}/uploads`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        'upload-length': String(bytes),
+        'upload-metadata': `path ${Buffer.from(path).toString('base64')}`,
+      },
+    })
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  const silence = (location: string) =>
+    sql`update uploads set moved_at = now() - interval '11 minutes' where id = ${location.split('/').at(-1) ?? ''}`.execute(
+      store.db,
+    )
+  const send = async (location: string, bytes: number, offset = 0) =>
+    fetch(new URL(location, cluster.url), {
+      method: 'PATCH',
+      headers: { ...headers, 'upload-offset': String(offset), 'content-type': TUS_CONTENT },
+      body: new Uint8Array(bytes),
+    })
+  const [location, other] = [
+    (await begin('blocks', 3 * MIB)).headers.get('location') ?? '',
+    (await begin('second', MIB)).status,
+  ]
+  expect(other).toBe(507)
+  await silence(location)
+  // A request without bytes is no move.
+  expect((await send(location, 0)).status).toBe(204)
+  expect((await begin('third', 3 * MIB)).status).toBe(201)
+  const half = (await begin('again', MIB)).status
+  expect(half).toBe(507)
+  // With two thirds of it there, only the last third is free, however long nothing comes.
+  expect((await send(location, 2 * MIB)).status).toBe(204)
+  await sql`update uploads set moved_at = now() - interval '11 minutes' where folder_id = ${folder.id}`.execute(
+    store.db,
+  )
+  expect([(await begin('too-large', 2 * MIB)).status, (await begin('fits', MIB)).status]).toEqual([507, 201])
+  // Continued, it counts in full again.
+  expect((await send(location, 1, 2 * MIB)).status).toBe(204)
+  expect((await begin('beside', MIB)).status).toBe(507)
 })
