@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { every } from '#base/every'
 import { type Because, because, becauseOf, together } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type FirewallSpec, nameServersOf } from './firewall-rules.ts'
@@ -63,15 +64,14 @@ export function startFirewall(options: FirewallOptions): Firewall {
   }
 
   const apply = () => (working = working.then(applyOnce))
-  const timer = setInterval(() => void apply(), iptables.lookEveryMs ?? CHECK_EVERY_MS)
-  timer.unref()
+  const checking = every(iptables.lookEveryMs ?? CHECK_EVERY_MS, apply)
   return {
     get state() {
       return state
     },
     apply,
     async [Symbol.asyncDispose]() {
-      clearInterval(timer)
+      checking[Symbol.dispose]()
       await working
     },
   }

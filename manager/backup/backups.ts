@@ -144,12 +144,8 @@ export function createBackups(deps: BackupsDeps): Backups {
     }
     await check()
     full.signal.throwIfAborted()
-    const timer = setInterval(() => void check(), LOOK_AT_DISK_MS)
-    try {
-      await write(file, { signal: AbortSignal.any([signal, full.signal]), onRows: rows => report(progress(rows)) })
-    } finally {
-      clearInterval(timer)
-    }
+    using _checking = every(LOOK_AT_DISK_MS, check)
+    await write(file, { signal: AbortSignal.any([signal, full.signal]), onRows: rows => report(progress(rows)) })
   }
 
   /** The new backup is complete: what goes wrong here does not make it a failed one. */

@@ -1,3 +1,4 @@
+import { every } from '#base/every'
 import { type Log } from '../log.ts'
 import { type AgentId, type Manager, type ManagerWarning } from '#manager/contract'
 import {
@@ -111,8 +112,6 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
   const listeners: (() => void)[] = []
   /** Start of the current run of successful heartbeats. */
   let steadySince = Number.POSITIVE_INFINITY
-  let beating: Promise<void> | undefined
-  let closed = false
 
   async function beat(): Promise<void> {
     if (!own.member) return
@@ -154,20 +153,17 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     if (before.some(({ id }) => !ids.has(id))) peers.gap()
   }
 
-  function beatSoon(): Promise<void> {
-    beating ??= (closed ? Promise.resolve() : beat())
-      .catch((error: unknown) => {
-        steadySince = Number.POSITIVE_INFINITY
-        log.warn({ err: error }, 'this manager could not say that it lives')
-      })
-      .finally(() => (beating = undefined))
-    return beating
-  }
-  changed.on(() => void beatSoon())
-  const timers = [
-    setInterval(() => void beatSoon(), heartbeatMs),
-    setInterval(() => void turns.retry(), RETRY_TURNS_MS),
-  ]
+  let closed = false
+  const beats = every(
+    heartbeatMs,
+    () => (closed ? Promise.resolve() : beat()),
+    error => {
+      steadySince = Number.POSITIVE_INFINITY
+      log.warn({ err: error }, 'this manager could not say that it lives')
+    },
+  )
+  changed.on(() => void beats.now())
+  const retries = every(RETRY_TURNS_MS, () => turns.retry())
 
   return {
     processId,
@@ -195,12 +191,12 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     async join(url) {
       own.member = { id: processId, url }
       members = [own.member]
-      await beatSoon()
+      await beats.now()
     },
     async [Symbol.asyncDispose]() {
       closed = true
-      for (const timer of timers) clearInterval(timer)
-      await beating
+      retries[Symbol.dispose]()
+      await beats[Symbol.asyncDispose]()
       await links[Symbol.asyncDispose]()
       if (own.member) await deleteManager(db, processId).catch(() => undefined)
       changed.tell(null)

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { createMutex } from '#base/mutex'
+import { every } from '#base/every'
 import { type Log } from '../log.ts'
 
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>
@@ -86,11 +87,13 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
     }
     current = client
     if (again) deps.onReopened()
-    const probe = setInterval(() => {
-      inTurn(client, 'select 1').catch(() => lost.resolve(undefined))
-    }, PROBE_MS)
+    const probing = every(
+      PROBE_MS,
+      () => inTurn(client, 'select 1'),
+      () => lost.resolve(undefined),
+    )
     const ended = lost.promise.then(async () => {
-      clearInterval(probe)
+      probing[Symbol.dispose]()
       stop.signal.removeEventListener('abort', onStop)
       current = undefined
       deps.onLost()

@@ -1,3 +1,4 @@
+import { every } from '#base/every'
 import {
   AppError,
   because,
@@ -63,14 +64,8 @@ export function startClones({ store, open, folders, removals, copies, room, hint
       await hints.changed(id)
     }
   }
-  let sweeping: Promise<void> | undefined
-  const sweepNow = () => {
-    sweeping ??= sweep()
-      .catch((error: unknown) => log.warn({ err: error }, 'incomplete clones were not looked for'))
-      .finally(() => (sweeping = undefined))
-  }
-  sweepNow()
-  const timer = setInterval(sweepNow, SWEEP_MS).unref()
+  const sweeping = every(SWEEP_MS, sweep, error => log.warn({ err: error }, 'incomplete clones were not looked for'))
+  void sweeping.now()
 
   async function discard(caller: Caller, { id, name }: Folder): Promise<void> {
     try {
@@ -93,17 +88,15 @@ export function startClones({ store, open, folders, removals, copies, room, hint
     const renew = async () => {
       if (!(await renewFolderClone(db, folder.id))) lost.abort(deleted(folder))
     }
-    const renewing = setInterval(() => {
+    {
       // The database may be away for a moment; the copy ends only if the folder was given up meanwhile.
-      renew().catch((error: unknown) => log.warn({ err: error, folderId: folder.id }, 'a clone was not renewed'))
-    }, RENEW_MS)
-    try {
+      using _renewing = every(RENEW_MS, renew, error =>
+        log.warn({ err: error, folderId: folder.id }, 'a clone was not renewed'),
+      )
       await using meter = room.meter(to.row)
       const takeRoom = (more: Amount) => meter.take(more)
       await copyEntries(from.top, to.top, { progress, signal: AbortSignal.any([signal, lost.signal]), takeRoom })
       if (!(await deleteFolderClone(db, folder.id))) throw deleted(folder)
-    } finally {
-      clearInterval(renewing)
     }
     await hints.changed(folder.id)
   }
@@ -134,10 +127,7 @@ export function startClones({ store, open, folders, removals, copies, room, hint
       return { folder: task === null ? { ...folder, cloning: false } : folder, task }
     },
 
-    async [Symbol.asyncDispose]() {
-      clearInterval(timer)
-      await sweeping
-    },
+    [Symbol.asyncDispose]: () => sweeping[Symbol.asyncDispose](),
   }
 }
 

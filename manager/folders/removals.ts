@@ -1,3 +1,4 @@
+import { every } from '#base/every'
 import { type FolderId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
@@ -43,19 +44,16 @@ export function startRemovals({ store, storage, log }: { store: Store; storage: 
     )
   }
 
-  const resume = () => {
-    listDeleting(store.db).then(
-      rows => rows.forEach(({ id, storage_host }) => start(storage_host, id)),
-      (error: unknown) => log.warn({ err: error }, 'the deleted folders were not read'),
-    )
+  const resume = async () => {
+    for (const { id, storage_host } of await listDeleting(store.db)) start(storage_host, id)
   }
-  resume()
-  const timer = setInterval(resume, RETRY_MS).unref()
+  const resuming = every(RETRY_MS, resume, error => log.warn({ err: error }, 'the deleted folders were not read'))
+  void resuming.now()
 
   return {
     start,
     async [Symbol.asyncDispose]() {
-      clearInterval(timer)
+      resuming[Symbol.dispose]()
       cut.abort()
       await Promise.all(queues.values())
     },

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { BlockList } from 'node:net'
+import { every } from '#base/every'
 import {
   AppError,
   because,
@@ -115,7 +116,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
   const watched = new Set<string>()
   const listeners: ((id: string) => void)[] = []
   // If the database does not answer, nothing ends now; the next round tries again.
-  const timer = setInterval(() => void recheck().catch(() => undefined), recheckMs).unref()
+  const rechecking = every(recheckMs, recheck)
   const ended = peers.topic<string>('published_app_ended')
   ended.on(endHere)
 
@@ -281,7 +282,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
     isWatched: id => watched.has(id),
     onEnd: listener => void listeners.push(listener),
     [Symbol.dispose]() {
-      clearInterval(timer)
+      rechecking[Symbol.dispose]()
     },
   }
 }

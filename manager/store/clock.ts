@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { every } from '#base/every'
 import { type Log } from '../log.ts'
 import { type Db } from './schema.ts'
 
@@ -69,9 +70,7 @@ export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Cl
   }
 
   await look()
-  const timer = setInterval(() => {
-    look().catch((error: unknown) => log.warn({ err: error }, 'the clock of the database could not be read'))
-  }, lookMs).unref()
+  const looking = every(lookMs, look, error => log.warn({ err: error }, 'the clock of the database could not be read'))
   return {
     now: () => Math.round((origin ?? 0) + performance.now()),
     observe(told) {
@@ -90,6 +89,6 @@ export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Cl
       const last = steps.at(-1)
       return last && (origin ?? 0) + performance.now() - last.at < TOLD_MS ? last : undefined
     },
-    [Symbol.dispose]: () => clearInterval(timer),
+    [Symbol.dispose]: () => looking[Symbol.dispose](),
   }
 }
