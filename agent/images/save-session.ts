@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { defined } from '#base/defined'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import { LABEL_MADE_BY } from '#agent/contract'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
@@ -78,7 +79,7 @@ function labelsOf(
   return {
     ...Object.fromEntries(kept),
     ...(title === null ? {} : { 'berth.image.title': title }),
-    ...(madeBy === undefined ? {} : { [LABEL_MADE_BY]: madeBy }),
+    ...defined({ [LABEL_MADE_BY]: madeBy }),
   }
 }
 

@@ -174,7 +174,7 @@ async function withCode(
   totp: string | undefined,
 ): Promise<RouteReply<'login'>> {
   try {
-    return await signIn(totp === undefined ? {} : { totp })
+    return await signIn(defined({ totp }))
   } catch (error) {
     if (!isAppError(error) || error.code !== 'totp_required' || !process.stdin.isTTY) throw error
     return await signIn({ totp: await promptSecret('Code from your authenticator app: ', '--totp or --totp-stdin') })
@@ -187,7 +187,7 @@ async function withNewPassword(
   newPassword: string | undefined,
 ): Promise<RouteReply<'login'>> {
   try {
-    return await signIn(newPassword === undefined ? {} : { newPassword })
+    return await signIn(defined({ newPassword }))
   } catch (error) {
     if (!isAppError(error) || error.code !== 'password_change_required' || !process.stdin.isTTY) throw error
     const chosen = await promptSecret('An administrator requires a new password: ', '--new-password-stdin')

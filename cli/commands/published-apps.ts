@@ -66,7 +66,7 @@ export function addPublishedAppCommands(app: Command, parsePort: (text: string) 
     .action(async (reference: string | undefined, { json = false }: { json?: boolean }) => {
       const connection = await connect()
       const session = reference === undefined ? undefined : (await findSession(connection, reference)).id
-      const { items } = await connection.api.listPublishedApps({ query: session === undefined ? {} : { session } })
+      const { items } = await connection.api.listPublishedApps({ query: defined({ session }) })
       createOutput(json).data(items, () => publishedTable(items))
     })
 }

@@ -151,8 +151,8 @@ function changeOf(flags: RegistryFlags, password: string | undefined): RegistryC
   return {
     allowHttp,
     ...defined({ url }),
-    ...(allProjects ? { projects: [] } : project === undefined ? {} : { projects: project }),
-    ...(login === false ? { username: null } : username === undefined ? {} : { username }),
+    ...(allProjects ? { projects: [] } : defined({ projects: project })),
+    ...(login === false ? { username: null } : defined({ username })),
     ...defined({ password, active }),
   }
 }

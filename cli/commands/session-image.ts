@@ -105,7 +105,7 @@ export function addImageRequestCommands(image: Command): void {
     .option('--reason <text>', 'why')
     .action(async (id: string, { reason }: { reason?: string }) => {
       const { api } = await connect()
-      await api.declineImageRequest({ params: { id }, body: reason === undefined ? {} : { reason } })
+      await api.declineImageRequest({ params: { id }, body: defined({ reason }) })
     })
 }
 

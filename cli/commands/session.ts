@@ -174,7 +174,7 @@ export function addSessionCommands(program: Command): void {
       const connection = await connect()
       const { api } = connection
       const { id } = await findSession(connection, reference)
-      const body = flags.by === undefined ? {} : { seconds: flags.by }
+      const body = defined({ seconds: flags.by })
       const extended = await api.extendSession({ params: { id }, body })
       createOutput(flags.json ?? false).data(extended, () => `${describe(extended)}  ${endText(extended)}`.trimEnd())
     })
@@ -232,7 +232,7 @@ export function addSessionCommands(program: Command): void {
       const { id } = await findSession(connection, reference)
       // No end is sent: the manager uses the current time of its own clock.
       const from = new Date(Date.now() - flags.last * 1000).toISOString()
-      const step = flags.step === undefined ? {} : { step: flags.step }
+      const step = defined({ step: flags.step })
       const stats = await api.getSessionStats({ params: { id }, query: { from, ...step } })
       createOutput(flags.json ?? false).data(stats, () => statsTable(stats.items))
     })

@@ -52,7 +52,7 @@ export function addSignUpRequestCommands(admin: Command): void {
     .option('--reason <text>', 'why; mailed to the person')
     .action(async (request: string, { reason }: { reason?: string }) => {
       const { api } = await connect()
-      const body = reason === undefined ? {} : { reason }
+      const body = defined({ reason })
       const { mailed } = await api.declineSignUpRequest({ params: { id: await findRequest(api, request) }, body })
       if (!mailed) createOutput(false).note('Mail is not set up, so the person was not told.')
     })

@@ -205,7 +205,7 @@ async function writeKernels(
 ): Promise<void> {
   const learned = learnedIn(change)
   const { startWithinMs } = change
-  const starting = startWithinMs === undefined ? {} : { startWithinMs }
+  const starting = defined({ startWithinMs })
   if (kernels.length === 1) {
     const released = effects.released ? { agent_id: null, container_id: null, startWithinMs: null } : {}
     await updateKernel(trx, change.kernelId, { status: change.to, ...starting, ...learned, ...released })

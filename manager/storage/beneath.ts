@@ -13,6 +13,7 @@ import {
   symlink,
   unlink,
 } from 'node:fs/promises'
+import { defined } from '#base/defined'
 import { AppError, because } from '#manager/contract'
 import { type NewFile } from './batch-jobs.ts'
 import { type CallOptions, type StorageCalls } from './calls.ts'
@@ -162,10 +163,7 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
   async function at<T>(name: string, call: (path: Buffer) => Promise<T>, late?: (result: T) => unknown): Promise<T> {
     const bytes = bytesOf(name)
     try {
-      return await calls.run(
-        () => descriptor.use(handle => call(below(handle, bytes))),
-        late === undefined ? {} : { late },
-      )
+      return await calls.run(() => descriptor.use(handle => call(below(handle, bytes))), defined({ late }))
     } catch (error) {
       throw toFileError(error, name)
     }

@@ -1,4 +1,5 @@
 import { type FileHandle } from 'node:fs/promises'
+import { defined } from '#base/defined'
 import { type Descriptor } from './descriptor.ts'
 import { type StorageCalls } from './calls.ts'
 import { toFileError } from './file-errors.ts'
@@ -40,7 +41,7 @@ interface Opened {
 export function createOpenFile({ descriptor, calls, name }: Opened): OpenFile {
   const run = <T>(call: (handle: FileHandle) => Promise<T>, answerMs?: number): Promise<T> =>
     calls
-      .run(() => descriptor.use(call), answerMs === undefined ? {} : { answerMs })
+      .run(() => descriptor.use(call), defined({ answerMs }))
       .catch((error: unknown) => {
         throw toFileError(error, name)
       })

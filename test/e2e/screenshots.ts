@@ -6,6 +6,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Page } from 'playwright-core'
+import { defined } from '#base/defined'
 import { type ApiClient, type SessionId } from '#manager/contract'
 import { root, startBerth } from '../fixtures/berth.ts'
 import {
@@ -23,7 +24,6 @@ import {
   openApp,
   openApps,
   openLaunchDialog,
-  openSection,
   openSsh,
   openTerminal,
   proveLocal,
@@ -72,7 +72,7 @@ async function shoot(page: Page, name: string, shown: Scheme = 'light'): Promise
 
 async function launch(api: ApiClient, name: string, cpu: string, memory: string, command?: string): Promise<SessionId> {
   const resources = { cpu, mem: memory }
-  const startup = command === undefined ? {} : { startupCommand: command }
+  const startup = defined({ startupCommand: command })
   const { items } = await api.createSession({ body: { name, image: IMAGE, resources, ...startup } })
   const [session] = items
   if (!session) throw new Error('no session')
@@ -90,59 +90,12 @@ async function until(condition: () => Promise<boolean>, patience = 60_000): Prom
   }
 }
 
-const PROGRAM = `import torch
-from torch import nn
-
-
-def train(model: nn.Module, data, epochs: int = 40) -> float:
-    """Trains on one GPU and returns the last loss."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
-    for epoch in range(epochs):
-        for batch, labels in data:
-            loss = nn.functional.cross_entropy(model(batch), labels)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-        print(f"epoch {epoch}  loss {loss.item():.4f}")
-    return loss.item()
-`
-const FILES = [
-  ['train.py', PROGRAM],
-  ['notes.md', '# What to try next\n\n- a smaller learning rate\n'],
-  ['results.csv', 'epoch,loss\n1,0.91\n2,0.74\n3,0.62\n'],
-  ['config.yaml', 'epochs: 40\nlr: 3.0e-4\n'],
-] as const
-
-/** Makes folders, uploads files by the page, and takes the pictures of Data & Storage. */
-async function shootFolders(page: Page, api: ApiClient, url: string): Promise<void> {
-  const made = await api.createFolder({ body: { name: 'experiments' } })
-  for (const name of ['.local', 'datasets', 'papers']) await api.createFolder({ body: { name } })
-  await page.goto(`${url}/#/data/${made.id}`)
-  await page.getByText('This directory is empty').waitFor()
-  const files = FILES.map(([name, text]) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) }))
-  await page.locator('input[data-upload="files"]').setInputFiles(files)
-  await page.getByRole('heading', { name: `${FILES.length} files uploaded` }).waitFor()
-  for (const path of ['checkpoints', 'data']) await api.makeDirectory({ params: { id: made.id }, body: { path } })
-  await page.getByRole('button', { name: 'Close the panel' }).click()
-  await page.reload()
-  await page.getByRole('link', { name: 'checkpoints' }).waitFor()
-  await shoot(page, 'files')
-  await page.goto(`${url}/#/data/${made.id}?open=train.py`)
-  await page.locator('.cm-content').waitFor()
-  await shoot(page, 'file')
-  await page.goto(`${url}/#/data`)
-  await page.getByRole('link', { name: 'papers' }).waitFor()
-  await shoot(page, 'folders')
-}
-
 for (const folder of [guide, large]) await mkdir(folder, { recursive: true })
 await using berth = await startBerth()
 const browser = await launchBrowser()
 try {
   await using visitor = await visit(browser, berth.url)
   const page = await visitor.openTab('/sign-in?next=/sessions')
-  await page.getByLabel('E-mail address').waitFor()
-  await shoot(page, 'sign-in')
 
   const api = await berth.api()
   const is = async (id: SessionId, status: string) => {
@@ -184,13 +137,6 @@ try {
   await form.evaluate(element => element.scrollTo(0, 0))
   await page.getByText('Starts now.').waitFor()
   await shoot(page, 'launch')
-  await openSection(page, 'How long it runs')
-  await page.getByText('The session runs one command').click()
-  await page.getByLabel('Startup command').fill('python3 train.py --epochs 40')
-  await page.getByLabel(/Maximum lifetime/).fill('8h')
-  await page.getByText('Starts now.').waitFor()
-  await form.evaluate(element => element.scrollTo(0, element.scrollHeight))
-  await shoot(page, 'launch-batch')
   await leaveDialog(page, 'New session')
 
   await openApps(page, MAIN)
@@ -221,25 +167,6 @@ try {
   await page.goto(`${berth.url}/#/sessions/${ended}?list=finished`)
   await page.getByRole('button', { name: 'Start again' }).waitFor()
   await shoot(page, 'again')
-
-  await shootFolders(page, api, berth.url)
-  await page.goto(`${berth.url}/#/summary`)
-  await page.getByRole('heading', { name: 'Active sessions' }).waitFor()
-  await page.getByRole('link', { name: MAIN }).first().waitFor()
-  await shoot(page, 'summary')
-  const [, main] = ids
-  if (main) {
-    // A figure is kept for each minute: with a few of them the charts have lines.
-    const figures = async () => {
-      const [to, from] = [new Date(), new Date(Date.now() - 900_000)].map(time => time.toISOString())
-      const { items } = await api.getSessionStats({ params: { id: main }, query: { from, to, step: 60 } })
-      return items.length
-    }
-    await until(async () => (await figures()) >= 3, 300_000)
-    await page.goto(`${berth.url}/#/sessions/${main}?tab=charts`)
-    await page.locator('.u-over').first().waitFor()
-    await shoot(page, 'charts')
-  }
 
   // Taken last, when the listed sessions have run for a while.
   await page.goto(`${berth.url}/#/sessions`)

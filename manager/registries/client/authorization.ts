@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defined } from '#base/defined'
 import { parseJson } from '#base/parse-json'
 import { AppError, because } from '#manager/contract'
 import { isLoopback } from '../registry-address.ts'
@@ -58,7 +59,7 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
     }
     if (service !== undefined) url.searchParams.set('service', service)
     if (scope !== '') url.searchParams.set('scope', scope)
-    const headers = basic === undefined ? {} : { authorization: basic }
+    const headers = defined({ authorization: basic })
     const reply = await limitedFetch(url, { headers, maxBytes: MAX_TOKEN_BYTES, signal })
     if (reply.status === 401 || reply.status === 403) throw refusal(credentials)
     const parsed = Token.safeParse(reply.status === 200 ? parseJson(reply.body.toString('utf8')) : undefined)

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { defined } from '#base/defined'
 import {
   type ApiClient,
   CONSOLE_SECRET_HEADER,
@@ -215,7 +216,7 @@ async function socketAt(at: string, cookie: string): Promise<Socket> {
 const closeOf = (socket: Socket) => new Promise<void>(done => void socket.once('close', done))
 
 const open = (who: Person = mira, app = 'jupyter', path?: string) =>
-  who.api.openApp({ params: { id: session.id, app }, body: path === undefined ? {} : { path } })
+  who.api.openApp({ params: { id: session.id, app }, body: defined({ path }) })
 
 /** Shows a ticket and confirms whose app it is, as a browser has to that did not ask for it. */
 function arrive(url: string, asked: Asked = {}) {

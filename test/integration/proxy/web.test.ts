@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
+import { defined } from '#base/defined'
 import { startTestManager } from '../../fixtures/manager.ts'
 import { ask, signedIn, signInCookie, startWebConsole, type WebConsoleOptions } from '../../fixtures/web-console.ts'
 
@@ -129,8 +130,7 @@ test('unknown host names are refused and allowed ones accepted, whatever the pat
 
 test('a change requires the Origin of the console', async () => {
   const { web } = await setUp()
-  const post = (origin?: string) =>
-    ask(web.port, '/api/v1/echo', { method: 'POST', headers: origin === undefined ? {} : { origin } })
+  const post = (origin?: string) => ask(web.port, '/api/v1/echo', { method: 'POST', headers: defined({ origin }) })
   for (const origin of [
     'http://evil.example',
     'null',

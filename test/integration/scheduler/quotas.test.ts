@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { type ApiClient, DEFAULT_POLICY, type Session, type SessionId, type UserId } from '#manager/contract'
 import { signedApi } from '../../fixtures/manager.ts'
 import { type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
@@ -25,7 +26,7 @@ async function join(resourceGroup: string): Promise<ScriptedAgent> {
 
 let users = 0
 async function newUser(domain?: string): Promise<{ api: ApiClient; id: UserId }> {
-  const api = await cluster.addUser(`user-${++users}@example.org`, domain === undefined ? {} : { domain })
+  const api = await cluster.addUser(`user-${++users}@example.org`, defined({ domain }))
   const { items } = await api.getUsage({})
   return { api, id: items.find(item => item.kind === 'user')?.id as UserId }
 }
