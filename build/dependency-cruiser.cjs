@@ -67,6 +67,7 @@ const FLOORS = {
     'storage',
     'faults',
     'kernel',
+    'wiring',
   ],
   // `ui` reads texts, and `words` nothing; a feature may show another one, in one direction (`no-cycles`, `features-in-one-direction`).
   renderer: ['words', 'api', 'ui', 'data', 'features', 'app'],

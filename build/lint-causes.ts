@@ -12,7 +12,6 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'manager/store/embedded/*.ts',
     'manager/store/migrate.ts',
     'manager/store/open-store.ts',
-    'agent/agent.ts',
     'agent/config.ts',
     'agent/directory-lock.ts',
     'agent/control/!(dispatcher).ts',

@@ -1,0 +1,119 @@
+import { every } from '#base/every'
+import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
+import { type EngineState, type EngineWatch, watchEngine } from '../docker/engine-watch.ts'
+import { type ImageCatalog } from '../images/catalog.ts'
+import { type KernelManager } from '../kernel/kernel-manager.ts'
+import { type Log } from '../log.ts'
+import { type HostPart } from './host-part.ts'
+
+export interface EnginePartDeps {
+  readonly engine: EngineClient
+  readonly host: HostPart
+  readonly kernels: KernelManager
+  readonly images: ImageCatalog
+  /** Takes the claim on the engine, or checks it. @throws `engine_already_managed` */
+  readonly holdEngine: () => Promise<void>
+  readonly onChange: () => void
+  readonly log: Log
+}
+
+/** The engine as this agent knows it, and the looks that keep that knowledge true. */
+export interface EnginePart extends AsyncDisposable {
+  readonly state: EngineState
+  /** Resolves when the engine has been asked for the first time. */
+  readonly settled: EngineWatch['settled']
+  /**
+   * Compares kernels and images with the engine in full, one look at a time: calls made during a look wait for one further look,
+   * which they share. Does nothing while the engine is away.
+   */
+  look(): Promise<void>
+  /** As `look`; a failure is only logged. */
+  tryLook(): Promise<void>
+}
+
+const LOOK_AGAIN_MS = 60_000
+/** Retry delay after a failed look while the engine is up: nothing can be started until a look succeeds. */
+const LOOK_AFTER_FAILURE_MS = 1_000
+/** The host's routes come and go without an event, so they are polled. */
+const NETWORK_LOOK_MS = 30_000
+/** File systems are mounted and unmounted without an event. */
+const STORAGE_LOOK_MS = 15_000
+
+/** Follows the engine: its events, its absence, and regular looks at what has no events. */
+export function startEnginePart(deps: EnginePartDeps): EnginePart {
+  const { engine, host, kernels, images, holdEngine, onChange, log } = deps
+  const { networks, firewall, devices, storage, faults, toolbox } = host
+  const complain = (error: unknown) => {
+    if (!isEngineUnreachable(error))
+      log.error({ why: engineMessage(error), err: error }, 'the state of the engine could not be read')
+  }
+  const stack = new AsyncDisposableStack()
+  const look = serialize(async () => {
+    if (!watch.state.reachable) return
+    // This comes first: containers on another agent's engine are not ours to clean up.
+    await holdEngine()
+    await Promise.all([kernels.rescan(watch.state), images.refresh()])
+    onChange()
+  })
+  const tryLook = () => look().catch(complain)
+  const watch = stack.use(
+    watchEngine({
+      engine,
+      log,
+      onUp: async () => {
+        await Promise.all([firewall.apply(), look(), networks.look()])
+        await devices.engineCameUp()
+        // A fault of the engine may be over now.
+        void faults.look()
+        // Prepare the toolbox before the first session needs it; a failure is reported as a problem of the host.
+        toolbox.volume().catch(() => undefined)
+      },
+      onDown() {
+        kernels.engineWentAway()
+        onChange()
+      },
+      onEvent(event) {
+        if (event.type === 'kernel') kernels.containerChanged(event.kernelId)
+        else {
+          images.refresh().catch(complain)
+          // The toolbox may have been built, or loaded.
+          void toolbox.look()
+        }
+      },
+    }),
+  )
+  const none = Promise.resolve()
+  for (const repeated of [
+    every(LOOK_AGAIN_MS, tryLook),
+    every(LOOK_AFTER_FAILURE_MS, () => (kernels.overdue ? tryLook() : none)),
+    every(NETWORK_LOOK_MS, () => (watch.state.reachable ? networks.look() : none)),
+    every(STORAGE_LOOK_MS, () => storage.look()),
+    every(STORAGE_LOOK_MS, () => faults.look()),
+  ])
+    stack.defer(() => repeated[Symbol.dispose]())
+  return {
+    get state() {
+      return watch.state
+    },
+    settled: watch.settled,
+    look,
+    tryLook,
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+/** Runs one call at a time. Calls made during a run wait for one further run, which they share. */
+function serialize(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> = Promise.resolve()
+  let waiting: Promise<void> | undefined
+  return () => {
+    waiting ??= running
+      .catch(() => undefined)
+      .then(() => {
+        waiting = undefined
+        running = work()
+        return running
+      })
+    return waiting
+  }
+}

@@ -1,0 +1,118 @@
+import { AppError, because, type ManagerId } from '#manager/contract'
+import { type Config } from '../config.ts'
+import { type EngineClient, parseDockerHost } from '../docker/engine-client.ts'
+import { createDirectoryApart } from '../faults/directory-apart.ts'
+import { createEngineDisk } from '../faults/engine-disk.ts'
+import { createHostFaults } from '../faults/host-faults.ts'
+import { createOwnDisks } from '../faults/own-disks.ts'
+import { createTestStart, createTestStarts } from '../faults/test-starts.ts'
+import { type Devices, openDevices } from '../gpu/devices.ts'
+import { createGpuRequests } from '../gpu/gpu-requests.ts'
+import { createNvidiaLimits } from '../gpu/memory-limits.ts'
+import { createNvidiaGpus, readGpuIndexes } from '../gpu/nvidia.ts'
+import { createProbe } from '../gpu/probe.ts'
+import { createSimulatedGpus } from '../gpu/simulated.ts'
+import { createKernelFiles, type KernelFiles } from '../kernel/kernel-files.ts'
+import { createFreeSpace, type FreeSpace } from '../limits/free-space.ts'
+import { type Log } from '../log.ts'
+import { containerIptables } from '../network/container-iptables.ts'
+import { type Firewall, startFirewall } from '../network/firewall.ts'
+import { createSessionNetworks, type SessionNetworks } from '../network/session-networks.ts'
+import { createMountedStorage, type MountedStorage } from '../storage/mounted-storage.ts'
+import { createToolbox, type Toolbox } from '../toolbox/toolbox.ts'
+
+export interface HostPartDeps {
+  readonly config: Config
+  readonly engine: EngineClient
+  /** Undefined until a manager has accepted this agent. */
+  readonly manager: () => ManagerId | undefined
+  /** UUIDs of devices held by kernels, including kernels that are being started. */
+  readonly devicesHeld: () => ReadonlySet<string>
+  /** False also until the kernels are known: the free resources are unknown until then. */
+  readonly isEngineUp: () => boolean
+  readonly onChange: () => void
+  readonly log: Log
+}
+
+/** Networks behind the firewall, GPUs, disks, storages and the toolbox that this host gives to sessions; and the host's faults. */
+export interface HostPart extends AsyncDisposable {
+  readonly networks: SessionNetworks
+  readonly firewall: Firewall
+  readonly devices: Devices
+  readonly freeSpace: FreeSpace
+  readonly files: KernelFiles
+  readonly storage: MountedStorage
+  readonly toolbox: Toolbox
+  readonly faults: ReturnType<typeof createHostFaults>
+}
+
+/** @throws `config_invalid` */
+export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
+  const { config, engine, manager, isEngineUp, onChange, log } = deps
+  await using stack = new AsyncDisposableStack()
+  const networks = createSessionNetworks(engine, { range: config.networkRange, onChange })
+  const toolbox = createToolbox({ engine, image: config.toolboxImage, onChange, log })
+  const testStart = createTestStart({ engine, toolbox, image: config.toolboxImage })
+  const limits = createNvidiaLimits()
+  const isLocal = 'socketPath' in parseDockerHost(config.dockerHost)
+  const isEngineHere = () => isLocal && !networks.isElsewhere
+  const requests = createGpuRequests({ engine, isEngineHere, indexes: readGpuIndexes })
+  const plugin =
+    config.simulatedGpus === undefined
+      ? createNvidiaGpus({ shared: config.sharedGpus })
+      : createSimulatedGpus(config.simulatedGpus)
+  const devices = stack.use(
+    await openDevices({
+      plugins: [plugin],
+      limits,
+      requests,
+      testStart: gpus => testStart({ gpus }),
+      probe: createProbe({ engine, limits, requests, image: config.gpuProbeImage }),
+      held: deps.devicesHeld,
+      isEngineUp,
+      onChange,
+      log,
+    }),
+  )
+  const firewall = stack.use(
+    startFirewall({
+      range: config.networkRange,
+      deny: config.networkDeny,
+      async checkRange() {
+        await networks.checkRange()
+        if (networks.isElsewhere) throw new AppError('unavailable', because('engine_elsewhere'))
+      },
+      // A user of the engine can set rules too, by a container.
+      iptables: process.getuid?.() === 0 ? undefined : containerIptables({ engine, image: config.toolboxImage }),
+      log,
+      onChange,
+    }),
+  )
+  const freeSpace = createFreeSpace({
+    path: config.scratchDirectory,
+    floorBytes: config.freeSpaceFloorBytes,
+    onChange,
+  })
+  const faults = createHostFaults([
+    createDirectoryApart([config.directory, config.scratchDirectory], onChange),
+    freeSpace,
+    createOwnDisks({ ...config, onChange }),
+    createEngineDisk({ engine, floorBytes: config.freeSpaceFloorBytes, onChange }),
+    toolbox,
+    createTestStarts({ testStart, networks, manager, onChange }),
+  ])
+  const files = createKernelFiles({ ...config, onShort: () => freeSpace.look() })
+  const storage = createMountedStorage(config.storage, onChange)
+  const opened = stack.move()
+  return {
+    networks,
+    firewall,
+    devices,
+    freeSpace,
+    files,
+    storage,
+    toolbox,
+    faults,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}

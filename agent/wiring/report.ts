@@ -1,0 +1,49 @@
+import { type Report } from '#agent/contract'
+import { type Because, keysOf } from '#manager/contract'
+import { capacityOf } from '../capacity.ts'
+import { type CurrentReport } from '../control/reporter.ts'
+import { type ImageCatalog } from '../images/catalog.ts'
+import { type KernelManager } from '../kernel/kernel-manager.ts'
+import { type Isolation } from '../network/firewall.ts'
+import { version } from '../version.ts'
+import { type EnginePart } from './engine-part.ts'
+import { type HostPart } from './host-part.ts'
+
+export interface ReportDeps {
+  readonly engine: Pick<EnginePart, 'state'>
+  readonly host: HostPart
+  readonly kernels: Pick<KernelManager, 'known' | 'reports'>
+  readonly images: ImageCatalog
+}
+
+/** Full state of this host, as managers are told. */
+export function currentReport({ engine: { state }, host, kernels, images }: ReportDeps): CurrentReport {
+  const { firewall, networks, faults, devices, storage } = host
+  return {
+    version,
+    // While the engine is away, the last known state is still reported, but marked as not reachable.
+    engine: { version: state.version, reachable: state.reachable && kernels.known },
+    capacity: capacityOf(state),
+    devices: devices.list(),
+    deviceFigures: [...devices.figures()],
+    images: [...images.images],
+    kernels: kernels.reports(),
+    network: networkReport(firewall.state, networks.problem),
+    host: hostReport(faults.problem),
+    storage: [...storage.markers],
+  }
+}
+
+function networkReport({ isolation, reason }: Isolation, problem: Because | null): Report['network'] {
+  return {
+    isolation,
+    reason: reason?.why ?? null,
+    ...(reason && { reasonBy: keysOf(reason) }),
+    problem: problem?.why ?? null,
+    ...(problem && { problemBy: keysOf(problem) }),
+  }
+}
+
+function hostReport(problem: Because | null): Report['host'] {
+  return { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
+}

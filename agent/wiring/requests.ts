@@ -1,0 +1,99 @@
+import { type FromAgent } from '#agent/contract'
+import { AppError, type Diagnosis, type PullProgress, type RecentLines } from '#manager/contract'
+import { type Handlers } from '../control/dispatcher.ts'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { buildImage } from '../images/build-image.ts'
+import { type ImageCatalog } from '../images/catalog.ts'
+import { pullImage } from '../images/pull.ts'
+import { pushImage } from '../images/push.ts'
+import { saveSession } from '../images/save-session.ts'
+import { type createUnusedImages } from '../images/unused-images.ts'
+import { type KernelManager } from '../kernel/kernel-manager.ts'
+import { type EnginePart } from './engine-part.ts'
+import { type HostPart } from './host-part.ts'
+
+export interface RequestDeps {
+  readonly engine: EngineClient
+  readonly enginePart: EnginePart
+  readonly host: Pick<HostPart, 'devices' | 'faults'>
+  readonly kernels: KernelManager
+  readonly images: ImageCatalog
+  readonly unused: ReturnType<typeof createUnusedImages>
+  readonly notify: (message: FromAgent) => void
+  readonly doctor: () => Promise<Diagnosis>
+  readonly recent: Pick<RecentLines, 'list'>
+}
+
+/** Leads each request of a manager to the folder that does it. */
+export function createRequests(deps: RequestDeps): Handlers {
+  const { engine, enginePart, kernels, images, unused, notify, recent } = deps
+  const { devices, faults } = deps.host
+  const tellImage = (pullId: string, progress: PullProgress) => notify({ type: 'image_pull', pullId, progress })
+  let diagnosing: Promise<Diagnosis> | undefined
+  return {
+    create_kernel: ({ spec, ...options }, signal) =>
+      kernels.create(spec, { ...options, signal }).catch(async (error: unknown) => {
+        throw await devices.told(spec, await faults.told(error))
+      }),
+    destroy_kernel: ({ kernelId, graceMs, attempt, keepFilesMs }) =>
+      kernels.destroy(kernelId, graceMs, attempt, keepFilesMs),
+    async warn_kernel({ kernelId, at }) {
+      await kernels.warn(kernelId, at)
+      return {}
+    },
+    async mount_folder({ kernelId, folder }) {
+      await kernels.mountFolder(kernelId, folder)
+      return {}
+    },
+    async unmount_folder({ kernelId, folder, force }) {
+      await kernels.unmountFolder(kernelId, folder, force)
+      return {}
+    },
+    get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
+    async start_app({ kernelId, app, timeoutMs, options }) {
+      const { inject } = await kernels.ensureApp(kernelId, app, { timeoutMs, options })
+      return { inject }
+    },
+    async list_kernels() {
+      await enginePart.look()
+      if (!enginePart.state.reachable || !kernels.known) throw new AppError('engine_unreachable')
+      return { kernels: kernels.reports() }
+    },
+    set_device_modes({ modes }) {
+      devices.setModes(modes)
+      return Promise.resolve({})
+    },
+    get_logs: ({ kernelId, tail, timestamps }) => kernels.logs(kernelId, tail, timestamps),
+    async pull_image({ reference, pullId, auth }, signal) {
+      const onProgress = (progress: PullProgress) => (pullId === undefined ? undefined : tellImage(pullId, progress))
+      const { id } = await pullImage(engine, reference, { signal, auth, onProgress })
+      return { id }
+    },
+    async save_kernel({ kernelId, reference, title, madeBy, saveId }, signal) {
+      const kernel = kernels.find(kernelId)
+      if (!kernel) throw new AppError('kernel_not_found', { kernelId })
+      const onProgress = (progress: PullProgress) => tellImage(saveId, progress)
+      const { containerId } = kernel
+      const saved = await saveSession(engine, { containerId, reference, title, madeBy }, { signal, onProgress })
+      await images.refresh()
+      return saved
+    },
+    async push_image({ pushId, ...image }, signal) {
+      await pushImage(engine, image, { signal, onProgress: progress => tellImage(pushId, progress) })
+      await images.refresh()
+      return {}
+    },
+    async build_image({ buildId, ...recipe }, signal) {
+      const onLog = (text: string) => notify({ type: 'build_log', buildId, text })
+      const made = await buildImage(engine, recipe, { signal, onLog })
+      await images.refresh()
+      return made
+    },
+    list_unused_images: () => unused.list(),
+    remove_images: input => unused.remove(input),
+    async diagnose() {
+      diagnosing ??= deps.doctor().finally(() => (diagnosing = undefined))
+      return { diagnosis: await diagnosing, log: recent.list() }
+    },
+  }
+}
