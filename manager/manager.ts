@@ -1,0 +1,213 @@
+import { type Socket } from 'node:net'
+import { resolve } from 'node:path'
+import { type ManagerId } from '#manager/contract'
+import { createUpgrades } from './agent-link/upgrades.ts'
+import { tellHostNews } from './agents/tell-host-news.ts'
+import { createAuditRecorder } from './audit/recorder.ts'
+import { createCertificates } from './certificates/certificates.ts'
+import { type ClusterTimings } from './cluster/cluster.ts'
+import { judgeDatabaseClock } from './cluster/judge-managers.ts'
+import { type ManagerConfig } from './config.ts'
+import { type EventBus } from './events/bus.ts'
+import { type Handlers } from './http/handlers.ts'
+import { consoleAddress, createOriginRules } from './http/origin.ts'
+import { startHttpServer } from './http/server.ts'
+import { type Log } from './log.ts'
+import { createMailer } from './mail/mailer.ts'
+import { createMetrics } from './metrics.ts'
+import { registerFigures } from './operation/figures.ts'
+import { createSettings } from './settings/settings.ts'
+import { readSetUp } from './usage/set-up.ts'
+import { createTelling } from './users/telling.ts'
+import { startAccountsPart } from './wiring/accounts-part.ts'
+import { startConnectionsPart } from './wiring/connections-part.ts'
+import { startFoldersPart } from './wiring/folders-part.ts'
+import { startOperationPart } from './wiring/operation-part.ts'
+import { createParentRequests, type ParentRequests } from './wiring/parent-requests.ts'
+import { type SessionsPartTimings } from './wiring/sessions-core.ts'
+import { startSessionsPart } from './wiring/sessions-part.ts'
+import { openStorePart } from './wiring/store-part.ts'
+import { createSystemHandlers } from './wiring/system-handlers.ts'
+
+export interface Manager extends ParentRequests, AsyncDisposable {
+  readonly url: string
+  /** Takes a connection that the parent process has accepted at our port. */
+  take(socket: Socket): void
+  readonly managerId: ManagerId
+  readonly events: EventBus
+}
+
+export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<ClusterTimings> }
+
+/**
+ * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. All parts are closed in reverse order, also
+ * when the start fails half way.
+ *
+ * @param timings deadlines of sessions and agents; only tests have a reason to change them
+ * @param signal cuts the start short between two of its steps
+ * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`,
+ *   `master_key_mismatch`
+ */
+export async function startManager(
+  config: ManagerConfig,
+  log: Log,
+  timings?: ManagerTimings,
+  signal?: AbortSignal,
+): Promise<Manager> {
+  await using stack = new AsyncDisposableStack()
+  const dataDir = resolve(config.dataDir)
+  const { databaseUrl, masterKeyFile, appsAddress } = config
+  const { store, managerId, box, key, cluster, members, bus } = stack.use(
+    await openStorePart({ dataDir, databaseUrl, masterKeyFile, timings: timings?.cluster, signal, log }),
+  )
+  const metrics = createMetrics()
+  const upgrades = createUpgrades()
+
+  const hasAppsAddress = appsAddress !== undefined
+  const requireWorkingProvider = () => accounts.requireWorkingProvider()
+  const settings = createSettings({ store, box, hasAppsAddress, requireWorkingProvider })
+  const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
+  const telling = createTelling({ store, settings, mailer, events: bus })
+  const certificates = createCertificates({ store, settings, mailer, events: bus })
+  const url = () => config.advertiseUrl ?? http.url
+  const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
+  const rules = createOriginRules({ port: () => http.port, allowed })
+  const accounts = stack.use(
+    await startAccountsPart({
+      store,
+      box,
+      dataDir,
+      adminPassword: config.adminPassword,
+      settings,
+      mailer,
+      telling,
+      events: bus,
+      peers: cluster.peers,
+      consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
+      onLimitsChanged: () => sessions.limitsChanged(),
+      onFolderLimitsChanged: () => folders.room.enforceAll(),
+      onMembersLeft: userIds => sessions.membersLeft(userIds),
+      log,
+    }),
+  )
+  const audit = stack.use(createAuditRecorder({ store, log }))
+  const folders = stack.use(
+    await startFoldersPart({ store, dataDir, paths: config.storage, events: bus, mailer, settings, log }),
+  )
+  const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
+
+  // Closed before the HTTP server, which waits for the sockets that these parts took over.
+  await using parts = new AsyncDisposableStack()
+  const sessions = parts.use(
+    await startSessionsPart({
+      settings,
+      telling,
+      tlsKeyFor: url => certificates.keyFor(url),
+      tellHost: news => tellHostNews({ store, settings, mailer, events: bus }, news),
+      store,
+      managerId,
+      cluster,
+      key,
+      events: bus,
+      members,
+      box,
+      upgrades,
+      url,
+      log,
+      timings,
+      audit,
+      onPoliciesChanged: () => folders.room.enforceAll(),
+      readSetUp: () => readSetUp({ settings, backups, certificates, appsAddress: hasAppsAddress }),
+    }),
+  )
+  const connections = parts.use(
+    startConnectionsPart({
+      store,
+      box,
+      settings,
+      cluster,
+      upgrades,
+      accounts,
+      sessions,
+      members,
+      folders,
+      audit,
+      appsAddress,
+      log,
+    }),
+  )
+
+  const handlers: Handlers = {
+    ...accounts.handlers,
+    ...createSystemHandlers({
+      config,
+      store,
+      cluster,
+      box,
+      dataDir,
+      settings,
+      mailer,
+      events: bus,
+      certificates,
+      backups,
+      accounts,
+      sessions,
+      connections,
+      ownUrl: () => http.url,
+      log,
+    }),
+    ...sessions.handlers,
+    ...folders.handlers,
+  }
+  signal?.throwIfAborted()
+  const http = stack.use(
+    await startHttpServer({
+      ...config,
+      rules,
+      handlers,
+      sso: accounts.sso,
+      upgrades,
+      logins: accounts.logins,
+      signers: accounts.signers,
+      audit,
+      db: store.db,
+      box,
+      bus,
+      fileWatches: folders.fileWatches,
+      heavyWork: folders.heavyWork,
+      metrics,
+      warnings: () => [...cluster.warnings(), ...judgeDatabaseClock(store.clock.lastStep())],
+      check: () => store.check(),
+      log,
+    }),
+  )
+  registerFigures({
+    metrics,
+    db: store.db,
+    onApplied: listener => sessions.onApplied(listener),
+    tunnels: () => connections.tunnels.counts(),
+    sftp: () => connections.sftp.counts(),
+    eventStreams: () => bus.count(),
+    auditQueue: () => audit.waiting,
+  })
+  log.info({ url: http.url, managerId }, 'manager ready')
+
+  await cluster.join(url())
+  backups.watch()
+  stack.use(parts.move())
+  const opened = stack.move()
+  const { agentService, agents } = sessions
+  return {
+    url: http.url,
+    take: socket => http.take(socket),
+    managerId,
+    events: bus,
+    ...createParentRequests({ store, logins: accounts.logins, agentService, agents, audit, log }),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+/** Agents send the advertised name as the Host, so it must be allowed. */
+function hostsOf(advertiseUrl: string | undefined): string[] {
+  return advertiseUrl === undefined ? [] : [new URL(advertiseUrl).host]
+}
