@@ -39,8 +39,8 @@ export type AheadOutcome = 'created' | 'short' | 'refused'
 export interface SessionNetworks {
   /**
    * Provides the bridge of the session. An existing bridge is shared with the kernels that made it, or was created ahead for this
-   * kernel; any other is a left-over, and is replaced.
-   * @throws `network_range_taken`; `kernel_create_failed` if Docker refuses, which is a problem until it makes a network again
+   * kernel; any other bridge of this name is a left-over, and is replaced.
+   * @throws `network_range_taken`; `kernel_create_failed` if Docker refuses; then `problem` is set until Docker makes a network again
    */
   create(member: NetworkMember, managerId: string): Promise<SessionNetwork>
   /**
@@ -198,7 +198,7 @@ export function createSessionNetworks(
   }
 
   /**
-   * Creates a network at a free place, unless a look at the networks that are there answers the question.
+   * Creates a network in a free subnet, unless `look` finds its answer in the networks that exist.
    * @returns the look's answer, or the new network; the last refusal if Docker refused every try
    */
   async function createUnless<T>(

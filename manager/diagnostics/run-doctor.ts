@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { extname, resolve } from 'node:path'
 import { type Diagnosis, parseDiagnosis } from '#manager/contract'
 
-/** Every look of the doctor has a limit of its own, which is shorter. */
+/** Time limit of the whole run; each check of the doctor has a shorter one. */
 const WITHIN_MS = 30_000
 
 /**

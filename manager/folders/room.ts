@@ -22,7 +22,7 @@ export interface FolderRoom extends AsyncDisposable {
   /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
   require(row: LimitedRow, more: Amount): Promise<void>
   /**
-   * For an upload of so many bytes that is on record: it has to fit beside all others that are not finished. Two that are begun at once both
+   * Checks a recorded upload of so many bytes: it has to fit beside all other unfinished uploads. Two uploads that begin at once both
    * count, so both may be refused, but they never share the last room.
    *
    * @throws as `require`
@@ -68,7 +68,7 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
     if (!isLimited(row)) return
     const sizes = await readSizes(db, row.id)
     if (!sizes) return
-    // Not the row: its reader keeps it for a while, and it does not know of counts since then.
+    // Pass the sizes just read, not `row`: callers keep a row for a while, so it may miss later counts.
     usages.look([sizes])
     if (sizes.bytes !== null && !faultOf(sizes)) return
     // Files may have been deleted since the last count.

@@ -30,7 +30,7 @@ export interface FolderUsagesDeps {
   readonly freshMs?: number
 }
 
-/** Figures stay for this long, and the longer the count took the longer: it takes a twentieth of the time at most. */
+/** Figures count as fresh for this long, or for `FRESH_TIMES` the duration of the count: counting takes 5 % of the time at most. */
 const FRESH_MS = 5 * 60_000
 const FRESH_TIMES = 20
 /** A count that takes longer is given up: the folder is shown without figures. */

@@ -5,7 +5,7 @@ import { type Operations } from './operations.ts'
 
 export interface LocalEndDeps {
   readonly operations: Operations
-  /** As of `SftpConnection`. */
+  /** @see SftpConnection.isFlushed */
   readonly isFlushed: () => boolean
   readonly onBroken: (error: Error) => void
   readonly onUnexpected: (error: unknown) => void

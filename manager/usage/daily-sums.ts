@@ -30,7 +30,7 @@ export function startDailySums({ store, log }: { readonly store: Store; readonly
 
 /** Makes the sums of all days anew. @returns how many days had wrong sums, which reports have used */
 export async function recountAll(store: Store, log: Log): Promise<number> {
-  // Days that are known to be untrue are no finding.
+  // Recount the days that are marked as stale first: a difference there is expected, and no finding.
   while ((await store.transaction(trx => recountDays(trx))).isMore);
   await store.transaction(trx => distrustAllSums(trx))
   for (let corrected = 0; ;) {

@@ -20,7 +20,7 @@ export interface SessionsPartDeps extends SessionsCoreDeps {
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   readonly settings: Pick<Settings, 'read'>
   readonly telling: Telling
-  /** Called after a resource policy, or whose it is, has changed. */
+  /** Called after a resource policy has changed, or a user has got another one. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
 }
@@ -41,7 +41,7 @@ export interface SessionsPart extends AsyncDisposable {
   onApplied(listener: (applied: Applied) => void): void
   /** Call after limits change: waiting sessions may start now, or no longer. */
   limitsChanged(): void
-  /** Call after users were taken out of projects: what was shared with them there is not any more. */
+  /** Call after users were taken out of projects: ends their access to sessions that were shared with them there. */
   membersLeft(userIds: readonly UserId[]): void
   /** Sets the source of tunnel traffic, which counts as activity of a session. */
   watchTraffic(activityOf: (id: SessionId) => SessionActivity): void

@@ -78,7 +78,7 @@ test.each<[string, string, string]>([
   const answer = first.toString() + (await text(client))
   expect(answer).toMatch(/^HTTP\/1\.1 200 /)
   expect(answer).toContain('hello')
-  // The next request of the connection is read as one.
+  // The next request on this connection is parsed as a request of its own, not as bytes of another protocol.
   expect(answer).toContain('GET /next HTTP/1.1')
   expect(answer).not.toMatch(/upgrade|http2|h2c|TLS|websocket/i)
 })

@@ -16,7 +16,7 @@ export interface ResourcePoliciesTable {
   /** Names of storage hosts; null = all. */
   allowed_storage_hosts: DefaultJson<string[] | null>
   max_folders: number | null
-  /** On disk, of all folders that a user owns. */
+  /** Bytes on disk of all folders that a user owns; null = unlimited. */
   max_folder_bytes: number | null
   /** Number of files in all folders that a user owns; null = unlimited. */
   max_folder_files: number | null
@@ -44,9 +44,9 @@ export interface ResourceGroupAccessTable {
   user_id: UserId | null
 }
 
-/** Sums of what sessions that have ended held in some time. */
+/** Resources that ended sessions held during one period, summed up. */
 interface UsageSums {
-  /** Sessions that ran in the time, and those that began in it, without those that were interrupted. */
+  /** Numbers of sessions that ran during the period (`sessions`) and that began in it (`begun`); interrupted ones do not count. */
   sessions: number
   begun: number
   cpu_seconds: number

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type Session, type SessionId, type SessionSpec, type SessionStatus } from '#manager/contract'
-import { type Manager } from '../../../manager/main.ts'
+import { type Manager } from '../../../manager/manager.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { type Managers, startManagers } from '../../fixtures/managers.ts'
 import { type MeshAgent, scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
@@ -53,7 +53,7 @@ const warned = (api: ApiClient, id: SessionId) =>
 test('the manager that schedules ends in the countdown: the other one stops all kernels, once, and the session returns to its place', async () => {
   await using world = await start()
   const { a, b, atA, agent } = world
-  // From the countdown on, the manager that is left.
+  // The manager that is left once the other one has ended in the countdown.
   let atB = world.atB
   const victim = await launch(atA, threeKernels)
   await reach(atB, victim, 'RUNNING')
@@ -72,7 +72,7 @@ test('the manager that schedules ends in the countdown: the other one stops all 
   expect(await get(atB, victim)).toMatchObject({ status: 'PENDING', interruptions: 1, interruptAt: null })
   const destroyed = agent.engine.requests('destroy_kernel')
   expect(new Set(destroyed.map(({ kernelId }) => kernelId))).toEqual(new Set(old))
-  // The homes are kept for it, whoever asks.
+  // Both managers ask the agent to keep the homes of the interrupted session.
   for (const { keepFilesMs } of destroyed) expect(keepFilesMs).toBe(30 * 86_400_000)
   for (const id of old) expect(agent.engine.containers.has(id)).toBe(false)
 

@@ -299,7 +299,7 @@ describe('a folder whose name starts with a dot', () => {
       expect(refused).toMatchObject({ code: 'bad_request' })
       expect(String(refused.detail.why)).toContain('is mounted automatically')
     }
-    // Nobody else's session has it, and neither has one that is started again once the owner has a further one.
+    // The folder is mounted in the owner's sessions only. A session that is started again does not get automatic folders made since.
     expect((await cluster.launch()).folders).toEqual([])
     await make('.pyenv', user)
     const again = await user.restartSession({ params: { id: first.id } })

@@ -74,7 +74,7 @@ test('sessions are found by a part of name, image or owner, by their agent and b
   expect((await stranger.api.listSessions({ query: { search: 'find-me' } })).items).toEqual([])
   expect(await namesOf({ query: { search: 'EFAUL', status: 'live' } })).toHaveLength(2)
 
-  // By the keypair that launched it: admins in all that they see, users only in what is their own.
+  // Search by the keypair that launched a session: admins search all sessions that they see, users only their own.
   const keypair = await owner.api.createKeypair({ body: {} })
   const { accessKey } = keypair
   const signed = await cluster.launch({ name: 'by-keypair' }, signedApi(cluster.url, keypair))
@@ -178,7 +178,7 @@ test('a page of 100,000 users takes milliseconds, at any position and with any f
     figures[what] = Math.round(Math.min(...times) * 10) / 10
   }
   console.log('users of 100,000, ms:', JSON.stringify(figures))
-  // The best of seven and wide limits: a loaded machine is no regression, a scan of all rows for a page is.
+  // The best of seven runs and wide limits: a loaded machine must not fail this test, but a scan of all rows for one page must.
   for (const what of ['first page', 'last page', 'a domain', 'the end of a domain']) {
     expect(figures[what], what).toBeLessThan(100)
   }
