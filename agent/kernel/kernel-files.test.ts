@@ -189,7 +189,7 @@ test('when space is short, homes of ended sessions are deleted at once, never th
   files = createKernelFiles({
     directory,
     scratchDirectory: join(directory, 'scratch'),
-    // More than there is twice, less than there is once.
+    // Free space is above this floor, and below twice the floor: homes of ended sessions go, and nothing is refused yet.
     freeSpaceFloorBytes: await freeBytes().then(free => Math.floor(free * 0.75)),
     scratchRetentionMs: RETENTION_MS,
   })
@@ -330,7 +330,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     expect((await lstat(outside)).uid).toBe(0)
     expect((await lstat(directory)).uid).toBe(0)
 
-    // The session of the other one ends, and is started again at once, by an agent that came anew.
+    // The agent restarts; the other session ends, and is started again at once.
     files = createKernelFiles({
       directory,
       scratchDirectory: join(directory, 'scratch'),

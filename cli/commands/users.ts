@@ -132,7 +132,7 @@ export function addUserCommands(program: Command): void {
           items.push(...(await api.importUsers({ body })).items)
         }
       } finally {
-        // Also after a failure in the middle: nothing else shows the links of the accounts that were made.
+        // Print the outcomes even if a later part failed: nothing else shows the links of the accounts that were made.
         if (items.length > 0) createOutput(json).data({ items, dryRun }, () => importTable(items, dryRun))
       }
       const refused = items.filter(({ outcome }) => outcome === 'refused').length

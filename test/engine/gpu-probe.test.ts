@@ -22,7 +22,7 @@ const gpu = {
 } as const
 
 // There is no GPU where these tests run. The containers, the program in them and the order of events are real; the
-// driver and nvidia-smi are FAKES (fixtures/fake-cuda.ts), which show what is made of a driver that behaves so or so.
+// driver and nvidia-smi are FAKES (fixtures/fake-cuda.ts), so that the tests choose how the driver behaves.
 const hasCompiler = (() => {
   try {
     execFileSync('cc', ['--version'], { stdio: 'ignore' })

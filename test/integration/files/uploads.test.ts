@@ -355,7 +355,7 @@ describe('rights to upload', () => {
       headers: { 'upload-length': '1', 'upload-metadata': metadata({ path: 'a' }) },
     }
     expect(await tus(uploadsAt(), theirs)).toMatchObject({ status: 404, json: { code: 'folder_not_found' } })
-    // Nor under the id of a folder that the stranger may write to.
+    // The upload is not found either below the id of a folder that the stranger may write to.
     const own = await stranger.api.createFolder({ body: { name: 'own' } })
     const elsewhere = url.replace(folder.id, own.id)
     expect((await tus(elsewhere, { method: 'HEAD', token: stranger.token })).status).toBe(404)
