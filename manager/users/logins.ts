@@ -1,4 +1,5 @@
 import { type Selectable } from 'kysely'
+import { every } from '#base/every'
 import {
   AppError,
   because,
@@ -180,18 +181,9 @@ export function createLogins(deps: LoginsDeps): Logins {
   let changesToldAt = Number.NEGATIVE_INFINITY
   /** Expired sign-ins whose end was announced. The rows stay for an hour, so that every manager sees them. */
   let told: ReadonlySet<string> = new Set<string>()
-  let expiring: Promise<void> | undefined
   let haveBrowsersEnded = false
-  const timers = [
-    // If the database does not answer, nothing ends now; the next round tries again.
-    setInterval(
-      () =>
-        void (expiring ??= endExpired()
-          .catch(() => undefined)
-          .finally(() => (expiring = undefined))),
-      expireMs,
-    ).unref(),
-  ]
+  // If the database does not answer, nothing ends now; the next round tries again.
+  const expiring = every(expireMs, endExpired)
 
   const ended = peers.topic<readonly string[]>('logins_ended')
   const userChanged = peers.topic<UserId | null>('user_changed')
@@ -416,7 +408,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     },
 
     [Symbol.dispose]() {
-      for (const timer of timers) clearInterval(timer)
+      expiring[Symbol.dispose]()
       clearTimeout(changesToTell)
     },
   }

@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { createBatches } from '#base/batches'
+import { every } from '#base/every'
 import { AccessKey, AppError, because, SIGNATURE_WINDOW_SECONDS } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type Log } from '../log.ts'
@@ -83,7 +84,7 @@ export function createSigners(deps: SignersDeps): Signers {
   const watched = new Set<string>()
   const nobody = randomBytes(30).toString('base64url')
   // If the database does not answer, nothing ends now; the next round tries again.
-  const timer = setInterval(() => void recheck().catch(() => undefined), recheckMs).unref()
+  const rechecking = every(recheckMs, recheck)
 
   const ended = peers.topic<string>('keypair_ended')
   ended.on(endHere)
@@ -148,7 +149,7 @@ export function createSigners(deps: SignersDeps): Signers {
     },
 
     async [Symbol.asyncDispose]() {
-      clearInterval(timer)
+      rechecking[Symbol.dispose]()
       await rates[Symbol.asyncDispose]()
     },
   }
