@@ -18,6 +18,8 @@ export interface DesktopApiDeps {
   readonly onLanguage: () => void
   /** The user wants another try: questions that were cancelled may come again. */
   readonly tryAgain: () => void
+  /** Asks whether the new certificate of the present server is trusted. */
+  readonly newCertificate: () => Promise<boolean>
   readonly warnings: Pick<Warnings, 'open' | 'close'>
   readonly notify: (notice: DesktopNotice) => void
 }
@@ -77,6 +79,7 @@ export function createDesktopApi(deps: DesktopApiDeps): Omit<HostApi['desktop'],
       deps.tryAgain()
       return Promise.resolve()
     },
+    newCertificate: deps.newCertificate,
     warnings: () => Promise.resolve(deps.warnings.open),
     closeWarning(kind) {
       deps.warnings.close(kind)

@@ -257,6 +257,10 @@ export function startDesktop(deps: DesktopDeps): void {
           tray.update()
         },
         tryAgain: () => deps.proxySignIns.forgetCancelled(),
+        newCertificate: async () => {
+          const { kind, url } = await server.endpoint()
+          return kind !== 'none' && (await trust.askAnew(new URL(url).origin))
+        },
         warnings: deps.warnings,
         notify: createNotifications(electron, to => windows.show(to)),
       }),

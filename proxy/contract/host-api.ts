@@ -139,6 +139,9 @@ export interface HostApi {
     saveOptions(options: DesktopOptions): Promise<DesktopOptions>
     /** The user asks for another try: a question that they cancelled, e.g. for the password of a proxy, may come again. */
     tryAgain(): Promise<void>
+    /** Asks in a question of the system whether the user takes the new certificate of the present server, which blocks until then.
+     *  @returns whether its certificate is the known one now @throws `unavailable` */
+    newCertificate(): Promise<boolean>
     /** For badge, tray and task bar; call when one of them changes. */
     report(report: DesktopReport): Promise<void>
     /** Open warnings; `desktop:warned` tells what follows. */
@@ -191,6 +194,7 @@ export const HOST_METHODS = {
     options: true,
     saveOptions: true,
     tryAgain: true,
+    newCertificate: true,
     report: true,
     warnings: true,
     closeWarning: true,

@@ -73,6 +73,7 @@ export const HOST_INPUTS = {
       }),
     ]),
     tryAgain: NOTHING,
+    newCertificate: NOTHING,
     report: z.tuple([
       z.strictObject({
         unread: z.int().min(0).max(9_999),

@@ -2,4 +2,4 @@ export { environmentNetwork, fetchByEnvironment, usePins } from './environment-n
 export { environmentWays } from './environment-ways.ts'
 export { createNetwork, type Fetch, type Network, type SignInWanted } from './network.ts'
 export { parsePacAnswer } from './pac-answer.ts'
-export { PIN } from './pin.ts'
+export { mismatch, PIN } from './pin.ts'

@@ -1,3 +1,4 @@
+import { type Problem } from '#manager/contract'
 import { type ConnectionState } from './sse-client.ts'
 
 export interface ConnectionInfo {
@@ -6,4 +7,6 @@ export interface ConnectionInfo {
   readonly retryAt?: number
   /** While `waiting`: the console's server answered and its manager did not; false if nobody answered. */
   readonly answered?: boolean
+  /** While `waiting`: why the server has refused, where it said so. */
+  readonly problem?: Problem
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { AppError, because, toProblem } from '#manager/contract'
 import { connectSse, type ConnectionState, type SseConnection } from './sse-client.ts'
 import { reconnectPauseMs } from './reconnect-pause.ts'
 
@@ -71,6 +72,21 @@ describe('the event stream client', () => {
     await vi.advanceTimersByTimeAsync(1)
     expect(server.connections[1]!.headers).toMatchObject({ 'last-event-id': '1.4' })
     expect(states).toEqual(['connecting', 'live', 'waiting', 'live'])
+  })
+
+  test('the reason of a server that refuses is told with the pause, and no longer once nobody answers', async () => {
+    const problem = toProblem(new AppError('unavailable', because('database_away')))
+    const answers = [() => Response.json(problem, { status: 503 }), () => new Response('no', { status: 502 })]
+    const told: unknown[] = []
+    connection = connectSse({
+      fetch: () => Promise.resolve(answers.shift()?.() ?? Response.error()),
+      url: () => '/events',
+      random: () => 1,
+      onEvent: () => undefined,
+      onState: (state, detail) => state === 'waiting' && told.push(detail.problem?.data?.['cause']),
+    })
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect(told.slice(0, 2)).toEqual(['database_away', undefined])
   })
 
   test('a silent stream counts as lost', async () => {

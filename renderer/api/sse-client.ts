@@ -1,3 +1,5 @@
+import { isProblem, type Problem } from '#manager/contract'
+import { defined } from '#base/defined'
 import { reconnectPauseMs } from './reconnect-pause.ts'
 import { createSseParser, type SseEvent } from './sse-parser.ts'
 
@@ -8,8 +10,11 @@ export interface SseOptions {
   /** Called for every connection, because parameters may change in between. */
   readonly url: () => string
   readonly onEvent: (event: SseEvent) => void
-  /** @param detail with `waiting`: when the next attempt begins, and whether a server has answered and refused */
-  readonly onState?: (state: ConnectionState, detail: { retryAt?: number; answered?: boolean }) => void
+  /** @param detail with `waiting`: when the next attempt begins, whether a server has answered and refused, and its reason */
+  readonly onState?: (
+    state: ConnectionState,
+    detail: { retryAt?: number; answered?: boolean; problem?: Problem },
+  ) => void
   /** Id of the last event of another tab's stream, to resume from. */
   readonly lastEventId?: string | undefined
   /** A stream silent for longer than this is taken for dead, in milliseconds; the server pings more often. */
@@ -34,6 +39,7 @@ export function connectSse(options: SseOptions): SseConnection {
   let controller: AbortController | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let closed = false
+  let problem: Problem | undefined
 
   const attempt = async (signal: AbortSignal, abort: () => void): Promise<'signed_out' | 'refused' | 'ended'> => {
     let silence: ReturnType<typeof setTimeout> | undefined
@@ -47,7 +53,11 @@ export function connectSse(options: SseOptions): SseConnection {
       if (lastId !== undefined) headers['last-event-id'] = lastId
       const reply = await fetch(url(), { headers, cache: 'no-store', signal })
       if (reply.status === 401) return 'signed_out'
-      if (!reply.ok || !reply.body) return 'refused'
+      if (!reply.ok || !reply.body) {
+        const told: unknown = await reply.json().catch(() => undefined)
+        problem = isProblem(told) ? told : undefined
+        return 'refused'
+      }
       failures = 0
       onState?.('live', {})
       const parse = createSseParser(event => {
@@ -72,6 +82,7 @@ export function connectSse(options: SseOptions): SseConnection {
     controller = mine
     if (failures === 0) onState?.('connecting', {})
     let outcome: 'signed_out' | 'refused' | 'ended'
+    problem = undefined
     try {
       outcome = await attempt(mine.signal, () => mine.abort())
     } catch {
@@ -85,7 +96,7 @@ export function connectSse(options: SseOptions): SseConnection {
     }
     failures += 1
     const pause = reconnectPauseMs(failures, random())
-    onState?.('waiting', { retryAt: Date.now() + pause, answered: outcome === 'refused' })
+    onState?.('waiting', { retryAt: Date.now() + pause, answered: outcome === 'refused', ...defined({ problem }) })
     timer = setTimeout(() => void run(), pause)
   }
   // A function, so that the compiler does not take the flag for constant across an await.

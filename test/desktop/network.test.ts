@@ -169,7 +169,7 @@ test('calls, live events and terminals go by the proxy that the PAC file names',
   expect(new Set(proxy.asked.map(({ place }) => place))).toEqual(new Set([`${NAME}:443`]))
 })
 
-test('another key of a known server blocks without a question, and both fingerprints are told', async () => {
+test('another key of a known server blocks until the user has compared it; the banner and the page tell both fingerprints', async () => {
   const { certificates } = (await readSettings(app.configDir)) as { certificates: Record<string, string> }
   const known = certificates[`https://${NAME}`]!.replace(/.* certificate:/, '')
   // The number that the user has compared in the question.
@@ -182,14 +182,26 @@ test('another key of a known server blocks without a question, and both fingerpr
   const me = () => inPage(`fetch('/api/v1/me').then(answer => answer.json()).then(({ detail }) => detail)`)
   await expect.poll(me).toContain(shown)
   expect(await me()).toContain(known)
+  const banner = app.page.getByRole('status').filter({ hasText: 'No connection to the manager.' })
+  await banner.getByText(shown).waitFor()
+  expect(await app.questions()).toHaveLength(questions)
+  await app.answer(0)
+  await button(banner, 'Compare the certificate').click()
+  await expect.poll(async () => (await app.questions()).length).toBe(questions + 1)
+  const asked = (await app.questions()).at(-1)
+  expect(asked?.message).toBe(`Trust the new certificate of ${NAME}?`)
+  for (const one of [shown, known]) expect(asked?.detail?.replaceAll('\n', '')).toContain(one)
   await app.page.reload()
   await app.page.getByText(shown).first().waitFor()
   await app.page.getByText(known).first().waitFor()
-  expect(await app.questions()).toHaveLength(questions)
+  expect(await readSettings(app.configDir)).toMatchObject({ certificates })
+  await app.answer(1)
+  await button(app.page, 'Compare the certificate').click()
+  await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
   tls.setSecureContext(authority.server)
   proxy.cut()
-  await app.page.reload()
-  await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
+  await button(app.page, 'Compare the certificate').click()
+  await banner.waitFor({ state: 'detached' })
 })
 
 test('a file of certificate authorities is chosen in the dialog of the system, and kept until it is removed', async () => {

@@ -132,6 +132,7 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     showCrashReports: [],
     chooseCaFile: [],
     tryAgain: [],
+    newCertificate: [],
     report: [
       {
         unread: 1,

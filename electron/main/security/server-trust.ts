@@ -1,4 +1,4 @@
-import { type Network } from '#proxy/network'
+import { mismatch, type Network } from '#proxy/network'
 import { type SettingsFile } from '../settings/settings-file.ts'
 import { type Ask } from '../windows/questions.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
@@ -17,17 +17,42 @@ export interface ServerTrust {
    * @returns whether the key of the server is pinned now, so that the connection is worth another try
    */
   ask(origin: string): Promise<boolean>
+  /**
+   * Asks whether to trust the new certificate of a server that is known by another one. Only after the user has asked for that.
+   *
+   * @returns whether the server shows the known certificate now
+   */
+  askAnew(origin: string): Promise<boolean>
   /** The user wants to connect: a refusal of earlier counts no longer. */
   forgetRefusals(): void
 }
 
 /**
  * Threat model: whoever is on the way to a server can show a certificate of their own. So the question shows the fingerprint to
- * compare, *Cancel* is its default, and it comes only at the first sight of a server: a server that is known is never asked about again,
- * a certificate of it with another key blocks (`proxy/network/network.ts`) until the user takes the server off the list.
+ * compare, *Cancel* is its default, and it comes by itself only at the first sight of a server. A certificate of a known server with another
+ * key blocks (`proxy/network/network.ts`) until the user asks to compare it; that question shows both fingerprints, and *Cancel* leaves all
+ * as it was.
  */
 export function createServerTrust({ network, settings, ask, language }: ServerTrustDeps): ServerTrust {
   const refused = new Set<string>()
+
+  async function isTrusted(message: string, detail: string, button: string): Promise<boolean> {
+    const words = wordsOf(language())
+    const { response } = await ask({
+      type: 'warning',
+      title: 'Berth',
+      message,
+      detail,
+      buttons: [words.cancel, button],
+      defaultId: 0,
+      cancelId: 0,
+      noLink: true,
+    })
+    return response === 1
+  }
+  const keep = (origin: string, pin: string) =>
+    settings.update({ certificates: { ...settings.current.certificates, [origin]: pin } })
+
   return {
     async ask(origin) {
       if (settings.current.certificates[origin] !== undefined) return false
@@ -36,21 +61,25 @@ export function createServerTrust({ network, settings, ask, language }: ServerTr
       // The page goes on trying by itself.
       if (refused.has(about)) return false
       const words = wordsOf(language())
-      const { response } = await ask({
-        type: 'warning',
-        title: 'Berth',
-        message: words.unknownCertificate(new URL(origin).host),
-        detail: words.compareFingerprint(fingerprint),
-        buttons: [words.cancel, words.trustCertificate],
-        defaultId: 0,
-        cancelId: 0,
-        noLink: true,
-      })
-      if (response !== 1) {
+      const message = words.unknownCertificate(new URL(origin).host)
+      if (!(await isTrusted(message, words.compareFingerprint(fingerprint), words.trustCertificate))) {
         refused.add(about)
         return false
       }
-      await settings.update({ certificates: { ...settings.current.certificates, [origin]: pin } })
+      await keep(origin, pin)
+      return true
+    },
+    async askAnew(origin) {
+      const known = settings.current.certificates[origin]
+      if (known === undefined) return false
+      const shown = await network.shownBy(new URL(origin))
+      const changed = mismatch(known, shown)
+      if (!changed) return true
+      const words = wordsOf(language())
+      const message = words.changedCertificate(new URL(origin).host)
+      const detail = words.compareFingerprints(changed.known, changed.now)
+      if (!(await isTrusted(message, detail, words.trustNewCertificate))) return false
+      await keep(origin, shown.pin)
       return true
     },
     forgetRefusals: () => refused.clear(),

@@ -67,6 +67,10 @@ const EN = {
   compareFingerprint: (fingerprint: string) =>
     `No authority that this computer knows vouches for it. Somebody on the way could show one of their own.\n\nCompare the fingerprint with the one that the administrator of the server tells you (SHA-256):\n\n${inHalves(fingerprint)}`,
   trustCertificate: 'Trust this certificate',
+  changedCertificate: (server: string) => `Trust the new certificate of ${server}?`,
+  compareFingerprints: (known: string, now: string) =>
+    `It is not the one that you trusted. Somebody on the way could show one of their own.\n\nAsk the administrator of the server for its fingerprint (SHA-256), and compare.\n\nNow:\n${inHalves(now)}\n\nBefore:\n${inHalves(known)}`,
+  trustNewCertificate: 'Trust the new certificate',
   proxyTitle: 'Sign In to the Proxy',
   proxyHeading: 'Your network asks for a sign-in',
   proxyNotBerth: 'It wants your name and password for the network, not those for Berth.',
@@ -173,6 +177,10 @@ const KO: Words = {
   compareFingerprint: fingerprint =>
     `이 컴퓨터가 아는 인증 기관이 보증하지 않는 인증서입니다. 통신 경로의 누군가가 자신의 인증서를 보여 줄 수도 있습니다.\n\n서버 관리자가 알려 준 지문과 비교하세요(SHA-256):\n\n${inHalves(fingerprint)}`,
   trustCertificate: '이 인증서를 신뢰',
+  changedCertificate: server => `${server}의 새 인증서를 신뢰할까요?`,
+  compareFingerprints: (known, now) =>
+    `신뢰하기로 한 인증서가 아닙니다. 통신 경로의 누군가가 자신의 인증서를 보여 줄 수도 있습니다.\n\n서버 관리자에게 지문(SHA-256)을 묻고 비교하세요.\n\n지금:\n${inHalves(now)}\n\n이전:\n${inHalves(known)}`,
+  trustNewCertificate: '새 인증서를 신뢰',
   proxyTitle: '프록시 로그인',
   proxyHeading: '네트워크에서 로그인을 요구합니다',
   proxyNotBerth: 'Berth가 아니라 네트워크에서 쓰는 이름과 비밀번호를 입력하세요.',

@@ -22,7 +22,7 @@ export const SERVER_CAUSES = {
   backup_disk_full: 'The disk of {directory} has too little free space for a backup.',
   backup_interrupted: 'The manager that made the backup has stopped.',
   certificate_changed:
-    'The certificate of {server} is not the one that you trusted, so somebody else may answer there. Known: SHA-256 {known}. Now: SHA-256 {now}. Ask the administrator of the server. If the new one is right, take the server off the list of the desktop app and connect again, or sign in again with --fingerprint.',
+    'The certificate of {server} is not the one that you trusted, so somebody else may answer there. Known: SHA-256 {known}. Now: SHA-256 {now}. Ask the administrator of the server. If the new one is right, compare and trust it in the desktop app, or sign in again with --fingerprint.',
   database_away: 'The database does not answer. Try again in a moment.',
   database_disk_full: 'The disk of the database is full. An administrator has to free space on it.',
   manager_away: 'The manager does not answer.',

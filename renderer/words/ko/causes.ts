@@ -106,7 +106,7 @@ export default {
   backup_disk_full: '{directory} 디스크에 백업할 공간이 부족합니다.',
   backup_interrupted: '백업을 만들던 매니저가 멈췄습니다.',
   certificate_changed:
-    '{server}의 인증서가 신뢰하기로 한 인증서와 다르므로, 다른 누군가가 응답하고 있을 수 있습니다. 알고 있던 것: SHA-256 {known}. 지금: SHA-256 {now}. 서버 관리자에게 확인하세요. 새 인증서가 맞으면 데스크톱 앱의 목록에서 서버를 지우고 다시 연결하거나, --fingerprint로 다시 로그인하세요.',
+    '{server}의 인증서가 신뢰하기로 한 인증서와 다르므로, 다른 누군가가 응답하고 있을 수 있습니다. 알고 있던 것: SHA-256 {known}. 지금: SHA-256 {now}. 서버 관리자에게 확인하세요. 새 인증서가 맞으면 데스크톱 앱에서 비교하고 신뢰하거나, --fingerprint로 다시 로그인하세요.',
   database_away: '데이터베이스가 응답하지 않습니다. 잠시 후 다시 시도하세요.',
   database_disk_full: '데이터베이스의 디스크가 가득 찼습니다. 관리자가 공간을 확보해야 합니다.',
   manager_away: '매니저가 응답하지 않습니다.',
