@@ -200,7 +200,7 @@ test('another key of a known server blocks until the user has compared it; the b
   await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
   tls.setSecureContext(authority.server)
   proxy.cut()
-  await button(app.page, 'Compare the certificate').click()
+  await button(banner, 'Compare the certificate').click()
   await banner.waitFor({ state: 'detached' })
 })
 
