@@ -59,7 +59,7 @@ test('a container has exactly the options of the allowlist', () => {
     Env: [
       'LANG=C.UTF-8',
       'FOO=bar',
-      'PATH=/bin:/opt/berth/bin',
+      'PATH=/bin:/home/work/.local/bin:/opt/berth/bin',
       'BERTH_SESSION_ID=01920000-0000-7000-8000-000000000002',
       'BERTH_SESSION_NAME=My.Session',
       'NVIDIA_VISIBLE_DEVICES=void',
@@ -90,6 +90,12 @@ test('a container has exactly the options of the allowlist', () => {
         { Type: 'bind', Source: '/data/kernels/1/etc/passwd', Target: '/etc/passwd', ReadOnly: true },
         { Type: 'bind', Source: '/data/kernels/1/etc/group', Target: '/etc/group', ReadOnly: true },
         { Type: 'bind', Source: '/data/kernels/1/etc/shells', Target: '/etc/shells', ReadOnly: true },
+        {
+          Type: 'bind',
+          Source: '/data/kernels/1/etc/profile.sh',
+          Target: '/etc/profile.d/00-berth.sh',
+          ReadOnly: true,
+        },
         { Type: 'bind', Source: '/data/kernels/1/run', Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: '/data/scratch/1', Target: '/home/work', ReadOnly: false },
         {
@@ -145,10 +151,16 @@ test('a user cannot override environment variables of Berth', () => {
 })
 
 test.each([
-  ['of the image', ['PATH=/opt/conda/bin:/bin'], {}, '/opt/conda/bin:/bin:/opt/berth/bin'],
-  ['that the user asks for', ['PATH=/bin'], { PATH: '/mine:/bin' }, '/mine:/bin:/opt/berth/bin'],
-  ['of an image that sets none', [], {}, '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/berth/bin'],
-])('the tools of Berth come after the PATH %s', (_whose, imageEnvironment, environ, expected) => {
+  ['of the image', ['PATH=/opt/conda/bin:/bin'], {}, '/opt/conda/bin:/bin:/home/work/.local/bin:/opt/berth/bin'],
+  ['that the user asks for', ['PATH=/bin'], { PATH: '/mine:/bin' }, '/mine:/bin:/home/work/.local/bin:/opt/berth/bin'],
+  ['that has them', ['PATH=/home/work/.local/bin:/bin'], {}, '/home/work/.local/bin:/bin:/opt/berth/bin'],
+  [
+    'of an image that sets none',
+    [],
+    {},
+    '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/home/work/.local/bin:/opt/berth/bin',
+  ],
+])('programs of the user and tools of Berth come after the PATH %s', (_whose, imageEnvironment, environ, expected) => {
   const { Env } = containerConfig(aSpec({ environ }), { ...plan, imageEnvironment })
   expect(Env?.filter(line => line.startsWith('PATH='))).toEqual([`PATH=${expected}`])
 })

@@ -152,6 +152,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: `${plan.paths.etc}/passwd`, Target: '/etc/passwd', ReadOnly: true },
         { Type: 'bind', Source: `${plan.paths.etc}/group`, Target: '/etc/group', ReadOnly: true },
         { Type: 'bind', Source: `${plan.paths.etc}/shells`, Target: '/etc/shells', ReadOnly: true },
+        { Type: 'bind', Source: `${plan.paths.etc}/profile.sh`, Target: '/etc/profile.d/00-berth.sh', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
         ...(plan.homeVolumes ?? []).map(volume => homeVolume(volume, plan.labels)),
@@ -265,9 +266,16 @@ function imagePath(image: readonly string[]): string {
   return image.find(line => line.startsWith('PATH='))?.slice('PATH='.length) ?? USUAL_PATH
 }
 
-/** The toolbox comes last in the path: an image that has its own ssh, rsync or bash keeps it, in terminals and in apps. */
+/** Programs that the user has installed, as by `pip install --user`. */
+const USER_PROGRAMS = `${HOME}/.local/bin`
+
+/**
+ * The user's programs and the toolbox come last in the path: an image keeps its own Python, ssh or bash, in terminals and in apps,
+ * also where `.local` is a folder in which programs for other images are.
+ */
 function searchPath(path: string): string {
-  return `${path || USUAL_PATH}:${TOOLBOX}/bin`
+  const own = (path || USUAL_PATH).split(':')
+  return [...own, ...(own.includes(USER_PROGRAMS) ? [] : [USER_PROGRAMS]), `${TOOLBOX}/bin`].join(':')
 }
 
 const isCluster = ({ clusterSize = 1 }: KernelSpec) => clusterSize > 1

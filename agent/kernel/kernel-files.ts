@@ -8,6 +8,7 @@ import { type HomeQuota } from '../limits/home-quota.ts'
 import { createHomes, KERNEL_DIRECTORY, listNames } from './homes.ts'
 import { hostAccounts } from './host-accounts.ts'
 import { createKeyPair, type KeyPair } from './key-pair.ts'
+import { environmentFile, PROFILE } from './login-files.ts'
 import { putFile } from './put-file.ts'
 import { unlessFull } from '../unless-full.ts'
 import { removeTree } from './remove-tree.ts'
@@ -21,7 +22,7 @@ import { NOTES, SCRIPT } from '../docker/start-script.ts'
  *     scratch/<kernel>.removed/
  *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment, start-up script
  *     kernels/<kernel>/run/interruption  while an interruption of the session is announced: its time
- *     kernels/<kernel>/etc/        passwd, group and shells of the container
+ *     kernels/<kernel>/etc/        passwd, group, shells and a start file of shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted
  *     kernels/<kernel>/renewed     present if the keys were renewed, see renew-ssh.ts
  *     kernels/<kernel>/secrets.json  secrets of apps; never mounted
@@ -192,18 +193,13 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
         put(join(etc, 'passwd'), passwd(to), 0o644),
         put(join(etc, 'group'), group(to), 0o644),
         put(join(etc, 'shells'), `${SHELL}\n/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n`, 0o644),
+        put(join(etc, 'profile.sh'), PROFILE, 0o644),
       ])
       return ssh
     },
     async writeEnvironment(kernelId, environment) {
-      // The file format cannot represent a line break.
-      const lines = environment.filter(line => !/[\r\n]/.test(line))
-      await put(
-        kernelPath(kernelId, 'run', 'environment'),
-        lines.map(line => `${line}\n`).join(''),
-        0o600,
-        await homes.user(),
-      )
+      const file = kernelPath(kernelId, 'run', 'environment')
+      await put(file, environmentFile(environment), 0o600, await homes.user())
       const ssh = KernelSsh.parse(JSON.parse(await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8')))
       await put(join(scratch, kernelId, 'id_container'), ssh.privateKey, 0o600, await homes.user())
     },

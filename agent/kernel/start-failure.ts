@@ -4,7 +4,16 @@ import { engineMessage, fromEngine, statusOf } from '../docker/engine-client.ts'
 /** A container's folder on the host, in messages of the engine and its runtime: `/var/lib/docker/overlay2/<64 hex>/merged`. */
 const ROOT_ON_HOST = /(\/[^\s/:"']+)+\/(merged|rootfs|mnt)(?=\/)/g
 /** Mount points of Berth in a container; none is below another. */
-const MOUNTED = ['/home/work', '/etc/passwd', '/etc/group', '/etc/shells', '/run/berth', '/opt/berth', '/dev/pts']
+const MOUNTED = [
+  '/home/work',
+  '/etc/passwd',
+  '/etc/group',
+  '/etc/shells',
+  '/etc/profile.d',
+  '/run/berth',
+  '/opt/berth',
+  '/dev/pts',
+]
 const IN_THE_WAY = /not a directory|is a directory|mount a directory onto a file|file exists/i
 
 /**

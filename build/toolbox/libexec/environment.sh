@@ -1,10 +1,15 @@
 # Sourced by the scripts of the toolbox. Their interpreter is the toolbox's busybox: the image may hold no shell.
 
-# Loads the environment that the agent gave the session (one NAME=value per line): sshd passes none of the container's on.
+# Loads the environment that the agent gave the session (NAME=value per line, or \NAME=value with \n and \\ for line breaks and
+# backslashes): sshd passes none of the container's on.
 # What belongs to the login itself, and what the ssh client sent (LANG, LC_*), is left alone.
 berth_load_environment() {
   [ -r /run/berth/environment ] || return 0
   while IFS= read -r _berth_line || [ -n "$_berth_line" ]; do
+    case $_berth_line in
+      # The last character keeps line breaks at the end.
+      \\*) _berth_line=$(printf '%b_' "${_berth_line#?}") && _berth_line=${_berth_line%_} ;;
+    esac
     _berth_name=${_berth_line%%=*}
     case $_berth_line in [A-Za-z_]*=*) ;; *) continue ;; esac
     case $_berth_name in
