@@ -4,7 +4,7 @@ import { type Budget, describeBudget, keptBudget, NO_BUDGET, overBudget, type Sp
 const BUDGET: Budget = {
   sliceMs: 10,
   parts: { all: { console: 100, unit: 50 } },
-  files: { 'a.test.ts': 20, 'b.test.ts': 30 },
+  files: { all: { 'a.test.ts': 20, 'b.test.ts': 30 }, change: { 'a.test.ts': 5 } },
 }
 const spent = (seconds: number, files: Record<string, number> = {}, sliceMs = 10): Spent => ({
   ...{ set: 'all', sliceMs },
@@ -36,6 +36,6 @@ test('a kept budget has the figures of the run, and scales the others to its mac
   expect(keptBudget(spent(80, { 'a.test.ts': 15, 'c.test.ts': 0.4 }, 20), BUDGET)).toEqual({
     sliceMs: 20,
     parts: { all: { console: 80, unit: 100 } },
-    files: { 'a.test.ts': 15, 'b.test.ts': 60 },
+    files: { all: { 'a.test.ts': 15, 'b.test.ts': 60 }, change: { 'a.test.ts': 10 } },
   })
 })

@@ -7,8 +7,8 @@ export interface Budget {
   readonly sliceMs: number
   /** Processor seconds of each part, for each set of tests. */
   readonly parts: Readonly<Partial<Record<TestSet, Readonly<Record<string, number>>>>>
-  /** Processor seconds of test files, by their paths from the root. Files below a second are left out. */
-  readonly files: Readonly<Record<string, number>>
+  /** Processor seconds of test files, by their paths from the root: some do less in `change`. Files below a second are left out. */
+  readonly files: Readonly<Partial<Record<TestSet, Readonly<Record<string, number>>>>>
 }
 
 export const NO_BUDGET: Budget = { sliceMs: 0, parts: {}, files: {} }
@@ -40,7 +40,7 @@ export function overBudget({ set, sliceMs, parts }: Spent, budget: Budget) {
     const seconds = total(processor) * scale
     if (allowed === undefined || seconds <= allowed * MARGIN) return []
     const grown = Object.entries(files)
-      .map(([file, spent]) => ({ file, before: budget.files[file] ?? 0, seconds: spent * scale }))
+      .map(([file, spent]) => ({ file, before: budget.files[set]?.[file] ?? 0, seconds: spent * scale }))
       .filter(({ before, seconds: now }) => now - before >= GROWN_S)
       .toSorted((a, b) => b.seconds - b.before - (a.seconds - a.before))
       .slice(0, NAMED)
@@ -64,15 +64,15 @@ export function keptBudget({ set, sliceMs, parts }: Spent, before: Budget): Budg
     Object.fromEntries(Object.entries(record).map(([name, seconds]) => [name, tenths(seconds * scale)]))
   const sorted = (record: Readonly<Record<string, number>>) =>
     Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  const sets = Object.fromEntries(Object.entries(before.parts).map(([name, record]) => [name, scaled(record)]))
+  const allScaled = (sets: Budget['parts']) =>
+    Object.fromEntries(Object.entries(sets).map(([name, record]) => [name, scaled(record)]))
   const now = Object.fromEntries(parts.map(({ part, processor }) => [part, tenths(total(processor))]))
-  const files = { ...scaled(before.files), ...Object.assign({}, ...parts.map(each => each.files)) } as Record<
-    string,
-    number
-  >
+  const [partsBefore, filesBefore] = [allScaled(before.parts), allScaled(before.files)]
+  const files = Object.assign({}, filesBefore[set], ...parts.map(each => each.files)) as Record<string, number>
+  const long = Object.fromEntries(Object.entries(files).filter(([, seconds]) => seconds >= 1))
   return {
     sliceMs: Math.round(sliceMs * 100) / 100,
-    parts: { ...sets, [set]: sorted({ ...sets[set], ...now }) },
-    files: sorted(Object.fromEntries(Object.entries(files).filter(([, seconds]) => seconds >= 1))),
+    parts: { ...partsBefore, [set]: sorted({ ...partsBefore[set], ...now }) },
+    files: { ...filesBefore, [set]: sorted(long) },
   }
 }
