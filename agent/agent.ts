@@ -14,6 +14,7 @@ import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
 import { devicesInUse, imagesInUse } from './kernel/in-use.ts'
 import { createKernelManager, type KernelManager } from './kernel/kernel-manager.ts'
+import { createMemoryKills } from './kernel/memory-kills.ts'
 import { createLiveFolders } from './kernel/live-folders.ts'
 import { startGuards } from './limits/guards.ts'
 import { createLog } from './log.ts'
@@ -119,7 +120,15 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   parts.streams = streams
-  const enginePart = stack.use(startEnginePart({ engine, host, kernels, images, holdEngine, onChange, log }))
+  const isNewKill = createMemoryKills(() => performance.now())
+  function onMemoryKill(kernelId: string): void {
+    const kernel = kernels.reports().find(one => one.kernelId === kernelId)
+    if (kernel?.state.state !== 'running' || !isNewKill(kernelId)) return
+    parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0, memoryKill: true })
+  }
+  const enginePart = stack.use(
+    startEnginePart({ engine, host, kernels, images, holdEngine, onChange, onMemoryKill, log }),
+  )
   parts.engine = enginePart
   const control = stack.use(
     startControl({

@@ -151,6 +151,8 @@ export const KernelChanged = z.object({
   type: z.literal('kernel_changed'),
   kernel: KernelReport,
   ageMs: Milliseconds,
+  /** The system has ended a program in it, because it had used up its memory. Left out if not, and by older agents. */
+  memoryKill: z.boolean().optional(),
 })
 /** Stats with plausible figures, which can be added up. Figures of a host whose clock or counter is wrong are refused. */
 const SaneStats = SessionStats.refine(

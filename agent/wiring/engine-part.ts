@@ -14,6 +14,8 @@ export interface EnginePartDeps {
   /** Takes the claim on the engine, or checks it. @throws `engine_already_managed` */
   readonly holdEngine: () => Promise<void>
   readonly onChange: () => void
+  /** The system has ended a program of this kernel, because the container had used up its memory. */
+  readonly onMemoryKill: (kernelId: string) => void
   readonly log: Log
 }
 
@@ -41,7 +43,7 @@ const STORAGE_LOOK_MS = 15_000
 
 /** Follows the engine: its events, its absence, and regular looks at what has no events. */
 export function startEnginePart(deps: EnginePartDeps): EnginePart {
-  const { engine, host, kernels, images, holdEngine, onChange, log } = deps
+  const { engine, host, kernels, images, holdEngine, onChange, onMemoryKill, log } = deps
   const { networks, firewall, devices, storage, faults, toolbox } = host
   const complain = (error: unknown) => {
     if (!isEngineUnreachable(error))
@@ -73,8 +75,11 @@ export function startEnginePart(deps: EnginePartDeps): EnginePart {
         onChange()
       },
       onEvent(event) {
-        if (event.type === 'kernel') kernels.containerChanged(event.kernelId)
-        else {
+        if (event.type === 'kernel') {
+          // Told before the look: the container may have ended with its program.
+          if (event.action === 'oom') onMemoryKill(event.kernelId)
+          kernels.containerChanged(event.kernelId)
+        } else {
           images.refresh().catch(complain)
           // The toolbox may have been built, or loaded.
           void toolbox.look()

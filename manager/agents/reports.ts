@@ -20,6 +20,7 @@ import { findAgent, setAgent, setProblem } from '../store/agents/agents.ts'
 import { createClockWatch } from './agent-clock.ts'
 import { type AgentMemory, createMemories } from './agent-memory.ts'
 import { createKernelFigures } from './kernel-figures.ts'
+import { noteMemoryKill } from './memory-kills.ts'
 import { hostProblem, inOne, isUnfit, networkProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
@@ -225,6 +226,7 @@ export function createReports(deps: ReportsDeps): Reports {
           // The reply to create_kernel says the same in a moment; should it be lost, the next report says it.
           const { kernelId, attempt, state } = message.kernel
           noteMounts(memories.of(agentId), [message.kernel], false)
+          if (message.memoryKill) await noteMemoryKill(deps, agentId, kernelId)
           if (state.state === 'running' && lifecycle.isStarting(kernelId, { agentId, attempt })) return []
           const memory = memories.of(agentId)
           const failed = await kernels.apply(agentId, [message.kernel], { complete: false, arrivedAt })

@@ -16,6 +16,7 @@ export const REASON_CODES = [
   'exited', // the main process ended by itself
   'kernel_failed', // a kernel other than the main one failed by itself, and the session ended with it
   'oom_killed',
+  'memory_killed', // a program of the running session was ended: the session had used up its memory
   'disk_limit', // the agent ended it: it filled a disk, or used more disk space than a session may
   'host_limit', // the agent ended it: it used up a resource that all sessions of a host share
   'engine_restarted', // found exited after the engine restarted

@@ -25,6 +25,7 @@ export const SESSION_CAUSES = {
   image_late: 'The image could not be pulled in time.',
   was_starting_at_backup: 'The session was starting when the backup was made.',
   idle_time_again: 'The idle time starts again from now.',
+  program_out_of_memory: 'A program was ended: the session had used its {limit} of RAM.',
   folder_now_at: 'Folder "{name}" is at {path} now.',
   folder_out_of: 'Folder "{name}" is not at {path} any more.',
   folder_not_mounted_again: 'Folder "{name}" could not be mounted at {path} again.',

@@ -52,6 +52,23 @@ export async function countEventsOf(db: Db, sessionId: SessionId, code: Reason['
   return count
 }
 
+/** Whether the timeline of the session has an event of this code that is younger than so many milliseconds. */
+export async function hasRecentEvent(
+  db: Db,
+  sessionId: SessionId,
+  { code, withinMs }: { readonly code: Reason['code']; readonly withinMs: number },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('session_events')
+    .select('id')
+    .where('session_id', '=', sessionId)
+    .where(sql`reason ->> 'code'`, '=', code)
+    .where('at', '>', sql<Date>`now() - ${withinMs} * interval '1 millisecond'`)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Oldest first. */
 export async function listSessionEvents(db: Db, sessionId: SessionId): Promise<SessionEvent[]> {
   const rows = await db

@@ -72,7 +72,8 @@ export function statusText(session: Told): StatusText {
   if (status === 'TERMINATED' && session.result === 'success') {
     return { ...STATUS.TERMINATED, label: t('succeeded'), tone: 'good', icon: mdiCheckCircle, reason: message }
   }
-  return { ...STATUS[status], label: t(status), reason: status === 'RUNNING' ? '' : message }
+  const isTold = status !== 'RUNNING' || reason.code === 'memory_killed'
+  return { ...STATUS[status], label: t(status), reason: isTold ? message : '' }
 }
 
 /** How long an agent keeps the home folder of an ended session by default; less if its disk space is short. */

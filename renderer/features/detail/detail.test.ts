@@ -42,8 +42,8 @@ describe('the timeline', () => {
     )
     expect(rows.map(row => row.event.id)).toEqual([0, 1, 3, 4, 5])
   })
-  test('an announced interruption has a row, and so has its being called off', () => {
-    const announced = (ms: number, code: 'interruption_announced' | 'interruption_called_off') => ({
+  test('an announced interruption has a row, and so have its being called off and the end of a program', () => {
+    const announced = (ms: number, code: 'interruption_announced' | 'interruption_called_off' | 'memory_killed') => ({
       ...event(ms, 'RUNNING'),
       reason: { code, message: '' },
     })
@@ -51,8 +51,9 @@ describe('the timeline', () => {
       event(0, 'RUNNING'),
       announced(1, 'interruption_announced'),
       announced(2, 'interruption_called_off'),
+      announced(3, 'memory_killed'),
     ]
-    expect(timelineRows(events, new Date(START)).map(row => row.event.id)).toEqual([0, 1, 2])
+    expect(timelineRows(events, new Date(START)).map(row => row.event.id)).toEqual([0, 1, 2, 3])
   })
   test('short times are shown in milliseconds and tenths', () => {
     expect([40, 900.4, 1234, 9999].map(shortDuration)).toEqual(['40 ms', '900 ms', '1.2 s', '10.0 s'])

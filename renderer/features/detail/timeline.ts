@@ -13,7 +13,8 @@ export interface TimelineRow {
 
 /**
  * Lists the states of a session with their durations. Both the session and its kernels report transitions, and some of them
- * twice: a transition into the current state is left out, unless it tells of an interruption.
+ * twice: a transition into the current state is left out, unless it tells of an interruption or of
+ * a program that was ended.
  *
  * @param events oldest first
  */
@@ -31,8 +32,8 @@ export function timelineRows(events: readonly SessionEvent[], now: Date): Timeli
 }
 
 /** Whether the event is worth a row although the state stays the same. */
-const isNews = ({ reason }: SessionEvent) =>
-  reason.code === 'interruption_announced' || reason.code === 'interruption_called_off'
+const isNews = ({ reason: { code } }: SessionEvent) =>
+  code === 'interruption_announced' || code === 'interruption_called_off' || code === 'memory_killed'
 
 /** Text of a duration below 10 s, for which whole seconds are too coarse. @returns undefined for 10 s or longer */
 export function shortDuration(milliseconds: number): string | undefined {

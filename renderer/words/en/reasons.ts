@@ -14,6 +14,7 @@ export default {
   exited: 'The main process ended.',
   kernel_failed: 'A container of the session failed, and the session ended with it.',
   oom_killed: 'The session used more memory than it has.',
+  memory_killed: 'A program was ended: the session had used its RAM.',
   disk_limit: 'The session used more disk space than it may.',
   host_limit: 'The session used up a resource that all sessions of a host share.',
   engine_restarted: 'The container ended because Docker or the host restarted.',

@@ -43,6 +43,19 @@ async function running(agent?: ScriptedAgent) {
   return { agent: host, id, kernelId: kernelOf(session) }
 }
 
+test('a program that the memory limit ended is in the timeline once a minute, and the session says so while it runs', async () => {
+  const { agent, id, kernelId } = await running()
+  agent.killProgram(kernelId)
+  agent.killProgram(kernelId)
+  const killed = 'RUNNING memory_killed'
+  await expect.poll(() => cluster.timeline(id)).toContain(killed)
+  const { reason } = await cluster.api.getSession({ params: { id } })
+  expect(reason).toMatchObject({ code: 'memory_killed', cause: 'program_out_of_memory', values: { limit: '1 GiB' } })
+  agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 3, oomKilled: false, engineRestarted: false })
+  await expect.poll(async () => (await cluster.timeline(id)).at(-1)).toMatch(/ exited$/)
+  expect((await cluster.timeline(id)).filter(line => line === killed)).toHaveLength(1)
+})
+
 describe('a start that fails', () => {
   test('the session starts on another agent', async () => {
     const bad = await cluster.join({ script: { create_kernel: broken } })

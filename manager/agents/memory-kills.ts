@@ -1,0 +1,44 @@
+import { type AgentId, because, type KernelId, reasonOf } from '#manager/contract'
+import { sizeText } from '#base/size-text'
+import { type SessionChanges } from '../sessions/changes.ts'
+import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
+import { type Store } from '../store/open-store.ts'
+import { hasRecentEvent, insertSessionEvents } from '../store/sessions/session-events.ts'
+import { lockSession } from '../store/sessions/sessions.ts'
+import { touchSessions, updateReasons } from '../store/sessions/touches.ts'
+
+/** Further kills of a session within this time are not told: a program may be started again and again. */
+const QUIET_MS = 60_000
+
+export interface MemoryKillsDeps {
+  readonly store: Pick<Store, 'db' | 'transaction'>
+  readonly changes: Pick<SessionChanges, 'hint'>
+}
+
+/**
+ * Writes into the timeline that a program of a running kernel was ended, because the container had used up its memory. Every manager
+ * hears of it, and one of them writes.
+ */
+export async function noteMemoryKill(
+  { store, changes }: MemoryKillsDeps,
+  agentId: AgentId,
+  kernelId: KernelId,
+): Promise<void> {
+  const owner = await findSessionOfKernel(store.db, kernelId)
+  if (owner?.agentId !== agentId) return
+  const { sessionId } = owner
+  const limit = sizeText(owner.slots.mem ?? 0)
+  const why = because('program_out_of_memory', { limit })
+  const reason = reasonOf('memory_killed', why)
+  const touched = await store.transaction(async trx => {
+    const session = await lockSession(trx, sessionId)
+    if (session?.status !== 'RUNNING') return []
+    if (await hasRecentEvent(trx, sessionId, { code: 'memory_killed', withinMs: QUIET_MS })) return []
+    await insertSessionEvents(trx, [{ sessionId, kernelId, from: 'RUNNING', to: 'RUNNING', reason, actor: null }])
+    // A session of several kernels that was imported tells by its reason that some of them may still be missing.
+    return session.reason.code === 'imported'
+      ? touchSessions(trx, [sessionId])
+      : updateReasons(trx, 'RUNNING', new Map([[sessionId, reason]]))
+  })
+  changes.hint(touched)
+}
