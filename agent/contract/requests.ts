@@ -16,6 +16,9 @@ import { ContainerId, ExitCode } from './fields.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
 
+/** First line of the log of an ended session of which only the end is kept. */
+export const LOG_CUT = '[The log was longer. Only its end is kept, and follows here.]'
+
 /**
  * A kernel to create: the facts of its session and the user's request. It does not contain the commands of apps. The
  * manager knows those only from agents that describe their images, and one agent must not decide what runs on another:
@@ -128,6 +131,7 @@ export const REQUESTS = {
       /** Keeps the home for at least this long, because another kernel will continue with it. Older agents keep it as usual. */
       keepFilesMs: z.int().min(0).optional(),
     }),
+    /** `logTail` begins with the line `LOG_CUT` if the log was longer; older agents do not say so. */
     reply: z.object({ exitCode: ExitCode.nullable(), logTail: z.string() }),
   },
   /**

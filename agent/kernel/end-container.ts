@@ -1,4 +1,4 @@
-import { type RequestReply } from '#agent/contract'
+import { LOG_CUT, type RequestReply } from '#agent/contract'
 import { type EngineClient, engineMessage, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { removeContainer } from '../docker/remove-container.ts'
@@ -36,5 +36,6 @@ export async function endContainer(
   const limits = { tail: LOG_TAIL_LINES, limitBytes: LOG_TAIL_BYTES }
   const logs = await readLogs(engine, id, limits).catch(tolerate(undefined))
   await removeContainer(engine, id)
-  return { exitCode, logTail: logs?.text ?? '' }
+  const { text, truncated } = logs ?? { text: '', truncated: false }
+  return { exitCode, logTail: truncated ? `${LOG_CUT}\n${text}` : text }
 }

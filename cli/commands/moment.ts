@@ -16,8 +16,15 @@ export function parseMoment(text: string, now = new Date()): string {
   if (/^([01]?\d|2[0-3]):[0-5]\d$/.test(wanted)) return nextTimeOfDay(wanted, now).toISOString()
   const local = LOCAL.exec(wanted)
   const at = local ? new Date(`${local[1] ?? ''}T${local[2] ?? ''}`) : new Date(wanted)
-  if (/^\d{4}-\d\d-\d\d/.test(wanted) && !Number.isNaN(at.getTime())) return at.toISOString()
+  if (isDate(wanted) && !Number.isNaN(at.getTime())) return at.toISOString()
   throw new InvalidArgumentError('The value must be a time such as "2026-05-04 18:00", 18:00 or +2h.')
+}
+
+/** Whether the text begins with a date that exists: `Date` takes 31 April for 1 May. */
+function isDate(text: string): boolean {
+  const date = /^\d{4}-\d\d-\d\d/.exec(text)?.[0]
+  const midnight = date === undefined ? undefined : new Date(`${date}T00:00:00Z`)
+  return midnight !== undefined && !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(date ?? '')
 }
 
 function nextTimeOfDay(text: string, now: Date): Date {

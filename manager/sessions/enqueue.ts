@@ -88,7 +88,8 @@ function newSessions(
     shmemBytes: checked.shmemBytes,
     shmemFromImage: checked.shmemFromImage,
     environ: spec.environ,
-    startupCommand: spec.startupCommand ?? null,
+    // A shell reads it, and stumbles at the line breaks of Windows.
+    startupCommand: spec.startupCommand?.replaceAll('\r\n', '\n') ?? null,
     runImageCommand: spec.runImageCommand ?? false,
     ...lifetime,
     filesOf: files?.kernelId,

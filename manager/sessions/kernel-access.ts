@@ -1,6 +1,7 @@
 import { AppError, because, type AgentId, type KernelId, type SessionId, type SshAccess } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Db } from '../store/schema.ts'
+import { isCut } from '../store/sessions/kept-log.ts'
 import { type KernelRow, listKernels } from '../store/sessions/kernels.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { fingerprintOfLine } from '../users/ssh-public-key.ts'
@@ -66,5 +67,5 @@ function lastLines(text: string, tail: number): { text: string; truncated: boole
   // A text that ends with a line feed has no last line after it.
   const ended = lines.at(-1) === ''
   const kept = lines.slice(-(tail + (ended ? 1 : 0)))
-  return { text: kept.join('\n'), truncated: kept.length < lines.length }
+  return { text: kept.join('\n'), truncated: kept.length < lines.length || isCut(text) }
 }

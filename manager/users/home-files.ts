@@ -55,7 +55,8 @@ export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFil
   return {
     list: async ({ userId }) => ({ items: await files.dotfiles(userId) }),
 
-    async put(caller, { path, content, mode }) {
+    async put(caller, { path, content: given, mode }) {
+      const content = plainLineBreaks(given)
       const { userId, keypair: set_by_access_key } = caller
       const bytes = utf8Length(content)
       const { changedAt, news } = await store.transaction(async trx => {
@@ -79,7 +80,8 @@ export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFil
 
     script: ({ userId }) => files.script(userId),
 
-    async setScript(caller, script) {
+    async setScript(caller, given) {
+      const script = plainLineBreaks(given)
       const { userId, keypair: set_by_access_key } = caller
       if (script.trim() === '') {
         await deleteBootstrapScript(db, userId)
@@ -98,6 +100,9 @@ export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFil
     },
   }
 }
+
+/** The text without the line breaks of Windows, at which shells stumble. */
+const plainLineBreaks = (text: string) => text.replaceAll('\r\n', '\n')
 
 /** @throws AppError `over_dotfile_limit` */
 function checkLimits(others: { files: number; bytes: number }, bytes: number): void {

@@ -20,6 +20,7 @@ import { startScheduler } from '../scheduler/tick.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { startStatsRecorder } from '../stats/recorder.ts'
 import { type Store } from '../store/open-store.ts'
+import { keptLog } from '../store/sessions/kept-log.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../tunnels/activity.ts'
 import { createSessionChanges } from '../sessions/changes.ts'
 import { startDeadlines } from '../sessions/deadlines.ts'
@@ -59,9 +60,8 @@ export type SessionsPartTimings = Partial<Timings> & {
   readonly faults?: Partial<FaultTimings>
 }
 
-/** Limits of the log tail that is kept with a session when its container ends. */
+/** Lines of a log of which the end is kept when the container ends. */
 const LAST_LINES = 10_000
-const LAST_CHARACTERS = 64 * 1024
 const LAST_LOG_MS = 3_000
 const DEVICE_MODES_MS = 10_000
 const WARN_MS = 10_000
@@ -136,10 +136,9 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     prepareWithinMs: preparingMs + replyMarginMs,
     recorder,
     lastLog: (agentId, kernelId) =>
-      agents.request(agentId, 'get_logs', { kernelId, tail: LAST_LINES }, { timeoutMs: LAST_LOG_MS }).then(
-        ({ text }) => text.slice(-LAST_CHARACTERS),
-        () => undefined,
-      ),
+      agents
+        .request(agentId, 'get_logs', { kernelId, tail: LAST_LINES }, { timeoutMs: LAST_LOG_MS })
+        .then(keptLog, () => undefined),
     log,
     onMounts: changed => void onMounts(changed),
     onImagePull: (...given) => images.pulls.onProgress(...given),

@@ -10,6 +10,7 @@ import {
   type SessionStatus,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { keptLog } from './kept-log.ts'
 import { type KernelDevicesTable, type KernelsTable } from '../tables/sessions.ts'
 
 export type KernelRow = Selectable<KernelsTable>
@@ -296,17 +297,10 @@ export async function keepLastWords(
     .updateTable('kernels')
     .set({
       exit_code: sql`coalesce(exit_code, ${words.exitCode})`,
-      log_tail: sql`coalesce(nullif(log_tail, ''), ${logTailOf(words.logTail)})`,
+      log_tail: sql`coalesce(nullif(log_tail, ''), ${keptLog({ text: words.logTail, truncated: false })})`,
     })
     .where('id', '=', id)
     // An agent may name a kernel of another agent: such a report is ignored.
     .where('agent_id', '=', agentId)
     .execute()
-}
-
-/** Length of the end of a log that is stored. */
-const LOG_TAIL_CHARACTERS = 64 * 1024
-
-export function logTailOf(text: string): string {
-  return text.slice(-LOG_TAIL_CHARACTERS).toWellFormed().replaceAll('\0', '')
 }

@@ -19,8 +19,9 @@ test("a session starts with its owner's current dotfiles and script, which nobod
   await owner.putDotfile({ body: { path: '.bashrc', content: 'first' } })
   const made = await owner.putDotfile({ body: { path: '.bashrc', content: 'alias ll="ls -l"\n', mode: '600' } })
   expect(made).toMatchObject({ path: '.bashrc', mode: '600' })
-  await owner.putDotfile({ body: { path: '.config/git/config', content: '[user]\n' } })
-  expect(await owner.setBootstrapScript({ body: { script: 'echo ready\n' } })).toMatchObject({ script: 'echo ready\n' })
+  await owner.putDotfile({ body: { path: '.config/git/config', content: '[user]\r\n' } })
+  const script = { script: 'echo ready\r\n' }
+  expect(await owner.setBootstrapScript({ body: script })).toMatchObject({ script: 'echo ready\n' })
 
   const { id } = await cluster.launch({}, owner)
   await cluster.reach(id, 'RUNNING')
