@@ -252,8 +252,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: AgentDeps): P
     }
     // The console is useful without the agent, and is needed to fix the problem.
     deps.note(
-      `Berth is running without an agent on this computer. ${error.message} ${whyOf(error) ?? ''}\n` +
-        'If that agent belongs to this Berth, replace it: berth admin agent join-token --replace AGENT, then berth agent --replace --join STRING.',
+      `Another Berth uses this Docker Engine, so this computer has no agent now. ${whyOf(error) ?? error.message}`,
     )
     deps.onAbsent(toWireError(error))
     return undefined

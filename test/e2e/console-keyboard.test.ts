@@ -23,7 +23,7 @@ describe('returning the focus', () => {
     await using it = await openConsole(browser, '/sessions')
     await it.page.getByText('notebook').waitFor()
     for (const [opener, inside] of [
-      ['Terminate notebook', 'Keep'],
+      ['Terminate notebook', 'Cancel'],
       ['New session', 'Launch'],
       ['Apps of notebook', 'Close'],
     ] as const) {

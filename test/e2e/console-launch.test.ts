@@ -91,7 +91,7 @@ test('the command that fetches a repository goes before the startup command, and
 test('the launch dialog offers sizes, projects and resource groups if there is a choice, and names the limits at which fields end', async () => {
   await using it = await open('/sessions', LIMITED)
   await button(it.page, 'New session').click()
-  await it.page.getByText('Your limits leave 6 CPU cores for now').waitFor()
+  await it.page.getByText('Left for you now: 6 CPU cores').waitFor()
   await it.page.getByText('2 sessions left').waitFor()
   // There is no room for it now: a session of it would wait.
   expect(await button(it.page, /^Two GPUs/).isEnabled()).toBe(true)
@@ -100,7 +100,7 @@ test('the launch dialog offers sizes, projects and resource groups if there is a
   expect(await it.page.getByRole('textbox', { name: 'RAM', exact: true }).inputValue()).toBe('16 GiB')
   expect(await button(it.page, /^Medium/).getAttribute('aria-pressed')).toBe('true')
   await it.page.getByRole('textbox', { name: 'CPU', exact: true }).fill('7')
-  await it.page.getByText('At most 6. Your limits leave 6 CPU cores for now').waitFor()
+  await it.page.getByText('At most 6. Left for you now: 6 CPU cores').waitFor()
   await button(it.page, /^One GPU/).click()
   await it.page.getByRole('combobox', { name: 'Project' }).press('ArrowDown')
   await it.page.getByRole('option', { name: 'vision' }).click()

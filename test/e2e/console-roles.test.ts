@@ -42,7 +42,7 @@ describe.each([
     const question = await it.page.getByRole('alertdialog').innerText()
     expect(question).toContain(OTHER.ownerEmail)
     expect(question).toContain(`Your address, ${own}, is shown to the owner`)
-    await button(it.page, 'Keep').click()
+    await button(it.page, 'Cancel').click()
     await button(it.page, /Account of/).click()
     await it.page.getByText(/admin: sees all sessions/i).waitFor()
   })

@@ -242,9 +242,9 @@ describe('the list of sessions', () => {
     expect(await it.page.evaluate(() => document.activeElement?.textContent)).toBe('on-lost-agent')
     await button(it.page, 'Terminate notebook').focus()
     await it.page.keyboard.press('Enter')
-    await button(it.page, 'Keep').waitFor()
+    await it.page.getByRole('button', { name: 'Cancel', exact: true }).waitFor()
     await it.page.keyboard.press('Escape')
-    await button(it.page, 'Keep').waitFor({ state: 'hidden' })
+    await it.page.getByRole('button', { name: 'Cancel', exact: true }).waitFor({ state: 'hidden' })
     expect(it.world.changes).toEqual([])
   })
 
@@ -255,15 +255,15 @@ describe('the list of sessions', () => {
     const stuck = it.world.sessions.find(({ name }) => name === 'notebook')!
     it.world.failures.set(`DELETE /api/v1/sessions/${stuck.id}`, { code: 'unavailable', detail: {} })
     await button(it.page, 'Terminate…').click()
-    await it.page.getByText('Only home folders are kept').waitFor()
+    await it.page.getByText(/[Tt]heir homes (is|are) kept/).waitFor()
     await button(it.page, 'Terminate 2 sessions').click()
     await it.page.getByText('1 of 2 are still there: notebook').waitFor()
     await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
     // The failure is not shown for the next sessions.
-    await button(it.page, 'Keep').click()
-    await button(it.page, 'Keep').waitFor({ state: 'hidden' })
+    await it.page.getByRole('button', { name: 'Cancel', exact: true }).click()
+    await it.page.getByRole('button', { name: 'Cancel', exact: true }).waitFor({ state: 'hidden' })
     await button(it.page, 'Terminate data-clean_up.v2').click()
-    await it.page.getByText('Only the home folder is kept').waitFor()
+    await it.page.getByText(/[Ii]ts home is kept/).waitFor()
     expect(await it.page.getByText('are still there').count()).toBe(0)
   })
 

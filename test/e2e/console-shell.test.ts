@@ -109,7 +109,7 @@ test('statistics show the sessions and the period of the address, as charts and 
   await button(it.page, 'Show as table').click()
   await it.page.getByRole('cell', { name: '13.5' }).waitFor()
   const all = await it.newTab('/statistics?of=all')
-  await all.getByText('3 sessions at the busiest').waitFor()
+  await all.getByText('Most at once: 3 sessions').waitFor()
   expect(it.world.asked).toContain('scope=all')
 })
 

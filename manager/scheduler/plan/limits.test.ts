@@ -40,7 +40,7 @@ describe('a session over a limit', () => {
     expect(reasons.get(sessionId(1))).toEqual({
       code: 'user_policy',
       message:
-        'Needs 3 CPU (2 left of the 4 CPU that resource policy "small" gives each user). Starts when other sessions end.',
+        'Needs 3 CPU; 2 left of the 4 CPU that resource policy "small" gives each user. Starts when other sessions end.',
       cause: 'needs_of_user',
       values: { needed: '3 CPU', left: '2', limit: '4 CPU', policy: 'small' },
       more: [{ cause: 'starts_when_others_end' }],

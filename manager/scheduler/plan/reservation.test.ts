@@ -27,8 +27,7 @@ describe('the one reservation', () => {
     expect(result.queue).toEqual([large.id, small.id])
     expect(result.reasons.get(large.id)).toMatchObject({
       code: 'reserved',
-      message:
-        'Next in line: what becomes free on host agent-1 is reserved for this session. Start time unknown: waiting for 2 GPU on host agent-1.',
+      message: 'Next in line on agent-1. Waits for 2 GPU on agent-1; the time is not known.',
       needed: { 'cuda.device': '4' },
       available: { 'cuda.device': '2' },
     })
@@ -139,8 +138,7 @@ describe('the one reservation', () => {
         expect(queue).toEqual([large.id])
         expect(reasons.get(large.id)).toEqual({
           code: 'reserved',
-          message:
-            'Next in line: what becomes free on host agent-1 is reserved for this session. Start time unknown: agent-1 is not connected.',
+          message: 'Next in line on agent-1. agent-1 is not connected, so the time is not known.',
           cause: 'reserved_on_host',
           values: { host: 'agent-1' },
           more: [{ cause: 'start_unknown_away', values: { host: 'agent-1' } }],

@@ -36,7 +36,7 @@ test('a reason of amounts has a sentence for each of them', () => {
   )
   language.value = 'en'
   expect(reasonText(reason)).toBe(
-    'Needs 3 GPU (2 left of the 4 GPU that resource policy "small" gives each user). Needs 8 GiB RAM (none free). Starts when other sessions end.',
+    'Needs 3 GPU; 2 left of the 4 GPU that resource policy "small" gives each user. Needs 8 GiB RAM (none free). Starts when other sessions end.',
   )
 })
 

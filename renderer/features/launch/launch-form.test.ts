@@ -120,8 +120,8 @@ describe('the launch form', () => {
     const limits = limitsOf(image(), withGpus, GIB, left)
     expect(limits).toMatchObject({ cpu: { max: 3000 }, mem: { max: 16 * GIB }, gpu: { min: 0, max: 0 } })
     expect(fitForm(form({ cpu: 6000, gpu: 1 }), image(), withGpus, left)).toMatchObject({ cpu: 3000, gpu: 0 })
-    expect(quotaNote('cpu', withGpus, left)).toBe('Your limits leave 3 CPU cores for now')
-    expect(quotaNote('cuda.device', withGpus, left)).toBe('Your limits leave no GPU for now')
+    expect(quotaNote('cpu', withGpus, left)).toBe('Left for you now: 3 CPU cores')
+    expect(quotaNote('cuda.device', withGpus, left)).toBe('Left for you now: no GPU')
     expect(quotaNote('mem', withGpus, left)).toBe('')
     expect(quotaNote('cpu', withGpus, {})).toBe('')
     // Nothing left: the smallest can still be asked for, and waits.

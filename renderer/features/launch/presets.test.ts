@@ -25,7 +25,7 @@ describe('a preset', () => {
   test('a preset can be chosen if it fits, and else says what prevents it: limits before agents', () => {
     const tight = preset({ fits: false })
     expect(hindrance(preset())).toBe('')
-    expect(hindrance(tight, { left: { cpu: 1000 } })).toBe('Your limits leave 1 CPU core')
+    expect(hindrance(tight, { left: { cpu: 1000 } })).toBe('Left for you: 1 CPU core')
     expect(hindrance(tight, { largest: { cpu: 8000, mem: 16 * GIB } })).toBe('The largest host has no GPU')
     expect(presetHindrance(preset(), 'cuda.shares', room)).toBe('For another kind of GPU')
   })

@@ -30,6 +30,6 @@ test('the text names the reason', () => {
 })
 
 test('the text says what happens to the files: homes of several containers are not kept', () => {
-  expect(endingText(ends(60), NOW)?.why).toContain('Only the home folder is kept')
-  expect(endingText({ ...ends(60), clusterSize: 2 }, NOW)?.why).toContain('All files are deleted')
+  expect(endingText(ends(60), NOW)?.why).toContain('Files in mounted folders stay, and the rest of the home')
+  expect(endingText({ ...ends(60), clusterSize: 2 }, NOW)?.why).toContain('Only files in mounted folders stay')
 })

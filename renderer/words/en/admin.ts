@@ -4,7 +4,7 @@ const en = {
   administration: 'Administration',
   notAllowed: 'This page is for administrators',
   forSuperadmins: 'Only superadmins may open it. Ask one of them, or go to another page.',
-  forAdmins: 'Only administrators may open it.',
+  forAdmins: 'Ask one of them, or go to another page.',
 
   // Lists
   search: 'Search',

@@ -60,7 +60,7 @@ const en = {
   rw: 'Read and write',
   delete: 'Read, write and delete',
   usageMode: 'What it is for',
-  usageModeHint: 'Shown in the list, and found by the search. Rights are not changed.',
+  usageModeHint: 'A label for the list.',
   modeGeneral: 'General: files of any kind',
   modeData: 'Data: data sets that sessions read',
   modeModel: 'Model: trained models',
@@ -110,7 +110,7 @@ const en = {
   mayDelete: 'Read, write and delete files',
 
   sizeLimit: 'Size limit in GiB',
-  sizeLimitHint: 'Empty: no limit. Where the file system has no quotas, running sessions may exceed it.',
+  sizeLimitHint: 'Empty: no limit.',
   sizeLimitFault: 'Enter a number of GiB between 0.001 and 1,000,000, or nothing',
   fileLimit: 'Most files',
   fileLimitHint: 'Directories and links count. Empty: no limit.',

@@ -3,7 +3,7 @@ import { defineWords } from '../i18n.ts'
 /** Words while an app opens, with one click from a row too: apart from the dialog of apps, which is loaded later. */
 const en = {
   startingTab: 'Starting {app}…',
-  ownTunnel: 'your own tunnel to {app} of {session}',
+  ownTunnel: 'your connection to {app} of {session}',
   processOf: '{program} (process {pid})',
   aProgram: 'a program',
   tunnelCount: '{count, plural, one {# open tunnel} other {# open tunnels}}',

@@ -109,11 +109,11 @@ const en = {
   endsNow: 'Ends now',
   endsIn: 'Ends in {time}',
   idleWhileOneKept:
-    'The session has been idle for a while. Only the home folder is kept, for about a day while there is room.',
-  idleWhileNoneKept: 'The session has been idle for a while. All files are deleted.',
+    'The session has been idle for a while. Files in mounted folders stay, and the rest of the home for about a day while there is room.',
+  idleWhileNoneKept: 'The session has been idle for a while. Only files in mounted folders stay.',
   lifetimeOneKept:
-    'The maximum lifetime of the session ends. Only the home folder is kept, for about a day while there is room.',
-  lifetimeNoneKept: 'The maximum lifetime of the session ends. All files are deleted.',
+    'The maximum lifetime of the session ends. Files in mounted folders stay, and the rest of the home for about a day while there is room.',
+  lifetimeNoneKept: 'The maximum lifetime of the session ends. Only files in mounted folders stay.',
   extend: 'Extend',
   goesOn: '{name} goes on.',
 

@@ -31,8 +31,7 @@ const en = {
   idleShare: 'Share not used',
   held: 'Held',
   begin: 'Begin',
-  totals:
-    '{sessions, plural, one {# session} other {# sessions}} at the busiest, {cpu} core-hours, {gpu} GPU-hours in all',
+  totals: 'Most at once: {sessions, plural, one {# session} other {# sessions}} · {cpu} core-hours · {gpu} GPU-hours',
   howCounted:
     'A session counts with all that it holds while it runs, used or not. Idle CPU and GPUs compare that with what was used. What was used, read and sent counts evenly over the running time of a session.',
 } as const

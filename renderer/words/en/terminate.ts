@@ -18,12 +18,18 @@ const en = {
     '{count, plural, =1 {<b>This session belongs</b> to {owners}. Your address, {you}, is shown to the owner as the reason of the end.} other {<b>These sessions belong</b> to {owners}. Your address, {you}, is shown to the owner as the reason of the end.}}',
   someForeign:
     '<b>{count, number} of these sessions belong</b> to {owners}. Your address, {you}, is shown to the owner as the reason of the end.',
-  filesDeleted:
-    '{count, plural, =1 {Programs in it stop at once. <b>All files are deleted.</b> Copy what you need first, for example with SFTP.} other {Programs in them stop at once. <b>All files are deleted.</b> Copy what you need first, for example with SFTP.}}',
+  stop: '{count, plural, =1 {Programs in it stop at once.} other {Programs in them stop at once.}}',
+  foldersStay: '<b>Files in {names} stay.</b>',
+  mountedStay: '<b>Files in mounted folders stay.</b>',
+  noneMounted: '<b>No folder is mounted.</b>',
   homesKept:
-    '{count, plural, =1 {Programs in it stop at once. <b>Only the home folder is kept, for about a day while there is room.</b> Copy what you need first, for example with SFTP.} other {Programs in them stop at once. <b>Only home folders are kept, for about a day while there is room.</b> Copy what you need first, for example with SFTP.}}',
+    '{count, plural, =1 {The rest of its home is kept for about a day while there is room; everything else is deleted.} other {The rest of their homes is kept for about a day while there is room; everything else is deleted.}}',
+  wholeHomesKept:
+    '{count, plural, =1 {Its home is kept for about a day while there is room; everything else is deleted.} other {Their homes are kept for about a day while there is room; everything else is deleted.}}',
   someHomesKept:
-    'Programs in them stop at once. <b>Only home folders of sessions with one container are kept, for about a day while there is room.</b> Copy what you need first, for example with SFTP.',
+    'Homes of sessions with one container are kept for about a day while there is room; everything else is deleted.',
+  restDeleted: 'Everything else is deleted.',
+  copyFirst: 'Copy what you need first, for example with SFTP.',
   nothingLost:
     '{count, plural, =1 {The session has not started, so nothing is lost.} other {The sessions have not started, so nothing is lost.}}',
   andMore: 'and {count, number} more',

@@ -5,7 +5,7 @@ export default {
   administration: '관리',
   notAllowed: '관리자를 위한 페이지입니다',
   forSuperadmins: '최고 관리자만 열 수 있습니다. 최고 관리자에게 문의하거나 다른 페이지로 이동하세요.',
-  forAdmins: '관리자만 열 수 있습니다.',
+  forAdmins: '관리자에게 문의하거나 다른 페이지로 이동하세요.',
 
   // Lists
   search: '검색',

@@ -59,7 +59,7 @@ export default {
   rw: '읽기와 쓰기',
   delete: '읽기, 쓰기, 삭제',
   usageMode: '용도',
-  usageModeHint: '목록에 표시되고 검색할 수 있습니다. 권한은 바뀌지 않습니다.',
+  usageModeHint: '목록에 표시할 이름표입니다.',
   modeGeneral: '일반: 모든 종류의 파일',
   modeData: '데이터: 세션이 읽는 데이터 집합',
   modeModel: '모델: 학습된 모델',
@@ -109,7 +109,7 @@ export default {
   mayDelete: '파일 읽기, 쓰기, 삭제',
 
   sizeLimit: '용량 한도(GiB)',
-  sizeLimitHint: '비워 두면 한도가 없습니다. 파일 시스템에 할당량이 없으면 실행 중인 세션이 한도를 넘을 수 있습니다.',
+  sizeLimitHint: '비워 두면 한도가 없습니다.',
   sizeLimitFault: '0.001에서 1,000,000 사이의 GiB 수를 입력하거나 비워 두세요',
   fileLimit: '최대 파일 수',
   fileLimitHint: '디렉터리와 링크도 포함됩니다. 비워 두면 한도가 없습니다.',

@@ -103,10 +103,12 @@ export default {
 
   endsNow: '곧 종료됩니다',
   endsIn: '{time} 후 종료',
-  idleWhileOneKept: '세션이 한동안 유휴 상태였습니다. 홈 폴더만 공간이 있는 동안 하루 정도 보관됩니다.',
-  idleWhileNoneKept: '세션이 한동안 유휴 상태였습니다. 모든 파일이 삭제됩니다.',
-  lifetimeOneKept: '세션의 최대 수명이 끝납니다. 홈 폴더만 공간이 있는 동안 하루 정도 보관됩니다.',
-  lifetimeNoneKept: '세션의 최대 수명이 끝납니다. 모든 파일이 삭제됩니다.',
+  idleWhileOneKept:
+    '세션이 한동안 유휴 상태였습니다. 마운트한 폴더의 파일은 남고, 홈의 나머지는 공간이 있는 동안 하루 정도 보관됩니다.',
+  idleWhileNoneKept: '세션이 한동안 유휴 상태였습니다. 마운트한 폴더의 파일만 남습니다.',
+  lifetimeOneKept:
+    '세션의 최대 수명이 끝납니다. 마운트한 폴더의 파일은 남고, 홈의 나머지는 공간이 있는 동안 하루 정도 보관됩니다.',
+  lifetimeNoneKept: '세션의 최대 수명이 끝납니다. 마운트한 폴더의 파일만 남습니다.',
   extend: '연장',
   goesOn: '{name} 세션을 연장했습니다.',
 

@@ -105,7 +105,7 @@ describe('resource policies', () => {
     await waitsFor(over, 'user_policy')
     expect((await admin.getSession({ params: { id: over.id } })).reason).toMatchObject({
       message:
-        'Needs 1 CPU (0.5 left of the 4 CPU that resource policy "user-4" gives each user). Starts when other sessions end.',
+        'Needs 1 CPU; 0.5 left of the 4 CPU that resource policy "user-4" gives each user. Starts when other sessions end.',
       needed: { cpu: '1' },
       available: { cpu: '0.5' },
     })
