@@ -242,6 +242,7 @@ class SyncRun {
         modifiedAt: new Date(node.modifiedMs).toISOString(),
         etag: node.etag ?? null,
         executable: node.executable ?? false,
+        ownerOnly: node.ownerOnly,
       }
       yield { entry, path: [top, ...parts].filter(part => part !== '').join('/'), parents: parts.slice(0, -1) }
     }

@@ -8,7 +8,7 @@ import { isOfOneFile, stopsAll } from './upload-tree.ts'
 
 /** A file of the folder, and its place on this computer. */
 export interface DownloadItem {
-  readonly entry: Pick<FileEntry, 'name' | 'size' | 'modifiedAt' | 'etag' | 'executable'>
+  readonly entry: Pick<FileEntry, 'name' | 'size' | 'modifiedAt' | 'etag' | 'executable' | 'ownerOnly'>
   /** In the folder. */
   readonly path: string
   /** Directories below the local top. */

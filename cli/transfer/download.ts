@@ -28,10 +28,13 @@ export interface RemoteFile {
   readonly modifiedAt: string
   readonly etag: string | null
   readonly executable: boolean
+  /** Left out for a file that others may read. */
+  readonly ownerOnly?: boolean | undefined
 }
 
 /** Mode of a downloaded file. */
-export const modeOf = ({ executable }: Pick<RemoteFile, 'executable'>) => (executable ? 0o755 : 0o644)
+export const modeOf = ({ executable, ownerOnly = false }: Pick<RemoteFile, 'executable' | 'ownerOnly'>) =>
+  (executable ? 0o755 : 0o644) & (ownerOnly ? 0o700 : 0o777)
 
 /**
  * Lets a local file be run by those who may read it, or by nobody. A link is not followed.

@@ -7,6 +7,8 @@ export interface SyncNode {
   readonly etag?: string | null
   /** Whether a file may be run; left out where files do not say so. */
   readonly executable?: boolean
+  /** For nobody but its owner; of files in the folder alone. */
+  readonly ownerOnly?: boolean
 }
 
 /** The step for one name. */

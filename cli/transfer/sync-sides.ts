@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises'
@@ -85,13 +86,20 @@ export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: st
     async list(parts) {
       const nodes = new Map<string, SyncNode>()
       try {
-        for await (const { name, kind, size, modifiedAt, etag, executable } of listRemote(
+        for await (const { name, kind, size, modifiedAt, etag, executable, ownerOnly } of listRemote(
           { api, folderId, signal },
           pathOf(parts),
         )) {
           // A name that this computer cannot have is left alone, as a link is.
           const usable = kind === 'link' || !isSafeName(name) ? 'other' : kind
-          nodes.set(name, { kind: usable, size, modifiedMs: Date.parse(modifiedAt), etag, executable })
+          nodes.set(name, {
+            kind: usable,
+            size,
+            modifiedMs: Date.parse(modifiedAt),
+            etag,
+            executable,
+            ...defined({ ownerOnly }),
+          })
         }
       } catch (error) {
         if (!isAppError(error) || error.code !== 'file_not_found') throw error

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { AppError, ERRORS, isAppError, MOST_BUNDLED_BYTES } from '#manager/contract'
 import { type Packed, uploadBundle } from './bundle.ts'
 import { createPool } from './pool.ts'
-import { HAS_EXECUTABLE_BIT, isExecutable, type UploadTarget, uploadFile } from './upload.ts'
+import { HAS_EXECUTABLE_BIT, isExecutable, isOwnerOnly, type UploadTarget, uploadFile } from './upload.ts'
 
 /** A file or empty directory of this computer, and its path in the folder. */
 export interface UploadItem {
@@ -70,7 +70,7 @@ function pack({ onConflict }: UploadTarget, item: UploadItem, { onFailed }: Uplo
       const all = Buffer.allocUnsafe(size)
       const bytes = all.subarray(0, size === 0 ? 0 : readSync(file, all, 0, size, 0))
       const sha256 = createHash('sha256').update(bytes).digest('hex')
-      const runs = HAS_EXECUTABLE_BIT ? { executable: isExecutable(mode) } : {}
+      const runs = HAS_EXECUTABLE_BIT ? { executable: isExecutable(mode), ownerOnly: isOwnerOnly(mode) } : {}
       return {
         entry: { path, size: bytes.length, sha256, onConflict, modifiedAt: mtime.toISOString(), ...runs },
         bytes,

@@ -39,7 +39,7 @@ export async function uploadFile(target: UploadTarget, local: string, remote: st
     path: remote,
     onConflict: target.onConflict,
     modifiedAt: mtime.toISOString(),
-    ...(HAS_EXECUTABLE_BIT ? { executable: String(isExecutable(mode)) } : {}),
+    ...(HAS_EXECUTABLE_BIT ? { executable: String(isExecutable(mode)), ownerOnly: String(isOwnerOnly(mode)) } : {}),
   }
   if (size <= SMALL_BYTES) return await uploadSmall(target, file, size, metadata)
   try {
@@ -56,6 +56,9 @@ export const HAS_EXECUTABLE_BIT = process.platform !== 'win32'
 
 /** Whether the owner of a file may run it. */
 export const isExecutable = (mode: number) => (mode & 0o100) !== 0
+
+/** Whether nobody but the owner of a file has any right to it. */
+export const isOwnerOnly = (mode: number) => (mode & 0o077) === 0
 
 async function openLocal(local: string): Promise<FileHandle> {
   return await open(local, 'r').catch((error: unknown) => {

@@ -35,6 +35,12 @@ export const BundleEntry = z
       .boolean()
       .optional()
       .describe('Whether the file may be run; if left out, as the file that it replaces, else not.'),
+    ownerOnly: z
+      .boolean()
+      .optional()
+      .describe(
+        'Whether nobody but its owner has any right to the file; if not, as the file that it replaces. Private keys and what is below .ssh are so anyway.',
+      ),
     onConflict: FileConflict.default('fail'),
     again: z
       .boolean()

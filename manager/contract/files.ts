@@ -41,6 +41,7 @@ export const FileEntry = z
     modifiedAt: z.iso.datetime(),
     etag: z.string().nullable().describe('Changes with the content of a file; null for what is no file.'),
     executable: z.boolean().describe('Whether it is a file that its owner may run.'),
+    ownerOnly: z.boolean().optional().describe('True for a file to which nobody but its owner has any right.'),
   })
   .meta({ id: 'FileEntry' })
 export type FileEntry = z.infer<typeof FileEntry>

@@ -8,7 +8,8 @@ import { FolderId } from './ids.ts'
  *
  * Keys of `Upload-Metadata` (values in Base64, as the protocol says): `path` of the new file, relative to the folder;
  * `onConflict` (`fail` if left out); `sha256` of the whole file, 64 hex digits; `modifiedAt`, ISO 8601; `executable`,
- * which is `true` for a file that may be run, and else `false` (if left out: as the file that it replaces); `finish`, which is
+ * which is `true` for a file that may be run, and else `false` (if left out: as the file that it replaces); `ownerOnly`, which is `true` for a file to which nobody but its owner has any right
+ * (else as the file that it replaces; private keys and what is below `.ssh` are so anyway); `finish`, which is
  * `later` if the client finishes the upload by itself, with a hash that it knows only at the end. Other keys are ignored.
  *
  * @see https://tus.io/protocols/resumable-upload

@@ -9,6 +9,7 @@ import {
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
+import { isPrivatePlace } from '../storage/private-files.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type OpenFolder } from './open-folder.ts'
 import { joinPath, makeDirectories, openPlace, type Place, takeName, toEntry } from './places.ts'
@@ -39,7 +40,7 @@ export async function makeDirectory(top: Directory, { path, parents }: Directory
     return toEntry(names.at(-1) ?? '', await made.state())
   }
   await using place = await openPlace(top, path)
-  await place.directory.mkdir(place.name)
+  await place.directory.mkdir(place.name, isPrivatePlace(path) ? 0o700 : 0o755)
   return toEntry(place.name, await place.directory.lstat(place.name))
 }
 

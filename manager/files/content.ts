@@ -3,6 +3,7 @@ import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
+import { isPrivateKey, isPrivatePlace } from '../storage/private-files.ts'
 import { type HeavyRequest } from './heavy-work.ts'
 import { isCode, openPlace, type Place, toEntry } from './places.ts'
 
@@ -96,7 +97,8 @@ export async function writeContent(
   const { directory, name } = place
   const found = await requireUnchanged(directory, name, expected)
   const beside = newDraftName()
-  await using file = await directory.create(beside, found === undefined ? 0o644 : found.mode)
+  const isPrivate = isPrivatePlace(path) || isPrivateKey(bytes)
+  await using file = await directory.create(beside, found?.mode ?? (isPrivate ? 0o600 : 0o644))
   try {
     await file.write(bytes, 0)
     await file.sync()

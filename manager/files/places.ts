@@ -2,7 +2,8 @@ import { AppError, because, type FileConflict, type FileEntry } from '#manager/c
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
-import { type FileState, isExecutable } from '../storage/file-state.ts'
+import { type FileState, isExecutable, isOwnerOnly } from '../storage/file-state.ts'
+import { isPrivatePlace } from '../storage/private-files.ts'
 
 /** A name in an open directory. */
 export interface Place extends AsyncDisposable {
@@ -36,6 +37,7 @@ export function toEntry(name: string, { kind, size, modifiedAt, etag, mode }: Fi
     modifiedAt: modifiedAt.toISOString(),
     etag: isFile ? etag : null,
     executable: isFile && isExecutable(mode),
+    ...(isFile && isOwnerOnly(mode) ? { ownerOnly: true } : {}),
   }
 }
 
@@ -82,20 +84,20 @@ export function numbered(name: string, number: number): string {
 /** Enters one directory after the other, and makes those that are missing. */
 export async function makeDirectories(top: Directory, names: readonly string[]): Promise<Directory> {
   let here = await top.walk('')
-  for (const name of names) {
+  for (const [at, name] of names.entries()) {
     await using left = here
-    here = await enterOrMake(left, name)
+    here = await enterOrMake(left, name, isPrivatePlace(names.slice(0, at + 1).join('/')) ? 0o700 : 0o755)
   }
   return here
 }
 
-async function enterOrMake(directory: Directory, name: string): Promise<Directory> {
+async function enterOrMake(directory: Directory, name: string, mode: number): Promise<Directory> {
   try {
     return await directory.enter(name)
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error
   }
-  await directory.mkdir(name).catch((error: unknown) => {
+  await directory.mkdir(name, mode).catch((error: unknown) => {
     if (errnoOf(error) !== 'EEXIST') throw error
   })
   return await directory.enter(name)

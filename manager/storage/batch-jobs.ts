@@ -10,7 +10,8 @@ export interface NewFile {
   readonly sha256: string
   readonly owner: { readonly uid: number; readonly gid: number } | undefined
   readonly modifiedAt: Date | null
-  readonly executable: boolean
+  /** Permission bits. */
+  readonly mode: number
 }
 
 /** A file that was read, with its bytes within those of the reply. */

@@ -18,7 +18,7 @@ import { constants as system, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { crc32 } from 'node:zlib'
 import { type BatchJobs, type BatchKind, type FileRead, type NewFile } from './batch-jobs.ts'
-import { type FileState, modeOfUploaded, stateOf } from './file-state.ts'
+import { type FileState, stateOf } from './file-state.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
 /** As in `beneath.ts`. */
@@ -99,7 +99,7 @@ const jobs: {
 const below = (directory: number, name: string) => Buffer.from(`/proc/self/fd/${directory}/${name}`, 'latin1')
 
 function write(directory: number, file: NewFile, all: Uint8Array): boolean | 'damaged' {
-  const { name, offset, size, sha256, owner, modifiedAt, executable } = file
+  const { name, offset, size, sha256, owner, modifiedAt, mode } = file
   const bytes = all.subarray(offset, offset + size)
   if (hash('sha256', bytes, 'hex') !== sha256) return 'damaged'
   const path = below(directory, name)
@@ -109,7 +109,7 @@ function write(directory: number, file: NewFile, all: Uint8Array): boolean | 'da
       try {
         for (let at = 0; at < size;) at += writeSync(made, bytes, at, size - at, at)
         if (owner) fchownSync(made, owner.uid, owner.gid)
-        fchmodSync(made, modeOfUploaded(executable))
+        fchmodSync(made, mode)
         if (modifiedAt) futimesSync(made, modifiedAt, modifiedAt)
       } finally {
         closeSync(made)

@@ -80,7 +80,7 @@ describe('a directory of a folder', () => {
       sha256: sha256(bytes),
       owner: isRoot ? { uid: SESSIONS, gid: SESSIONS } : undefined,
       modifiedAt: new Date('2024-05-06T07:08:09Z'),
-      executable: false,
+      mode: 0o644,
       ...more,
     })
     const raw = nameOf(Buffer.from([0x66, 0xff, 0x6f]))
@@ -143,7 +143,7 @@ describe('a directory of a folder', () => {
       sha256: createHash('sha256').update(bytes).digest('hex'),
       owner: undefined,
       modifiedAt: null,
-      executable: false,
+      mode: 0o644,
     }
     expect(await top.createMany([{ ...file, name: 'to-secret' }])).toEqual([false])
     await expect(top.createMany([{ ...file, name: '../secret' }])).rejects.toEqual(refused('path_invalid'))

@@ -60,7 +60,7 @@ export interface Directory extends AsyncDisposable {
   /** As `create`, for a file that only the manager can read, whoever owns the folder. @throws AppError `file_exists` */
   createPrivate(name: string): Promise<OpenFile>
   /**
-   * Makes many files as `createPrivate`, with their bytes, owner and time, and the mode 0644.
+   * Makes many files as `createPrivate`, with their bytes, owner, time and mode.
    *
    * @returns for each whether it was made; of one that was not, `createPrivate` tells why. `damaged`: its bytes have another hash
    */
@@ -113,7 +113,7 @@ export interface Directory extends AsyncDisposable {
 }
 
 /** A file that is made with others. */
-export interface ManyFile extends Pick<NewFile, 'sha256' | 'owner' | 'modifiedAt' | 'executable'> {
+export interface ManyFile extends Pick<NewFile, 'sha256' | 'owner' | 'modifiedAt' | 'mode'> {
   readonly name: string
   readonly bytes: Uint8Array
 }

@@ -32,8 +32,23 @@ export const isHoles = ({ size, allocated }: Pick<FileState, 'size' | 'allocated
 /** Whether the owner of a file may run it. */
 export const isExecutable = (mode: number): boolean => (mode & 0o100) !== 0
 
-/** Mode of a file that was uploaded. */
-export const modeOfUploaded = (executable: boolean): number => (executable ? 0o755 : 0o644)
+/** Whether nobody but the owner of a file has any right to it. */
+export const isOwnerOnly = (mode: number): boolean => (mode & 0o077) === 0
+
+/** Rights that a client or the place of a file gives it when it is uploaded. */
+export interface UploadedMode {
+  /** Undefined: as the file that it replaces, else not. */
+  readonly executable: boolean | undefined
+  /** For nobody but its owner. False: as the file that it replaces. */
+  readonly ownerOnly: boolean
+}
+
+/** @param replaced permission bits of the regular file that it replaces */
+export function modeOfUploaded({ executable, ownerOnly }: UploadedMode, replaced = 0o644): number {
+  const runs = executable ?? isExecutable(replaced)
+  const mode = executable === undefined ? replaced : runs ? replaced | ((replaced & 0o444) >> 2) : replaced & ~0o111
+  return ownerOnly ? mode & 0o700 : mode
+}
 
 export function stateOf(stats: BigIntStats): FileState {
   const { ino, size, mtimeNs, ctimeNs } = stats

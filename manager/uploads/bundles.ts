@@ -15,7 +15,8 @@ import { joinPath, makeDirectories, parentOf } from '../files/places.ts'
 import { amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
-import { modeOfUploaded } from '../storage/file-state.ts'
+import { modeOfUploaded, type UploadedMode } from '../storage/file-state.ts'
+import { isPrivateKey, isPrivatePlace } from '../storage/private-files.ts'
 import { createSharedSync, type SharedSync } from '../storage/sync-file-system.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { newId } from '../store/new-id.ts'
@@ -60,7 +61,7 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
       await using directory = await parts.open(first.storageHost)
       const staged: Staged[] = []
       try {
-        await stageAll(body, directory, staged, await ownerOf(first))
+        await stageAll(body, directory, staged, { owner: await ownerOf(first), isPrivate: first.isPrivate })
         if (staged.some(({ id }) => id !== undefined)) await syncStaged(sync, first.storageHost, { directory, staged })
         // Checked again: the body may have taken minutes.
         const folder = await openFolder(caller, folderId)
@@ -87,6 +88,7 @@ interface Staged {
   readonly entry: BundleEntry
   /** Name of its file in the directory of uploads; undefined for a directory, and for an entry that failed. */
   id?: UploadId
+  ownerOnly?: boolean
   error?: EntryError
   isPlaced?: boolean
 }
@@ -99,12 +101,25 @@ const pathsOf = (staged: readonly Staged[]) =>
 
 type Owner = { uid: number; gid: number } | undefined
 
+/** Owner and privacy of all files that are staged. */
+interface Dressing {
+  readonly owner: Owner
+  readonly isPrivate: boolean
+}
+
+const modeSaid = ({ entry, ownerOnly = false }: Staged): UploadedMode => ({ executable: entry.executable, ownerOnly })
+
 async function ownerOf(folder: WritableFolder): Promise<Owner> {
   await using top = await folder.open()
   return await top.owner()
 }
 
-async function stageAll(body: Readable, directory: Directory, staged: Staged[], owner: Owner): Promise<void> {
+async function stageAll(
+  body: Readable,
+  directory: Directory,
+  staged: Staged[],
+  { owner, isPrivate }: Dressing,
+): Promise<void> {
   const stalled = () => body.destroy(new AppError('upload_stalled', because('no_byte_arrived')))
   const timer = setTimeout(stalled, STALLED_MS)
   let batch: Arrived[] = []
@@ -125,6 +140,7 @@ async function stageAll(body: Readable, directory: Directory, staged: Staged[], 
       const one: Staged = { entry }
       staged.push(one)
       if (entry.kind === 'directory') continue
+      one.ownerOnly = entry.ownerOnly || isPrivate || isPrivatePlace(entry.path) || isPrivateKey(own)
       batch.push({ one, bytes: own })
       bytes += own.length
       if (batch.length >= BATCH_ENTRIES || bytes >= BATCH_BYTES) await write()
@@ -156,9 +172,9 @@ const dateOf = (text: string | undefined) => (text === undefined ? null : new Da
 async function stage(batch: readonly Arrived[], directory: Directory, owner: Owner): Promise<void> {
   if (batch.length === 0) return
   const files = batch.map(({ one, bytes }) => {
-    const { sha256 = '', modifiedAt, executable } = one.entry
+    const { sha256 = '', modifiedAt } = one.entry
     const name = (one.id = newId(UploadId))
-    return { name, bytes, sha256, owner, executable: executable ?? false, modifiedAt: dateOf(modifiedAt) }
+    return { name, bytes, sha256, owner, mode: modeOfUploaded(modeSaid(one)), modifiedAt: dateOf(modifiedAt) }
   })
   const made = await directory.createMany(files)
   for (const [index, { one, bytes }] of batch.entries()) {
@@ -173,14 +189,15 @@ async function stage(batch: readonly Arrived[], directory: Directory, owner: Own
 
 /** @throws AppError with the reason why it could not be written with the others */
 async function stageAlone(
-  { entry, id }: Staged,
+  one: Staged,
   bytes: Buffer,
   { directory, owner }: { directory: Directory; owner: Owner },
 ): Promise<void> {
+  const { entry, id } = one
   if (id === undefined) return
   await using file = await directory.createPrivate(id)
   await file.write(bytes, 0)
-  await dress(file, { owner, mode: modeOfUploaded(entry.executable ?? false), modifiedAt: dateOf(entry.modifiedAt) })
+  await dress(file, { owner, mode: modeOfUploaded(modeSaid(one)), modifiedAt: dateOf(entry.modifiedAt) })
   await file.close()
 }
 
@@ -219,18 +236,19 @@ async function placeAll(top: Directory, parts: Directory, staged: readonly Stage
     }
   }
 
-  /** Gives files of which the client does not say whether they may be run the mode of those that they replace. */
+  /** Gives files the mode of those that they replace, changed by what the client says. */
   async function keepModes(directory: Directory, indexes: readonly number[]): Promise<void> {
     const files = indexes.flatMap(index => {
-      const { id, entry, error } = staged[index] as Staged
-      const isAsThere = entry.executable === undefined && entry.onConflict === 'replace'
-      return id !== undefined && !error && isAsThere ? [{ id, name: partsOf(entry.path).name }] : []
+      const one = staged[index] as Staged
+      const { id, entry, error } = one
+      const isHere = id !== undefined && !error && entry.onConflict === 'replace'
+      return isHere ? [{ id, said: modeSaid(one), name: partsOf(entry.path).name }] : []
     })
     if (files.length === 0) return
     const there = await directory.lstatMany(files.map(({ name }) => name))
-    for (const [at, { id }] of files.entries()) {
-      const mode = modeOfReplacement(there[at])
-      if (mode === modeOfUploaded(false)) continue
+    for (const [at, { id, said }] of files.entries()) {
+      const mode = modeOfReplacement(said, there[at])
+      if (mode === modeOfUploaded(said)) continue
       await using file = await parts.open(id, 'write')
       await file.setMode(mode)
     }

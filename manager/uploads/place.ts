@@ -5,16 +5,15 @@ import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
-import { type FileState, modeOfUploaded } from '../storage/file-state.ts'
+import { type FileState, modeOfUploaded, type UploadedMode } from '../storage/file-state.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
+import { HEAD_BYTES, isPrivateKey, isPrivatePlace } from '../storage/private-files.ts'
 
 /** Destination of an uploaded file. */
-export interface Placement {
+export interface Placement extends UploadedMode {
   readonly path: string
   readonly onConflict: FileConflict
   readonly modifiedAt: Date | null
-  /** Undefined: as the file that it replaces. */
-  readonly executable: boolean | undefined
 }
 
 /** A complete file outside of the folder. */
@@ -35,12 +34,13 @@ export interface Part {
 export async function place(
   top: Directory,
   { id, directory, file }: Part,
-  { path, onConflict, modifiedAt, executable }: Placement,
+  { path, onConflict, modifiedAt, ...said }: Placement,
   onRenamed: (path: string) => Promise<void>,
 ): Promise<string> {
   const { parents, name } = partsOf(path)
   await using parent = await makeDirectories(top, parents)
-  const mode = await modeFor(parent, { name, onConflict, executable })
+  const ownerOnly = said.ownerOnly || isPrivatePlace(path) || isPrivateKey(await headOf(file))
+  const mode = await modeFor(parent, { name, onConflict, executable: said.executable, ownerOnly })
   await dress(file, { owner: await top.owner(), modifiedAt, mode })
   await file.sync()
   const pathOf = (taken: string) => [...parents, taken].join('/')
@@ -48,25 +48,30 @@ export async function place(
   return pathOf(taken)
 }
 
+async function headOf(file: OpenFile): Promise<Buffer> {
+  const head = Buffer.alloc(HEAD_BYTES)
+  return head.subarray(0, await file.read(head, 0))
+}
+
 /**
  * Mode of a file that gets a name in a directory: that of the regular file that it replaces, as when a session writes into that,
- * unless the client says whether the file may be run.
+ * changed by what the client says.
  */
 async function modeFor(
   parent: Directory,
-  { name, onConflict, executable }: Pick<Placement, 'onConflict' | 'executable'> & { readonly name: string },
+  { name, onConflict, ...said }: UploadedMode & { readonly name: string; readonly onConflict: FileConflict },
 ): Promise<number> {
-  if (executable !== undefined || onConflict !== 'replace') return modeOfUploaded(executable ?? false)
+  if (onConflict !== 'replace') return modeOfUploaded(said)
   const replaced = await parent.lstat(name).catch((error: unknown) => {
     if (!isCode(error, 'file_not_found')) throw error
     return undefined
   })
-  return modeOfReplacement(replaced)
+  return modeOfReplacement(said, replaced)
 }
 
 /** @param replaced undefined if nothing is there */
-export const modeOfReplacement = (replaced: FileState | undefined): number =>
-  replaced?.kind === 'file' ? replaced.mode & PERMISSIONS : modeOfUploaded(false)
+export const modeOfReplacement = (said: UploadedMode, replaced: FileState | undefined): number =>
+  modeOfUploaded(said, replaced?.kind === 'file' ? replaced.mode & PERMISSIONS : undefined)
 
 export interface Dress {
   readonly owner: { readonly uid: number; readonly gid: number } | undefined

@@ -8,6 +8,7 @@ export interface UploadSpec {
   readonly sha256: string | undefined
   readonly modifiedAt: Date | undefined
   readonly executable: boolean | undefined
+  readonly ownerOnly: boolean
   readonly finishLater: boolean
 }
 
@@ -17,6 +18,7 @@ const Metadata = z.object({
   sha256: Sha256.optional(),
   modifiedAt: z.iso.datetime().optional(),
   executable: z.enum(['true', 'false']).optional(),
+  ownerOnly: z.enum(['true', 'false']).optional(),
   finish: z.literal('later').optional(),
 })
 
@@ -36,13 +38,14 @@ export function readMetadata(header: string | undefined): UploadSpec {
     const why = `Upload-Metadata: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is not valid'}`
     throw new AppError('bad_request', { why })
   }
-  const { path, onConflict, sha256, modifiedAt, executable, finish } = data
+  const { path, onConflict, sha256, modifiedAt, executable, ownerOnly, finish } = data
   return {
     path,
     onConflict,
     sha256,
     modifiedAt: modifiedAt === undefined ? undefined : new Date(modifiedAt),
     executable: executable === undefined ? undefined : executable === 'true',
+    ownerOnly: ownerOnly === 'true',
     finishLater: finish === 'later',
   }
 }

@@ -94,6 +94,8 @@ export interface WritableFolder {
   readonly storageHost: string
   /** Whether the number of its files is limited. */
   readonly limitsFiles: boolean
+  /** Whether everything in it is for its owner alone. */
+  readonly isPrivate: boolean
   /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
   requireRoom(more: Amount): Promise<void>
   /** Checks the room for an upload that is on record, beside all others. @throws as `requireRoom` */
@@ -215,6 +217,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       onConflict: onConflict ?? row.on_conflict,
       modifiedAt: row.modified_at,
       executable: row.executable ?? undefined,
+      ownerOnly: row.owner_only || folder.isPrivate,
     }
     const path = await place(top, { id: row.id, ...part }, placement, numbered => renameUpload(db, row.id, numbered))
     return await finished(caller, row, path)
@@ -250,7 +253,11 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       return await Promise.all(rows.map(async row => toUpload(row, await offsetOf(directory, row))))
     },
 
-    async create(caller, folderId, { path, onConflict, sha256, modifiedAt, executable, finishLater, size, body }) {
+    async create(
+      caller,
+      folderId,
+      { path, onConflict, sha256, modifiedAt, executable, ownerOnly, finishLater, size, body },
+    ) {
       const folder = await openFolder(caller, folderId)
       {
         await using top = await folder.open()
@@ -277,6 +284,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
             finish_later: finishLater,
             modified_at: modifiedAt ?? null,
             executable: executable ?? null,
+            owner_only: ownerOnly,
           },
           { most: MOST, livesSeconds: WEEK_SECONDS },
         ),

@@ -6,6 +6,7 @@ import { seenByOthers } from './0004-seen-by-others.ts'
 import { attemptsByNetwork } from './0005-attempts-by-network.ts'
 import { tracesOfOthers } from './0006-traces-of-others.ts'
 import { bounds } from './0007-bounds.ts'
+import { ownerOnly } from './0008-owner-only.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -16,4 +17,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0005-attempts-by-network': attemptsByNetwork,
   '0006-traces-of-others': tracesOfOthers,
   '0007-bounds': bounds,
+  '0008-owner-only': ownerOnly,
 }

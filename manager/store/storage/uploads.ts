@@ -16,6 +16,7 @@ export interface NewUpload {
   readonly finish_later: boolean
   readonly modified_at: Date | null
   readonly executable: boolean | null
+  readonly owner_only: boolean
 }
 
 const seconds = (count: number) => sql<Date>`now() + ${count} * interval '1 second'`

@@ -126,6 +126,8 @@ export interface UploadsTable {
   modified_at: MaybeTime
   /** Null: as the file that it replaces. */
   executable: boolean | null
+  /** For nobody but its owner. */
+  owner_only: Default<boolean>
   finished: Default<boolean>
   /** Bytes that have arrived, as of the last request that ended. The file itself decides where an upload continues. */
   received: Default<number>

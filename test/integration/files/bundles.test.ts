@@ -108,8 +108,23 @@ test('files of a bundle that replace scripts stay executable unless the client s
     ]),
   )
   const found = await Promise.all(names.map(async name => (await stat(join(directory, name))).mode & 0o777))
-  expect(found).toEqual([0o700, 0o644, 0o644])
+  expect(found).toEqual([0o700, 0o600, 0o644])
   expect(await readFile(join(directory, 'run-kept'), 'utf8')).toBe('new')
+})
+
+test('files of a bundle that are for their owner alone stay so, and private keys are', async () => {
+  const key = '-----BEGIN RSA PRIVATE KEY-----\n'
+  await send(
+    Buffer.concat([
+      file('token', 'secret', { ownerOnly: true }),
+      file('runs', 'secret', { ownerOnly: true, executable: true }),
+      file('id_rsa', key, { executable: false }),
+      file('home/.ssh/known_hosts', 'x'),
+    ]),
+  )
+  const paths = ['token', 'runs', 'id_rsa', 'home/.ssh/known_hosts', 'home/.ssh']
+  const found = await Promise.all(paths.map(async path => (await stat(join(directory, path))).mode & 0o777))
+  expect(found).toEqual([0o600, 0o700, 0o600, 0o600, 0o700])
 })
 
 test('a repeated bundle reports files that are there already, and only those', async () => {

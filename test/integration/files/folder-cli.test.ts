@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Folder } from '#manager/contract'
@@ -70,7 +70,7 @@ test('a folder is made for data or models, a copy of it is for the same, and the
   )
 })
 
-test('files that may be run stay so: small and large ones, alone, in a tree and in a sync, up and down', async () => {
+test('files that may be run, or that are for their owner alone, stay so: small and large ones, alone, in a tree and in a sync, up and down', async () => {
   const tree = join(local, 'programs')
   await mkdir(join(tree, 'bin'), { recursive: true })
   const files = { 'bin/small': 20, 'bin/medium': 2 * MiB, 'bin/large': 5 * MiB }
@@ -78,18 +78,19 @@ test('files that may be run stay so: small and large ones, alone, in a tree and 
     await writeFile(join(tree, name), Buffer.alloc(size, 1), { mode: 0o700 })
   }
   await writeFile(join(tree, 'bin/plain'), 'plain', { mode: 0o600 })
+  await chmod(join(tree, 'bin/medium'), 0o755)
   const modes = async (top: string) => {
     const found = ['bin/large', 'bin/medium', 'bin/plain', 'bin/small'].map(
       async name => (await stat(join(top, name))).mode,
     )
     return (await Promise.all(found)).map(mode => mode & 0o777)
   }
-  const kept = [0o755, 0o755, 0o644, 0o755]
+  const kept = [0o700, 0o755, 0o600, 0o700]
   const ok = async (...words: string[]) => expect(await cli.run(['folder', ...words])).toMatchObject({ code: 0 })
   await ok('upload', 'data', tree)
   expect(await modes(join(directory, 'programs'))).toEqual(kept)
   await ok('upload', 'data', join(tree, 'bin/small'), 'alone')
-  expect((await stat(join(directory, 'alone'))).mode & 0o777).toBe(0o755)
+  expect((await stat(join(directory, 'alone'))).mode & 0o777).toBe(0o700)
   await ok('download', 'data', 'programs', join(local, 'down'))
   expect(await modes(join(local, 'down'))).toEqual(kept)
   await ok('sync', 'data', tree, 'synced', '--to')

@@ -229,14 +229,32 @@ describe('an upload to a name that is taken', () => {
     expect(await replace('script.sh')).toBe(0o750)
     expect(await readFile(script, 'utf8')).toBe('new')
     expect(await replace('script-link')).toBe(0o644)
-    expect(await replace('script.sh', { executable: 'false' })).toBe(0o644)
-    expect(await replace('script.sh', { executable: 'true' })).toBe(0o755)
+    expect(await replace('script.sh', { executable: 'false' })).toBe(0o640)
+    expect(await replace('script.sh', { executable: 'true' })).toBe(0o750)
+    expect(await replace('script.sh', { executable: 'true', ownerOnly: 'true' })).toBe(0o700)
+    await chmod(script, 0o755)
     const beside = await create(3, { path: 'script.sh', onConflict: 'rename' }, Buffer.from('new'))
     expect((await stat(join(directory, String(beside.json?.path)))).mode & 0o777).toBe(0o644)
     // Remembered over several requests.
     const { url } = await create(4, { path: 'script.sh', onConflict: 'replace' }, Buffer.from('ab'))
     await send(url, 2, Buffer.from('cd'))
     expect((await stat(script)).mode & 0o777).toBe(0o755)
+  })
+
+  test('a private key and whatever is below .ssh is for its owner alone, and so is what the client says', async () => {
+    const key = Buffer.from('-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n')
+    const upload = async (path: string, bytes: Buffer, more: Record<string, string> = {}) => {
+      await create(bytes.length, { path, ...more }, bytes)
+      return (await lstat(join(directory, path))).mode & 0o777
+    }
+    expect(await upload('id_test', key)).toBe(0o600)
+    expect(await upload('home/.ssh/deep/config', Buffer.from('Host *'), { executable: 'false' })).toBe(0o600)
+    const modes = ['home', 'home/.ssh', 'home/.ssh/deep'].map(async path => (await stat(join(directory, path))).mode)
+    expect((await Promise.all(modes)).map(mode => mode & 0o777)).toEqual([0o755, 0o700, 0o700])
+    expect(await upload('token', Buffer.from('secret'), { ownerOnly: 'true' })).toBe(0o600)
+    const { items } = await owner.api.listFiles({ params: { id: folder.id }, query: { path: '' } })
+    expect(items.find(({ name }) => name === 'token')).toMatchObject({ ownerOnly: true })
+    expect(items.find(({ name }) => name === 'home')).not.toHaveProperty('ownerOnly')
   })
 
   test('a name that is taken while bytes arrive is refused at the end, and the upload can be finished with another rule', async () => {
