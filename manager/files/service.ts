@@ -21,6 +21,7 @@ import { entriesOf, requireFewFiles } from './archive.ts'
 import { bundleOf } from './bundle.ts'
 import { checksumsOf } from './checksums.ts'
 import { makeDirectory, mayDelete, moveEntry, type Moved, pathsOf, removeEntry, storageFor } from './changes.ts'
+import { replacedSize } from './replaced-size.ts'
 import { type Expected, openContent, type SentContent, writeContent } from './content.ts'
 import { copyEntry, requireFreeNames, requireOutside } from './copies.ts'
 import { eachPath } from './each-path.ts'
@@ -236,7 +237,9 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
     async write(caller, id, { path, read }) {
       await using folder = await open(caller, id, 'rw')
       const content = await read()
-      await room.take(folder.row, amount(content.bytes.length, content.expected === 'absent' ? 1 : 0))
+      const isNew = content.expected === 'absent'
+      const replaced = isNew ? 0 : await replacedSize(folder.top, path)
+      await room.take(folder.row, amount(content.bytes.length - replaced, isNew ? 1 : 0))
       const written = await writeContent(folder.top, path, content)
       hints.changed(id, parentOf(path))
       return written

@@ -23,11 +23,11 @@ export interface FolderRoom extends AsyncDisposable {
   require(row: LimitedRow, more: Amount): Promise<void>
   /**
    * Checks a recorded upload of so many bytes: it has to fit beside all other unfinished uploads. Two uploads that begin at once both
-   * count, so both may be refused, but they never share the last room.
+   * count, so both may be refused, but they never share the last room. The file that it replaces gives its room to it.
    *
    * @throws as `require`
    */
-  requireStaged(row: LimitedRow, bytes: number): Promise<void>
+  requireStaged(row: LimitedRow, bytes: number, replaced: number): Promise<void>
   /** Notes what is about to be written. @throws as `require` */
   take(row: LimitedRow, more: Amount): Promise<void>
   /** Takes back what was not written after all. */
@@ -79,7 +79,7 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
     if (fault) throw fault
   }
 
-  const isSome = ({ bytes, files }: Amount) => bytes > 0 || files > 0
+  const isSome = ({ bytes, files }: Amount) => bytes !== 0 || files !== 0
 
   async function take(row: LimitedRow, more: Amount): Promise<void> {
     await require(row, more)
@@ -123,7 +123,7 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
 
   return {
     require,
-    requireStaged: (row, bytes) => judge(row, sizes => stagedFault(sizes, bytes)),
+    requireStaged: (row, bytes, replaced) => judge(row, sizes => stagedFault(sizes, bytes, replaced)),
     take,
     giveBack,
     enforce,

@@ -17,6 +17,7 @@ test.each([
   ['all folders of a project', { ...FREE, group_id: PROJECT, owner_max_bytes: 60 }, 20, 'quota_total_full'],
   ['never measured', { ...FREE, max_bytes: 100, bytes: null }, 100, undefined],
   ['already over the limit', { ...FREE, max_bytes: 40 }, 0, 'quota_folder_full'],
+  ['less than before, over the limit', { ...FREE, max_bytes: 40 }, -1, undefined],
 ])('a write is judged: %s', (_case, sizes, bytes, code) => {
   expect(sizeFault(sizes, amount(bytes, 0))?.code).toBe(code)
 })
@@ -54,6 +55,12 @@ test('what is said of a full project is not about an owner', () => {
   const sizes = { ...FREE, group_id: PROJECT, owner_max_bytes: 60, staged: 20, owned_staged: 40 }
   expect(sizeFault(sizes, amount(20, 0))?.detail).toMatchObject({ cause: 'quota_project_full' })
   expect(stagedFault(sizes, 20)?.detail).toMatchObject({ cause: 'quota_project_staged', used: 70, staged: 20 })
+})
+
+test('the room of what an upload replaces is there for it, but not for others', () => {
+  const sizes = { ...FREE, max_bytes: 100, staged: 70, owned_staged: 70 }
+  expect(stagedFault(sizes, 70, 20)).toBeUndefined()
+  expect(stagedFault(sizes, 70, 19)?.detail).toMatchObject({ bytes: 51, values: { limit: '100 bytes' } })
 })
 
 test('a file system enforces the smaller limit', () => {

@@ -1,7 +1,8 @@
 import { AppError, because } from '#manager/contract'
+import { sizeText } from '#base/size-text'
 import { type FolderSizes } from '../store/storage/folder-usage.ts'
 
-/** Size that a write adds to a folder. Directories and links count as files. */
+/** Size that a write adds to a folder; negative for one that replaces more. Directories and links count as files. */
 export interface Amount {
   readonly bytes: number
   readonly files: number
@@ -21,19 +22,29 @@ export function sizeFault(sizes: Sizes, { bytes, files }: Amount): AppError | un
 }
 
 function bytesFault(sizes: Sizes, bytes: number): AppError | undefined {
+  if (bytes < 0) return undefined
   const { name, max_bytes, owner_max_bytes } = sizes
   const used = sizes.bytes ?? 0
   if (max_bytes !== null && used + bytes > max_bytes) {
     const figures = { name, limit: max_bytes, used, bytes }
-    return new AppError('quota_folder_full', { ...figures, ...because('quota_folder_full', figures) })
+    return new AppError('quota_folder_full', { ...figures, ...because('quota_folder_full', shown(figures)) })
   }
   const owned = sizes.owned ?? 0
   if (owner_max_bytes === null || owned + bytes <= owner_max_bytes) return undefined
   const figures = { name, limit: owner_max_bytes, used: owned, bytes }
   return new AppError('quota_total_full', {
     ...figures,
-    ...because(sizes.group_id === null ? 'quota_total_full' : 'quota_project_full', figures),
+    ...because(sizes.group_id === null ? 'quota_total_full' : 'quota_project_full', shown(figures)),
   })
+}
+
+/** The figures as a message shows them. */
+function shown<Figures extends Readonly<Record<string, number | string>>>(figures: Figures) {
+  const texts = Object.entries(figures).map(([key, value]) => [
+    key,
+    typeof value === 'number' ? sizeText(value) : value,
+  ])
+  return Object.fromEntries(texts) as Record<keyof Figures, string>
 }
 
 /** A write without a new file, such as that to an open one, is not refused by a number of files. */
@@ -58,10 +69,11 @@ function filesFault(sizes: Sizes, files: number): AppError | undefined {
  * Refuses an upload that is begun, if its bytes do not fit beside all other uploads that are not finished. Whether a file more is one too
  * many is judged when it takes its place.
  *
- * @param sizes its own bytes are among the staged ones already
+ * @param sizes its own bytes are among the staged ones already   @param replaced bytes of the file that it replaces
  */
-export function stagedFault(sizes: SizesWithUploads, bytes: number): AppError | undefined {
-  const [others, ownedOthers] = [sizes.staged - bytes, sizes.owned_staged - bytes]
+export function stagedFault(sizes: SizesWithUploads, size: number, replaced = 0): AppError | undefined {
+  const bytes = size - replaced
+  const [others, ownedOthers] = [sizes.staged - size, sizes.owned_staged - size]
   const beside = {
     ...sizes,
     bytes: (sizes.bytes ?? 0) + others,
@@ -76,7 +88,7 @@ export function stagedFault(sizes: SizesWithUploads, bytes: number): AppError | 
   const figures = { name, limit, used, bytes, staged }
   const why = because(
     !isTotal ? 'quota_folder_staged' : sizes.group_id === null ? 'quota_total_staged' : 'quota_project_staged',
-    figures,
+    shown(figures),
   )
   return new AppError(fault.code, { ...figures, ...why })
 }

@@ -12,6 +12,7 @@ import {
   UploadId,
 } from '#manager/contract'
 import { joinPath, makeDirectories, parentOf } from '../files/places.ts'
+import { replacedSize } from '../files/replaced-size.ts'
 import { amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
@@ -67,7 +68,8 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
         const folder = await openFolder(caller, folderId)
         await using top = await folder.open()
         const made = folder.limitsFiles ? await countMissing(top, pathsOf(staged)) : 0
-        await folder.takeRoom(amount(bytesOf(staged), made))
+        const replaced = folder.limitsBytes ? await replacedBytes(top, staged) : 0
+        await folder.takeRoom(amount(bytesOf(staged) - replaced, made))
         const items = await placeAll(top, directory, staged)
         const changed = new Set(items.filter(({ error }) => error === null).map(({ path }) => parentOf(path)))
         for (const parent of changed) onPlaced(caller, folderId, joinPath(parent, '-'))
@@ -95,6 +97,16 @@ interface Staged {
 
 const bytesOf = (staged: readonly Staged[]) =>
   staged.reduce((sum, { entry }) => sum + (entry.kind === 'directory' ? 0 : entry.size), 0)
+
+/** Room of the files that entries of the bundle replace. */
+async function replacedBytes(top: Directory, staged: readonly Staged[]): Promise<number> {
+  const paths = staged.flatMap(({ entry, error }) =>
+    error === undefined && entry.kind === 'file' && entry.onConflict === 'replace' ? [entry.path] : [],
+  )
+  let bytes = 0
+  for (const path of new Set(paths)) bytes += await replacedSize(top, path)
+  return bytes
+}
 
 const pathsOf = (staged: readonly Staged[]) =>
   staged.filter(({ error }) => error === undefined).map(({ entry }) => entry.path)

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type Readable } from 'node:stream'
 import { AppError, because, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
+import { replacedSize } from '../files/replaced-size.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile } from '../storage/open-file.ts'
@@ -94,12 +95,14 @@ export interface WritableFolder {
   readonly storageHost: string
   /** Whether the number of its files is limited. */
   readonly limitsFiles: boolean
+  /** Whether its size is limited. */
+  readonly limitsBytes: boolean
   /** Whether everything in it is for its owner alone. */
   readonly isPrivate: boolean
   /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
   requireRoom(more: Amount): Promise<void>
   /** Checks the room for an upload that is on record, beside all others. @throws as `requireRoom` */
-  requireStaged(bytes: number): Promise<void>
+  requireStaged(bytes: number, replaced: number): Promise<void>
   /** Takes room for what is put into the folder now. @throws as `requireRoom` */
   takeRoom(more: Amount): Promise<void>
   /** Opens its top. @throws AppError `storage_away` */
@@ -211,7 +214,9 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     // Checked again: hours may have passed.
     const folder = await openFolder(caller, row.folder_id)
     await using top = await folder.open()
-    await folder.takeRoom(amount(row.size, await countMissing(top, [row.path])))
+    const replaces = (onConflict ?? row.on_conflict) === 'replace' && folder.limitsBytes
+    const replaced = replaces ? await replacedSize(top, row.path) : 0
+    await folder.takeRoom(amount(row.size - replaced, await countMissing(top, [row.path])))
     const placement = {
       path: row.path,
       onConflict: onConflict ?? row.on_conflict,
@@ -259,9 +264,11 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       { path, onConflict, sha256, modifiedAt, executable, ownerOnly, finishLater, size, body },
     ) {
       const folder = await openFolder(caller, folderId)
+      let replaced = 0
       {
         await using top = await folder.open()
-        await folder.requireRoom(amount(size, await countMissing(top, [path])))
+        if (onConflict === 'replace' && folder.limitsBytes) replaced = await replacedSize(top, path)
+        await folder.requireRoom(amount(size - replaced, await countMissing(top, [path])))
         await requireFree(top, { path, onConflict })
       }
       await parts.requireSpace(folder.storageHost, size)
@@ -293,7 +300,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
         await removePart(directory, id)
         throw new AppError('over_upload_limit', { limit: MOST, ...because('uploads_at_most', { limit: MOST }) })
       }
-      await folder.requireStaged(size).catch(async (error: unknown) => {
+      await folder.requireStaged(size, replaced).catch(async (error: unknown) => {
         await discard(id, directory)
         throw error
       })

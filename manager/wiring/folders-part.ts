@@ -90,9 +90,10 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       return {
         storageHost: row.storage_host,
         isPrivate: isPrivateFolder(row.name),
+        limitsBytes: row.max_bytes !== null || row.owner_max_bytes !== null,
         limitsFiles: row.max_files !== null || row.owner_max_files !== null,
         requireRoom: more => room.require(row, more),
-        requireStaged: bytes => room.requireStaged(row, bytes),
+        requireStaged: (bytes, replaced) => room.requireStaged(row, bytes, replaced),
         takeRoom: more => room.take(row, more),
         open: () => storage.open(row.storage_host, folderId),
       }

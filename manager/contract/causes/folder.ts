@@ -153,17 +153,17 @@ export const FOLDER_CAUSES = {
   quota_project_files:
     'All folders of the project of "{name}" may have {limit} files, directories and links, have {used}, and this makes {files} more. Delete files or folders, also from the trash, or ask an admin of the project for a higher limit.',
   quota_folder_full:
-    '"{name}" may have {limit} bytes, has {used}, and this needs {bytes} more. Delete files, or ask whoever manages the folder for a higher limit.',
+    '"{name}" may have {limit}, has {used}, and this needs {bytes} more. Delete files, or ask whoever manages the folder for a higher limit.',
   quota_folder_staged:
-    '"{name}" may have {limit} bytes. It has {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads (one that receives nothing holds room for 10 minutes), delete files, or ask whoever manages the folder for a higher limit.',
+    '"{name}" may have {limit}. It has {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads (one that receives nothing holds room for 10 minutes), delete files, or ask whoever manages the folder for a higher limit.',
   quota_project_full:
-    'All folders of the project of "{name}" may have {limit} bytes, have {used}, and this needs {bytes} more. Delete files or folders, also from the trash, or ask an admin of the project for a higher limit.',
+    'All folders of the project of "{name}" may have {limit}, have {used}, and this needs {bytes} more. Delete files or folders, also from the trash, or ask an admin of the project for a higher limit.',
   quota_project_staged:
-    'All folders of the project of "{name}" may have {limit} bytes. They have {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads (one that receives nothing holds room for 10 minutes), delete files or folders, also from the trash, or ask an admin of the project for a higher limit.',
+    'All folders of the project of "{name}" may have {limit}. They have {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads (one that receives nothing holds room for 10 minutes), delete files or folders, also from the trash, or ask an admin of the project for a higher limit.',
   quota_total_full:
-    'All folders of the owner of "{name}" may have {limit} bytes, have {used}, and this needs {bytes} more. Delete files or folders, also from the trash, or ask an admin for another resource policy.',
+    'All folders of the owner of "{name}" may have {limit}, have {used}, and this needs {bytes} more. Delete files or folders, also from the trash, or ask an admin for another resource policy.',
   quota_total_staged:
-    'All folders of the owner of "{name}" may have {limit} bytes. They have {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads (one that receives nothing holds room for 10 minutes), delete files or folders, also from the trash, or ask an admin for another resource policy.',
+    'All folders of the owner of "{name}" may have {limit}. They have {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads (one that receives nothing holds room for 10 minutes), delete files or folders, also from the trash, or ask an admin for another resource policy.',
 
   file_requests: 'You have {limit} requests for files open. Wait until one of them has ended.',
   // storage

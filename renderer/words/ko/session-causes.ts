@@ -27,7 +27,7 @@ export default {
   image_late: '제시간에 이미지를 가져오지 못했습니다.',
   was_starting_at_backup: '백업을 만들 때 세션이 시작되고 있었습니다.',
   idle_time_again: '유휴 시간을 지금부터 다시 셉니다.',
-  program_out_of_memory: '프로그램이 종료되었습니다. 세션이 RAM {limit}를 모두 사용했습니다.',
+  program_out_of_memory: '세션이 RAM({limit})을 모두 사용하여 프로그램이 종료되었습니다.',
   folder_now_at: '"{name}" 폴더가 {path} 경로에 생겼습니다.',
   folder_out_of: '"{name}" 폴더가 {path} 경로에서 빠졌습니다.',
   folder_not_mounted_again: '"{name}" 폴더를 {path} 경로에 다시 마운트하지 못했습니다.',

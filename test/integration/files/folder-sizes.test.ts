@@ -122,7 +122,7 @@ async function almostFull(name: string): Promise<Folder> {
 }
 
 const MORE = Buffer.alloc(200 * 1024, 2)
-const TOO_MUCH = /may have 1048576 bytes/
+const TOO_MUCH = /may have 1 MiB, has/
 const NEW = { 'if-none-match': '*' }
 
 /** Sends files to a folder, as the admin: in an upload, in a bundle, as an edit. */
@@ -176,6 +176,18 @@ test('uploads, bundles and edits are refused at the limit, and leave nothing', a
   expect(await readdir(join(storage, '..', 'uploads'))).toEqual([])
   // Files that fit are taken.
   expect((await edit('small', NEW, Buffer.from('fits'))).status).toBe(200)
+})
+
+test('what replaces a file needs only the room that the file does not have already', async () => {
+  const folder = await almostFull('replaced')
+  const { begin, bundle, edit } = await senderTo(folder)
+  const whole = Buffer.alloc(950 * 1024, 3)
+  expect((await begin('there', whole, 'replace')).status).toBe(201)
+  expect((await edit('there', { 'if-match': '*' }, whole)).status).toBe(200)
+  expect(await bundle({ there: whole })).toMatchObject({ status: 200, json: { items: [{ error: null }] } })
+  expect(await begin('there', Buffer.alloc(MIB + 1), 'replace')).toMatchObject({ status: 507 })
+  expect((await begin('there', Buffer.alloc(10), 'replace')).status).toBe(201)
+  expect((await begin('beside', whole)).status).toBe(201)
 })
 
 test('a folder with as many files as it may have takes no new ones, but changes of those that it has', async () => {
