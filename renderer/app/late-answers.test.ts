@@ -14,6 +14,7 @@ import { aFolder } from '../testing/a-folder.ts'
 import { anImage } from '../testing/an-image.ts'
 import { aSession } from '../testing/a-session.ts'
 import { withServices } from '../testing/services.ts'
+import { useFolder } from '../data/folders/useFolder.ts'
 import { useFolders } from '../data/folders/useFolders.ts'
 import { useInvitations } from '../data/folders/useInvitations.ts'
 import { useLog } from '../data/logs/useLog.ts'
@@ -110,6 +111,14 @@ const LOADERS: Readonly<Record<string, Row>> = {
     start({ pinia }) {
       const store = useFolders(pinia)
       return { ask: () => store.retry('ready'), shown: () => store.lists.ready.items?.[0]?.name }
+    },
+  },
+  useFolder: {
+    route: 'listFolders',
+    answer: text => ({ items: [aFolder(1, { name: text })] }),
+    start() {
+      const { folder, again } = useFolder(() => aFolder(1).id)
+      return { ask: again, shown: () => folder.value?.name }
     },
   },
   useLog: {

@@ -40,15 +40,16 @@ export function useOpenApp(sessionId: SessionId) {
   const tunnels = useTunnels()
   const notifications = useNotifications()
   const openings = reactive(new Map<string, Opening>())
-  const rounds = new Map<string, number>()
+  /** The opening of each app that is in progress; cancelled or opened again, it is aborted. */
+  const attempts = new Map<string, AbortController>()
   const tabs = new Map<string, AppTab>()
   let shown = true
 
   async function open(app: App, options: OpenOptions = {}): Promise<void> {
     cancel(app.name)
-    const round = (rounds.get(app.name) ?? 0) + 1
-    rounds.set(app.name, round)
-    const isCurrent = () => rounds.get(app.name) === round
+    const mine = new AbortController()
+    attempts.set(app.name, mine)
+    const isCurrent = () => !mine.signal.aborted
     openings.set(app.name, { status: 'starting', since: new Date() })
     // Must come before the first await: only until then does the browser count this as the user's click.
     const inDesktop = 'host' in window
@@ -95,7 +96,7 @@ export function useOpenApp(sessionId: SessionId) {
   }
 
   function cancel(name: string): void {
-    rounds.set(name, (rounds.get(name) ?? 0) + 1)
+    attempts.get(name)?.abort()
     tabs.get(name)?.close()
     tabs.delete(name)
     openings.delete(name)

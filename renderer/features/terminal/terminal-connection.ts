@@ -38,23 +38,28 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
   let link: TerminalLink | undefined
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
-  /** Number of the attempt; every attempt, loss and stop increments it, so that late reports of an older attempt are ignored. */
-  let round = 0
+  /** The attempt in progress. The next attempt, a loss and a stop abort it, so that its late reports are ignored. */
+  let attempt = new AbortController()
+  function next(): AbortSignal {
+    attempt.abort()
+    attempt = new AbortController()
+    return attempt.signal
+  }
 
   async function connect(): Promise<void> {
     clearTimeout(timer)
-    const mine = ++round
+    const mine = next()
     if (failures === 0) onState({ status: 'connecting' })
     const wanted = size
     try {
       const attached = await attach(
         { ...spec, ...wanted },
         {
-          onData: data => mine === round && onData(data),
-          onClosed: code => mine === round && void lost(code),
+          onData: data => mine.aborted || onData(data),
+          onClosed: code => mine.aborted || void lost(code),
         },
       )
-      if (mine !== round) {
+      if (mine.aborted) {
         attached.close()
         return
       }
@@ -63,13 +68,13 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
       onState({ status: 'open' })
       if (size.cols !== wanted.cols || size.rows !== wanted.rows) attached.resize(size)
     } catch (error) {
-      if (mine === round) await lost(undefined, error)
+      if (!mine.aborted) await lost(undefined, error)
     }
   }
 
   async function lost(code: number | undefined, error?: unknown): Promise<void> {
     link = undefined
-    const mine = ++round
+    const mine = next()
     if (code === TUNNEL_CLOSE.session_ended) {
       onState({ status: 'session_ended' })
       return
@@ -80,13 +85,13 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
         session => isFinished(session.status) || session.status === 'TERMINATING',
         () => false,
       )
-      if (mine === round) onState({ status: ended ? 'session_ended' : 'exited' })
+      if (!mine.aborted) onState({ status: ended ? 'session_ended' : 'exited' })
       return
     }
     failures += 1
     onState({ status: 'waiting', failures, error })
     const verdict = await judge(error)
-    if (mine !== round) return
+    if (mine.aborted) return
     if (verdict) onState(verdict)
     else timer = setTimeout(() => void connect(), reconnectPauseMs(failures, random()))
   }
@@ -124,7 +129,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
       void connect()
     },
     stop() {
-      round += 1
+      attempt.abort()
       clearTimeout(timer)
       link?.close()
       link = undefined

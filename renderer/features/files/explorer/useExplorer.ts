@@ -2,6 +2,7 @@ import { computed, inject, onScopeDispose, provide, shallowRef, watch, type Inje
 import { useRoute, useRouter, type LocationQueryRaw } from 'vue-router'
 import { ERRORS, isAppError, type Folder, type FolderId } from '#manager/contract'
 import { createPaced } from '../../../api/paced.ts'
+import { useFolder } from '../../../data/folders/useFolder.ts'
 import { useServices } from '../../../services.ts'
 import { useUntilBack } from '../../../ui/useUntilBack.ts'
 import { readView, writeView, type ExplorerView } from './explorer-query.ts'
@@ -12,7 +13,10 @@ import { NOTHING, without, type Selection } from './selection.ts'
 /** The explorer of one folder: where it is, what it lists, and what is selected. */
 export interface Explorer {
   readonly folderId: Readonly<Ref<FolderId>>
+  /** Null before the answer, and if there is no such folder. */
   readonly folder: Readonly<Ref<Folder | null>>
+  /** True if the manager has answered that there is no such folder for this person. */
+  readonly isUnknown: Readonly<Ref<boolean>>
   readonly folderError: Readonly<Ref<unknown>>
   /** Directory that is shown, relative to the folder. */
   readonly path: Readonly<Ref<string>>
@@ -52,8 +56,7 @@ export function provideExplorer(): Explorer {
   const folderId = shallowRef('' as FolderId)
   const path = shallowRef('')
   const view = shallowRef(readView({}))
-  const folder = shallowRef<Folder | null>(null)
-  const folderError = shallowRef<unknown>(null)
+  const { folder, isUnknown, error: folderError, again: loadFolder } = useFolder(() => folderId.value)
   const selection = shallowRef<Selection>(NOTHING)
   const client = shallowRef(clientOf(folderId.value))
   const listing = shallowRef<Listing>(listingOf(view.value.sort))
@@ -81,9 +84,7 @@ export function provideExplorer(): Explorer {
     const isOtherOrder = JSON.stringify(before.sort) !== JSON.stringify(view.value.sort)
     if (isOtherFolder) {
       folderId.value = nextId
-      folder.value = null
       client.value = clientOf(nextId)
-      void loadFolder()
     }
     if (!isOtherPlace && !isOtherOrder) return
     path.value = nextPath
@@ -93,18 +94,6 @@ export function provideExplorer(): Explorer {
     listing.value.stop()
     listing.value = listingOf(view.value.sort)
     void listing.value.refresh()
-  }
-
-  async function loadFolder(): Promise<void> {
-    const id = folderId.value
-    try {
-      const { items } = await api.listFolders()
-      if (id !== folderId.value) return
-      folder.value = items.find(item => item.id === id) ?? null
-      folderError.value = null
-    } catch (error) {
-      if (id === folderId.value) folderError.value = error
-    }
   }
 
   async function refresh(options?: { readonly quietly?: boolean }): Promise<void> {
@@ -125,15 +114,15 @@ export function provideExplorer(): Explorer {
   })
   const stopHints = events.onHint(({ topic, id, path: changed = path.value }) => {
     if (topic === 'files' && id === folderId.value && changed === path.value) refreshes.ask()
-    // The hint tells of a new name, of changed rights of the reader, or of the end of sharing.
-    if (topic === 'folder' && (id === folderId.value || id === 'all')) void loadFolder()
   })
-  const stopResync = events.onResync(() => void Promise.all([refresh(), loadFolder()]))
+  const stopResync = events.onResync(() => void refresh())
   // No hint tells that a storage is back.
-  const mayPass = (error: unknown) => isAppError(error) && ERRORS[error.code].retry
   useUntilBack(
-    () => mayPass(listing.value.state.value.error) || mayPass(folderError.value),
-    () => Promise.all([refresh({ quietly: true }), mayPass(folderError.value) ? loadFolder() : undefined]),
+    () => {
+      const { error } = listing.value.state.value
+      return isAppError(error) && ERRORS[error.code].retry
+    },
+    () => refresh({ quietly: true }),
   )
   onScopeDispose(() => {
     window.removeEventListener('focus', onVisible)
@@ -147,6 +136,7 @@ export function provideExplorer(): Explorer {
   const explorer: Explorer = {
     folderId,
     folder,
+    isUnknown,
     folderError,
     path,
     view,
