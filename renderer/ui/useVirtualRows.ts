@@ -7,6 +7,8 @@ export interface VirtualRows {
   /** Heights of the empty space above and below the rendered rows. */
   readonly before: ComputedRef<number>
   readonly after: ComputedRef<number>
+  /** Width of the list in pixels: the last one that was not 0, as that of a hidden list is. */
+  readonly width: Readonly<Ref<number>>
   /** Range of the rows that are really on screen, its end exclusive, for data that only those need. */
   readonly visible: ComputedRef<readonly [number, number]>
   /**
@@ -18,8 +20,9 @@ export interface VirtualRows {
 
 /** A list that has not moved for this long rests. */
 const REST_MS = 80
-/** First guess for the height of a new list, in pixels: that of the previous list. */
+/** First guess for the size of a new list, in pixels: that of the previous list. */
 let usualHeight = 800
+let usualWidth = globalThis.innerWidth
 
 /** Computes which rows of equal height to render, so that a list of any length costs as much as a screenful. */
 export function useVirtualRows(options: {
@@ -32,12 +35,20 @@ export function useVirtualRows(options: {
   const { scroller, count, rowHeight, overscan = 4 } = options
   const top = ref(0)
   const height = ref(usualHeight)
+  const width = ref(usualWidth)
   const skimming = ref(false)
   let observer: ResizeObserver | undefined
   let rest: ReturnType<typeof setTimeout> | undefined
 
   const read = () => {
     top.value = scroller.value?.scrollTop ?? 0
+  }
+  const measure = () => {
+    height.value = scroller.value?.clientHeight ?? 0
+    usualHeight = height.value || usualHeight
+    usualWidth = scroller.value?.clientWidth || usualWidth
+    width.value = usualWidth
+    read()
   }
   const onScroll = () => {
     const before = top.value
@@ -51,12 +62,9 @@ export function useVirtualRows(options: {
     const element = scroller.value
     if (!element) return
     element.addEventListener('scroll', onScroll, { passive: true })
-    observer = new ResizeObserver(() => {
-      height.value = element.clientHeight
-      usualHeight = height.value || usualHeight
-      read()
-    })
+    observer = new ResizeObserver(measure)
     observer.observe(element)
+    measure()
   })
   onBeforeUnmount(() => {
     scroller.value?.removeEventListener('scroll', onScroll)
@@ -75,6 +83,7 @@ export function useVirtualRows(options: {
     before: computed(() => start.value * rowHeight()),
     after: computed(() => Math.max(0, count() - end.value) * rowHeight()),
     visible: computed(() => [first.value, last.value] as const),
+    width: readonly(width),
     skimming: readonly(skimming),
   }
 }

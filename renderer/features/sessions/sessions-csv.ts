@@ -1,5 +1,5 @@
 import { type CsvColumn, csvOf, type CsvValue } from '#base/csv'
-import { parseSlots, type Session } from '#manager/contract'
+import { AppError, parseSlots, type Session } from '#manager/contract'
 import { downloadFile } from '../../ui/download-file.ts'
 import { t } from '../../words/en/sessions-csv.ts'
 import { reasonText } from '../../data/sessions/reason-text.ts'
@@ -43,7 +43,28 @@ function amountsOf({ requested, clusterSize }: Session) {
   return { cpu: cpu * clusterSize, mem: mem * clusterSize, gpus: (gpus + shares / 100) * clusterSize }
 }
 
-/** Saves the sessions of a tab as a file. */
-export function downloadSessions(tab: string, sessions: readonly Session[]): void {
-  downloadFile({ fileName: `sessions-${tab}.csv`, mediaType: 'text/csv', content: sessionsCsv(sessions) })
+/** A tab of the list, of which not all pages may be loaded. */
+export interface ListedTab {
+  readonly name: string
+  /** Loads the next page. */
+  readonly more: () => Promise<unknown>
+  readonly isComplete: () => boolean
+  /** Number of loaded sessions. */
+  readonly held: () => number
+  /** The sessions that are shown of those that are loaded. */
+  readonly shown: () => readonly Session[]
+}
+
+/**
+ * Saves the shown sessions of a tab as a file. Pages that are not loaded yet are loaded before.
+ * @throws AppError if a page does not arrive
+ */
+export async function exportSessions({ name, more, isComplete, held, shown }: ListedTab): Promise<void> {
+  for (let before = -1; !isComplete();) {
+    const now = held()
+    if (now === before) throw new AppError('unavailable', { why: t('exportFailed') })
+    before = now
+    await more()
+  }
+  downloadFile({ fileName: `sessions-${name}.csv`, mediaType: 'text/csv', content: sessionsCsv(shown()) })
 }

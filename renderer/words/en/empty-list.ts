@@ -17,6 +17,7 @@ const en = {
   noneWaitingText: 'Sessions wait here until a host has room for them.',
   noneFailed: 'No session has failed',
   noneFailedText: 'Sessions that ended with an error, and batch jobs whose command failed, appear here.',
+  clearFilter: 'Clear filter',
 } as const
 
 export default en

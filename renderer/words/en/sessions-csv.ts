@@ -18,6 +18,7 @@ const en = {
   csvTags: 'Tags',
   csvNote: 'Note',
   csvId: 'Id',
+  exportFailed: 'Not all sessions could be loaded. The file was not made.',
 } as const
 
 export default en

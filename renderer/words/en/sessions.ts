@@ -15,15 +15,7 @@ const en = {
   searchPlaceholder: 'Name, image, status, tag',
   searchLabel: 'Search sessions',
   loadingSessions: 'Loading sessions',
-  clearSelection: 'Clear selection',
-  selectedCount: '{count, number} selected',
-  mostLogs: 'At most {most} logs at once',
-  terminateSelected: 'Terminate…',
-  clearFilter: 'Clear filter',
   matchCount: '{count, plural, one {# session matches} other {# sessions match}}',
-  searchedPart: 'Searched: the newest {held, number} of {total, number}',
-  shownPart: 'Shown: the newest {held, number} of {total, number}',
-  loadMore: 'Load more',
 
   // Columns
   session: 'Session',
@@ -124,7 +116,6 @@ const en = {
   ioRead: '{amount} read',
   ioWritten: '{amount} written',
   exportCsv: 'Export as CSV',
-  exportFailed: 'Not all sessions could be loaded. The file was not made.',
   openJupyterLab: 'Open JupyterLab',
   openJupyterLabOf: 'Open JupyterLab of {name}',
 } as const

@@ -18,4 +18,5 @@ export default {
   noneWaitingText: '호스트에 자리가 날 때까지 세션이 여기에서 기다립니다.',
   noneFailed: '실패한 세션이 없습니다',
   noneFailedText: '오류로 종료된 세션과 명령이 실패한 배치 작업이 여기에 표시됩니다.',
+  clearFilter: '필터 지우기',
 } satisfies Translation<typeof en>

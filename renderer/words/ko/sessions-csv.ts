@@ -19,4 +19,5 @@ export default {
   csvTags: '태그',
   csvNote: '메모',
   csvId: 'ID',
+  exportFailed: '일부 세션을 불러오지 못해 파일을 만들지 않았습니다.',
 } satisfies Translation<typeof en>

@@ -16,15 +16,7 @@ export default {
   searchPlaceholder: '이름, 이미지, 상태, 태그',
   searchLabel: '세션 검색',
   loadingSessions: '세션을 불러오는 중',
-  clearSelection: '선택 해제',
-  selectedCount: '{count, number}개 선택됨',
-  mostLogs: '로그는 한 번에 {most}개까지',
-  terminateSelected: '종료…',
-  clearFilter: '필터 지우기',
   matchCount: '{count, plural, other {세션 #개 일치}}',
-  searchedPart: '전체 {total, number}개 중 최근 {held, number}개에서 검색함',
-  shownPart: '전체 {total, number}개 중 최근 {held, number}개 표시',
-  loadMore: '더 불러오기',
 
   session: '세션',
   status: '상태',
@@ -119,7 +111,6 @@ export default {
   ioRead: '{amount} 읽음',
   ioWritten: '{amount} 씀',
   exportCsv: 'CSV로 내보내기',
-  exportFailed: '일부 세션을 불러오지 못해 파일을 만들지 않았습니다.',
   openJupyterLab: 'JupyterLab 열기',
   openJupyterLabOf: '{name} 세션의 JupyterLab 열기',
 } satisfies Translation<typeof en>

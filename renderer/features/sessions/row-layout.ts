@@ -1,4 +1,3 @@
-import { computed, onBeforeUnmount, onMounted, ref, type Ref } from 'vue'
 import { rowHeightOf } from '../../ui/density.ts'
 
 /** The layout of a row: columns of a table, a card with two columns, or a card for a phone. */
@@ -18,22 +17,4 @@ export function layoutFor(width: number): RowLayout {
 export function heightOf(layout: RowLayout, showOwner: boolean): number {
   if (layout === 'rows') return rowHeightOf(HEIGHTS.rows, COMPACT_ROW)
   return HEIGHTS[layout] + (showOwner && layout === 'slim-cards' ? OWNER_LINE : 0)
-}
-
-/** Chooses the row layout by the width of the list. */
-export function useRowLayout(scroller: Ref<HTMLElement | null>, showOwner: () => boolean) {
-  const layout = ref<RowLayout>(layoutFor(globalThis.innerWidth))
-  let observer: ResizeObserver | undefined
-  onMounted(() => {
-    const element = scroller.value
-    if (!element) return
-    const read = () => {
-      layout.value = layoutFor(element.clientWidth)
-    }
-    observer = new ResizeObserver(read)
-    observer.observe(element)
-    read()
-  })
-  onBeforeUnmount(() => observer?.disconnect())
-  return { layout, rowHeight: computed(() => heightOf(layout.value, showOwner())) }
 }
