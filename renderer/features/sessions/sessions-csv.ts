@@ -44,7 +44,7 @@ function amountsOf({ requested, clusterSize }: Session) {
 }
 
 /** A tab of the list, of which not all pages may be loaded. */
-export interface ListedTab {
+interface ListedTab {
   readonly name: string
   /** Loads the next page. */
   readonly more: () => Promise<unknown>
