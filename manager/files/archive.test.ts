@@ -1,15 +1,25 @@
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { crc32 as zlibCrc32 } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Directory, openTop } from '../storage/beneath.ts'
 import { createStorageCalls } from '../storage/calls.ts'
 import { entriesOf, requireFewFiles } from './archive.ts'
 import { searchNames } from './search.ts'
 import { MOST_LEVELS } from './walk.ts'
+import { type ZipEntry, zipOf } from './zip.ts'
 
 const calls = createStorageCalls({ threads: 16 })('local')
 const { signal } = new AbortController()
+/** Python's reader of archives checks sizes and sums. */
+const LIST = `import json, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+assert archive.testzip() is None
+print(json.dumps({entry.filename: entry.file_size for entry in archive.infolist()}))`
+const READ = 'import sys, zipfile; print(zipfile.ZipFile(sys.argv[1]).read("LEFT-OUT.txt").decode())'
 let path: string
 let top: Directory
 beforeEach(async () => {
@@ -47,6 +57,32 @@ test('an archive has a largest size', async () => {
   await writeFile(join(path, 'more'), 'text')
   const entries = entriesOf(top, { paths: ['more'], name: 'data', signal, limits: { files: 50, bytes: 3 } })
   await expect(entries.next()).rejects.toEqual(refused('too_many_files'))
+})
+
+test('a file that gets shorter while it is sent is sent as far as it goes, and the archive says so', async () => {
+  for (const name of ['log', 'rest']) await writeFile(join(path, name), Buffer.alloc(2 ** 20, 1))
+  const entries = entriesOf(top, { paths: ['log', 'rest'], name: 'data', signal })
+  const crc32 = (chunk: Buffer, crc: number) => Promise.resolve({ crc: zlibCrc32(chunk, crc), bytes: chunk })
+  const zip: Uint8Array[] = []
+  for await (const bytes of zipOf(cutting(entries), { crc32 })) zip.push(bytes)
+  const file = join(path, 'archive.zip')
+  await writeFile(file, Buffer.concat(zip))
+  const listed = await promisify(execFile)('python3', ['-c', LIST, file])
+  expect(JSON.parse(listed.stdout)).toMatchObject({ log: 2 ** 19, rest: 2 ** 20 })
+  const note = await promisify(execFile)('python3', ['-c', READ, file])
+  expect(note.stdout).toContain('\nlog\n')
+  expect(note.stdout).not.toContain('\nrest\n')
+
+  /** Cuts the log as soon as its first bytes have been read. */
+  async function* cutting(all: AsyncIterable<ZipEntry>): AsyncGenerator<ZipEntry> {
+    for await (const entry of all) yield entry.path === 'log' ? { ...entry, bytes: cut(entry.bytes) } : entry
+  }
+  async function* cut(bytes: ZipEntry['bytes']): AsyncGenerator<Buffer> {
+    for await (const chunk of bytes) {
+      await truncate(join(path, 'log'), 2 ** 19)
+      yield chunk
+    }
+  }
 })
 
 test('a file that is almost all holes is left out, and the archive says so; a smaller one is sent', async () => {

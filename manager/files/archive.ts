@@ -1,4 +1,4 @@
-import { AppError, because, shownFileName } from '#manager/contract'
+import { AppError, because, isAppError, shownFileName } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { chunksOf } from './content.ts'
 import { isHoles } from '../storage/file-state.ts'
@@ -51,7 +51,7 @@ export async function* entriesOf(
   top: Directory,
   { limits: { files, bytes } = { files: MOST_FILES, bytes: MOST_BYTES }, ...spec }: ArchiveSpec,
 ): AsyncGenerator<ZipEntry, void, undefined> {
-  const leftOut: LeftOut = { deep: [], holes: [] }
+  const leftOut: LeftOut = { deep: [], holes: [], shorter: [] }
   let count = 0
   let sum = 0
   for await (const entry of allEntries(top, { ...spec, leftOut })) {
@@ -60,7 +60,7 @@ export async function* entriesOf(
     if (sum > bytes) throw tooLarge(bytes)
     yield entry
   }
-  if (leftOut.deep.length + leftOut.holes.length > 0) yield noteOf(leftOut)
+  if (Object.values(leftOut).some(paths => paths.length > 0)) yield noteOf(leftOut)
 }
 
 /** Paths of what an archive lacks. */
@@ -69,6 +69,8 @@ interface LeftOut {
   readonly deep: string[]
   /** Files that are almost all holes. */
   readonly holes: string[]
+  /** Files that got shorter while they were sent. */
+  readonly shorter: string[]
 }
 
 async function* allEntries(
@@ -113,14 +115,34 @@ async function* fileEntry(
   directory: Directory,
   name: string,
   path: string,
-  { holes }: Pick<LeftOut, 'holes'>,
+  { holes, shorter }: Pick<LeftOut, 'holes' | 'shorter'>,
 ): AsyncGenerator<ZipEntry, void, undefined> {
   await using file = await directory.open(name).catch(passOver)
   if (!file) return
   const state = await file.state()
   const { size, modifiedAt, mode } = state
   if (isHoles(state)) holes.push(path)
-  else yield { path, size, modifiedAt, mode: mode & 0o777, bytes: chunksOf(file, 0, size) }
+  else
+    yield {
+      path,
+      size,
+      modifiedAt,
+      mode: mode & 0o777,
+      bytes: asFarAsItGoes(chunksOf(file, 0, size), () => shorter.push(path)),
+    }
+}
+
+/** The chunks of a file, which may end before what was promised: one log that rotates must not spoil a whole archive. */
+async function* asFarAsItGoes(
+  chunks: AsyncIterable<Buffer>,
+  onShorter: () => unknown,
+): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    yield* chunks
+  } catch (error) {
+    if (!isAppError(error) || error.code !== 'file_changed') throw error
+    onShorter()
+  }
 }
 
 /** A path that no program mistakes for one outside of the archive: Windows knows `\` as a separator and `C:` as a disk. */
@@ -132,7 +154,7 @@ function safePath(path: string): string {
 }
 
 /** A text file that says what the archive lacks. */
-function noteOf({ deep, holes }: LeftOut): ZipEntry {
+function noteOf({ deep, holes, shorter }: LeftOut): ZipEntry {
   const named = (paths: readonly string[], ...why: string[]) =>
     paths.length === 0
       ? []
@@ -152,6 +174,10 @@ function noteOf({ deep, holes }: LeftOut): ZipEntry {
       holes,
       'These files are not in this archive: they are much larger than what they take on the disk, and would be sent as zeros.',
       'Download one by itself, or make it smaller in a session, with `tar --sparse` for instance.',
+    ),
+    ...named(
+      shorter,
+      'These files got shorter while this archive was made, and are in it as far as they went. Download them again.',
     ),
   ].slice(0, -1)
   const bytes = Buffer.from(`${lines.join('\n')}\n`)

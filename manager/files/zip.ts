@@ -7,7 +7,7 @@ export interface ZipEntry {
   readonly modifiedAt: Date
   /** Permission bits. */
   readonly mode: number
-  /** Exactly what `bytes` yields. */
+  /** The most that `bytes` yields. */
   readonly size: number
   readonly bytes: AsyncIterable<Buffer> | Iterable<Buffer>
 }
@@ -36,43 +36,48 @@ export async function* zipOf(
     const head = localHeader(entry, path)
     yield head
     let crc = 0
+    let size = 0
     for await (const chunk of entry.bytes) {
       const sum = await heavy.crc32(chunk, crc)
       crc = sum.crc
+      size += sum.bytes.byteLength
       yield sum.bytes
     }
-    const tail = descriptor(crc, entry.size)
+    const tail = descriptor(crc, size, isLarge(entry))
     yield tail
-    directory.push(centralHeader(entry, path, { crc, at }))
-    at += head.length + entry.size + tail.length
+    directory.push(centralHeader({ ...entry, size }, path, { crc, at }))
+    at += head.length + size + tail.length
   }
   const length = directory.reduce((sum, header) => sum + header.length, 0)
   yield* directory
   yield endOf({ at, length, count: directory.length })
 }
 
-function localHeader({ size, modifiedAt }: ZipEntry, path: Buffer): Buffer {
-  const isLarge = size >= MAX_32
+/** Whether the sizes of an entry have 64 bits, as its local header says before they are known. */
+const isLarge = ({ size }: Pick<ZipEntry, 'size'>) => size >= MAX_32
+
+function localHeader(entry: ZipEntry, path: Buffer): Buffer {
+  const { modifiedAt } = entry
+  const wide = isLarge(entry)
   // In the local header of a ZIP64 entry both sizes are there; they are zero, because they follow the data.
-  const extra = Buffer.concat([...(isLarge ? [zip64([0, 0])] : []), timestamp(modifiedAt)])
+  const extra = Buffer.concat([...(wide ? [zip64([0, 0])] : []), timestamp(modifiedAt)])
   const header = Buffer.alloc(30)
   header.writeUInt32LE(0x04034b50, 0)
   header.writeUInt16LE(VERSION, 4)
   header.writeUInt16LE(FLAGS, 6)
   header.writeUInt32LE(dosTime(modifiedAt), 10)
-  header.writeUInt32LE(isLarge ? MAX_32 : 0, 18)
-  header.writeUInt32LE(isLarge ? MAX_32 : 0, 22)
+  header.writeUInt32LE(wide ? MAX_32 : 0, 18)
+  header.writeUInt32LE(wide ? MAX_32 : 0, 22)
   header.writeUInt16LE(path.length, 26)
   header.writeUInt16LE(extra.length, 28)
   return Buffer.concat([header, path, extra])
 }
 
-function descriptor(crc: number, size: number): Buffer {
-  const isLarge = size >= MAX_32
-  const tail = Buffer.alloc(isLarge ? 24 : 16)
+function descriptor(crc: number, size: number, wide: boolean): Buffer {
+  const tail = Buffer.alloc(wide ? 24 : 16)
   tail.writeUInt32LE(0x08074b50, 0)
   tail.writeUInt32LE(crc, 4)
-  if (isLarge) {
+  if (wide) {
     tail.writeBigUInt64LE(BigInt(size), 8)
     tail.writeBigUInt64LE(BigInt(size), 16)
   } else {
