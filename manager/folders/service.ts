@@ -258,7 +258,11 @@ function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: 
 async function requireOwnUse(trx: Db, { id, name }: FolderRow): Promise<void> {
   const session = await findUsedByOthers(trx, id)
   if (session === undefined) return
-  throw new AppError('folder_shared', { name, ...because('folder_dot_used_by_others', { name, session }) })
+  const why =
+    session.name === null
+      ? because('folder_dot_mounted_by_others', { name })
+      : because('folder_dot_used_by_others', { name, session: session.name })
+  throw new AppError('folder_shared', { name, ...why })
 }
 
 /** Names like `.ssh` have a meaning to programs: a project must not put its files there. @throws AppError `bad_request` */

@@ -12,6 +12,8 @@ export const FOLDER_CAUSES = {
   folder_dot_not_shared:
     '"{name}" is mounted in each of your sessions, so programs there would run what others write. Share a folder whose name does not start with a dot.',
   folder_dot_of_project: 'The name of a folder of a project must not start with a dot.',
+  folder_dot_mounted_by_others:
+    'A running session of somebody else mounts "{name}", and a folder whose name starts with a dot is mounted in each of your sessions. Wait until that session has ended, or ask an admin to end it.',
   folder_dot_used_by_others:
     'Others, or programs that they left, can write into "{name}" in the session "{session}", and a folder whose name starts with a dot is mounted in each of your sessions. End that session first.',
   folder_filling: 'The folder "{name}" is still being filled with a copy. Wait until the copy has ended.',

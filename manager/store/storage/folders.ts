@@ -202,18 +202,24 @@ export async function readUsers(db: Db, id: FolderId): Promise<{ count: number; 
   return { count: rows.length, names: rows.slice(0, 3).map(({ name }) => name) }
 }
 
-/** Name of a session that mounts the folder, and in which somebody else worked or chose the command; undefined for none. */
-export async function findUsedByOthers(db: Db, id: FolderId): Promise<string | undefined> {
-  const row = await db
+/**
+ * A session that mounts the folder, and that is somebody else's, or in which somebody else worked or chose the command; undefined for
+ * none. A member who was removed keeps the mounts of what runs (docs/adr/0031).
+ *
+ * @returns the session's name; null where it is somebody else's, whose names the folder's owner does not see
+ */
+export async function findUsedByOthers(db: Db, id: FolderId): Promise<{ name: string | null } | undefined> {
+  const isOthers = sql<boolean>`sessions.owner_id is distinct from folders.user_id`
+  return db
     .selectFrom('session_folders')
     .innerJoin('sessions', 'sessions.id', 'session_folders.session_id')
-    .select('sessions.name')
+    .innerJoin('folders', 'folders.id', 'session_folders.folder_id')
+    .select(sql<string | null>`case when ${isOthers} then null else sessions.name end`.as('name'))
     .where('session_folders.folder_id', '=', id)
     .where('sessions.status', 'in', LIVE_STATUSES)
-    .where(sql<boolean>`(sessions.launched_by is not null or sessions.used_by_others_at is not null)`)
+    .where(sql<boolean>`(${isOthers} or sessions.launched_by is not null or sessions.used_by_others_at is not null)`)
     .orderBy('sessions.id')
     .executeTakeFirst()
-  return row?.name
 }
 
 export async function listDeleting(db: Db): Promise<Pick<FolderRow, 'id' | 'storage_host'>[]> {

@@ -304,6 +304,26 @@ test('a folder that a session of several people mounts gets no name with a dot, 
   expect((await rename('.ipython')).name).toBe('.ipython')
 })
 
+test('a folder that a session of somebody else still mounts gets no name with a dot, also once its member is removed', async () => {
+  const member = await cluster.addUser('stays@localhost')
+  const { user } = await member.me()
+  const folder = await make('handed')
+  const invited = { params: { id: folder.id }, body: { email: 'stays@localhost', permission: 'rw' } } as const
+  const { id } = await cluster.api.inviteToFolder(invited)
+  await member.acceptFolderInvitation({ params: { id } })
+  const session = await running({ name: 'private-name', folders: [{ folder: folder.id }] }, member)
+  await cluster.api.deleteFolderMember({ params: { id: folder.id, userId: user.id } })
+  const rename = () => cluster.api.updateFolder({ params: { id: folder.id }, body: { name: '.handed' } })
+  // A session that runs keeps its mount, and each new session of the owner would run what is written there.
+  const refused = await refusal(rename())
+  expect(refused).toMatchObject({ code: 'folder_shared', detail: { cause: 'folder_dot_mounted_by_others' } })
+  expect(JSON.stringify(refused)).not.toContain('private-name')
+  await member.deleteSession({ params: { id: session.id } })
+  await expect.poll(async () => (await member.getSession({ params: { id: session.id } })).status).toBe('TERMINATED')
+  expect((await rename()).name).toBe('.handed')
+  await trash(folder)
+})
+
 test('berth session mount and unmount', async () => {
   await using cli = await createCli()
   await cli.signIn(cluster.url)
