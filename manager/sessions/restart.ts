@@ -4,11 +4,15 @@ import {
   AppError,
   because,
   type FolderMountSpec,
+  type FolderId,
   formatSlots,
+  isAutomount,
   isFinished,
   type KernelId,
+  mountPath,
   type SessionSpec,
 } from '#manager/contract'
+import { type Mount } from '../folders/mounts.ts'
 import { findAgent } from '../store/agents/agents.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
 import { listDeletedFolders, listFoldersOfChoice, listSessionFolders } from '../store/sessions/session-folders.ts'
@@ -123,6 +127,24 @@ export interface LeftFiles {
   readonly agentId: AgentId
   /** When others could first use the session; null if they never could. What they left in the home runs in the next session, too. */
   readonly usedByOthersAt: Date | null
+  /** Folders with a dot that the session had at their own places. */
+  readonly dotFolders: ReadonlySet<FolderId>
+}
+
+/**
+ * Threat: others used the session, and what they left in its home (`.bashrc`) runs in the next one. So that one gets no folder with a
+ * dot, which each session of the owner mounts, as none is added to a session that others used. One that the session had before stays:
+ * whoever was inside could write into it then.
+ *
+ * @param mounts resolved: a text of the request may be an id
+ * @throws AppError `session_share_refused`
+ */
+export function requireNoNewDots(files: LeftFiles | undefined, mounts: readonly Mount[]): void {
+  if (!files || files.usedByOthersAt === null) return
+  const dotted = mounts.find(({ folderId, name }) => isAutomount(name) && !files.dotFolders.has(folderId))
+  if (!dotted) return
+  const { name } = dotted
+  throw new AppError('session_share_refused', { name, ...because('session_used_by_others', { name }) })
 }
 
 /**
@@ -157,5 +179,12 @@ export async function filesOf(
   }
   const heir = await findHeir(db, kernel.id)
   if (heir) throw new AppError('files_gone', because('files_taken', { session: heir.name }))
-  return { kernelId: kernel.id, agentId: agent.id, usedByOthersAt: session.used_by_others_at }
+  const had = (await listSessionFolders(db, [session.id])).get(session.id) ?? []
+  const dotted = had.filter(({ name, path }) => isAutomount(name) && path === mountPath(name))
+  return {
+    kernelId: kernel.id,
+    agentId: agent.id,
+    usedByOthersAt: session.used_by_others_at,
+    dotFolders: new Set(dotted.map(({ folder_id }) => folder_id)),
+  }
 }

@@ -50,7 +50,7 @@ export interface SessionService {
   /**
    * Creates the same session again, on its agent, with its files. The new one takes the name unless a live session has
    * it by now.
-   * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `specOf`, `requireOwnImage` and `create`
+   * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, `session_share_refused`, and as `specOf`, `requireOwnImage` and `create`
    */
   restart(caller: Caller, id: SessionId, changes?: SessionRestart, keyed?: KeyedRequest): Promise<Session>
   /** Predicts whether the request would start now, without creating anything. @throws as `create`, except for names */

@@ -324,6 +324,31 @@ test('a folder that a session of somebody else still mounts gets no name with a 
   await trash(folder)
 })
 
+test('started again with the home that others used, a session takes no folder with a dot', async () => {
+  const [dotted, plain] = [await make('.again'), await make()]
+  const member = await cluster.addUser('left@localhost')
+  const { user } = await member.me()
+  const group = await cluster.api.createGroup({ body: { name: 'again' } })
+  for (const { id } of [user, (await cluster.api.me()).user])
+    await cluster.api.addGroupMember({ params: { id: group.id, userId: id } })
+  const session = await running({ group: 'again' })
+  const share = { params: { id: session.id }, body: { email: 'left@localhost', permission: 'use' } } as const
+  await cluster.api.shareSession(share)
+  await cluster.api.deleteSession({ params: { id: session.id } })
+  await cluster.reach(session.id, 'TERMINATED')
+  const again = (...folders: string[]) =>
+    cluster.api.restartSession({
+      params: { id: session.id },
+      body: { folders: folders.map(folder => ({ folder, path: 'elsewhere' })) },
+    })
+  const refused = { code: 'session_share_refused', detail: { cause: 'session_used_by_others' } }
+  expect(await refusal(again('.again'))).toMatchObject(refused)
+  // An id names it as well.
+  expect(await refusal(again(dotted.id))).toMatchObject(refused)
+  expect((await again(plain.id)).folders).toMatchObject([{ folderId: plain.id }])
+  await trash(dotted)
+})
+
 test('berth session mount and unmount', async () => {
   await using cli = await createCli()
   await cli.signIn(cluster.url)
