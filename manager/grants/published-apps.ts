@@ -39,7 +39,8 @@ import {
 } from '../store/sessions/published-apps.ts'
 import { knownPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
 import { deleteUnusedOwnApp } from '../store/sessions/own-apps.ts'
-import { findSession } from '../store/sessions/sessions.ts'
+import { noteUsedByOthers } from '../store/sessions/session-shares.ts'
+import { findSession, lockSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
 import { withPasswordLimit } from '../users/back-off.ts'
 import { type Passwords, strangerAt } from '../users/passwords.ts'
@@ -54,7 +55,9 @@ import { type Passwords, strangerAt } from '../users/passwords.ts'
  * of Berth: grants and the app's own secret stay in the console's process. A link is a credential like a sign-in: its grants and
  * tunnels end with it, at every manager, when it is withdrawn or expires, when its session ends, when its owner or the owner's
  * domain is deactivated, and when the administrators switch publishing off. Only the owner of a session publishes its apps, and
- * only while the administrators allow it.
+ * only while the administrators allow it. What visitors of a shell write stays and runs on, so the session is noted as used by others:
+ * no folder with a dot, which each session of the owner mounts, is added to it from then on. One that is there already stays, and the
+ * guide warns of it: a link for an app without a shell is as common.
  */
 export interface PublishedApps extends Disposable {
   /**
@@ -212,6 +215,8 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
         if (port === 'taken' || port === 'resting') {
           throw new AppError('public_port_taken', because(port === 'taken' ? 'ports_taken' : 'ports_resting'))
         }
+        await lockSession(trx, sessionId)
+        await noteUsedByOthers(trx, sessionId)
         await insertPublished(trx, { ...row, port })
       })
       const made = await findPublished(db, row.id)

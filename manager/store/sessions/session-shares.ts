@@ -53,11 +53,15 @@ export async function saveShare(
       conflict.columns(['session_id', 'user_id']).doUpdateSet({ permission, changed_at: sql<Date>`now()` }),
     )
     .execute()
-  if (permission === 'view') return
+  if (permission !== 'view') await noteUsedByOthers(db, share.session_id)
+}
+
+/** Notes for good that others may use a session. Call it with the session locked: a folder that is being added looks at the note. */
+export async function noteUsedByOthers(db: Db, id: SessionId): Promise<void> {
   await db
     .updateTable('sessions')
     .set({ used_by_others_at: sql<Date>`now()` })
-    .where('id', '=', share.session_id)
+    .where('id', '=', id)
     .where('used_by_others_at', 'is', null)
     .execute()
 }

@@ -1,7 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type ApiClient, type Folder, type FolderMountSpec, type Session, type SessionSpec } from '#manager/contract'
+import { defined } from '#base/defined'
+import {
+  type ApiClient,
+  type Folder,
+  type FolderMountSpec,
+  parseAppsAddress,
+  type Session,
+  type SessionSpec,
+} from '#manager/contract'
 import { createCli } from '../../fixtures/cli.ts'
 import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -11,7 +19,11 @@ let cluster: SessionsCluster
 let agent: ScriptedAgent
 let marker: string
 beforeAll(async () => {
-  cluster = await startSessionsCluster()
+  const appsAddress = parseAppsAddress('http://*.apps.example.org')
+  cluster = await startSessionsCluster(
+    undefined,
+    defined({ consoleSecret: 'of-console-and-manager-in-tests', appsAddress }),
+  )
   marker = (await readFile(join(cluster.source.dataDir, 'storage/.berth-storage'), 'utf8')).trim()
 })
 afterAll(() => cluster[Symbol.asyncDispose]())
@@ -347,6 +359,29 @@ test('started again with the home that others used, a session takes no folder wi
   expect(await refusal(again(dotted.id))).toMatchObject(refused)
   expect((await again(plain.id)).folders).toMatchObject([{ folderId: plain.id }])
   await trash(dotted)
+})
+
+test('visitors of a published app are others: such a session gets no folder with a dot, also once the link has ended', async () => {
+  const [dotted, plain] = [await make('.visited'), await make('visited')]
+  await cluster.api.updateSettings({ body: { publishApps: true } })
+  const session = await running({ folders: [{ folder: plain.id }] })
+  const published = await cluster.api.publishApp({ params: { id: session.id, app: 'jupyter' }, body: {} })
+  const rename = () => cluster.api.updateFolder({ params: { id: plain.id }, body: { name: '.other' } })
+  expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
+  expect(await refusal(rename())).toMatchObject({ code: 'folder_shared' })
+  // Programs that visitors left run on.
+  await cluster.api.unpublishApp({ params: { publishedId: published.id } })
+  expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
+  await cluster.api.deleteSession({ params: { id: session.id } })
+  await cluster.reach(session.id, 'TERMINATED')
+  // A session that had the folder before keeps it, also started again.
+  const before = await running({ folders: [{ folder: dotted.id }] })
+  await cluster.api.publishApp({ params: { id: before.id, app: 'jupyter' }, body: {} })
+  await cluster.api.deleteSession({ params: { id: before.id } })
+  await cluster.reach(before.id, 'TERMINATED')
+  const next = await cluster.api.restartSession({ params: { id: before.id } })
+  expect(next.folders).toMatchObject([{ folderId: dotted.id }])
+  await cluster.api.deleteSession({ params: { id: next.id } })
 })
 
 test('berth session mount and unmount', async () => {
