@@ -60,7 +60,8 @@ export async function* entriesOf(
     if (sum > bytes) throw tooLarge(bytes)
     yield entry
   }
-  if (Object.values(leftOut).some(paths => paths.length > 0)) yield noteOf(leftOut)
+  const { deep, holes, shorter } = leftOut
+  if (deep.length + holes.length + shorter.length > 0) yield noteOf(leftOut)
 }
 
 /** Paths of what an archive lacks. */
