@@ -36,7 +36,7 @@ import {
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { findSession, lockSession, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { touchSessions } from '../store/sessions/touches.ts'
-import { findFolder } from '../store/storage/folders.ts'
+import { findFolder, holdFolders } from '../store/storage/folders.ts'
 import { allows, permissionOf } from '../folders/access.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type ChangedMounts, type Repair, repairsOf, whyFixed } from './added-folders.ts'
@@ -205,12 +205,15 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
       requireRunning(session)
       const places = await placesOf(id)
       requireOpen(places)
-      const [wanted] = await resolveMounts(store.db, caller, { folders: [spec], automount: false })
-      if (!wanted) throw new Error(`no folder for session ${id}`)
-      await requireStorage(wanted, places)
+      const asked = await resolveOne(store.db, caller, spec)
+      await requireStorage(asked, places)
       return inTurn(id, async () => {
-        await settle(id, trx => hold(trx, id, wanted))
-        const row = await rowOf(store.db, id, wanted.folderId)
+        await settle(id, async trx => {
+          // Rights and names may have changed while the request waited; from now on the folder keeps its name.
+          await holdFolders(trx, [asked.folderId])
+          return hold(trx, id, await resolveOne(trx, caller, { ...spec, folder: asked.folderId }))
+        })
+        const row = await rowOf(store.db, id, asked.folderId)
         await mountInAll(places, row).catch(async (error: unknown) => {
           // A folder whose mount was confirmed before stays: this was a repetition.
           if (!isUnanswered(error) && row.pending === 'mount') await settle(id, trx => deleteAdded(trx, row))
@@ -268,6 +271,13 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
     const isThere = storage && places.every(({ agentId }) => presence.storage(agentId).has(storage.marker))
     if (!isThere) throw new AppError('storage_away', because('storage_of_folder_away', { path }))
   }
+}
+
+/** The folder of a request, with the caller's right to it. @throws AppError as `resolveMounts` */
+async function resolveOne(db: Db, caller: Caller, spec: FolderMountSpec): Promise<Mount> {
+  const [mount] = await resolveMounts(db, caller, { folders: [spec], automount: false })
+  if (!mount) throw new Error(`no folder ${spec.folder}`)
+  return mount
 }
 
 /** Records a folder that is about to be mounted. @returns whether that is news @throws AppError */

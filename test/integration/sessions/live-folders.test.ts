@@ -384,6 +384,42 @@ test('visitors of a published app are others: such a session gets no folder with
   await cluster.api.deleteSession({ params: { id: next.id } })
 })
 
+test('an addition that waits for its turn goes by the rights and names of then', async () => {
+  const other = await cluster.addUser('lends@localhost')
+  const [lowered, withdrawn] = [await make(undefined, other), await make(undefined, other)]
+  for (const { id } of [lowered, withdrawn]) {
+    const body = { email: 'admin@localhost', permission: 'rw' } as const
+    const invitation = await other.inviteToFolder({ params: { id }, body })
+    await cluster.api.acceptFolderInvitation({ params: { id: invitation.id } })
+  }
+  const renamed = await make('becomes')
+  const session = await running()
+  // The member's programs were in it, so it takes no folder with a dot.
+  await cluster.api.updateSettings({ body: { publishApps: true } })
+  await cluster.api.publishApp({ params: { id: session.id, app: 'jupyter' }, body: {} })
+  const { promise: go, resolve: release } = Promise.withResolvers<undefined>()
+  agent.script.mount_folder = async ({ kernelId, folder }) => {
+    await go
+    return agent.mount(kernelId, folder)
+  }
+  const first = add(session, await make())
+  await expect.poll(() => agent.requests('mount_folder')).toHaveLength(1)
+  const waiting = [lowered, withdrawn, renamed].map(folder => add(session, folder).catch((error: unknown) => error))
+  // Each has read what was then, once a later request has been answered.
+  for (let read = 0; read < 20; read++) await get(session)
+  const userId = session.ownerId
+  await other.updateFolderMember({ params: { id: lowered.id, userId }, body: { permission: 'ro' } })
+  await other.deleteFolderMember({ params: { id: withdrawn.id, userId } })
+  await cluster.api.updateFolder({ params: { id: renamed.id }, body: { name: '.becomes' } })
+  release(undefined)
+  await first
+  const [, ...refused] = await Promise.all(waiting)
+  expect(refused).toMatchObject([{ code: 'folder_not_found' }, { code: 'session_share_refused' }])
+  const mounted = (await get(session)).folders.find(({ folderId }) => folderId === lowered.id)
+  expect(mounted).toMatchObject({ readOnly: true })
+  expect((await get(session)).folders).toHaveLength(2)
+})
+
 test('berth session mount and unmount', async () => {
   await using cli = await createCli()
   await cli.signIn(cluster.url)
