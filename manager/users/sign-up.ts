@@ -12,7 +12,7 @@ import { alreadyMail, verifyMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
 import { findDomain } from '../store/identity/domains.ts'
 import { findEmailToken, insertEmailToken, MAILED, takeEmailToken } from '../store/identity/email-tokens.ts'
-import { holdInvitation, markInvitationUsed } from '../store/identity/invitations.ts'
+import { holdInvitation, markInvitationUsed, wasInvited } from '../store/identity/invitations.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
@@ -108,7 +108,9 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       const verified = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
-        const isOwn = held.password_from === 'unknown' && link.password_from === 'person'
+        // Whoever had the invitation chose that password in an earlier request: a link without one of its own says nothing about who it was.
+        const isEarlier = link.password_hash === null && (await wasInvited(trx, user.id))
+        const isOwn = held.password_from === 'unknown' && link.password_from === 'person' && !isEarlier
         const password_from = isOwn ? 'person' : held.password_from
         const email_verified_at = new Date(store.now())
         const handed = password_from !== 'person'

@@ -91,3 +91,9 @@ export async function markInvitationUsed(trx: Db, id: string, usedBy: UserId): P
     .where('id', '=', id)
     .execute()
 }
+
+/** Whether the account came of an invitation. */
+export async function wasInvited(db: Db, userId: UserId): Promise<boolean> {
+  const query = db.selectFrom('invitations').select('id').where('used_by', '=', userId)
+  return (await query.executeTakeFirst()) !== undefined
+}

@@ -182,6 +182,16 @@ test('a password of a sign-up whose address no mail confirmed ends with a higher
     const mailed = tokenOf(smtp.mailTo(own, /verify/)?.text ?? '')
     await manager.api().verifyEmail({ body: { token: mailed, password: KNOWN } })
     expect(await raise(own)).toBe('person')
+
+    // Whoever had the invitation chose the password earlier: a link that is asked for afterwards says nothing about who that was.
+    const byLead = await signUp((await lead.createInvitation({ body: {} })).token)
+    await expect.poll(() => smtp.mailTo(byLead, /verify/)).toBeDefined()
+    await manager.api().requestVerification({ body: { email: byLead } })
+    const mails = () => smtp.mails.filter(({ to }) => to === byLead)
+    await expect.poll(() => mails().length).toBe(2)
+    const later = tokenOf(mails().at(-1)?.text ?? '')
+    await manager.api().verifyEmail({ body: { token: later, password: KNOWN } })
+    expect(await raise(byLead)).toBe('nobody')
   } finally {
     await admin.updateSettings({ body: { allowSignUp: 'off' } })
   }
