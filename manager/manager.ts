@@ -37,7 +37,11 @@ export interface Manager extends ParentRequests, AsyncDisposable {
   readonly events: EventBus
 }
 
-export type ManagerTimings = SessionsPartTimings & { readonly cluster?: Partial<ClusterTimings> }
+export type ManagerTimings = SessionsPartTimings & {
+  readonly cluster?: Partial<ClusterTimings>
+  /** How often a copy of files looks again whether its caller may make it. */
+  readonly copyRecheckMs?: number
+}
 
 /**
  * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. All parts are closed in reverse order, also
@@ -92,7 +96,16 @@ export async function startManager(
   )
   const audit = stack.use(createAuditRecorder({ store, log }))
   const folders = stack.use(
-    await startFoldersPart({ store, dataDir, paths: config.storage, events: bus, mailer, settings, log }),
+    await startFoldersPart({
+      store,
+      dataDir,
+      paths: config.storage,
+      events: bus,
+      mailer,
+      settings,
+      log,
+      copyRecheckMs: timings?.copyRecheckMs,
+    }),
   )
   const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
 

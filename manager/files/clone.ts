@@ -19,7 +19,7 @@ import { type Caller } from '../users/authorize.ts'
 import { copyEntries, type CopyProgress } from './copies.ts'
 import { type CopyTasks } from './copy-tasks.ts'
 import { isCode } from './places.ts'
-import { type FolderOpener, type OpenFolder, requireFilled } from './open-folder.ts'
+import { type FolderOpener, type OpenFolder, requireFilled, requireStill } from './open-folder.ts'
 
 /** The manager that fills a folder says so this often. */
 const RENEW_MS = 5_000
@@ -114,7 +114,9 @@ export function startClones({ store, open, folders, removals, copies, room, hint
       })
       const to = stack.use(await opening)
       const held = stack.move()
-      const { task } = await copies.run({ caller, folder, items: [] }, async (progress, signal) => {
+      // The new folder is the caller's own; one that was deleted meanwhile shows when its mark is renewed.
+      const check = () => requireStill(open, caller, [id, 'ro'])
+      const { task } = await copies.run({ caller, folder, items: [], check }, async (progress, signal) => {
         await using _held = held
         try {
           await fill(folder, [from, to], { progress, signal })

@@ -134,9 +134,15 @@ async function copyChildren(job: CopyJob, source: Directory, made: Directory, le
   for (let batch = await listing.next(); batch.length > 0; batch = await listing.next()) {
     for (const { name } of batch) {
       const copied = copyOne(job, { directory: source, name }, { directory: made, name }, level)
-      await (job.noted ? copied : copied.catch(passOver))
+      await (job.noted ? copied : copied.catch((error: unknown) => passOverOf(job, error)))
     }
   }
+}
+
+/** As `passOver`; the end of a copy may have the code of an entry that cannot be read, and is never passed over. */
+function passOverOf({ signal }: CopyJob, error: unknown): void {
+  signal.throwIfAborted()
+  passOver(error)
 }
 
 const ZEROS = Buffer.alloc(CHUNK_BYTES)

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, type FilesCopied, type FolderId, type Task } from '#manager/contract'
+import { every } from '#base/every'
+import { AppError, type FilesCopied, type FolderId, isAppError, type Task, type UserId } from '#manager/contract'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -8,8 +9,13 @@ import { type CopyProgress } from './copies.ts'
 /** How long a request waits for its copy, which then continues as a task. */
 const PATIENCE_MS = 1_000
 const REPORT_MS = 500
+/** How long a copy may go on after its right was withdrawn. */
+const RECHECK_MS = 5_000
 
-/** Runs copies: short ones within their request, long ones as tasks. */
+/**
+ * Runs copies: short ones within their request, long ones as tasks. A copy looks again and again whether its caller may still make it,
+ * and ends with the error that says why not.
+ */
 export interface CopyTasks {
   run(copy: Copy, work: (progress: CopyProgress, signal: AbortSignal) => Promise<void>): Promise<FilesCopied>
   /** Copies of the caller in a folder. */
@@ -25,9 +31,18 @@ export interface Copy {
   readonly folder: Pick<FolderRow, 'id' | 'name'>
   /** Copies that are complete; grows while the work runs. */
   readonly items: FilesCopied['items']
+  /** Whether the caller may still do this, as was checked before. @throws AppError */
+  readonly check: () => Promise<unknown>
 }
 
-export function createCopyTasks(tasks: Pick<Tasks, 'start' | 'list' | 'get' | 'cancel'>): CopyTasks {
+export interface CopyTasksDeps {
+  readonly tasks: Pick<Tasks, 'start' | 'list' | 'get' | 'cancel'>
+  /** Whether the account and its domain are active. */
+  readonly isActive: (userId: UserId) => Promise<boolean>
+  readonly recheckMs?: number | undefined
+}
+
+export function createCopyTasks({ tasks, isActive, recheckMs = RECHECK_MS }: CopyTasksDeps): CopyTasks {
   async function get({ userId }: Caller, id: FolderId, taskId: string): Promise<Task> {
     const task = await tasks.get(taskId, userId)
     if (task.copy?.folderId === id) return task
@@ -44,10 +59,17 @@ export function createCopyTasks(tasks: Pick<Tasks, 'start' | 'list' | 'get' | 'c
       return tasks.cancel(taskId, caller.userId)
     },
 
-    async run({ caller, folder, items }, work) {
+    async run({ caller, folder, items, check }, work) {
       const cut = new AbortController()
       const progress: CopyProgress = { files: 0, bytes: 0 }
-      const done = work(progress, cut.signal)
+      const recheck = async () => {
+        if (!(await isActive(caller.userId))) throw new AppError('user_inactive')
+        await check()
+      }
+      const checking = every(recheckMs, recheck, error => {
+        if (isRefusal(error)) cut.abort(error)
+      })
+      const done = work(progress, cut.signal).finally(() => checking[Symbol.dispose]())
       const inTime = await Promise.race([done.then(() => true), delay(PATIENCE_MS, false)])
       if (inTime) return { items, task: null }
       const detail = () => ({ rescan: null, pull: null, copy: { folderId: folder.id, ...progress } })
@@ -79,4 +101,9 @@ export function createCopyTasks(tasks: Pick<Tasks, 'start' | 'list' | 'get' | 'c
       }
     },
   }
+}
+
+/** A database or a storage that does not answer now takes no right away. */
+function isRefusal(error: unknown): boolean {
+  return isAppError(error) && error.code !== 'unavailable' && error.code !== 'storage_away'
 }

@@ -8,7 +8,7 @@ import { type CopyTasks } from './copy-tasks.ts'
 import { copyEntry, requireFreeNames } from './copies.ts'
 import { eachPath } from './each-path.ts'
 import { type FileHints } from './hints.ts'
-import { type FolderOpener, type OpenFolder, requireFilled } from './open-folder.ts'
+import { type FolderOpener, type OpenFolder, requireFilled, requireStill } from './open-folder.ts'
 import { openPlace, parentOf, type Place } from './places.ts'
 import { type Files } from './service.ts'
 import { type Sweeps } from './sweeps.ts'
@@ -22,8 +22,7 @@ import { createTally } from './tally.ts'
  */
 export interface Imports {
   /**
-   * Waits a second; what takes longer continues as a task. Both folders stay open: a permission that is withdrawn ends with the operation
-   * in progress.
+   * Waits a second; what takes longer continues as a task. Both folders stay open, and the rights to both are checked every few seconds.
    *
    * @throws AppError `folder_not_found`, `forbidden`, `folder_incomplete`, `file_exists`, `file_changed`, `quota_folder_full`, `disk_full`
    */
@@ -62,14 +61,19 @@ export function createImports({ open, files, storage, sweeps, hints, copies, roo
         return isMove ? { ...(await files.move(caller, id, spec)), task: null } : await files.copy(caller, id, spec)
       }
       await using stack = new AsyncDisposableStack()
-      const folder = stack.use(await open(caller, id, mayDelete(spec.onConflict) ? 'delete' : 'rw'))
-      const source = stack.use(await open(caller, fromId, isMove ? 'delete' : 'ro'))
+      const [need, needThere] = [mayDelete(spec.onConflict) ? 'delete' : 'rw', isMove ? 'delete' : 'ro'] as const
+      const folder = stack.use(await open(caller, id, need))
+      const source = stack.use(await open(caller, fromId, needThere))
       for (const one of [folder, source]) requireFilled(one)
       const target = stack.use(await folder.top.walk(spec.to))
       await requireFreeNames(target, spec)
       const held = stack.move()
       const items: Moved[] = []
-      return await copies.run({ caller, folder: folder.row, items }, async (progress, signal) => {
+      const check = async () => {
+        await requireStill(open, caller, [id, need])
+        await requireStill(open, caller, [fromId, needThere])
+      }
+      return await copies.run({ caller, folder: folder.row, items, check }, async (progress, signal) => {
         await using _held = held
         await using meter = room.meter(folder.row)
         const takeRoom = (more: Amount) => meter.take(more)

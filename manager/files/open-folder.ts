@@ -24,6 +24,15 @@ export function createFolderOpener({ db, storage }: { db: Db; storage: StorageHo
   }
 }
 
+/** Checks again what `open` has checked. @throws AppError as the opener */
+export async function requireStill(
+  open: FolderOpener,
+  caller: Caller,
+  [id, need]: readonly [FolderId, FolderPermission],
+): Promise<void> {
+  await using _folder = await open(caller, id, need)
+}
+
 /** For what needs all files of a folder. @throws AppError `folder_incomplete` while a clone is being filled */
 export function requireFilled({ row: { name, is_cloning } }: OpenFolder): void {
   if (is_cloning) throw new AppError('folder_incomplete', { name, ...because('folder_filling', { name }) })

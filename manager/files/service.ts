@@ -28,7 +28,7 @@ import { eachPath } from './each-path.ts'
 import { type HeavyRequest, type HeavyWork } from './heavy-work.ts'
 import { type FileHints } from './hints.ts'
 import { createPages } from './listing.ts'
-import { type FolderOpener } from './open-folder.ts'
+import { type FolderOpener, requireStill } from './open-folder.ts'
 import { openPlace, parentOf, toEntry } from './places.ts'
 import { searchNames } from './search.ts'
 import { type Sweeps } from './sweeps.ts'
@@ -45,7 +45,7 @@ export interface Files extends AsyncDisposable {
   search(caller: Caller, id: FolderId, query: FileSearchQuery, signal: AbortSignal): Promise<FilesFound>
   makeDirectory(caller: Caller, id: FolderId, spec: DirectorySpec): Promise<FileEntry>
   move(caller: Caller, id: FolderId, spec: FileMoveSpec): Promise<FilesMoved>
-  /** Waits a second; a copy that takes longer continues as a task. */
+  /** Waits a second; a copy that takes longer continues as a task, and ends when the right to it is withdrawn. */
   copy(caller: Caller, id: FolderId, spec: FileMoveSpec): Promise<FilesCopied>
   /** Copies of the caller that became tasks. */
   copies(caller: Caller, id: FolderId): Promise<Task[]>
@@ -171,13 +171,15 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
 
     async copy(caller, id, spec) {
       await using stack = new AsyncDisposableStack()
-      const folder = stack.use(await open(caller, id, mayDelete(spec.onConflict) ? 'delete' : 'rw'))
+      const need = mayDelete(spec.onConflict) ? 'delete' : 'rw'
+      const folder = stack.use(await open(caller, id, need))
       const target = stack.use(await folder.top.walk(spec.to))
       spec.paths.forEach(path => requireOutside(path, spec.to))
       await requireFreeNames(target, spec)
       const held = stack.move()
       const items: Moved[] = []
-      return await copies.run({ caller, folder: folder.row, items }, async (progress, signal) => {
+      const check = () => requireStill(open, caller, [id, need])
+      return await copies.run({ caller, folder: folder.row, items, check }, async (progress, signal) => {
         await using _held = held
         await using meter = room.meter(folder.row)
         const takeRoom = (more: Amount) => meter.take(more)

@@ -32,6 +32,7 @@ import { startParts } from '../uploads/parts.ts'
 import { createBundles } from '../uploads/bundles.ts'
 import { createUploads, type UploadsDeps } from '../uploads/uploads.ts'
 import { createTasks } from '../tasks/tasks.ts'
+import { listStandings } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 
 export interface FoldersPartDeps {
@@ -44,6 +45,7 @@ export interface FoldersPartDeps {
   readonly mailer: Pick<Mailer, 'post'>
   readonly settings: Pick<Settings, 'read'>
   readonly log: Log
+  readonly copyRecheckMs: number | undefined
 }
 
 /** Folders, their files, and the storage hosts that hold them. Closing interrupts removals and copies. */
@@ -73,7 +75,11 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const sweeps = stack.use(startSweeps({ storage, log }))
   const fileHints = stack.use(createFileHints({ store, events, log }))
   const fileWatches = stack.use(createFileWatches({ store, storage, log }))
-  const copies = createCopyTasks(stack.use(createTasks({ store, events, log })))
+  const copies = createCopyTasks({
+    tasks: stack.use(createTasks({ store, events, log })),
+    isActive: async userId => (await listStandings(store.db, [userId])).has(userId),
+    recheckMs: deps.copyRecheckMs,
+  })
   const open = createFolderOpener({ db: store.db, storage })
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })

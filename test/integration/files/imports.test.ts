@@ -18,7 +18,7 @@ let target: Folder
 let count = 0
 
 beforeAll(async () => {
-  manager = await startTestManager()
+  manager = await startTestManager({ timings: { copyRecheckMs: 50 } })
   owner = await manager.addUser('owner@example.org')
 })
 afterAll(() => manager[Symbol.asyncDispose]())
@@ -135,6 +135,32 @@ test('a copy that takes long is a task of the folder that gets the files; cancel
   await expect.poll(() => treeOf(target)).toEqual(['set', 'set/deep', 'set/deep/file', 'set/link'])
   expect(await treeOf(source)).toEqual(['one'])
 }, 30_000)
+
+test('a copy in progress ends when the right to its folder is withdrawn, or its account is deactivated', async () => {
+  await newFolders()
+  await mkdir(inSource('deep'))
+  await writeFile(inSource('deep/large'), '')
+  await truncate(inSource('deep/large'), 64 * GiB)
+  const name = `ended-${count}@example.org`
+  const member = await manager.addUser(name)
+  await share(source, name, member.api, 'ro')
+  target = await member.api.createFolder({ body: { name: `kept-${count}` } })
+  const { task } = await bring({ paths: ['deep'], to: '' }, member.api)
+  await owner.api.deleteFolderMember({ params: { id: source.id, userId: member.id } })
+  const params = { id: target.id, taskId: task?.id ?? '' }
+  await expect
+    .poll(() => member.api.getCopy({ params }))
+    .toMatchObject({ status: 'failed', error: { code: 'folder_not_found' } })
+  await expect.poll(() => treeOf(target)).toEqual([])
+
+  await share(source, name, member.api, 'ro')
+  const { task: second } = await member.api.cloneFolder({ params: { id: source.id }, body: { name: 'all-of-it' } })
+  const { api: admin } = await manager.signIn()
+  await admin.updateUser({ params: { id: member.id }, body: { active: false } })
+  await expect
+    .poll(() => admin.getTask({ params: { id: second?.id ?? '' } }))
+    .toMatchObject({ status: 'failed', error: { code: 'user_inactive' } })
+})
 
 test('a directory that changes while it is moved stays whole where it is', async () => {
   await newFolders()
