@@ -215,7 +215,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
           ...(active === true && !before.active ? (['own_keypair_activated'] as const) : []),
           ...(Object.keys(columns).length > 0 ? (['keypair_changed'] as const) : []),
         ]
-        const remains = active === false ? await newsOfRemains(trx, { id, email }, accessKey) : []
+        const remains = active === false ? await newsOfRemains(trx, accessKey) : []
         const news = [...kinds.map(kind => ({ userId: id, by: caller, kind, detail: accessKey })), ...remains]
         await telling.write(trx, news)
         return { changed: await find(trx, accessKey), ended, news }
@@ -228,12 +228,13 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
 
     async remove(caller, accessKey) {
       const removed = store.transaction(async trx => {
-        const { user_id: userId, email } = await requireVisible(trx, caller, accessKey)
+        const { user_id: userId } = await requireVisible(trx, caller, accessKey)
         await lockKeypair(trx, accessKey)
+        const remains = await newsOfRemains(trx, accessKey)
         const ended = await deleteLogins(trx, { keypair: accessKey })
         await deleteKeypair(trx, accessKey)
         const deleted: News = { userId, by: caller, kind: 'keypair_deleted', detail: accessKey }
-        const news = [deleted, ...(await newsOfRemains(trx, { id: userId, email }, accessKey))]
+        const news = [deleted, ...remains]
         await telling.write(trx, news)
         return { ended, news }
       })

@@ -1,6 +1,7 @@
 import { inShort, type ToldKind } from '#manager/contract'
+import { findKeypair, type KeypairRow } from '../store/identity/keypairs.ts'
+import { listMadeSince } from '../store/identity/made-since.ts'
 import { listSetByKeypair, wasToldToday } from '../store/identity/set-by-keypair.ts'
-import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from './authorize.ts'
 import { type News } from './telling.ts'
@@ -25,12 +26,16 @@ export async function newsOfSet(
   return [{ userId, by: { userId, email }, kind, detail: path === undefined ? keypair : namesWith(keypair, [path]) }]
 }
 
-/** News of all that was set with a keypair and outlives it. */
-export async function newsOfRemains(
-  trx: Db,
-  { id: userId, email }: Pick<UserRow, 'id' | 'email'>,
-  accessKey: string,
-): Promise<News[]> {
+/**
+ * News of all that was set with a keypair and outlives it, and of what was made since it was activated: nothing notes with which key.
+ * Own folders with a dot are named whenever they were made, because each new session mounts them.
+ *
+ * Runs with the keypair locked, and before it is deleted.
+ */
+export async function newsOfRemains(trx: Db, accessKey: string): Promise<News[]> {
+  const keypair = await findKeypair(trx, accessKey)
+  if (!keypair) return []
+  const { user_id: userId, email } = keypair
   const { dotfiles, hasScript, hasSshKey } = await listSetByKeypair(trx, userId, accessKey)
   const by = { userId, email }
   return [
@@ -39,7 +44,22 @@ export async function newsOfRemains(
       ? [{ userId, by, kind: 'own_dotfiles_by_keypair', detail: namesWith(accessKey, dotfiles) } as const]
       : []),
     ...(hasSshKey ? [{ userId, by, kind: 'own_ssh_key_by_keypair', detail: accessKey } as const] : []),
+    // A keypair that its person has not accepted has opened nothing.
+    ...(keypair.waits ? [] : await newsOfMadeSince(trx, keypair)),
   ]
+}
+
+async function newsOfMadeSince(
+  trx: Db,
+  { user_id: userId, email, access_key, activated_at }: KeypairRow,
+): Promise<News[]> {
+  const { folders, templates, shares, links } = await listMadeSince(trx, userId, activated_at)
+  const kinds = [folders, templates, shares, links]
+  const [first, ...others] = kinds.flatMap(({ names }) => names)
+  if (first === undefined) return []
+  const total = kinds.reduce((sum, kind) => sum + kind.total, 0)
+  const detail = inShort([`${access_key}: ${first}`, ...others], total)
+  return [{ userId, by: { userId, email }, kind: 'own_made_since_keypair', detail }]
 }
 
 /** `AKIA…: .bashrc, .zshrc` */

@@ -139,6 +139,20 @@ test('what a keypair sets of the files of new sessions is told once a day, and n
   expect(await news()).toEqual([...atEnd, ...rest].toSorted())
 })
 
+test('what was made since a keypair was activated and outlives it is named when the keypair ends', async () => {
+  await person.api.createFolder({ body: { name: 'older' } })
+  const keypair = await person.api.createKeypair({ body: {} })
+  const { accessKey } = keypair
+  await signedApi(manager.url, keypair).createFolder({ body: { name: '.local' } })
+  await signedApi(manager.url, keypair).createFolder({ body: { name: 'shared' } })
+  await person.api.updateKeypair({ params: { accessKey }, body: { active: false } })
+  const named = (await told()).filter(([about]) => about === 'own_made_since_keypair')
+  expect(named).toEqual([['own_made_since_keypair', `${accessKey}: .local, shared`]])
+  const unused = await admin.createUserKeypair({ params: { id: person.id }, body: {} })
+  await person.api.deleteKeypair({ params: { accessKey: unused.accessKey } })
+  expect((await told()).filter(([about]) => about === 'own_made_since_keypair')).toHaveLength(1)
+})
+
 /** Requests that make a way in, by somebody who is in the account `id`. */
 const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<() => Promise<unknown>>][] = [
   [
