@@ -112,13 +112,16 @@ async function readCode(): Promise<string> {
 /** Codes that have not been tried yet. */
 const MOST_CODES = 64
 const DONE = `<!doctype html><meta charset="utf-8"><title>Berth</title><p>Berth: you can close this window, and return to the terminal.</p>\n`
+const NOT_YOURS =
+  'Berth: this browser is not known as one of the user who signs in. Run it as that user, without a proxy, or run the command again with --no-browser.\n'
 
 async function listen() {
   const codes: string[] = []
   const arrivals = new EventEmitter()
   const server: Server = createServer((request, response) => {
     void isOfOtherUser(request.socket).then(isOther => {
-      if (isOther) response.writeHead(403).end()
+      if (isOther)
+        response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' }).end(NOT_YOURS)
       else take(request, response)
     })
   })

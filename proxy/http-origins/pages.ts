@@ -50,11 +50,11 @@ const REFUSALS: Readonly<Record<Refusal, Told>> = {
   other_user: {
     en: [
       'This link is for another user of the computer',
-      'A link to an app works in the browsers of the user who opened the app. Run the browser as that user.',
+      'A link to an app works in the browsers of the user who opened the app. Run the browser as that user, and without a proxy.',
     ],
     ko: [
       '이 컴퓨터의 다른 사용자를 위한 링크입니다',
-      '앱의 링크는 앱을 연 사용자의 브라우저에서만 사용할 수 있습니다. 그 사용자로 브라우저를 실행하세요.',
+      '앱의 링크는 앱을 연 사용자의 브라우저에서만 사용할 수 있습니다. 프록시 없이 그 사용자로 브라우저를 실행하세요.',
     ],
   },
   bad_ticket: {

@@ -42,7 +42,7 @@ async function onWindows(port: number): Promise<PortHolder | undefined> {
 }
 
 async function onLinux(port: number): Promise<PortHolder | undefined> {
-  const inodes = new Set(listeningInodes(await readTcpTables(), port))
+  const inodes = new Set(listeningInodes((await readTcpTables()) ?? '', port))
   if (inodes.size === 0) return undefined
   for (const pid of await readdir('/proc')) {
     if (!/^\d+$/.test(pid) || !(await ownsOneOf(pid, inodes))) continue

@@ -30,7 +30,7 @@ async function lookAt(endpoint: string, listener: number | undefined): Promise<n
   const own = process.geteuid?.()
   const url = new URL(endpoint)
   if (own === undefined || addressesOf(url).length === 0) return undefined
-  return foreignListener(await readTcpTables(), url, { own, listener })
+  return foreignListener((await readTcpTables()) ?? '', url, { own, listener })
 }
 
 /**

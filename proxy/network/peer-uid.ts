@@ -4,40 +4,60 @@ import { ESTABLISHED, hexOf, LOOPBACK_6, mapped, readTcpTables, type TcpEnd, tcp
 /** The kernel's stand-in for users that the namespace of this process does not know. */
 const UNKNOWN_UID = 65_534
 const ROOT = 0
+/** The table is read in pieces, and a row can be missed while others come and go. */
+const LOOKS = 3
 
-type Ends = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>
+type EndKey = 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'
+type Ends = { readonly [Key in EndKey]?: Socket[Key] | undefined }
 
 /**
- * User id of the process that opened the other end of a loopback connection; null where the kernel does not tell (other systems than
- * Linux, a namespace of users). A hint for people, never a right: a forwarder on this computer is a user too.
+ * User id of the process that opened a connection; null where the kernel does not tell (other systems than Linux, a connection of the
+ * network, a namespace of users). `hidden`: the kernel tells of connections here, but not of this one, so it is to be refused.
+ *
+ * Threat model: every user of this computer may connect, and chooses when to end the connection and from which address it comes. A client
+ * that waits for its answer is ESTABLISHED. In every other state the kernel may name no user, or the wrong one (root for
+ * a connection that has ended), so nothing else counts. The user is a hint for people, never a right: a forwarder on this computer is a user too.
  */
-export async function uidOfPeer({ remoteAddress, remotePort, localAddress, localPort }: Ends): Promise<number | null> {
-  if (remotePort === undefined || localPort === undefined) return null
-  const from = { address: remoteAddress ?? '', port: remotePort }
-  return uidIn(await readTcpTables(), { from, to: { address: localAddress ?? '', port: localPort } })
+export async function uidOfPeer(socket: Ends): Promise<number | 'hidden' | null> {
+  const { remoteAddress, remotePort, localAddress, localPort } = socket
+  const ends = { remoteAddress, remotePort, localAddress, localPort }
+  for (let look = 1; ; look++) {
+    const found = peerIn(await readTcpTables(), ends)
+    if (found !== 'hidden' || look === LOOKS) return found
+  }
 }
 
 /**
- * Whether another user of this computer opened the connection, and neither root nor the user of this process. False where the kernel
- * does not tell. For programs of one person, which hand something out once: a check beside those that count everywhere.
+ * Whether another user of this computer opened the connection, and neither root nor the user of this process. True for one that is
+ * hidden, false where the kernel does not tell. For programs of one person, which hand something out once: a check beside those that count everywhere.
  */
 export async function isOfOtherUser(socket: Ends): Promise<boolean> {
   const uid = await uidOfPeer(socket)
   return uid !== null && uid !== ROOT && uid !== process.geteuid?.()
 }
 
-interface End {
-  readonly address: string
-  readonly port: number
-}
-
-/** Reads the tables of `/proc/net/tcp`: the user of the loopback connection between two ends. */
-export function uidIn(table: string, { from, to }: { readonly from: End; readonly to: End }): number | null {
-  const isIt = ({ ip, port }: TcpEnd, wanted: End) => port === wanted.port && formsOf(wanted.address).includes(ip)
-  const row = tcpRows(table).find(
-    ({ state, local, remote }) => state === ESTABLISHED && isIt(local, from) && isIt(remote, to),
+/**
+ * Decides whose connection it is.
+ *
+ * @param table text of /proc/net/tcp and tcp6; undefined where there is none
+ * @param ends as our end of the connection has them
+ */
+export function peerIn(table: string | undefined, ends: Ends): number | 'hidden' | null {
+  if (table === undefined) return null
+  const { remoteAddress = '', remotePort, localAddress = '', localPort } = ends
+  const from = formsOf(remoteAddress)
+  const to = formsOf(localAddress)
+  const isGone = remoteAddress === ''
+  // A client here may connect to loopback from an address of the network, and the other way round. Browsers do not.
+  if (from.length === 0 && to.length === 0 && !isGone) return null
+  const isIt = ({ ip, port }: TcpEnd, forms: readonly string[], wanted: number | undefined) =>
+    port === wanted && forms.includes(ip)
+  const rows = tcpRows(table).filter(
+    ({ local, remote }) => isIt(local, from, remotePort) && isIt(remote, to, localPort),
   )
-  return row === undefined || row.uid === UNKNOWN_UID ? null : row.uid
+  const [row] = rows
+  if (row === undefined || rows.some(({ state, uid }) => state !== ESTABLISHED || uid !== row.uid)) return 'hidden'
+  return row.uid === UNKNOWN_UID ? null : row.uid
 }
 
 /** Forms of a loopback address in the table; none for all others. Clients of IPv4 may have a socket of IPv6. */

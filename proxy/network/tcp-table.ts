@@ -42,12 +42,21 @@ export function tcpRows(table: string): TcpRow[] {
   })
 }
 
-/** The tables of this network namespace; empty where there are none (other systems than Linux). */
-export async function readTcpTables(): Promise<string> {
-  const tables = await Promise.all(
-    ['/proc/net/tcp', '/proc/net/tcp6'].map(path => readFile(path, 'utf8').catch(() => '')),
-  )
-  return tables.join('\n')
+/** The tables of this network namespace; undefined where the system has none to read (other systems than Linux). */
+export async function readTcpTables(): Promise<string | undefined> {
+  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(readTable))
+  return tables.every(table => table === undefined) ? undefined : tables.join('\n')
+}
+
+const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'])
+
+/** A table that cannot be read just now counts as empty: whoever opens connections until this process may open no more files must not hide the table. */
+async function readTable(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    return ABSENT.has((error as NodeJS.ErrnoException).code) ? undefined : ''
+  }
 }
 
 function endOf(address: string): TcpEnd {

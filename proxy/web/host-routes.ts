@@ -117,12 +117,18 @@ export function createHostRoutes({
     }
   }
 
-  /** A code for `berth local`; null where the command cannot help: no socket, or a browser that does not come directly. */
+  /**
+   * A code for `berth local`; null where the command cannot help: no socket, or a browser that does not come directly.
+   *
+   * @throws AppError `forbidden` for a client that hides its user
+   */
   async function askLocally(request: IncomingMessage, email: string): Promise<LocalCode | null> {
     const port = localCommandPort()
     if (port === undefined) return null
     const browser = (request.headers['user-agent'] ?? '').slice(0, MOST_BROWSER)
-    const about = { email, browser, uid: await uidOfPeer(request.socket) }
+    const uid = await uidOfPeer(request.socket)
+    if (uid === 'hidden') throw new AppError('forbidden', { ...because('browser_user_hidden'), whySaysNext: true })
+    const about = { email, browser, uid }
     const code = thisComputer.ask(request, credentialsOf(request).originSecret, about)
     return code === undefined ? null : { code, validSeconds: CODE_SECONDS, port }
   }

@@ -7,6 +7,8 @@ export const SERVER_CAUSES = {
     'Berth does not know that this browser runs on its computer. Prove it with the command that "This computer" shows. The desktop app and the berth command need no proof.',
   browser_other_account:
     'SSH files would be written for the account that runs Berth, which is not yours. Use "berth ssh" or the desktop app; apps and ports open from this browser.',
+  browser_user_hidden:
+    'Berth cannot tell which user of this computer started this browser. Try again. Behind a proxy or a forwarded port, use the link that "berth up" prints, or the desktop app.',
 
   // settings
   announcement_ends_first: 'The announcement must end after it begins.',

@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { networkInterfaces } from 'node:os'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCli, type Cli } from '../../fixtures/cli.ts'
 import { BROWSER_HERE, startVisit } from '../../fixtures/cli-visit.ts'
@@ -28,6 +32,11 @@ async function handOn(location: string, word: string | undefined): Promise<Respo
   return fetch(`http://127.0.0.1:${shown.get('port')}/?code=${shown.get('code')}`)
 }
 
+/** An address of this computer in a network. */
+const localAddress = Object.values(networkInterfaces())
+  .flatMap(one => one ?? [])
+  .find(({ internal, family }) => !internal && family === 'IPv4')?.address
+
 test('a browser elsewhere shows a code, which is entered in the terminal', async () => {
   world.provider.person = { sub: 'cli-1', email: 'cli-1@example.org', email_verified: true }
   const { child, outcome, url } = await begin(['--no-browser'], {})
@@ -48,6 +57,13 @@ test('a browser on this computer brings the code to a port of this computer, onc
   // Another user of this computer sends codes of the right form.
   for (const made of ['a', 'b'])
     expect((await fetch(`http://127.0.0.1:${port}/?code=berth_${made.repeat(43)}`)).ok).toBe(true)
+  // The connection may come from an address of the network, so that its user is not looked up by a loopback address.
+  if (process.platform === 'linux' && localAddress !== undefined) {
+    const sent = request({ host: '127.0.0.1', port, localAddress, path: `/?code=berth_${'c'.repeat(43)}` }).end()
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    expect(answer.statusCode).toBe(403)
+    expect(await text(answer)).toContain('run the command again with --no-browser')
+  }
   expect(await (await handOn(location, word)).text()).toContain('you can close this window')
   expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('as cli-2@example.org') as string })
 })

@@ -360,3 +360,19 @@ test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')(
     expect(await statusFor(54_321, (await shared.tunnel.openApp(other)).url)).toBe(303)
   },
 )
+
+test.runIf(process.platform === 'linux')(
+  'a client that ends its direction with the request does not hide its user: it gets no cookie for a ticket',
+  async () => {
+    const { proxy, spec } = await setUp(undefined, { ownUserOnly: true })
+    const { url } = await proxy.tunnel.openApp(spec)
+    const { host, port, pathname, search } = new URL(url)
+    const socket = connect(Number(port), '127.0.0.1')
+    socket.end(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+    const answer = await text(socket)
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /)
+    expect(answer).not.toMatch(/set-cookie/i)
+    // The attempt has not used the ticket up.
+    expect((await get(url)).status).toBe(303)
+  },
+)

@@ -4,6 +4,7 @@ import { mkdir, rm, stat } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type LocalCode, LOCAL_SOCKET_HEADER, LOCAL_SOCKETS } from '#proxy/contract'
@@ -91,6 +92,20 @@ test('the command of the console’s own account proves all, once, and only for 
   const spec = { sessionId: manager.session.id, app: 'echo' }
   expect(await proven('/host/tunnel/open', [spec])).toMatchObject({ ok: true })
 })
+
+test.runIf(process.platform === 'linux')(
+  'a client that ends its direction with the request does not hide its user: it gets no code',
+  async () => {
+    const { web, manager } = await setUp()
+    const fields = { ...signedIn(manager, web.port), host: `localhost:${web.port}`, 'content-length': '2' }
+    const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+    const socket = connect(web.port, '127.0.0.1')
+    socket.end(`POST /host/local-code HTTP/1.1\r\n${lines.join('')}\r\n[]`)
+    const answer = await text(socket)
+    expect(answer).toContain('browser_user_hidden')
+    expect(answer).not.toContain('validSeconds')
+  },
+)
 
 test('connections that anybody holds at the socket of all users keep nobody out', async () => {
   const { directory, browser } = await setUp()
