@@ -33,6 +33,16 @@ test('beside another Berth it is another one, and the same at the next start', a
   other.close()
 })
 
+test.each(['127.0.0.1', '::1'])('a port that another program has at %s only is not free', async host => {
+  const other = createServer().listen(0, host)
+  await once(other, 'listening')
+  const usual = (other.address() as AddressInfo).port
+  expect(await findConsolePort(directory, usual)).toMatchObject({ port: 0 })
+  other.close()
+  await once(other, 'close')
+  expect(await findConsolePort(directory, usual)).toMatchObject({ port: usual })
+})
+
 test('a file that is damaged counts for nothing', async () => {
   await writeFile(join(directory, 'console-port'), '22\n')
   expect(await findConsolePort(directory, 8400, () => Promise.resolve(true))).toMatchObject({ port: 8400 })

@@ -1,7 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { once } from 'node:events'
 import { join } from 'node:path'
+import { listenAt, LOOPBACK } from '#proxy/listen-at'
 
 /** Other users of this computer may run Berth too, and the first has the usual port: the desktop app takes another one, and keeps it for its next starts. */
 export interface ConsolePort {
@@ -10,8 +9,12 @@ export interface ConsolePort {
   keep(port: number): Promise<void>
 }
 
-/** @param usual port to prefer while none is kept @param isFree for tests */
-export async function findConsolePort(directory: string, usual: number, isFree = isPortFree): Promise<ConsolePort> {
+/** @param usual port to prefer while none is kept @param isFree as the console will find it */
+export async function findConsolePort(
+  directory: string,
+  usual: number,
+  isFree = freeAt(LOOPBACK),
+): Promise<ConsolePort> {
   const file = join(directory, 'console-port')
   const kept = Number(await readFile(file, 'utf8').catch(() => ''))
   const isKept = Number.isInteger(kept) && kept >= 1024 && kept <= 65_535
@@ -30,14 +33,15 @@ export async function findConsolePort(directory: string, usual: number, isFree =
   }
 }
 
-async function isPortFree(port: number): Promise<boolean> {
-  const server = createServer()
-  try {
-    await once(server.listen({ port, host: '127.0.0.1', exclusive: true }), 'listening')
-    return true
-  } catch {
-    return false
-  } finally {
-    await new Promise(closed => server.close(closed))
+/** Whether a port is free at all these addresses, as far as this computer has them. @param hosts as the console listens at them */
+export function freeAt(hosts: readonly string[]): (port: number) => Promise<boolean> {
+  return async port => {
+    try {
+      const listener = await listenAt(hosts, { port, onConnection: socket => socket.destroy() })
+      await listener.close()
+      return true
+    } catch {
+      return false
+    }
   }
 }

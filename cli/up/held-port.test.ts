@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
+import { consoleHostsOf } from '../config/berth-toml/read.ts'
+import { NO_SETTINGS } from '../config/berth-toml/parse.ts'
 import { type HeldPort, holdPort } from './held-port.ts'
 
 const HERE = ['127.0.0.1']
@@ -68,3 +70,27 @@ test('a port of two addresses is taken if another program has it at one of them'
   expect(free.port).toBe(port)
   other.close()
 })
+
+/** Whether another program can listen there. */
+async function isFree(host: string, port: number): Promise<boolean> {
+  const other = createServer().listen({ host, port, ipv6Only: host === '::1' })
+  try {
+    await once(other, 'listening')
+    return true
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'EADDRINUSE' })
+    return false
+  } finally {
+    other.close()
+  }
+}
+
+test.each(['0.0.0.0', '0', '::', '0:0:0:0:0:0:0:0', '::ffff:127.0.0.1', '127.0.0.2', 'localhost', undefined])(
+  'with the console at %s nobody else listens at the addresses of localhost',
+  async host => {
+    const hosts = consoleHostsOf(NO_SETTINGS, host === undefined ? {} : { BERTH_HOST: host })
+    await using held = await holdPort(hosts, 0)
+    expect(await isFree('127.0.0.1', held.port)).toBe(false)
+    expect(await isFree('::1', held.port)).toBe(false)
+  },
+)

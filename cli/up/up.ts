@@ -12,7 +12,7 @@ import { appsProposal } from './apps-proposal.ts'
 import { hasDisplay } from './browser.ts'
 import { buildImages } from './build-images.ts'
 import { type ChildSpec, startChild } from './child.ts'
-import { findConsolePort } from './console-port.ts'
+import { findConsolePort, freeAt } from './console-port.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
 import { endExposedSignIns } from './exposed-sign-ins.ts'
 import { type HeldPort, holdPort } from './held-port.ts'
@@ -79,8 +79,9 @@ export async function up({
   }
   stack.use(lock)
 
+  const consoleHosts = consoleHostsOf(settings)
   const isAnyPort = ticket && chosenConsolePort(settings, portFlag) === undefined
-  const found = isAnyPort ? await findConsolePort(directory, wantedPort) : undefined
+  const found = isAnyPort ? await findConsolePort(directory, wantedPort, freeAt(consoleHosts)) : undefined
   const port = found?.port ?? wantedPort
   const deps = { start: startChild, note: output.note, signal }
   const spec: SpecOf = (name, script, environment, held) => ({
@@ -101,7 +102,7 @@ export async function up({
   const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
   // Known to the console and the agent only, so that the console can tell places that this agent names from all others (ADR 41).
   const BERTH_DIRECT_KEY = randomBytes(32).toString('base64url')
-  const consolePort = stack.use(await holdPort(consoleHostsOf(settings), port))
+  const consolePort = stack.use(await holdPort(consoleHosts, port))
   const managerPort = stack.use(await holdPort(['127.0.0.1'], 0))
   const managerSpec = spec('manager', 'manager/main', { BERTH_CONSOLE_SECRET }, managerPort)
   /** For the desktop app, which shows the steps of the start. */

@@ -1,4 +1,4 @@
-import { createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, createServer, isIPv4, type Server, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { AppError, because } from '#manager/contract'
 
@@ -25,9 +25,18 @@ export const listenOnLoopback = (options: Binding): Promise<LoopbackListener> =>
 
 export const LOOPBACK = ['127.0.0.1', '::1'] as const
 
+/**
+ * Addresses of a server that people of this computer reach as `localhost`, whatever else it listens at: another user of the computer
+ * could listen at those that are left free.
+ *
+ * @param host address or name to listen at; undefined: loopback only
+ */
+export const withLoopback = (host: string | undefined): readonly string[] =>
+  host === undefined ? LOOPBACK : [host, ...LOOPBACK]
+
 const ATTEMPTS = 20
 
-/** The same for any addresses; those that this computer lacks are left out, except the first. */
+/** The same for any addresses; those that this computer lacks are left out, except the first, and those that an earlier one includes. */
 export async function listenAt(hosts: readonly string[], binding: Binding): Promise<LoopbackListener> {
   for (let attempt = 0; ; attempt++) {
     const servers: Server[] = []
@@ -35,6 +44,7 @@ export async function listenAt(hosts: readonly string[], binding: Binding): Prom
     try {
       for (const host of hosts) {
         const [first] = servers
+        if (servers.some(server => includes(addressOf(server).address, host))) continue
         const server = await bind(host, first ? portOf(first) : binding.port, binding).catch((error: unknown) => {
           if (first && isMissing(error)) return undefined
           throw error
@@ -93,10 +103,19 @@ const PROBE_AFTER_MS = 30_000
 const plainServer = () =>
   createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: PROBE_AFTER_MS })
 
-function portOf(server: Server): number {
+const portOf = (server: Server): number => addressOf(server).port
+
+function addressOf(server: Server): AddressInfo {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port')
-  return address.port
+  return address
+}
+
+/** Whether a server at the one address gets the connections to the other too. `::` takes those of IPv4 as well: only `::1` is bound without. */
+function includes(bound: string, host: string): boolean {
+  if (bound === '::') return true
+  const plain = bound.replace(/^::ffff:/, '')
+  return plain === host || (plain === '0.0.0.0' && isIPv4(host))
 }
 
 function isMissing(error: unknown): boolean {

@@ -4,7 +4,7 @@
  *     BERTH_MANAGER_URL      required, e.g. http://127.0.0.1:8401
  *     BERTH_DATA             ports and settings of users are kept in <BERTH_DATA>/proxy
  *     BERTH_PORT             default 8400; 0 = any free port
- *     BERTH_HOST             default: 127.0.0.1 and ::1
+ *     BERTH_HOST             another address beside 127.0.0.1 and ::1
  *     BERTH_ALLOWED_HOSTS    further names browsers use, comma separated, e.g. berth.example.org
  *     BERTH_TRUSTED_PROXIES  addresses of TLS reverse proxies in front, comma separated, e.g. 127.0.0.1; default none.
  *                            Their x-forwarded-for (last address) and x-forwarded-proto are believed, nobody else's

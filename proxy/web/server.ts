@@ -8,7 +8,7 @@ import { createDirectPath } from '../dial/direct-path.ts'
 import { createHttpServer, type HttpServerOptions } from '../http/create-server.ts'
 import { isPipelined } from '../http/pipeline.ts'
 import { createHeldListener } from '../listeners/held-listener.ts'
-import { listenAt, LOOPBACK } from '../listeners/loopback-listener.ts'
+import { listenAt, withLoopback } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { type WebConfig } from './config.ts'
@@ -69,7 +69,7 @@ const STALLED_MS = 5 * 60_000
  * The console's web server: the page, `/host/*` for browsers, and the route to the manager, on one origin.
  *
  * Threat model: by default it listens on 127.0.0.1 and [::1], where every local program and, through a browser, every web page
- * can send requests; with BERTH_HOST also other computers, by TLS (`tls/`) or a reverse proxy. Addressing is checked before anything
+ * can send requests; with BERTH_HOST in addition other computers, by TLS (`tls/`) or a reverse proxy. Addressing is checked before anything
  * else (`guard.ts`). The manager authenticates forwarded requests; `/host/*` is authenticated here by asking the manager
  * (`guests.ts`). The server's one secret proves to the manager that its reports about clients are true; it is sent to the
  * manager only.
@@ -133,17 +133,17 @@ export async function startWeb(
       ...limits,
       log,
     })
-  const listenWith = (port: number, createServer: () => Server) => {
-    const options = { port, onConnection, create: createServer }
-    return listenAt(config.host === undefined ? LOOPBACK : [config.host], options)
-  }
-  const listen = (port: number, listeners: Listeners) => listenWith(port, create(listeners))
+  const consoleHosts = withLoopback(config.host)
+  // Ports of apps, and the one that redirects, are reached by a name of the console, not by `localhost`: other programs may have them there.
+  const otherHosts = config.host === undefined ? consoleHosts : [config.host]
+  const listenWith = (hosts: readonly string[], port: number, createServer: () => Server) =>
+    listenAt(hosts, { port, onConnection, create: createServer })
   const held = config.isPortHeld ? createHeldListener(config.port, onConnection, create(listenersOf(parts))) : undefined
-  const listener = held ?? (await listen(config.port, listenersOf(parts)))
+  const listener = held ?? (await listenWith(consoleHosts, config.port, create(listenersOf(parts))))
   stack.defer(() => listener.close())
   const { httpPort } = config.tls ?? {}
   if (tls && httpPort !== undefined) {
-    const redirects = await listenWith(httpPort, () => tls.createRedirects(listener.port))
+    const redirects = await listenWith(otherHosts, httpPort, () => tls.createRedirects(listener.port))
     stack.defer(() => redirects.close())
   }
   const { managerUrl, consoleSecret } = config
@@ -151,8 +151,8 @@ export async function startWeb(
   if (publicApps && reporterDeps && config.appsAddress?.kind === 'ports') {
     const ports = await listenAtPorts({
       ports: portsOf(config.appsAddress),
-      listen: port => listen(port, listenersAt(publicApps, String(port))),
-      probe: port => listenWith(port, () => createNetServer()),
+      listen: port => listenWith(otherHosts, port, create(listenersAt(publicApps, String(port)))),
+      probe: port => listenWith(otherHosts, port, () => createNetServer()),
       onChange: () => reporter.report(),
       log,
       retryMs: appPortsEveryMs,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { locate } from './locate.ts'
 import { environmentOf, NO_SETTINGS, parseSettings } from './parse.ts'
-import { consolePortOf, databaseUrlOf, readSettings } from './read.ts'
+import { consoleHostsOf, consolePortOf, databaseUrlOf, readSettings } from './read.ts'
 import { SETTINGS } from './settings.ts'
 
 const FILE = '/etc/berth/berth.toml'
@@ -167,4 +167,10 @@ test('docs/configuration.md has every key with its variable, and no other', () =
   const page = readFileSync(join(import.meta.dirname, '../../../docs/configuration.md'), 'utf8')
   const rows = [...page.matchAll(/^\| `([a-z][\w.]*)` \| `(\w+)` \|/gm)].map(([, key, variable]) => [key, variable])
   expect(rows.toSorted()).toEqual(SETTINGS.map(({ key, variable }) => [key, variable]).toSorted())
+})
+
+test('the console listens at loopback, whatever other address is set', () => {
+  expect(consoleHostsOf(parseSettings(FULL, FILE), {})).toEqual(['0.0.0.0', '127.0.0.1', '::1'])
+  expect(consoleHostsOf(NO_SETTINGS, { BERTH_HOST: '192.0.2.7' })).toEqual(['192.0.2.7', '127.0.0.1', '::1'])
+  expect(consoleHostsOf(NO_SETTINGS, { BERTH_HOST: 'localhost' })).toEqual(['127.0.0.1', '::1'])
 })

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AppError } from '#manager/contract'
+import { withLoopback } from '#proxy/listen-at'
 import { NO_SETTINGS, parseSettings, type Settings } from './parse.ts'
 
 /**
@@ -44,10 +45,10 @@ export function chosenConsolePort(settings: Settings, flag: number | undefined, 
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
-/** Addresses that the console listens at: BERTH_HOST, else that of the file, else loopback. */
+/** Addresses that the console listens at: BERTH_HOST or that of the file, and always loopback, to which its links lead. */
 export function consoleHostsOf(settings: Settings, env = process.env): readonly string[] {
   const host = env.BERTH_HOST || settings.values.get('console.host')
-  return host === undefined || LOOPBACK.has(host) ? ['127.0.0.1', '::1'] : [host]
+  return withLoopback(host === undefined || LOOPBACK.has(host) ? undefined : host)
 }
 
 /** DATABASE_URL, else the URL in the file. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -15,6 +15,16 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 const setUp = (options?: WebConsoleOptions) => startWebConsole(stack, options)
+
+test.each(['0.0.0.0', '127.0.0.2'])('a console at %s is also the program that localhost means', async host => {
+  const { web } = await setUp({ host })
+  expect((await ask(web.port, '/')).status).toBe(200)
+  for (const address of ['127.0.0.1', '::1']) {
+    const other = createTcpServer().listen({ host: address, port: web.port, ipv6Only: address === '::1' })
+    stack.defer(() => void other.close())
+    await expect(once(other, 'listening')).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  }
+})
 
 test('the page has a strict policy, hashed files are cached for ever, and unknown routes get the page', async () => {
   const { web } = await setUp()
