@@ -24,6 +24,7 @@ import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
+import { createPlaces, type TunnelLimits } from './places.ts'
 import { type MemberTerminal } from './record-terminals.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
 import { watchClient } from './watch-client.ts'
@@ -49,7 +50,7 @@ export interface TunnelGatewayDeps {
     grant: string,
     sessionId: SessionId,
     app: string,
-  ) => Promise<{ readonly loginId: string; readonly userId: UserId }>
+  ) => Promise<{ readonly loginId: string; readonly userId: UserId; readonly isPublic: boolean }>
   /**
    * Authenticates by cookie (with a strict Origin), bearer token or signature.
    * @throws AppError `not_signed_in`, those of signatures
@@ -67,6 +68,7 @@ export interface TunnelGatewayDeps {
   /** Called before a terminal in a session of another user opens; the terminal waits until it resolves. Never rejects. */
   readonly recordTerminal?: (terminal: Omit<MemberTerminal, 'address'>, request: IncomingMessage) => Promise<void>
   readonly takeTimeoutMs?: number
+  readonly limits?: TunnelLimits
 }
 
 /** A signed-in user, with the sign-in or access key that a tunnel ends with. */
@@ -108,12 +110,14 @@ export interface TunnelGateway {
  * Threat model: anyone who reaches the manager can ask. A client names a session and an app, never a host, a port or an
  * agent; those come from the database. It proves a grant for exactly this session and app, or is signed in and owns the
  * session, or is a member whom its owner lets use it: admins see and end the sessions of others, but do not enter them.
- * Anybody else learns nothing about a session, not even that it exists. Agents prove a token of their control connection, and
+ * Anybody else learns nothing about a session, not even that it exists. One person, and the visitors of one owner's links, have a bounded
+ * number of tunnels, those that are being opened included. Agents prove a token of their control connection, and
  * get only headers for their own kernels.
  */
 export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   const parked = createParkedSockets({ ...(deps.takeTimeoutMs ? { takeTimeoutMs: deps.takeTimeoutMs } : {}) })
   const activity = createActivity()
+  const places = createPlaces(deps.limits)
   let cuts = 0
   const cut: typeof activity.cut = which => {
     cuts++
@@ -126,12 +130,16 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     parked.park(agentId, socket)
   }
 
-  /** Checks that the client may reach the target, and that its agent is reachable. */
-  async function admit(request: IncomingMessage, target: Target, gone: AbortSignal) {
+  /** Checks that the client may reach the target, takes a place for it, and checks that its agent is reachable. */
+  async function admit(request: IncomingMessage, target: Target, client: Socket, gone: AbortSignal) {
     const location = await locate(request, target)
-    const user = await authorize(request, target, location)
+    const { isPublic, ...user } = await authorize(request, target, location)
     if (target.kind === 'app' && !offers(location, target.app)) throw new AppError('app_not_found', { app: target.app })
     const { agentId, kernelId } = placeOf(location)
+    // A socket that is closed already says so no more: its place would stay taken.
+    if (client.closed) throw new Error('the client went away')
+    // Every way out closes the client's socket in the end.
+    client.once('close', places.take(user.userId, isPublic ? 'visitors' : KINDS[target.kind]))
     await deps.agents.reach(agentId, gone)
     return { agentId, kernelId, user }
   }
@@ -152,12 +160,14 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   async function authorize(request: IncomingMessage, target: Target, location: TunnelPlace): Promise<AdmittedUser> {
     const grant = grantOf(request, target)
     if (grant !== undefined) {
-      const { loginId, userId } = await deps.verifyGrant(grant.text, target.sessionId, grant.app)
-      return { loginId, userId, shared: userId !== location.ownerId }
+      const { loginId, userId, isPublic } = await deps.verifyGrant(grant.text, target.sessionId, grant.app)
+      return { loginId, userId, shared: userId !== location.ownerId, isPublic }
     }
     const caller = await deps.authenticateUpgrade(request)
     const { loginId, userId } = caller
-    if (canEnter(caller, location)) return { loginId, userId, shared: userId !== location.ownerId, caller }
+    if (canEnter(caller, location)) {
+      return { loginId, userId, shared: userId !== location.ownerId, isPublic: false, caller }
+    }
     if (!canSee(caller, location)) throw new AppError('session_not_found')
     throw notAllowed()
   }
@@ -168,7 +178,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const waiting = watchClient(client, head)
 
     let asked = cuts
-    const { agentId, kernelId, user: admitted } = await admit(request, target, waiting.gone)
+    const { agentId, kernelId, user: admitted } = await admit(request, target, client, waiting.gone)
     const { caller, ...user } = admitted
 
     const ours = target.kind === 'app' ? [LASTING_TUNNEL_PROTOCOL, TUNNEL_PROTOCOL] : [TERMINAL_PROTOCOL]
@@ -283,7 +293,9 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
 /** The user of a tunnel, with the credential it was opened with. */
 type TunnelUser = Pick<TunnelOwner, 'loginId' | 'userId' | 'shared'>
 /** The same, with the caller where a sign-in or a signature was checked instead of a grant. */
-type AdmittedUser = TunnelUser & { readonly caller?: TunnelCaller }
+type AdmittedUser = TunnelUser & { readonly isPublic: boolean; readonly caller?: TunnelCaller }
+
+const KINDS = { app: 'tunnels', terminal: 'terminals' } as const
 
 function notAllowed(): AppError {
   return new AppError('forbidden', because('only_members_connect'))

@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ApiClient, type SessionId } from '#manager/contract'
 import { SERVER_OPTIONS } from '../../cli/server-options.ts'
+import { apiOf } from '../fixtures/manager.ts'
 import { startManagers } from '../fixtures/managers.ts'
 import { APP, CROWD_IMAGE } from './crowd-image.ts'
 import { type Wanted } from './crowd-clients.ts'
@@ -12,6 +13,8 @@ import { median, quantile, round } from './statistics.ts'
 
 const AGENTS = 100
 const SESSIONS = 2_000
+/** Owners of the sessions: a single one may not have as many tunnels (`manager/tunnels/places.ts`). */
+const PEOPLE = 4
 const PER_REQUEST = 50
 const TUNNELS = 5_000
 /** Agents send figures every second; as many as the manager keeps are there sooner if they are sent more often. */
@@ -39,8 +42,9 @@ export async function benchCrowd(stack: AsyncDisposableStack) {
   const agents = await start(stack, './crowd-agents.ts', [manager.url, service.port, SESSIONS / AGENTS, ...joins])
 
   const launchStart = performance.now()
-  await launch(api)
-  const ids = await untilRunning(api)
+  const people = await addPeople(api, manager.url)
+  await Promise.all(people.map(launch))
+  await untilRunning(api)
   const launchPerSecond = SESSIONS / ((performance.now() - launchStart) / 1000)
   agents.child.send(QUICK_FIGURES_MS)
   await wait(KEPT_FIGURES * QUICK_FIGURES_MS)
@@ -48,7 +52,7 @@ export async function benchCrowd(stack: AsyncDisposableStack) {
   const withSessionsMB = await memoryMB(manager.pid)
 
   const clients = await start(stack, './crowd-clients.ts', [manager.url])
-  const doors = await openDoors(api, ids)
+  const doors = (await Promise.all(people.map(openDoors))).flat()
   const openStart = performance.now()
   clients.child.send({ doors, tunnels: TUNNELS } satisfies Wanted)
   const [opened] = (await once(clients.child, 'message')) as [{ open: number; lost: number }]
@@ -100,20 +104,36 @@ async function start(
   return { child, port }
 }
 
+async function addPeople(admin: ApiClient, url: string): Promise<ApiClient[]> {
+  const password = 'Their-own-pass-1'
+  const people: ApiClient[] = []
+  for (let n = 0; n < PEOPLE; n++) {
+    const email = `crowd-${n}@example.org`
+    await admin.createUser({ body: { mustChangePassword: false, email, name: email, password } })
+    const { token } = await apiOf(url).login({ body: { email, password, kind: 'token' } })
+    if (token === null) throw new Error('no token')
+    people.push(apiOf(url, token))
+  }
+  return people
+}
+
 async function launch(api: ApiClient): Promise<void> {
   const [image = ''] = CROWD_IMAGE.references
-  for (let n = 0; n < SESSIONS; n += PER_REQUEST) {
+  for (let n = 0; n < SESSIONS / PEOPLE; n += PER_REQUEST) {
     const resources = { cpu: '1', mem: '512m' }
     await api.createSession({ body: { image, name: `crowd-${n}`, count: PER_REQUEST, resources } })
   }
 }
 
-async function untilRunning(api: ApiClient): Promise<SessionId[]> {
+async function untilRunning(api: ApiClient): Promise<void> {
   for (;;) {
     const { sessions } = await api.getResources()
-    if (sessions.running >= SESSIONS) break
+    if (sessions.running >= SESSIONS) return
     await wait(500)
   }
+}
+
+async function listOwn(api: ApiClient): Promise<SessionId[]> {
   const ids: SessionId[] = []
   let cursor: string | undefined
   do {
@@ -124,7 +144,8 @@ async function untilRunning(api: ApiClient): Promise<SessionId[]> {
   return ids
 }
 
-async function openDoors(api: ApiClient, ids: readonly SessionId[]): Promise<Wanted['doors']> {
+async function openDoors(api: ApiClient): Promise<Wanted['doors']> {
+  const ids = await listOwn(api)
   const doors: { sessionId: SessionId; grant: string }[] = []
   for (let n = 0; n < ids.length; n += PER_REQUEST) {
     const some = ids.slice(n, n + PER_REQUEST).map(async id => {

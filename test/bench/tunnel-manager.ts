@@ -18,7 +18,7 @@ const gateway = createTunnelGateway({
     }),
   verifyGrant: grant =>
     grant === GRANT
-      ? Promise.resolve({ loginId: LOGIN, userId: OWNER })
+      ? Promise.resolve({ loginId: LOGIN, userId: OWNER, isPublic: false })
       : Promise.reject(new AppError('grant_invalid')),
   authenticateUpgrade: () => Promise.reject(new AppError('not_signed_in')),
   credentialHolds: () => Promise.resolve(false),

@@ -114,6 +114,12 @@ export const SESSION_REQUEST_CAUSES = {
     'Every free port had an app of somebody else within the last day, and over http browsers cannot forget that app. Try again later, or ask an administrator for https or a wider range.',
   publishing_off: 'The administrators have not allowed it.',
   sign_in_ended_app: 'The sign-in ended while the app was starting. Sign in again.',
+  connections_of_person:
+    'You have {limit} connections to sessions open, as many as one person may have. Close some connections, then try again.',
+  terminals_of_person:
+    'You have {limit} terminals of sessions open, as many as one person may have. Close some of them, then try again.',
+  visitors_of_owner:
+    'The links of this owner have {limit} connections open, as many as they may have. Try again when some people have left.',
   too_many_waiting: 'Too many connections are waiting already. Try again in a moment.',
   tunnel_closed: 'The tunnel was closed.',
   tunnel_reopened: 'The tunnel was closed in the meantime. Open it again.',

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { AppError, GRANT_HEADER, Problem, TUNNEL_PROTOCOL } from '#manager/contract'
 import { FrameDecoder } from '#manager/tunnel-end'
-import { connectTo, readAll, SESSION, startPath } from '../../fixtures/tunnel-path.ts'
+import { connectTo, readAll, SESSION, startPath, STRANGER } from '../../fixtures/tunnel-path.ts'
 
 const echo = (socket: Socket) => void socket.pipe(socket)
 const STREAM = `/stream/session/${SESSION}/tcpproxy?app=echo`
@@ -189,6 +189,78 @@ test("a dead parked socket is skipped, and the client's data goes to the next on
   dead.resetAndDestroy()
   await using _agent = path.startAgent()
   expect((await readAll(client)).toString()).toBe('important')
+})
+
+describe('places of a person', { timeout: 10_000 }, () => {
+  const limits = { tunnels: 3, terminals: 1, visitors: 2 }
+  const full = { status: 429, code: 'rate_limited' }
+  const owner = { authorization: 'Bearer owner' }
+  const TERMINAL = `/api/v1/sessions/${SESSION}/terminal`
+
+  /** An upgrade that is not waited for. */
+  async function ask(port: number, path: string, headers: Record<string, string>) {
+    const socket = await connectTo(port)
+    const lines = Object.entries({ host: 'x', ...UPGRADE, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.on('error', () => undefined).resume()
+    socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
+    return socket
+  }
+  const open = async (port: number, path: string, headers: Record<string, string>) => {
+    const socket = await ask(port, path, headers)
+    await once(socket, 'data')
+    return socket
+  }
+
+  test('are bounded, whatever the credential; terminals and visitors of links have their own', async () => {
+    let isPublic = false
+    await using path = await startPath({ service: echo, limits, isPublic: () => isPublic })
+    const { managerPort: port, gateway } = path
+    const first = await open(port, STREAM, grant)
+    await open(port, STREAM, owner)
+    await open(port, STREAM, owner)
+    expect(await refused(port, STREAM, owner)).toEqual(full)
+    expect(await refused(port, STREAM, grant)).toEqual(full)
+    expect(gateway.counts().tunnels).toBe(3)
+
+    isPublic = true
+    await open(port, STREAM, grant)
+    await open(port, STREAM, grant)
+    expect(await refused(port, STREAM, grant)).toEqual(full)
+    await open(port, TERMINAL, owner)
+    expect(await refused(port, TERMINAL, owner)).toEqual(full)
+
+    // A place is free again when a tunnel is closed by its client, and when all are cut.
+    isPublic = false
+    first.destroy()
+    await expect.poll(() => gateway.counts().tunnels).toBe(5)
+    await open(port, STREAM, grant)
+    gateway.closeSession(SESSION)
+    await expect.poll(() => gateway.counts().tunnels).toBe(0)
+    for (let n = 0; n < 3; n++) await open(port, STREAM, grant)
+  })
+
+  test('of another person are free', async () => {
+    const shares = () => ({ shares: { [STRANGER]: 'use' as const } })
+    await using path = await startPath({ service: echo, limits, shares })
+    const { managerPort: port } = path
+    for (let n = 0; n < 3; n++) await open(port, STREAM, { authorization: 'Bearer stranger' })
+    expect(await refused(port, STREAM, { authorization: 'Bearer stranger' })).toEqual(full)
+    await open(port, STREAM, owner)
+  })
+
+  test('are taken while a tunnel waits for its agent, and given back when the client leaves or the agent does not come', async () => {
+    await using path = await startPath({ service: echo, limits, parked: 0, takeTimeoutMs: 1_000 })
+    const { managerPort: port, sockets } = path
+    const waiting = await Promise.all([1, 2, 3].map(() => ask(port, STREAM, grant)))
+    await expect.poll(() => sockets.size).toBe(3)
+    expect(await refused(port, STREAM, grant)).toEqual(full)
+    waiting[0]?.destroy()
+    // Whoever gets a place misses the agent.
+    await expect.poll(async () => (await refused(port, STREAM, grant)).code).toBe('agent_unreachable')
+    await expect.poll(() => sockets.size, { timeout: 3_000 }).toBe(0)
+    await using _agent = path.startAgent()
+    for (let n = 0; n < 3; n++) await open(port, STREAM, grant)
+  })
 })
 
 test('an agent with a wrong token cannot park sockets', async () => {
