@@ -61,7 +61,7 @@ export interface TurnLimits {
 export function createRequestTurns<Request extends RequestLike>({
   most = 16,
   mostBytes = 256 * 1024,
-  mostWaiting = 512,
+  mostWaiting = 2_048,
 }: TurnLimits = {}): RequestTurns<Request> {
   const lines = new WeakMap<ConnectionLike, Line>()
 
