@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -78,9 +78,18 @@ test('connections on their way to a server that is killed end, and later ones wa
   await writeFile(script, HANGING)
   await using held = await holdPort(['127.0.0.1'], 0)
   const logFile = join(directory, 'log')
+  let handed = 0
+  const counted = {
+    ...held,
+    handTo: (take: (socket: Socket) => void) =>
+      held.handTo(socket => {
+        handed++
+        take(socket)
+      }),
+  }
   await using child = await startChild({
     ...{ name: 'manager', script, environment: {}, logFile, readyWithinMs: 20_000 },
-    held,
+    held: counted,
   })
   const open = async () => {
     const socket = connect(held.port, '127.0.0.1').on('error', () => undefined)
@@ -88,6 +97,7 @@ test('connections on their way to a server that is killed end, and later ones wa
     return socket
   }
   const early = await Promise.all(Array.from({ length: 20 }, open))
+  await expect.poll(() => handed).toBe(20)
   process.kill(child.pid, 'SIGKILL')
   await child.ended
   const late = await open()
