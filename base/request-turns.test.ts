@@ -22,7 +22,9 @@ beforeEach(async () => {
       turns.onOver(request, () => ended.push(url))
       let body = ''
       request.on('data', chunk => (body += String(chunk)))
-      begun.push({ url, answer: () => response.end(`${url}${body};`) })
+      const answer = () => response.end(`${url}${body};`)
+      begun.push({ url, answer })
+      if (url.startsWith('/refused')) answer()
     })
   const server = stack.adopt(createServer(handle).listen(0, '127.0.0.1'), server => {
     server.closeAllConnections()
@@ -61,6 +63,19 @@ test('requests of a connection run a few at a time in their order, beside those 
   const answers = many.seen.text.match(/\/\d+(?=x{100};)/g)
   expect(answers).toEqual(urls(0, 500))
   await expect.poll(() => over.length).toBe(501)
+})
+
+test('connections with many requests that are refused at once take turns', async () => {
+  const [one, other] = [await open(), await open()]
+  const send = ({ socket }: typeof one, name: string) =>
+    socket.write(`GET /refused/${name} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(300))
+  send(one, 'one')
+  send(other, 'other')
+  await expect.poll(() => begun.length).toBe(600)
+  const order = begun.map(({ url }) => url.slice('/refused/'.length))
+  const together = order.slice(order.indexOf('other') + MOST, order.lastIndexOf('one'))
+  expect(together.length).toBeGreaterThan(100)
+  expect(together.join(' ')).not.toMatch(/one one one/)
 })
 
 test('requests of a connection that ends are over, also those whose answers would have come later', async () => {

@@ -19,7 +19,8 @@ export interface ResponseLike {
 
 /**
  * Keeps the requests of one connection few at a time: the next ones wait, in their order, and nothing more is read meanwhile. So a
- * client that is merely quick loses nothing. One policy for manager and proxy.
+ * client that is merely quick loses nothing. Those that wait begin one by one, with a turn for every other connection in between. One
+ * policy for manager and proxy.
  *
  * Threat model: a client may send thousands of requests without waiting for an answer (HTTP pipelining), and their work would come before
  * everybody else's. Answers go out in the order of their requests, so a client that has the first one answered slowly would make us keep what
@@ -59,7 +60,7 @@ export interface TurnLimits {
 }
 
 export function createRequestTurns<Request extends RequestLike>({
-  most = 16,
+  most = 4,
   mostBytes = 256 * 1024,
   mostWaiting = 2_048,
 }: TurnLimits = {}): RequestTurns<Request> {
@@ -94,19 +95,26 @@ export function createRequestTurns<Request extends RequestLike>({
     line.running.delete(request)
     line.runningBytes -= ended.bytes
     for (const act of ended.acts) act()
-    if (line.waiting.length === 0 || line.isGoingOn) return
+    if (line.waiting.length > 0) goOnSoon(socket, line)
+  }
+
+  /** Not at once, and with one request: some are refused without waiting for anything, and would keep other connections from being read. */
+  function goOnSoon(socket: ConnectionLike, line: Line): void {
+    if (line.isGoingOn) return
     line.isGoingOn = true
-    // Not at once: requests that are refused without waiting for anything would keep other connections from being read.
-    setImmediate(() => goOn(socket, line))
+    setImmediate(() => {
+      line.isGoingOn = false
+      goOn(socket, line)
+    })
   }
 
   function goOn(socket: ConnectionLike, line: Line): void {
-    line.isGoingOn = false
-    for (let next = line.waiting[0]; next && hasRoom(line, next.bytes); next = line.waiting[0]) {
-      line.waiting.shift()
-      next.start()
-    }
-    if (line.waiting.length === 0) socket.resume()
+    const next = line.waiting[0]
+    if (!next || !hasRoom(line, next.bytes)) return
+    line.waiting.shift()
+    next.start()
+    if (line.waiting.length > 0) goOnSoon(socket, line)
+    else socket.resume()
   }
 
   return {
