@@ -15,8 +15,8 @@ export interface HeldPort extends AsyncDisposable {
   hold(): void
 }
 
-/** A server that restarts is back sooner; a client that is then refused says that Berth is away. */
-const WAIT_MS = 10_000
+/** A server that restarts is back sooner, also on a busy computer; a client that is then refused says that Berth is away. */
+const WAIT_MS = 25_000
 const MOST_WAITING = 256
 /** As of our HTTP servers' own sockets: the options belong to the connection, and go with it. */
 const CONNECTIONS = {

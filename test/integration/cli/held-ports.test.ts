@@ -10,7 +10,7 @@ import { startDatabase } from '../../fixtures/postgres.ts'
 import { startSquatter } from '../../fixtures/squatter.ts'
 
 const SOON = { timeout: 30_000 }
-const within = () => ({ signal: AbortSignal.timeout(15_000) })
+const within = () => ({ signal: AbortSignal.timeout(30_000) })
 
 /** A `berth up` of its own, and the port of its manager. */
 async function start(stack: AsyncDisposableStack) {
@@ -41,7 +41,7 @@ test('nobody gets the port of the manager while it restarts, and its clients wai
     expect([answer.status, squatter.hasPort]).toEqual([200, false])
     expect((await fetch(`${berth.url}/healthz`, within())).status).toBe(200)
   }
-}, 60_000)
+}, 120_000)
 
 test.each(['127.0.0.1', '::1'])(
   'nobody gets the port of the console at %s while it restarts, and browsers wait',
@@ -57,7 +57,7 @@ test.each(['127.0.0.1', '::1'])(
       expect([answer.status, squatter.hasPort]).toEqual([200, false])
     }
   },
-  60_000,
+  120_000,
 )
 
 test('a sign-in that a squatter received while Berth was stopped is worth nothing, and the page says why', async () => {
@@ -77,4 +77,4 @@ test('a sign-in that a squatter received while Berth was stopped is worth nothin
   expect((await rawRequest(`${again.url}/api/v1/me`, { headers })).json).toMatchObject({ code: 'not_signed_in' })
   expect(await apiOf(again.url).authOptions()).toMatchObject({ signInsEnded: true })
   expect(await apiOf(again.url, token ?? '').me()).toMatchObject({ user: { email: ADMIN.email } })
-}, 60_000)
+}, 120_000)
