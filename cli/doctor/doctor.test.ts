@@ -177,6 +177,13 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     /8400/,
   ],
   [
+    'a console port that the user may not have',
+    { ...HEALTHY, consolePort: { port: 443, status: 'reserved' } },
+    'console port',
+    'problem',
+    /may not listen at port 443/,
+  ],
+  [
     'a cluster of another version',
     { ...HEALTHY, database: { kind: 'embedded', version: '17', mode: 0o700, readable: true } },
     'database',

@@ -116,7 +116,7 @@ export type Nvidia =
 
 export interface ConsolePort {
   readonly port: number
-  readonly status: 'free' | 'taken' | 'ours'
+  readonly status: 'free' | 'taken' | 'reserved' | 'ours'
 }
 
 export type DatabaseFacts =

@@ -30,7 +30,7 @@ const CONNECTIONS = {
 /**
  * @param hosts addresses to listen at, all with the same port; those that this computer lacks are left out, except the first
  * @param port 0 = any free port
- * @throws AppError `port_in_use` with `port`
+ * @throws AppError `port_in_use`, `port_not_allowed` with `port`
  */
 export async function holdPort(
   hosts: readonly string[],

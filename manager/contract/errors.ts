@@ -230,6 +230,7 @@ export const ERRORS = {
   data_version_unsupported: { status: 409, retry: false, title: 'The data directory belongs to another version' },
   database_not_empty: { status: 409, retry: false, title: 'The database is not empty' },
   port_in_use: { status: 409, retry: false, title: 'The local port is in use' },
+  port_not_allowed: { status: 403, retry: false, title: 'The local port is reserved' },
   tunnel_failed: { status: 502, retry: true, title: 'The connection to the app could not be opened' },
   tunnel_not_found: { status: 404, retry: false, title: 'No such tunnel' },
 } as const satisfies Record<string, ErrorSpec>

@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { listenOnLoopback } from './loopback-listener.ts'
+import { listenAt, listenOnLoopback } from './loopback-listener.ts'
 import { openListener } from './open-listener.ts'
 import { findPortHolder } from './port-holder.ts'
 import { createPortMemory } from './port-memory.ts'
@@ -66,6 +66,56 @@ test('a port that is to be avoided is not picked, however often the system offer
   expect([...avoided]).not.toContain(listener.port)
   await Promise.all([...avoided].map((port, at) => memory.remember(`s${at}`, 'web', { port, sessionId: 'a' })))
   expect(await createPortMemory(directory).all()).toEqual(new Set(avoided))
+})
+
+test('a port that an app had before its last one is remembered too', async () => {
+  const memory = createPortMemory(directory)
+  const had = [8_888, 41_234, 41_235, 8_888, 41_236]
+  for (const port of had.slice(0, 3)) await memory.remember('train', 'jupyter', { port, sessionId: 'a' })
+  await Promise.all(had.slice(3).map(port => memory.remember('train', 'jupyter', { port, sessionId: 'a' })))
+  const again = createPortMemory(directory)
+  expect(await again.all()).toEqual(new Set(had))
+  expect(await again.recall('train', 'jupyter')).toMatchObject({ port: 41_236, before: [8_888, 41_235, 41_234] })
+})
+
+test('clients of an avoided port that the system offers are not taken in', async () => {
+  const clients: Socket[] = []
+  /** Avoids the first offer, and has a client there while it is held. */
+  class VisitedOffer extends Set<number> {
+    override has(port: number) {
+      if (this.size > 0) return super.has(port)
+      clients.push(connect(port, '127.0.0.1').on('error', () => undefined))
+      this.add(port)
+      return true
+    }
+  }
+  const taken: Socket[] = []
+  const asked = { wanted: undefined, remembered: undefined, onPortTaken: 'fail', ownTunnelOn: () => undefined } as const
+  const listener = await openListener({
+    ...asked,
+    avoided: new VisitedOffer(),
+    onConnection: socket => taken.push(socket),
+  })
+  await expect.poll(() => clients.every(({ closed }) => closed)).toBe(true)
+  expect([clients.length, taken.length]).toEqual([1, 0])
+  await listener.close()
+})
+
+test('a port that the system reserves is told as such', async () => {
+  const create = () => {
+    const server = createServer()
+    const denied = Object.assign(new Error('listen EACCES'), { code: 'EACCES' })
+    server.listen = () => {
+      setImmediate(() => server.emit('error', denied))
+      return server
+    }
+    return server
+  }
+  const listening = listenAt(['127.0.0.1'], { port: 443, onConnection: () => undefined, create })
+  await expect(listening).rejects.toMatchObject({
+    code: 'port_not_allowed',
+    detail: { port: 443, why: expect.stringContaining('1024') as string },
+  })
 })
 
 test('the inode of a listening socket is found in the table of the kernel, not that of a connection', () => {

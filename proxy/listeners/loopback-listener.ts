@@ -19,7 +19,7 @@ export interface LoopbackListener {
  *
  * @param port 0 picks a free one
  *
- * @throws AppError `port_in_use` with `port`
+ * @throws AppError `port_in_use`, `port_not_allowed` with `port`
  */
 export const listenOnLoopback = (options: Binding): Promise<LoopbackListener> => listenAt(LOOPBACK, options)
 
@@ -86,9 +86,11 @@ async function bind(host: string, port: number, { onConnection, create = plainSe
     await once(server, 'listening')
   } catch (error) {
     // EACCES: Windows reports this for ports that another program holds exclusively, other systems for low ports that only root may have.
-    if (isErrno(error, 'EADDRINUSE') || (process.platform === 'win32' && isErrno(error, 'EACCES'))) {
+    const isDenied = isErrno(error, 'EACCES')
+    if (isErrno(error, 'EADDRINUSE') || (isDenied && process.platform === 'win32'))
       throw new AppError('port_in_use', { port, ...because('port_taken_on', { port, host }) }, { cause: error })
-    }
+    if (isDenied)
+      throw new AppError('port_not_allowed', { port, ...because('port_reserved', { port, host }) }, { cause: error })
     throw error
   }
   return server

@@ -20,7 +20,7 @@ export interface ListenerRequest {
  * Opens a listener on the wanted port, else on the remembered one, else on a free one that is not avoided.
  *
  * @throws AppError `port_in_use` with `port`, `holder` (the program that holds it, if known) and `offered` (a port that was
- * free just now)
+ * free just now), `port_not_allowed`
  */
 export async function openListener(request: ListenerRequest): Promise<LoopbackListener> {
   const { wanted, remembered, onConnection } = request
@@ -40,8 +40,14 @@ async function listenElsewhere({ avoided, onConnection }: ListenerRequest): Prom
   const offered: LoopbackListener[] = []
   try {
     for (;;) {
-      const listener = await listenOnLoopback({ port: 0, onConnection })
-      if (avoided?.has(listener.port) !== true) return listener
+      let isOurs = false
+      const listener = await listenOnLoopback({
+        port: 0,
+        // Clients of an avoided port are not for this tunnel.
+        onConnection: socket => (isOurs ? onConnection(socket) : socket.destroy()),
+      })
+      isOurs = avoided?.has(listener.port) !== true
+      if (isOurs) return listener
       offered.push(listener)
     }
   } finally {

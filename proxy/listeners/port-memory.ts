@@ -8,17 +8,20 @@ const Entry = z.object({
   /** The session that used the port last: its browser origin has been cleared already. */
   sessionId: z.string(),
   usedAt: z.iso.datetime(),
+  /** Ports that it had before, the latest first. */
+  before: z.array(z.int().min(1).max(65_535)).default([]),
 })
 type Entry = z.infer<typeof Entry>
 const Book = z.record(z.string(), Entry)
 
 const MAX_ENTRIES = 500
+const MAX_BEFORE = 50
 
 /** Remembers the last port of each (session name, app) of this user, so that bookmarks and saved sites keep working. */
 export interface PortMemory {
   recall(sessionName: string, app: string): Promise<Entry | undefined>
   remember(sessionName: string, app: string, use: { port: number; sessionId: string }): Promise<void>
-  /** All ports that are remembered, of any app. */
+  /** All ports that are remembered, of any app: its last one and up to 50 of before. */
   all(): Promise<ReadonlySet<number>>
 }
 
@@ -57,7 +60,11 @@ export function createPortMemory(directory: string, now: () => Date = () => new 
 
   async function write(): Promise<void> {
     next = undefined
-    const book = { ...(await read()), ...Object.fromEntries(pending) }
+    const before = await read()
+    const added = [...pending].map(
+      ([key, entry]) => [key, { ...entry, before: portsBefore(entry, before[key]) }] as const,
+    )
+    const book = { ...before, ...Object.fromEntries(added) }
     pending.clear()
     const newest = Object.entries(book)
       .sort(([, a], [, b]) => b.usedAt.localeCompare(a.usedAt))
@@ -71,12 +78,21 @@ export function createPortMemory(directory: string, now: () => Date = () => new 
     recall: async (sessionName, app) => pending.get(keyOf(sessionName, app)) ?? (await read())[keyOf(sessionName, app)],
     async all() {
       const entries = [...Object.values(await read()), ...pending.values()]
-      return new Set(entries.map(({ port }) => port))
+      return new Set(entries.flatMap(({ port, before }) => [port, ...before]))
     },
     remember(sessionName, app, use) {
-      pending.set(keyOf(sessionName, app), { ...use, usedAt: now().toISOString() })
+      const key = keyOf(sessionName, app)
+      const entry = { ...use, usedAt: now().toISOString(), before: [] }
+      pending.set(key, { ...entry, before: portsBefore(entry, pending.get(key)) })
       next ??= writing = writing.catch(() => undefined).then(write)
       return next
     },
   }
+}
+
+/** Ports of an app before this use of it. */
+function portsBefore({ port, before }: Entry, last: Entry | undefined): number[] {
+  const ports = new Set([...before, ...(last ? [last.port, ...last.before] : [])])
+  ports.delete(port)
+  return [...ports].slice(0, MAX_BEFORE)
 }

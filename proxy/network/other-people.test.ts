@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hasOtherPeople, isSharedComputer, type Traces } from './other-people.ts'
+import { createPeopleWatch, hasOtherPeople, isSharedComputer, type Traces } from './other-people.ts'
 
 const ALONE: Traces = {
   platform: 'linux',
@@ -66,4 +66,16 @@ test.each<[string, Traces]>([
 
 test('the traces of this computer can be read', async () => {
   expect(await isSharedComputer()).toBeTypeOf('boolean')
+})
+
+test('homes that cannot be looked at count as other people, and hold one look', async () => {
+  const look = Promise.withResolvers<Traces>()
+  let looks = 0
+  const isShared = createPeopleWatch(() => (looks++, look.promise))
+  expect(await Promise.all([isShared(), isShared(), isShared()])).toEqual([true, true, true])
+  expect([await isShared(), looks]).toEqual([true, 1])
+  look.resolve(ALONE)
+  await expect.poll(isShared).toBe(false)
+  const isUnreadable = createPeopleWatch(() => Promise.reject(new Error('EIO')))
+  expect(await isUnreadable()).toBe(true)
 })

@@ -1,6 +1,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { homedir, userInfo } from 'node:os'
 import path from 'node:path'
+import { within } from '#base/within'
 
 /** Traces of people on a computer. */
 export interface Traces {
@@ -48,19 +49,35 @@ export function hasOtherPeople({ platform, own, homes, accounts, signedIn }: Tra
   return canSignIn || signedIn.some(name => isPerson(Number(name)))
 }
 
+const LONGEST_LOOK_MS = 1_000
+
 /**
- * Looks whether the computer has other people. What cannot be read counts as other people: they cost bookmarks, a computer that is
- * wrongly taken for one person's costs what that person does in a browser.
+ * Looks whether the computer has other people. What cannot be read, or not soon, counts as other people: they cost bookmarks, a computer
+ * that is wrongly taken for one person's costs what that person does in a browser.
+ *
+ * Threat model: the home of another user may be mounted from a server that hangs, and a look at it holds one of the few threads that
+ * Node has for files. So there is one look at a time, which takes one home after the other; whoever asks meanwhile waits for the same.
  */
-export async function isSharedComputer(): Promise<boolean> {
-  try {
-    return hasOtherPeople(await look())
-  } catch {
-    return true
+export function createPeopleWatch(look: () => Promise<Traces> = lookAround): () => Promise<boolean> {
+  let looking: { readonly found: Promise<boolean>; readonly isLate: () => boolean } | undefined
+  return async () => {
+    const { found, isLate } = (looking ??= begin())
+    if (isLate()) return true
+    return await within(LONGEST_LOOK_MS, found, () => new Error('late')).catch(() => true)
+  }
+  function begin() {
+    const since = performance.now()
+    const found = look().then(hasOtherPeople)
+    const end = () => (looking = undefined)
+    found.then(end, end)
+    return { found, isLate: () => performance.now() - since > LONGEST_LOOK_MS }
   }
 }
 
-async function look(): Promise<Traces> {
+/** One for all tunnels of this process, whoever they belong to. */
+export const isSharedComputer = createPeopleWatch()
+
+async function lookAround(): Promise<Traces> {
   const { platform, env } = process
   const own = { uid: userInfo().uid, home: homedir() }
   const usual =
@@ -68,28 +85,30 @@ async function look(): Promise<Traces> {
   const beside = path.dirname(own.home)
   // The home of root is beside the directories of the system.
   const parents = new Set([usual, ...(beside === path.parse(beside).root ? [] : [beside])])
-  const homes = await Promise.all([...parents].map(homesIn))
   const isLinux = platform === 'linux'
-  return {
+  const quick: Traces = {
     platform,
     own,
-    homes: homes.flat(),
+    homes: [],
     accounts: isLinux ? await orNothing(readFile('/etc/passwd', 'utf8'), '') : '',
     signedIn: isLinux ? await orNothing(readdir('/run/user'), []) : [],
   }
+  // A server with thousands of homes has others in its accounts already.
+  if (hasOtherPeople(quick)) return quick
+  const homes: Traces['homes'][number][] = []
+  for (const parent of parents) homes.push(...(await homesIn(parent)))
+  return { ...quick, homes }
 }
 
 /** Not followed: links may lead to homes that would be mounted for it. */
 async function homesIn(parent: string): Promise<Traces['homes']> {
-  const names = await orNothing(readdir(parent), [])
-  const found = await Promise.all(
-    names.map(async name => {
-      const home = path.join(parent, name)
-      const entry = await lstat(home)
-      return entry.isDirectory() || entry.isSymbolicLink() ? [{ path: home, owner: Math.max(entry.uid, 0) }] : []
-    }),
-  )
-  return found.flat()
+  const homes: Traces['homes'][number][] = []
+  for (const name of await orNothing(readdir(parent), [])) {
+    const home = path.join(parent, name)
+    const entry = await lstat(home)
+    if (entry.isDirectory() || entry.isSymbolicLink()) homes.push({ path: home, owner: Math.max(entry.uid, 0) })
+  }
+  return homes
 }
 
 /** @throws every other error than that there is no such thing */

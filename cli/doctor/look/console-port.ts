@@ -1,4 +1,5 @@
-import { createServer } from 'node:net'
+import { isAppError } from '#manager/contract'
+import { listenOnLoopback } from '#proxy/listen-at'
 import { portOf } from '../../port-of.ts'
 import { type ConsolePort } from '../facts.ts'
 
@@ -6,17 +7,17 @@ import { type ConsolePort } from '../facts.ts'
 export async function lookAtPort(port: number, ownUrl: string | undefined): Promise<ConsolePort> {
   // A running Berth has its port already; the port of a further start does not matter.
   if (ownUrl !== undefined) return { port: portOf(ownUrl), status: 'ours' }
-  const free = (await canListen(port, '127.0.0.1')) && (await canListen(port, '::1'))
-  return { port, status: free ? 'free' : 'taken' }
+  return { port, status: await statusOf(port) }
 }
 
-/** Whether the port is free at this address; an address that the machine does not have counts as free. */
-function canListen(port: number, host: string): Promise<boolean> {
-  return new Promise(resolve => {
-    const server = createServer()
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      resolve(!['EADDRINUSE', 'EACCES'].includes(error.code ?? '')),
-    )
-    server.listen(port, host, () => server.close(() => resolve(true)))
-  })
+async function statusOf(port: number): Promise<ConsolePort['status']> {
+  try {
+    const listener = await listenOnLoopback({ port, onConnection: socket => socket.destroy() })
+    await listener.close()
+    return 'free'
+  } catch (error) {
+    if (isAppError(error) && error.code === 'port_in_use') return 'taken'
+    if (isAppError(error) && error.code === 'port_not_allowed') return 'reserved'
+    throw error
+  }
 }

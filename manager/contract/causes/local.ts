@@ -40,6 +40,7 @@ export const LOCAL_CAUSES = {
   port_of_nobody_known:
     'Port {port} is taken by another program. Choose another port, for example {offered}, or use a random one.',
   port_taken_on: 'Port {port} on {host} is taken.',
+  port_reserved: 'The system lets only some programs listen at port {port} on {host}. Choose a port from 1024 up.',
   tunnels_at_most:
     'At most {limit} tunnels of one user may be open at a time. Close one under "Open on this computer" in the dialog of the apps, then open this one again.',
   app_open_elsewhere:

@@ -56,6 +56,7 @@ const en = {
   password_unchanged: 'Choose a password that differs from your current one.',
   port_silent: 'Start your program in the session, then open the port again.',
   port_in_use: 'Choose another port, or let Berth take any free one.',
+  port_not_allowed: 'Choose a port from 1024 up, or let Berth take any free one.',
   rate_limited: 'Try again in a moment.',
   request_too_large: 'Lower the request to what one host has.',
   resource_group_inactive: 'Choose another resource group.',

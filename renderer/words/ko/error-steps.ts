@@ -55,6 +55,7 @@ export default {
   password_unchanged: '현재 비밀번호와 다른 비밀번호를 선택하세요.',
   port_silent: '세션에서 프로그램을 시작한 다음 포트를 다시 여세요.',
   port_in_use: '다른 포트를 선택하거나 비어 있는 포트를 사용하세요.',
+  port_not_allowed: '1024번 이상의 포트를 선택하거나 비어 있는 포트를 사용하세요.',
   rate_limited: '잠시 후 다시 시도하세요.',
   request_too_large: '호스트 하나가 가진 만큼으로 요청을 줄이세요.',
   resource_group_inactive: '다른 자원 그룹을 선택하세요.',

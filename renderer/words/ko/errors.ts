@@ -197,6 +197,7 @@ export default {
   data_version_unsupported: '데이터 디렉터리가 다른 버전의 것입니다',
   database_not_empty: '데이터베이스가 비어 있지 않습니다',
   port_in_use: '로컬 포트가 사용 중입니다',
+  port_not_allowed: '시스템이 예약한 로컬 포트입니다',
   tunnel_failed: '앱에 연결하지 못했습니다',
   tunnel_not_found: '연결을 찾을 수 없습니다',
 } satisfies Record<ErrorCode, string>
