@@ -74,7 +74,7 @@ export function createPeopleWatch(look: () => Promise<Traces> = lookAround): () 
   }
 }
 
-/** One for all tunnels of this process, whoever they belong to. */
+/** All tunnels of this process ask the same watch, whoever they belong to. */
 export const isSharedComputer = createPeopleWatch()
 
 async function lookAround(): Promise<Traces> {
