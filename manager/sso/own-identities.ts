@@ -46,7 +46,7 @@ export interface OwnIdentities {
   /** @throws AppError as `SsoAttempts.read`; `not_signed_in` (ended meanwhile), `identity_taken`, `sso_email_domain` and others of the address */
   finish(caller: Caller, proof: AttemptProof): Promise<OwnIdentity>
   /**
-   * Takes back what the mapping of groups gave by it, which ends the sign-ins with a role.
+   * Takes back what the mapping of groups gave by it. If that changes the role, all sign-ins end.
    *
    * @returns what was taken back, for the audit log
    * @throws AppError as `start`; `identity_not_found`, `identity_needed` for the only way to sign in

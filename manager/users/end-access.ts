@@ -8,7 +8,7 @@ import { type Db } from '../store/schema.ts'
  * transaction that changes the account, so that no access outlives the change, whenever the process is killed.
  *
  * @param except a sign-in that stays
- * @returns the sign-ins that ended, for `Logins.tellEnd` once the transaction is committed
+ * @returns the sign-ins that ended: `Logins.tellEnd` announces them once the transaction is committed
  */
 export async function endAccess(trx: Db, userId: UserId, except?: string): Promise<string[]> {
   await deleteEmailTokens(trx, userId)

@@ -29,8 +29,8 @@ import { type Telling } from './telling.ts'
  *
  * Threat model: dotfiles hold tokens (`.netrc`, `.npmrc`), so they are sealed in the database, and nobody but their owner reads
  * them here, whatever the role. A session gets those of its owner, from the manager alone: no request names them. A session that an
- * administrator launched for the owner gets none, because the administrator chose its command and reads its log. They run in each new
- * session, so the owner is told of those that a keypair sets (`set-by-keypair.ts`).
+ * administrator launched for the owner gets none, because the administrator chose its command and reads its log. Dotfiles and
+ * the script run in each new session, so the owner is told of those that a keypair sets (`set-by-keypair.ts`).
  */
 export interface HomeFiles {
   list(caller: Caller): Promise<{ items: Dotfile[] }>

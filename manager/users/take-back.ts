@@ -21,7 +21,7 @@ export interface TakenBack {
   readonly projects: readonly string[]
   /** The role before, where it is another one now. */
   readonly role: Role | null
-  /** Sign-ins that ended, for `Logins.tellEnd` once the transaction is committed. */
+  /** Sign-ins that ended: `Logins.tellEnd` announces them once the transaction is committed. */
   readonly ended: readonly string[]
 }
 

@@ -81,7 +81,7 @@ export async function noteGiven(trx: Db, { issuer, subject }: Subject, given: Gi
     .execute()
 }
 
-/** Makes memberships the account's own: an administrator gave them by hand, so no mapping takes them back. */
+/** Makes memberships the account's own: an administrator has confirmed them by hand, so no mapping may take them back. */
 export async function keepGroups(trx: Db, userId: UserId, groups: readonly GroupId[]): Promise<void> {
   if (groups.length === 0) return
   await trx

@@ -19,7 +19,10 @@ export interface SignInIdentitiesTable {
   email: string
   /** Provider whose mapping gave groups and role, which may have been removed since. */
   given_by: Default<string | null>
-  /** Groups (projects) that the mapping gave at the last sign-in, and no administrator by hand since. */
+  /**
+   * Project memberships that the mapping may take back. A membership that an administrator confirms by hand is removed from this
+   * list.
+   */
   given_groups: DefaultJson<readonly GroupId[]>
   /** Role that the mapping gave, and the role that the account has without any mapping. */
   given_role: Role | null
