@@ -26,7 +26,7 @@ const HISTORY = [3, 2, 1, 0].map(day => ({
 
 test('Ctrl+K finds pages, sessions and actions, by the keyboard alone', async () => {
   await using it = await openConsole(browser, '/account')
-  await it.page.getByRole('heading', { name: 'Your account' }).waitFor()
+  await it.page.getByRole('heading', { name: 'Your account', exact: true }).waitFor()
   await it.page.keyboard.press('Control+k')
   const search = it.page.getByRole('combobox', { name: 'Search pages, sessions and actions' })
   await search.waitFor()
