@@ -69,6 +69,10 @@ describe('the page', () => {
     it.world.refuseStreams = true
     it.double.drop()
     await it.page.getByText('No connection to the manager.').waitFor()
+    // An attempt without an answer: while it lasts, the page makes another one only for the click.
+    const { promise: attempt, resolve: begin } = Promise.withResolvers<undefined>()
+    await it.page.route(/\/api\/v1\/events/, () => begin(undefined), { times: 1 })
+    await attempt
     it.world.refuseStreams = false
     await button(it.page, 'Try now').click()
     await it.page.getByText('No connection to the manager.').waitFor({ state: 'detached' })
