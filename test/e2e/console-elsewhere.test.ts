@@ -102,8 +102,7 @@ test('the ways fit on a phone, in Korean', async () => {
   await using it = await openConsole(browser, '/sessions', world, { width: 390, height: 844 })
   const { page } = it
   await page.evaluate(() => localStorage.setItem('berth.language', 'ko'))
-  await page.goto(`${it.double.url}/#/sessions?dialog=apps&of=${SESSION.id}`)
-  await page.reload()
+  await it.openAnew(`/sessions?dialog=apps&of=${SESSION.id}`)
   await page.getByText('데스크톱 앱에서 열기').waitFor()
   await page.getByText('둘 다 없습니다').click()
   const wide = await page.evaluate(() => document.documentElement.scrollWidth)

@@ -11,6 +11,11 @@ export interface Opened extends AsyncDisposable {
   readonly double: ConsoleDouble
   readonly world: World
   newTab(path: string): Promise<Page>
+  /**
+   * Loads the page anew in its tab, at another address. Changing the address and reloading is not the same: a page that has not quite
+   * started writes the address of its first page over the new one, and follows that afterwards.
+   */
+  openAnew(path: string): Promise<void>
 }
 
 /**
@@ -35,11 +40,16 @@ export async function openConsole(
     await loadPage(page, `${double.url}/#${to}`)
     return page
   }
+  const page = await newTab(path)
   return {
-    page: await newTab(path),
+    page,
     double,
     world,
     newTab,
+    async openAnew(to) {
+      await page.goto('about:blank')
+      await loadPage(page, `${double.url}/#${to}`)
+    },
     async [Symbol.asyncDispose]() {
       await context.close()
       await double[Symbol.asyncDispose]()

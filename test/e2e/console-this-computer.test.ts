@@ -56,8 +56,7 @@ test.each([
   const { page } = it
   const state = await unproven(page, { code: CODE, validSeconds: 300, port: 8410 })
   await page.evaluate(language => localStorage.setItem('berth.language', language), one.language)
-  await page.goto(`${it.double.url}/#/sessions?dialog=apps&of=${session.id}`)
-  await page.reload()
+  await it.openAnew(`/sessions?dialog=apps&of=${session.id}`)
   await page
     .getByRole('button', { name: /JupyterLab/ })
     .last()
