@@ -126,9 +126,10 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
         const all = await listIdentities(trx, caller.userId)
         const mine = all.filter(one => one.issuer === issuer && one.subject === subject)
         if (!user || mine.length === 0) throw new AppError('identity_not_found')
-        const hasPassword = passwordSignIn === 'everyone' || user.role === 'superadmin'
-        if (all.length === 1 && !hasPassword) throw new AppError('identity_needed', because('identity_only_way'))
         const taken = await unlinkIdentities(trx, user, mine)
+        // Judged by the role that is left: the linked account may have given the one that lets its person use a password.
+        const hasPassword = passwordSignIn === 'everyone' || taken.user.role === 'superadmin'
+        if (all.length === 1 && !hasPassword) throw new AppError('identity_needed', because('identity_only_way'))
         const news = newsOfTaken(taken)
         await telling.write(trx, news)
         return { taken, news }

@@ -275,4 +275,25 @@ describe('own accounts at a provider', () => {
     }
     expect(await codeOf(api.unlinkIdentity({ body }))).toBe('ok')
   })
+
+  test('the last one stays also where it alone makes its person a superadmin: without it, no password would be left', async () => {
+    const { api, email } = await newUser('raised-to-superadmin')
+    const person = newPerson({ groups: ['root'] })
+    await chooseOwnPassword(api)
+    await api.finishLinking({ body: await visit(api, person) })
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'root', projects: [], role: 'superadmin' }] })
+    expect((await world.signIn(person)).user.role).toBe('superadmin')
+    const raised = await world.manager.signIn({ email, password: PASSWORD })
+    const body = { issuer: world.provider.issuer, subject: person.sub, password: PASSWORD }
+    await world.admin.updateSettings({ body: { passwordSignIn: 'superadmins' } })
+    try {
+      expect(await codeOf(raised.api.unlinkIdentity({ body }))).toBe('identity_needed')
+      expect((await raised.api.me()).user.role).toBe('superadmin')
+    } finally {
+      await world.admin.updateSettings({ body: { passwordSignIn: 'everyone' } })
+    }
+    expect(await codeOf(raised.api.unlinkIdentity({ body }))).toBe('ok')
+    const after = await world.manager.signIn({ email, password: PASSWORD })
+    expect((await after.api.me()).user.role).toBe('user')
+  })
 })
