@@ -7,6 +7,7 @@ import { attemptsByNetwork } from './0005-attempts-by-network.ts'
 import { tracesOfOthers } from './0006-traces-of-others.ts'
 import { bounds } from './0007-bounds.ts'
 import { ownerOnly } from './0008-owner-only.ts'
+import { linksAsTraces } from './0009-links-as-traces.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -18,4 +19,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006-traces-of-others': tracesOfOthers,
   '0007-bounds': bounds,
   '0008-owner-only': ownerOnly,
+  '0009-links-as-traces': linksAsTraces,
 }

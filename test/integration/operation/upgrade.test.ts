@@ -72,6 +72,10 @@ async function fill(db: Db) {
     values (${grants.ofLogin}, ${hashToken(grants.ofLogin)}, ${user}, ${login.id}, ${running}, 'jupyter', now() + interval '5 minutes')`.execute(
     db,
   )
+  await sql`insert into published_apps (id, name, session_id, app, user_id, created_at, expires_at)
+    values (${newUuid()}, 'published', ${running}, 'jupyter', ${user}, now() - interval '1 hour', now() + interval '1 day')`.execute(
+    db,
+  )
   return { user, agent, ended, running, kernels, login, grants }
 }
 
@@ -112,6 +116,15 @@ test('all data of the last development version survives: accounts, sign-ins, ses
     devices: [{ uuid: 'GPU-0', mode: 'whole' }],
     occupied: { cpu: '1' },
   })
+
+  // Visitors of a link are others who used the session since then.
+  const { rows: used } = await sql<{ name: string; isUsed: boolean }>`select name, exists (
+    select from published_apps p where p.session_id = sessions.id and p.created_at = used_by_others_at
+  ) as "isUsed" from sessions order by name`.execute(now.db)
+  expect(used).toEqual([
+    { name: 'was-RUNNING', isUsed: true },
+    { name: 'was-TERMINATED', isUsed: false },
+  ])
 
   // A grant ends with what it was made with: one that was made with nothing that can end is gone.
   const grants = await now.db.selectFrom('grants').select(['id', 'login_id']).execute()
