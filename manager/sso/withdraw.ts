@@ -10,6 +10,7 @@ import { type Left, newsOfTaken, takeBack, type TakenBack } from '../users/take-
 import { type News, type Telling } from '../users/telling.ts'
 
 export interface Withdrawn {
+  /** Accounts that have lost something. */
   readonly taken: readonly TakenBack[]
   readonly news: readonly News[]
 }
@@ -37,9 +38,10 @@ export async function withdraw(
     const identities = (await listIdentities(trx, user_id)).filter(one => one.issuer === issuer)
     if (user) all.push(await takeBack(trx, user, identities, left))
   }
-  const news = all.flatMap(newsOfTaken)
+  const taken = all.filter(({ projects, role }) => projects.length > 0 || role !== null)
+  const news = taken.flatMap(newsOfTaken)
   await telling.write(trx, news)
-  return { taken: all, news }
+  return { taken, news }
 }
 
 const EVERY_MS = 10 * 60_000
