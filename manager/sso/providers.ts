@@ -147,8 +147,8 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
 
     async change(id, { clientSecret, ...change }) {
       const withdrawn = await store.transaction(async trx => {
-        await lockSignInProviders(trx)
         await lockSuperadmins(trx)
+        await lockSignInProviders(trx)
         const row = await findSignInProvider(trx, id)
         if (!row) throw notFound(id)
         const before = SignInProviderSettings.parse(row.settings)
@@ -168,8 +168,8 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
 
     async remove(id) {
       const withdrawn = await store.transaction(async trx => {
-        await lockSignInProviders(trx)
         await lockSuperadmins(trx)
+        await lockSignInProviders(trx)
         await requireAnother(trx, id)
         if (!(await deleteSignInProvider(trx, id))) throw notFound(id)
         return withdraw(trx, telling, await listGivenBy(trx, id))

@@ -18,7 +18,7 @@ export function findSignInProvider(db: Db, id: string): Promise<SignInProviderRo
   return db.selectFrom('sign_in_providers').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** Serialises changes of providers with changes of the setting that makes users depend on them. */
+/** Serialises changes of providers with changes of the setting that makes users depend on them. Call `lockSuperadmins` first where both are needed. */
 export async function lockSignInProviders(trx: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('berth:sign-in-providers', 0))`.execute(trx)
 }

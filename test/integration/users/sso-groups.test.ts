@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type ApiClient, type User } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { startLapses } from '../../../manager/sso/withdraw.ts'
+import { lockSuperadmins } from '../../../manager/store/identity/users.ts'
+import { type TakenBack } from '../../../manager/users/take-back.ts'
 import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
@@ -217,16 +219,27 @@ describe('what groups gave is taken back', () => {
     const { id, person } = await member(['team', 'heads'])
     await using store = await openToRead({ ...world.manager.source, log: silentLog })
     const young = await member(['team'])
-    await sql`update sign_in_identities set last_used_at = now() - interval '31 days' where user_id = ${id}`.execute(
-      store.db,
-    )
+    const bare = await member(['team'])
+    for (const name of ['secret', 'shared'])
+      await world.admin.removeGroupMember({ params: { id: await idOf(name), userId: bare.id } })
+    await sql`update sign_in_identities set last_used_at = now() - interval '31 days'
+      where user_id in (${id}, ${bare.id})`.execute(store.db)
+    const noted = async () => {
+      const { rows } =
+        await sql`select from sign_in_identities where given_groups <> '[]' and user_id = ${bare.id}`.execute(store.db)
+      return rows.length
+    }
+    const changed: string[] = []
     {
       const settings = { read: () => world.admin.getSettings() }
       const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
-      const onTaken = () => Promise.resolve()
+      const onTaken = ({ user }: TakenBack) => Promise.resolve(void changed.push(user.id))
       await using _ = startLapses({ store, settings, telling, onTaken, log: silentLog, everyMs: 50 })
       await expect.poll(async () => names(await userOf(id))).toEqual(['default'])
+      await expect.poll(noted).toBe(0)
     }
+    // Whoever had nothing left to lose was not changed.
+    expect(changed).toEqual([id])
     expect((await userOf(id)).role).toBe('user')
     expect(names(await userOf(young.id))).toContain('secret')
     expect((await world.signIn(person)).user.role).toBe('domain_admin')
@@ -244,3 +257,26 @@ describe('what groups gave is taken back', () => {
     expect(names(await userOf(id))).toEqual(['default', 'secret'])
   })
 })
+
+test.each<[string, () => Promise<unknown>]>([
+  ['changed', () => world.configure()],
+  ['deleted', () => world.admin.deleteSignInProvider({ params: { id: 'unknown' } })],
+])(
+  'a provider that is %s waits for changes of superadmins before it keeps those of the settings waiting',
+  async (_how, act) => {
+    await using store = await openToRead({ ...world.manager.source, log: silentLog })
+    const count = async (query: RawBuilder<{ count: number }>) => (await query.execute(store.db)).rows[0]?.count ?? 0
+    const { free, outcome } = await store.transaction(async trx => {
+      await lockSuperadmins(trx)
+      const outcome = codeOf(act())
+      const waiting = sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+      where wait_event = 'advisory' and datname = current_database()`
+      await expect.poll(() => count(waiting)).toBe(1)
+      const { rows } = await sql<{ free: boolean }>`
+      select pg_try_advisory_xact_lock(hashtextextended('berth:sign-in-providers', 0)) as free`.execute(trx)
+      return { free: rows[0]?.free, outcome }
+    })
+    expect(free).toBe(true)
+    await outcome
+  },
+)
