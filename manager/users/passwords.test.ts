@@ -11,6 +11,23 @@ test('hashes are Argon2id with our parameters, and only the right password verif
   expect(await passwords.verify(undefined, 'no account has this password')).toBe(false)
 })
 
+test('an attempt at an account that does not exist takes as long as a wrong password', async () => {
+  const passwords = createPasswords()
+  const stored = await passwords.hash('Correct-horse-1')
+  const timed = async (hash: string | undefined) => {
+    const startedAt = performance.now()
+    expect(await passwords.verify(hash, 'not the one')).toBe(false)
+    return performance.now() - startedAt
+  }
+  // The quickest of three, in turn: what other work on the machine adds comes and goes.
+  const [wrong, unknown]: [number[], number[]] = [[], []]
+  for (let round = 0; round < 3; round++) {
+    wrong.push(await timed(stored))
+    unknown.push(await timed(undefined))
+  }
+  expect(Math.min(...unknown)).toBeGreaterThan(Math.min(...wrong) / 4)
+})
+
 test.each(['Sh0rt-x', 'no-digits-here', '12345678-', 'NoSpecial1', ''])('"%s" is too weak', async password => {
   await expect(createPasswords().hash(password)).rejects.toMatchObject({ code: 'weak_password' })
 })
