@@ -1,6 +1,14 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type Readable } from 'node:stream'
-import { AppError, because, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
+import {
+  AppError,
+  because,
+  type FileConflict,
+  type FolderId,
+  type Upload,
+  type UploadFinish,
+  UploadId,
+} from '#manager/contract'
 import { replacedSize } from '../files/replaced-size.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
@@ -14,8 +22,10 @@ import {
   insertUpload,
   listUnfinished,
   markFinished,
+  MOVING_MINUTES,
   noteReceived,
   renameUpload,
+  saveMoved,
   type UploadRow,
 } from '../store/storage/uploads.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -23,7 +33,7 @@ import { createHolds, type Hold } from './holds.ts'
 import { type Parts, removePart, statePart } from './parts.ts'
 import { place, requireFree } from './place.ts'
 import { type UploadSpec } from './read-metadata.ts'
-import { writePart } from './write-part.ts'
+import { hasBytes, writePart } from './write-part.ts'
 
 const WEEK_SECONDS = 7 * 24 * 3600
 /** A finished upload is remembered for a client that has not received the last answer. */
@@ -183,6 +193,37 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     }
   }
 
+  /** Receives bytes, and notes how many there are also where the body ends too early: what is on the storage holds room. */
+  async function receiveNoted(part: OpenPart, offset: number, body: Readable): Promise<number> {
+    const note = async () => noteReceived(db, part.row.id, (await part.file.state()).size)
+    const end = await receive(part, offset, body).catch(async (error: unknown) => {
+      await note().catch(() => undefined) // the first error is the one to report
+      throw error
+    })
+    await note()
+    return end
+  }
+
+  const isSilent = ({ moved_at }: UploadRow) => store.now() - moved_at.getTime() > MOVING_MINUTES * 60_000
+
+  /**
+   * Has an upload that continues after a long time hold its whole size again, as if it began now: others may have taken its room.
+   *
+   * @throws as `create`
+   */
+  async function moveAgain(caller: Caller, { row, offset }: OpenPart): Promise<void> {
+    const folder = await openFolder(caller, row.folder_id)
+    await parts.requireSpace(folder.storageHost, row.size - offset)
+    await using top = await folder.open()
+    const replaced = await replacedBytes(folder, top, { path: row.path, onConflict: row.on_conflict })
+    // First it counts: two that continue at once must not share the last room.
+    await saveMoved(db, row.id, 'now')
+    await folder.requireStaged(row.size, replaced).catch(async (error: unknown) => {
+      await saveMoved(db, row.id, row.moved_at)
+      throw error
+    })
+  }
+
   function keepHash(id: UploadId, running: { readonly hash: Hash; upTo: number }): void {
     const [oldest] = hashes.keys()
     if (hashes.size >= MOST_HASHES && oldest !== undefined) hashes.delete(oldest)
@@ -214,8 +255,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     // Checked again: hours may have passed.
     const folder = await openFolder(caller, row.folder_id)
     await using top = await folder.open()
-    const replaces = (onConflict ?? row.on_conflict) === 'replace' && folder.limitsBytes
-    const replaced = replaces ? await replacedSize(top, row.path) : 0
+    const replaced = await replacedBytes(folder, top, { path: row.path, onConflict: onConflict ?? row.on_conflict })
     await folder.takeRoom(amount(row.size - replaced, await countMissing(top, [row.path])))
     const placement = {
       path: row.path,
@@ -239,8 +279,8 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
         const why = because('upload_continues_at', { at: part.offset, from: offset })
         throw new AppError('upload_offset', { offset: part.offset, ...why })
       }
-      const end = body ? await receive(part, offset, body) : offset
-      if (end < row.size || row.finish_later) await noteReceived(db, row.id, end)
+      if (body && isSilent(row) && (await hasBytes(body, part.hold.signal))) await moveAgain(caller, part)
+      const end = body ? await receiveNoted(part, offset, body) : offset
       if (end < row.size || row.finish_later) return toUpload(row, end)
       return complete(caller, part, {})
     })
@@ -267,7 +307,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       let replaced = 0
       {
         await using top = await folder.open()
-        if (onConflict === 'replace' && folder.limitsBytes) replaced = await replacedSize(top, path)
+        replaced = await replacedBytes(folder, top, { path, onConflict })
         await folder.requireRoom(amount(size - replaced, await countMissing(top, [path])))
         await requireFree(top, { path, onConflict })
       }
@@ -361,6 +401,15 @@ async function isPlaced(directory: Directory, id: UploadId): Promise<boolean> {
 
 async function offsetOf(directory: Directory, { id, size }: UploadRow): Promise<number> {
   return (await statePart(directory, id))?.size ?? size
+}
+
+/** Bytes of the file that an upload replaces, where they matter. */
+async function replacedBytes(
+  folder: WritableFolder,
+  top: Directory,
+  { path, onConflict }: { readonly path: string; readonly onConflict: FileConflict },
+): Promise<number> {
+  return onConflict === 'replace' && folder.limitsBytes ? replacedSize(top, path) : 0
 }
 
 const HASHED_AT_ONCE = 1024 * 1024

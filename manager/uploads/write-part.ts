@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { type Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { releaseBytes } from '#base/release-bytes'
@@ -79,9 +80,33 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
   } catch (error) {
     await inFlight.catch(() => undefined)
     if (isAppError(error) && error.code === 'signature_invalid') await file.truncate(offset)
-    signal.throwIfAborted()
-    throw isCut(error) ? new AppError('upload_stalled', because('connection_cut'), { cause: error }) : error
+    throw faultOf(error, signal)
   }
+}
+
+/**
+ * Waits for the first byte of a body or its end, and reads nothing from it.
+ *
+ * @throws AppError `upload_stalled` (the connection was cut); the reason of the signal
+ */
+export async function hasBytes(body: Readable, signal: AbortSignal): Promise<boolean> {
+  const over = new AbortController()
+  try {
+    const until = { signal: AbortSignal.any([signal, over.signal]) }
+    // A body that has ended already emits no `readable`.
+    const more = () => Promise.race(['readable', 'end', 'close'].map(name => once(body, name, until)))
+    if (body.readableLength === 0 && body.readable) await more()
+    return body.readableLength > 0
+  } catch (error) {
+    throw faultOf(error, signal)
+  } finally {
+    over.abort()
+  }
+}
+
+function faultOf(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason
+  return isCut(error) ? new AppError('upload_stalled', because('connection_cut'), { cause: error }) : error
 }
 
 function isCut(error: unknown): boolean {

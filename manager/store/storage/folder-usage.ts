@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type FolderId, type GroupId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { MOVING_MINUTES } from './uploads.ts'
 
 export interface Measured {
   readonly bytes: number | null
@@ -98,9 +99,6 @@ const ownerFileLimit = sql<number | null>`coalesce(policies.max_folder_files, gr
 const owned = (what: RawBuilder<unknown>) => sql<number | null>`(
   select sum(${what})::bigint from folder_usage u join folders f on f.id = u.folder_id
   where ${ofSameOwner} and f.status <> 'deleting')`
-
-/** An upload that receives nothing for so long holds room only for the bytes that have arrived. */
-const MOVING_MINUTES = 10
 
 /** Room that an upload holds: its announced size while it moves, so that two do not share the last room. */
 const heldBytes = sql<number>`case when up.moved_at > now() - ${MOVING_MINUTES} * interval '1 minute'

@@ -95,7 +95,16 @@ export async function holdUpload(
   return numUpdatedRows > 0n
 }
 
-/** Notes how far an upload has come. */
+/** An upload that receives nothing for so long holds room only for the bytes that have arrived. */
+export const MOVING_MINUTES = 10
+
+/** Sets when an upload received its last byte. */
+export async function saveMoved(db: Db, id: UploadId, at: Date | 'now'): Promise<void> {
+  const moved_at = at === 'now' ? sql<Date>`now()` : at
+  await db.updateTable('uploads').set({ moved_at }).where('id', '=', id).execute()
+}
+
+/** Notes how many bytes of an upload have arrived. */
 export async function noteReceived(db: Db, id: UploadId, bytes: number): Promise<void> {
   await db
     .updateTable('uploads')

@@ -129,9 +129,9 @@ export interface UploadsTable {
   /** For nobody but its owner. */
   owner_only: Default<boolean>
   finished: Default<boolean>
-  /** Bytes that have arrived, as of the last request that ended. The file itself decides where an upload continues. */
+  /** Bytes that have arrived, as of the last request that ended or was cut. The file itself decides where an upload continues. */
   received: Default<number>
-  /** Time of the last byte, or of the begin. */
+  /** Time of the last byte, or when it was last judged whether the upload fits. */
   moved_at: Default<Date>
   writer: Default<string | null>
   writer_until: MaybeTime

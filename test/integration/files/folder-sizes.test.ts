@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
@@ -364,48 +365,91 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
   }
 })
 
-test('an upload that sends nothing holds the room that it announced for minutes only, and what has arrived for as long as it lives', async () => {
-  const folder = await api.createFolder({ body: { name: 'silent', maxBytes: 3 * MIB } })
+/** Announces uploads into a folder, sends their bytes later, and looks at what they hold. */
+async function announcerTo(folder: Folder) {
   const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
   const headers = { authorization: `Bearer ${token ?? ''}`, 'tus-resumable': TUS_VERSION }
-  const begin = (path: string, bytes: number) =>
-    fetch(`${cluster.url}/api/v1/folders/${folder.id}/uploads`, {
-      method: 'POST',
-      headers: {
-        ...headers,
-        'upload-length': String(bytes),
-        'upload-metadata': `path ${Buffer.from(path).toString('base64')}`,
-      },
-    })
-  await using store = await openToRead({ ...cluster.source, log: silentLog })
-  const silence = (location: string) =>
-    sql`update uploads set moved_at = now() - interval '11 minutes' where id = ${location.split('/').at(-1) ?? ''}`.execute(
-      store.db,
-    )
-  const send = async (location: string, bytes: number, offset = 0) =>
-    fetch(new URL(location, cluster.url), {
-      method: 'PATCH',
-      headers: { ...headers, 'upload-offset': String(offset), 'content-type': TUS_CONTENT },
-      body: new Uint8Array(bytes),
-    })
+  const store = await openToRead({ ...cluster.source, log: silentLog })
+  const idOf = (location: string) => location.split('/').at(-1) ?? ''
+  const patchOf = (location: string, offset = 0) => ({
+    href: new URL(location, cluster.url),
+    headers: { ...headers, 'upload-offset': String(offset), 'content-type': TUS_CONTENT },
+  })
+  return {
+    patchOf,
+    begin: (path: string, bytes: number) =>
+      fetch(`${cluster.url}/api/v1/folders/${folder.id}/uploads`, {
+        method: 'POST',
+        headers: {
+          ...headers,
+          'upload-length': String(bytes),
+          'upload-metadata': `path ${Buffer.from(path).toString('base64')}`,
+        },
+      }),
+    send(location: string, bytes: number, offset = 0) {
+      const { href, headers: ofPatch } = patchOf(location, offset)
+      return fetch(href, { method: 'PATCH', headers: ofPatch, body: new Uint8Array(bytes) })
+    },
+    silence: () =>
+      sql`update uploads set moved_at = now() - interval '11 minutes' where folder_id = ${folder.id}`.execute(store.db),
+    async heldOf(location: string) {
+      const { rows } = await sql<{ received: number; isMoving: boolean }>`
+        select received, moved_at > now() - interval '10 minutes' as "isMoving"
+        from uploads where id = ${idOf(location)}`.execute(store.db)
+      return rows[0]
+    },
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  }
+}
+
+test('an upload that sends nothing holds the room that it announced for minutes only, and what has arrived for as long as it lives', async () => {
+  const folder = await api.createFolder({ body: { name: 'silent', maxBytes: 3 * MIB } })
+  await using announcer = await announcerTo(folder)
+  const { begin, send, silence, heldOf } = announcer
   const [location, other] = [
     (await begin('blocks', 3 * MIB)).headers.get('location') ?? '',
     (await begin('second', MIB)).status,
   ]
   expect(other).toBe(507)
-  await silence(location)
+  await silence()
   // A request without bytes is no move.
   expect((await send(location, 0)).status).toBe(204)
   expect((await begin('third', 3 * MIB)).status).toBe(201)
   const half = (await begin('again', MIB)).status
   expect(half).toBe(507)
+  // Continued, it has to fit as a new one, and holds no more than before if it does not.
+  const refused = await send(location, 2 * MIB)
+  expect([refused.status, await refused.json()]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
+  expect(await heldOf(location)).toEqual({ received: 0, isMoving: false })
+  await silence()
   // With two thirds of it there, only the last third is free, however long nothing comes.
   expect((await send(location, 2 * MIB)).status).toBe(204)
-  await sql`update uploads set moved_at = now() - interval '11 minutes' where folder_id = ${folder.id}`.execute(
-    store.db,
-  )
+  await silence()
   expect([(await begin('too-large', 2 * MIB)).status, (await begin('fits', MIB)).status]).toEqual([507, 201])
+  expect((await send(location, 1, 2 * MIB)).status).toBe(507)
+  await silence()
   // Continued, it counts in full again.
   expect((await send(location, 1, 2 * MIB)).status).toBe(204)
   expect((await begin('beside', MIB)).status).toBe(507)
+})
+
+test('an upload whose connection breaks, or that cannot be placed, holds room for what has arrived', async () => {
+  const folder = await api.createFolder({ body: { name: 'broken', maxBytes: 8 * MIB } })
+  await using announcer = await announcerTo(folder)
+  const { begin, send, heldOf, patchOf } = announcer
+  const cut = (await begin('cut', 2 * MIB)).headers.get('location') ?? ''
+  const { href, headers } = patchOf(cut)
+  const request = httpRequest(href, { method: 'PATCH', headers: { ...headers, 'content-length': 2 * MIB } })
+  request.on('error', () => undefined) // the connection is cut on purpose
+  request.write(Buffer.alloc(MIB))
+  await expect
+    .poll(async () => (await stat(join(storage, '..', 'uploads', cut.split('/').at(-1) ?? ''))).size)
+    .toBe(MIB)
+  request.destroy()
+  await expect.poll(async () => (await heldOf(cut))?.received).toBe(MIB)
+
+  const placed = (await begin('taken', MIB)).headers.get('location') ?? ''
+  await fill(folder, 'taken', 1)
+  expect((await send(placed, MIB)).status).toBe(409)
+  expect((await heldOf(placed))?.received).toBe(MIB)
 })
