@@ -1,8 +1,10 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { Terminal } from '@xterm/xterm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
+import { countCellsLikeTmux } from '../../renderer/features/terminal/cell-widths.ts'
 import { docker, execIn, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 import { readAll, SESSION, startPath } from '../fixtures/tunnel-path.ts'
 
@@ -125,6 +127,36 @@ test('a terminal has the requested size, follows a resize, survives its connecti
   const [code] = (await closed) as [number]
   expect(code).toBe(TUNNEL_CLOSE.done)
   await expect.poll(() => processes('new-session'), { timeout: 10_000 }).toBe(0)
+})
+
+/** Asks the terminal around it where its cursor is after each of its arguments, and writes the answers to `/tmp/columns`. */
+const ASK = `stty raw -echo
+for text in "$@"; do
+  printf '\\r\\033[K%s\\033[6n' "$text"
+  IFS= read -r -d R place
+  echo "\${place##*;}" >> /tmp/answers
+done
+mv /tmp/answers /tmp/columns`
+const IN_TMUX = `export LC_ALL=C.utf8 LOCPATH=/opt/berth/share/locale TERMINFO_DIRS=/opt/berth/share/terminfo PATH=/opt/berth/applets:/opt/berth/bin SHELL=/opt/berth/applets/ash
+/opt/berth/bin/tmux -u -f /opt/berth/etc/tmux.conf -S /tmp/asked new-session -d -x 80 -y 24 ash -c "$@"
+while [ ! -e /tmp/columns ]; do sleep 0.1; done
+cat /tmp/columns`
+
+test('the page and tmux count the same cells for emoji, Korean and accents', async () => {
+  const texts = ['a', 'é', '→', '…', '한', '😀', '🚀', '✅', '⚡', '⏳', '👍🏽', '❤️', '🇰🇷', '👨‍👩‍👧', 'e\u0301']
+  const { stdout } = await execIn(name, '/opt/berth/bin/busybox', 'sh', '-c', IN_TMUX, 'sh', ASK, 'ash', ...texts)
+  const byTmux = stdout
+    .trim()
+    .split('\n')
+    .map((column, at) => [texts[at], Number(column) - 1])
+  const terminal = new Terminal({ allowProposedApi: true })
+  countCellsLikeTmux(terminal)
+  const byPage: [string, number][] = []
+  for (const text of texts) {
+    await new Promise<void>(done => terminal.write(`\r\u001B[K${text}`, done))
+    byPage.push([text, terminal.buffer.active.cursorX])
+  }
+  expect(byPage).toEqual(byTmux)
 })
 
 /** Processes of the container whose command line holds the words. */

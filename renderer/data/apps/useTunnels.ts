@@ -34,7 +34,7 @@ export const useTunnels = defineStore('tunnels', () => {
     }
   }
 
-  /** Fetches the tunnels. The first call also subscribes to host events. */
+  /** Fetches the tunnels and follows them from then on. */
   async function load(): Promise<void> {
     if (!listening) {
       listening = true
@@ -43,6 +43,11 @@ export const useTunnels = defineStore('tunnels', () => {
       host.on('tunnel:closed', ({ id }) => remove(id))
       host.on('sftp:changed', port => (folderPort.value = port))
     }
+    await look()
+  }
+
+  /** Fetches the tunnels once. Events of the host would take one of the few connections that browsers open to a server. */
+  async function look(): Promise<void> {
     try {
       const [tunnels, port] = await Promise.all([host.tunnel.list(), host.sftp.state()])
       byId.value = new Map(tunnels.map(tunnel => [tunnel.id, tunnel]))
@@ -83,5 +88,5 @@ export const useTunnels = defineStore('tunnels', () => {
   const ofSession = (id: SessionId) => all.value.filter(tunnel => tunnel.sessionId === id)
   /** Number of open listeners. */
   const count = computed(() => byId.value.size + (folderPort.value ? 1 : 0))
-  return { all, rates, folderPort, count, error, closing, load, close, closeFolderPort, put, ofSession }
+  return { all, rates, folderPort, count, error, closing, load, look, close, closeFolderPort, put, ofSession }
 })
