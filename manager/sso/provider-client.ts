@@ -57,7 +57,9 @@ export function createProviderClient({ now }: { readonly now: () => number }): P
   const kept = new Map<string, { at: number; configuration: Promise<oidc.Configuration> }>()
 
   function configurationOf(provider: ProviderAccess): Promise<oidc.Configuration> {
-    const key = `${provider.id}:${provider.version}`
+    const { id, version, issuer, clientId, clientSecret } = provider
+    // A provider that was deleted and made again has the same id, and begins with the same version.
+    const key = JSON.stringify([id, version, issuer, clientId, clientSecret])
     const known = kept.get(key)
     if (known && now() - known.at < KEPT_MS) return known.configuration
     const configuration = discover(provider).then(({ configuration }) => configuration)
