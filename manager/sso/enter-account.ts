@@ -192,14 +192,16 @@ async function give(
   await addMembers(trx, add, user.id)
   await removeMembers(trx, user.id, remove)
   const before = { role: user.role, givenRole: identity.given_role, roleBefore: identity.role_before }
-  const next = nextRole({ role: user.role, mine: identity, others }, wanted.role)
+  const state = { role: user.role, mine: identity, others }
+  const mapped = nextRole(state, wanted.role)
+  // Somebody else may have linked this account at the provider: a higher role would end the doubt about the password and leave that
+  // somebody inside, and one that another linked account gives would outlive it.
+  const isDoubtful = identity.doubtful && mapped.givenRole !== null
+  const next = isDoubtful ? nextRole(state, null) : mapped
   // The last superadmin with a password stays one, whatever a provider says.
   const isLast =
     user.role === 'superadmin' && next.role !== 'superadmin' && user.password_set && (await countSuperadmins(trx)) <= 1
-  // Somebody else may have linked this account at the provider: a higher role would end the doubt about the password and leave that
-  // somebody inside.
-  const isDoubtful = identity.doubtful && endsWhatOthersKnew(user, { ...user, role: next.role })
-  const role = isLast || isDoubtful ? before : next
+  const role = isLast ? before : next
   const { givenRole, roleBefore } = role
   await noteGiven(trx, identity, { givenGroups: given, givenRole, roleBefore, givenBy: providerId })
   const changesRole = role.role !== user.role

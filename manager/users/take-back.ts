@@ -104,7 +104,7 @@ export async function unlinkIdentities(
   return taken
 }
 
-/** Unlinks what somebody else may have linked. A mapping gives no role by those, so no lock of superadmins is needed. */
+/** Unlinks accounts that somebody else may have linked. No mapping gives a role by those, so no lock of superadmins is needed. */
 export async function unlinkDoubtful(trx: Db, user: UserRow): Promise<TakenBack & { readonly unlinked: number }> {
   const doubtful = (await listIdentities(trx, user.id)).filter(one => one.doubtful)
   return { ...(await unlinkIdentities(trx, user, doubtful)), unlinked: doubtful.length }

@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type ApiClient } from '#manager/contract'
+import { type ApiClient, type SignInProviderSettings } from '#manager/contract'
 import { apiOf } from '../../fixtures/manager.ts'
 import { browseProvider, type ProviderPerson, startTestProvider } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
@@ -171,33 +171,80 @@ describe('own accounts at a provider', () => {
     expect((await world.signIn(helper)).user).toMatchObject({ id, passwordFrom: 'unknown' })
   })
 
-  test('that somebody else may have linked end when a group raises the account, and the person is told', async () => {
-    const callback = `${world.manager.url}/api/v1/auth/sso/callback`
+  /** A second provider with the same mapping, until the end. */
+  async function startSecond(mapping: SignInProviderSettings['mapping']) {
     await using stack = new AsyncDisposableStack()
+    const callback = `${world.manager.url}/api/v1/auth/sso/callback`
     const second = stack.use(await startTestProvider(() => callback))
     const { issuer, clientId, clientSecret } = second
-    await world.admin.createSignInProvider({ body: { id: 'second', name: 'Second', issuer, clientId, clientSecret } })
+    const body = { id: 'second', name: 'Second', issuer, clientId, clientSecret, groupsClaim: 'groups', mapping }
+    await world.admin.createSignInProvider({ body })
     stack.defer(() => world.admin.deleteSignInProvider({ params: { id: 'second' } }))
+    const opened = stack.move()
+    const codeFrom = async (url: string) => codeOfAddress(await world.comeBack(await browseProvider(url, issuer)))
+    return {
+      /** An admin of the domain sets a password of the account, and whoever knows it links this account at the provider. */
+      async linkUnnoticed({ id, email }: { id: string; email: string }, person: ProviderPerson): Promise<void> {
+        const lead = await world.manager.addUser(`lead-of-${email}`, 'domain_admin')
+        await lead.api.updateUser({ params: { id }, body: { password: 'Known-to-the-lead-1' } })
+        const login = { email, password: 'Known-to-the-lead-1', newPassword: PASSWORD, kind: 'token' } as const
+        const inside = world.manager.api((await world.manager.api().login({ body: login })).token ?? '')
+        second.person = person
+        const { url, secret } = await inside.startLinking({ body: { provider: 'second', password: PASSWORD } })
+        await inside.finishLinking({ body: { secret, code: await codeFrom(url) } })
+      },
+      async signIn(person: ProviderPerson) {
+        second.person = person
+        const { url, secret } = await world.manager.api().startSso({ body: { provider: 'second' } })
+        return world.finish(secret, await codeFrom(url))
+      },
+      [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    }
+  }
+
+  test('that somebody else may have linked end when a group raises the account, and the person is told', async () => {
+    await world.admin.createGroup({ body: { name: 'theirs' } })
+    await using second = await startSecond([{ group: 'theirs', projects: ['theirs'], role: null }])
     const { api, email } = await newUser('two-ways')
     const person = newPerson()
     await chooseOwnPassword(api)
     await api.finishLinking({ body: await visit(api, person) })
-    const lead = await world.manager.addUser('lead-of-two@example.org', 'domain_admin')
     const { id } = (await api.me()).user
-    await lead.api.updateUser({ params: { id }, body: { password: 'Known-to-the-lead-1' } })
-    const login = { email, password: 'Known-to-the-lead-1', newPassword: PASSWORD, kind: 'token' } as const
-    const inside = world.manager.api((await world.manager.api().login({ body: login })).token ?? '')
-    second.person = newPerson()
-    const { url, secret } = await inside.startLinking({ body: { provider: 'second', password: PASSWORD } })
-    const code = codeOfAddress(await world.comeBack(await browseProvider(url, issuer)))
-    await inside.finishLinking({ body: { secret, code } })
+    const planted = newPerson({ groups: ['theirs'] })
+    await second.linkUnnoticed({ id, email }, planted)
+    expect((await second.signIn(planted)).user.groups.map(({ name }) => name)).toEqual(['default', 'theirs'])
 
     await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
     const raised = await world.signIn({ ...person, groups: ['heads'] })
     expect(raised.user).toMatchObject({ id, role: 'domain_admin' })
     const own = world.manager.api(raised.token ?? '')
     expect((await own.listOwnIdentities()).items).toMatchObject([{ subject: person.sub }])
-    expect((await own.listMessages()).items.map(({ about }) => about)).toContain('left_identities')
+    const { items } = await own.listMessages()
+    expect(items.map(({ about }) => about)).toContain('left_identities')
+    // The project that they gave was taken back, and not the role that was just given.
+    expect(items.filter(({ about }) => about === 'own_mapping_ended').map(({ detail }) => detail)).toEqual(['theirs'])
+    expect((await own.me()).user.groups.map(({ name }) => name)).toEqual(['default'])
+  })
+
+  test('that somebody else may have linked keep no role that another one gave', async () => {
+    const mapping = [{ group: 'heads', projects: [], role: 'domain_admin' as const }]
+    await using second = await startSecond(mapping)
+    await world.configure({ groupsClaim: 'groups', mapping })
+    const { api, email } = await newUser('keeps-nothing')
+    const person = newPerson({ groups: ['heads'] })
+    await chooseOwnPassword(api)
+    await api.finishLinking({ body: await visit(api, person) })
+    const { user } = await world.signIn(person)
+    expect(user.role).toBe('domain_admin')
+    const planted = newPerson({ groups: ['heads'] })
+    await second.linkUnnoticed({ id: user.id, email }, planted)
+    expect((await second.signIn(planted)).user).toMatchObject({ id: user.id, role: 'domain_admin' })
+    const { items } = await world.admin.listAuditLog({ query: { actor: email } })
+    expect(items.find(({ action }) => action === 'finishSso')?.detail).toMatchObject({
+      roleKept: 'linked while somebody else might know the password',
+    })
+    await world.configure({ groupsClaim: 'groups', mapping: [] })
+    expect((await world.admin.getUser({ params: { id: user.id } })).role).toBe('user')
   })
 
   test('are of one person: neither what somebody else linked, nor a second one of the provider', async () => {
