@@ -14,6 +14,7 @@ import {
 import { countSuperadmins, lockUser, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { insertAccount, isNamed } from '../users/accounts.ts'
+import { type Aftermath, aftermathOf } from '../users/aftermath.ts'
 import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
 import { endDoubt } from '../users/end-of-doubt.ts'
@@ -26,16 +27,11 @@ import { type Person } from './person.ts'
 /** Changes that a sign-in made, for the audit log: names and roles, no secrets. */
 export type Told = Readonly<Record<string, string | number>>
 
-export interface Entered {
+export interface Entered extends Aftermath {
   readonly user: UserRow
   readonly isNew: boolean
-  /** Sign-ins that ended because the account was changed. */
-  readonly ended: readonly string[]
   readonly isChanged: boolean
-  readonly hasLeftProjects: boolean
   readonly told: Told
-  /** Messages to the person that the transaction has written. */
-  readonly news: readonly News[]
 }
 
 /**
@@ -47,7 +43,8 @@ export interface Entered {
  */
 export async function enterAccount(trx: Db, found: FoundAccount, context: Context): Promise<Entered> {
   const { person, provider, telling } = context
-  const { user, ended: endedByLink, news, isChanged } = await hold(trx, found, context)
+  const held = await hold(trx, found, context)
+  const { user } = held
   if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
   if (!(await holdDomain(trx, user.domain))?.active) {
     throw new AppError('domain_inactive', because('domain_deactivated', { domain: user.domain }))
@@ -56,17 +53,14 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
   const mapped = await applyMapping(trx, { user, identity, ...context })
   await noteIdentityUse(trx, person, person.email ?? identity.email)
   const how = { known: 'signed in', linkable: 'linked', new: 'created' }[found.kind]
-  const linked = found.kind === 'linkable' ? [linkedNews(user, provider, person)] : []
-  await telling.write(trx, linked)
+  const news = found.kind === 'linkable' ? [linkedNews(user, provider, person)] : []
+  await telling.write(trx, news)
   return {
     user: mapped.user,
     isNew: found.kind === 'new',
-    ended: [...endedByLink, ...mapped.ended],
-    isChanged: found.kind !== 'known' || isChanged || mapped.isChanged,
-    // With a doubt ends what came by accounts at providers that somebody else had linked.
-    hasLeftProjects: mapped.hasLeftProjects || isChanged,
+    isChanged: found.kind !== 'known' || held.isChanged || mapped.isChanged,
     told: { account: how, ...mapped.told },
-    news: [...linked, ...news, ...mapped.news],
+    ...aftermathOf({ news }, held, mapped),
   }
 }
 
@@ -100,8 +94,8 @@ async function hold(
   trx: Db,
   found: FoundAccount,
   { person, provider, unknownPassword, now, telling }: Context,
-): Promise<{ user: UserRow; ended: readonly string[]; news: readonly News[]; isChanged: boolean }> {
-  const unchanged = { ended: [], news: [], isChanged: false }
+): Promise<Aftermath & Pick<Entered, 'user' | 'isChanged'>> {
+  const unchanged = { ...aftermathOf(), isChanged: false }
   if (found.kind === 'new') {
     const { email } = found
     const name = person.name ?? email.split('@')[0]?.slice(0, 64) ?? email
@@ -130,11 +124,12 @@ async function hold(
   await deleteWaitingKeypairs(trx, user.id)
   const over = othersMayKnowPassword(user) ? [newsOfOwn(user, 'own_password_ended')] : []
   await telling.write(trx, over)
-  const news = [...over, ...(await endDoubt(trx, telling, user))]
+  const end = await endDoubt(trx, telling, user, user)
   const email_verified_at = user.email_verified_at ?? now
   const nobodys = { ...NOBODYS, password_hash: unknownPassword(), must_change_password: false }
   const change = { ...nobodys, email_verified_at }
-  return { user: (await updateUser(trx, user.id, change)) ?? user, ended, news, isChanged: true }
+  const changed = (await updateUser(trx, user.id, change)) ?? user
+  return { user: changed, isChanged: true, ...aftermathOf({ ended, news: over }, end) }
 }
 
 async function link(
@@ -155,7 +150,7 @@ async function link(
 }
 
 /** Changes that the mapping makes. */
-type Mapped = Pick<Entered, 'user' | 'ended' | 'isChanged' | 'hasLeftProjects' | 'told' | 'news'>
+type Mapped = Omit<Entered, 'isNew'>
 
 const NOTHING: Wanted = { projects: [], role: null }
 
@@ -168,7 +163,7 @@ async function applyMapping(trx: Db, context: MappingContext): Promise<Mapped> {
   const told: Told = isSomewhere ? { mappingSkipped: `for the domain ${provider.domain}` } : {}
   // Another provider of the same issuer may serve the domain, and gives what this one does not take.
   const gives = identity.given_by === null || identity.given_by === providerId
-  if (!gives) return { user, ended: [], isChanged: false, hasLeftProjects: false, told, news: [] }
+  if (!gives) return { user, isChanged: false, told, ...aftermathOf() }
   const taken = await give(trx, NOTHING, context)
   return { ...taken, told: { ...taken.told, ...told } }
 }
@@ -212,13 +207,13 @@ async function give(
   if (ends) await deleteWaitingKeypairs(trx, user.id)
   const isKnown = ends && othersMayKnowPassword(user)
   const password = isKnown ? { ...NOBODYS, password_hash: unknownPassword() } : {}
-  const news = ends ? await endDoubt(trx, telling, user) : []
   const isChanged = changesRole || add.length > 0 || remove.length > 0
   const changed = changesRole
     ? await updateUser(trx, user.id, { role: role.role, ...password })
     : isChanged
       ? await touchUser(trx, user.id)
       : undefined
+  const end = ends ? await endDoubt(trx, telling, user, changed ?? user) : undefined
   const names = (ids: readonly string[]) =>
     [...current, ...groups]
       .filter(({ id }, index, all) => ids.includes(id) && all.findIndex(one => one.id === id) === index)
@@ -233,5 +228,6 @@ async function give(
     ...(isLast ? { roleKept: 'last superadmin with a password' } : {}),
     ...(isDoubtful ? { roleKept: 'linked while somebody else might know the password' } : {}),
   }
-  return { user: changed ?? user, ended, isChanged, hasLeftProjects: remove.length > 0 || ends, told, news }
+  const aftermath = aftermathOf({ ended, hasLeftProjects: remove.length > 0 }, end)
+  return { user: end?.user ?? changed ?? user, isChanged, told, ...aftermath }
 }

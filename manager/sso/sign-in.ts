@@ -1,4 +1,4 @@
-import { AppError, because, type SystemSettings, type UserId } from '#manager/contract'
+import { AppError, because, type SystemSettings } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { deleteAttempt } from '../store/identity/sign-in-attempts.ts'
@@ -50,27 +50,25 @@ export interface SsoSignInsDeps {
   readonly attempts: SsoAttempts
   readonly providers: Pick<SignInProviders, 'open'>
   readonly settings: { read(): Promise<SystemSettings> }
-  readonly logins: Pick<Logins, 'signInProved' | 'tellEnd' | 'forget'>
+  readonly logins: Pick<Logins, 'signInProved' | 'settle'>
   readonly secondFactor: SecondFactorCheck
   readonly passwords: Pick<Passwords, 'hash'>
   readonly events: EventPublisher
-  readonly telling: Pick<Telling, 'write' | 'announce'>
-  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
+  readonly telling: Pick<Telling, 'write'>
   readonly log: Log
 }
 
 export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
-  const { store, attempts, providers, settings, logins, secondFactor, passwords, events, telling, onMembersLeft, log } =
-    deps
+  const { store, attempts, providers, settings, logins, secondFactor, passwords, events, telling, log } = deps
   const { db } = store
 
-  function announce({ user, isNew, ended, isChanged, hasLeftProjects }: Entered): void {
+  async function announce({ user, isNew, isChanged, ...aftermath }: Entered): Promise<void> {
     if (!isChanged) return
-    logins.forget(user.id)
     const audience = isNew ? 'superadmins' : { userId: user.id, domain: user.domain }
     events.publish({ topic: 'user', id: user.id, version: user.version }, audience)
-    if (hasLeftProjects) onMembersLeft?.([user.id])
-    void logins.tellEnd(ended).catch((error: unknown) => log.warn({ err: error }, 'ended sign-ins were not announced'))
+    await logins
+      .settle(user.id, aftermath)
+      .catch((error: unknown) => log.warn({ err: error }, 'changes of an account by a sign-in were not announced'))
   }
 
   /** Checks the code of an account with a second factor, outside of a transaction because the check counts failures. */
@@ -111,8 +109,7 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
         if (proven && user.id !== proven.id) throw startAgain()
         return user
       })
-      if (entered) announce(entered)
-      await telling.announce(entered?.news ?? [])
+      if (entered) await announce(entered)
       return { signIn, told: { provider: attempt.provider, ...entered?.told } }
     },
   }

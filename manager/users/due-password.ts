@@ -1,9 +1,10 @@
 import { AppError, because, isAppError } from '#manager/contract'
 import { nextPasswordFrom } from './acting-for.ts'
+import { aftermathOf } from './aftermath.ts'
 import { endAccess } from './end-access.ts'
-import { endDoubtByChoice } from './end-of-doubt.ts'
+import { type DoubtEnd, endDoubtByChoice } from './end-of-doubt.ts'
 import { checkPassword } from './passwords.ts'
-import { type News, type Telling } from './telling.ts'
+import { type Telling } from './telling.ts'
 import { type Db } from '../store/schema.ts'
 import { lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
 
@@ -29,28 +30,23 @@ export function duePasswordRefusal(
   }
 }
 
-export interface Replaced {
-  readonly user: UserRow
-  readonly ended: readonly string[]
-  readonly news: readonly News[]
-}
-
 /**
  * Locks the account of a sign-in with a due password; the new password replaces the old one, and every other access to the account
  * ends. In the transaction that makes the sign-in.
  *
- * @returns the account, the sign-ins that ended and what the person was told; undefined where the password was changed meanwhile
+ * @returns undefined where the password was changed meanwhile
  */
 export async function replaceDuePassword(
   trx: Db,
   user: Pick<UserRow, 'id' | 'password_hash' | 'password_from'>,
   password_hash: string,
   telling: Pick<Telling, 'write'>,
-): Promise<Replaced | undefined> {
+): Promise<DoubtEnd | undefined> {
   const held = await lockUser(trx, user.id)
   if (held?.password_hash !== user.password_hash) return undefined
   const password_from = nextPasswordFrom(held.password_from)
   const changed = await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
-  const news = await endDoubtByChoice(trx, telling, held, password_from)
-  return changed && { user: changed, ended: await endAccess(trx, user.id), news }
+  if (!changed) return undefined
+  const end = await endDoubtByChoice(trx, telling, held, changed)
+  return { user: end.user, ...aftermathOf(end, { ended: await endAccess(trx, user.id) }) }
 }

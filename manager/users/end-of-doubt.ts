@@ -1,11 +1,17 @@
-import { inShort, type PasswordFrom, type ToldKind } from '#manager/contract'
+import { inShort, type ToldKind } from '#manager/contract'
 import { deactivateKeypairsSince } from '../store/identity/keypairs.ts'
 import { listMadeSince, type MadeSince, type Named, oneIf } from '../store/identity/made-since.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { endsDoubt } from './acting-for.ts'
+import { type Aftermath, aftermathOf } from './aftermath.ts'
 import { newsOfTaken, unlinkDoubtful } from './take-back.ts'
 import { type News, newsOfOwn, type Telling } from './telling.ts'
+
+export interface DoubtEnd extends Aftermath {
+  /** The account after it. */
+  readonly user: UserRow
+}
 
 /**
  * The end of the doubt whether somebody else knows the password (ADR 59): the person has chosen one that nobody else can know, or
@@ -17,15 +23,22 @@ import { type News, newsOfOwn, type Telling } from './telling.ts'
  *
  * Runs in the transaction that ends the doubt.
  *
- * @param before the account as it was, locked
- * @returns what the person was told, for `Telling.announce` once the transaction is committed
+ * @param before the account as it was in doubt, locked
+ * @param now the account as it is: with the role, for one, that ends the doubt
  */
-export async function endDoubt(trx: Db, telling: Pick<Telling, 'write'>, before: UserRow): Promise<readonly News[]> {
-  const taken = await unlinkDoubtful(trx, before)
+export async function endDoubt(
+  trx: Db,
+  telling: Pick<Telling, 'write'>,
+  before: UserRow,
+  now: UserRow,
+): Promise<DoubtEnd> {
+  const taken = await unlinkDoubtful(trx, now)
+  const { user, ended } = taken
+  const end = { user, ended, hasLeftProjects: taken.projects.length > 0 }
   const lost = newsOfTaken(taken)
   if (before.password_from === 'person') {
     await telling.write(trx, lost)
-    return lost
+    return { ...end, news: lost }
   }
   const since = before.doubt_since ?? before.created_at
   const keypairs = await deactivateKeypairsSince(trx, before.id, since)
@@ -37,7 +50,7 @@ export async function endDoubt(trx: Db, telling: Pick<Telling, 'write'>, before:
   })
   const news = [...left, ...lost]
   await telling.write(trx, news)
-  return news
+  return { ...end, news }
 }
 
 /**
@@ -48,12 +61,13 @@ export async function endDoubtByChoice(
   trx: Db,
   telling: Pick<Telling, 'write'>,
   before: UserRow,
-  after: PasswordFrom,
-): Promise<readonly News[]> {
-  if (!endsDoubt(before.password_from, after)) return []
-  const chosen = [newsOfOwn(before, 'own_password_chosen')]
-  await telling.write(trx, chosen)
-  return [...chosen, ...(await endDoubt(trx, telling, before))]
+  now: UserRow,
+): Promise<DoubtEnd> {
+  if (!endsDoubt(before.password_from, now.password_from)) return { user: now, ...aftermathOf() }
+  const news = [newsOfOwn(before, 'own_password_chosen')]
+  await telling.write(trx, news)
+  const end = await endDoubt(trx, telling, before, now)
+  return { user: end.user, ...aftermathOf({ news }, end) }
 }
 
 /** Kinds of what may have been left, in the order in which they are told. */

@@ -28,9 +28,11 @@ import { type LoginsTable } from '../store/tables/accounts.ts'
 import { holdActiveKeypair } from '../store/identity/keypairs.ts'
 import { type Signer } from '../store/identity/signing.ts'
 import { findUserByEmail, holdUser, type UserRow } from '../store/identity/users.ts'
+import { type Aftermath } from './aftermath.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
-import { duePasswordRefusal, type Replaced, replaceDuePassword } from './due-password.ts'
+import { duePasswordRefusal, replaceDuePassword } from './due-password.ts'
+import { type DoubtEnd } from './end-of-doubt.ts'
 import { createLoginCache, type LoginCache } from './login-cache.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
@@ -132,6 +134,8 @@ export interface Logins extends Disposable, Pick<LoginCache, 'authenticate' | 'a
   readonly haveBrowsersEnded: boolean
   /** Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. */
   tellEnd(loginIds: readonly string[]): Promise<void>
+  /** Announces all that a committed change of an account has left to announce. */
+  settle(userId: UserId, aftermath: Aftermath): Promise<void>
   /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
   recheck(loginIds: readonly string[]): Promise<void>
   /**
@@ -156,6 +160,8 @@ export interface LoginsDeps {
   readonly passwords: Passwords
   readonly secondFactor: SecondFactorCheck
   readonly telling: Pick<Telling, 'write' | 'announce'>
+  /** Called when a user may have left projects. */
+  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
   /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
   /** Users who may sign in with a password; left out: everyone. */
@@ -169,7 +175,8 @@ export interface LoginsDeps {
 }
 
 export function createLogins(deps: LoginsDeps): Logins {
-  const { store, passwords, secondFactor, telling, peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
+  const { store, passwords, secondFactor, telling, onMembersLeft } = deps
+  const { peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
   const { checkKeypair = () => Promise.resolve(undefined) } = deps
   const { passwordSignIn = () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS.passwordSignIn) } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
@@ -191,6 +198,10 @@ export function createLogins(deps: LoginsDeps): Logins {
     if (userId === null) cache.clear()
     else void cache.drop(({ caller }) => caller.userId === userId)
     changesToTell ??= setTimeout(tellChanges, Math.max(0, changesToldAt + TELL_CHANGES_MS - performance.now())).unref()
+  }
+  const forgetEverywhere = (userId: UserId | null) => {
+    forget(userId)
+    userChanged.tell(userId)
   }
   function tellChanges(): void {
     changesToTell = undefined
@@ -217,6 +228,13 @@ export function createLogins(deps: LoginsDeps): Logins {
   async function tellEnd(ids: readonly string[]): Promise<void> {
     await endHere(new Set(ids))
     for (let start = 0; start < ids.length; start += TOLD_AT_ONCE) ended.tell(ids.slice(start, start + TOLD_AT_ONCE))
+  }
+
+  async function settle(userId: UserId, { ended, hasLeftProjects, news }: Aftermath): Promise<void> {
+    await tellEnd(ended)
+    forgetEverywhere(userId)
+    if (hasLeftProjects) onMembersLeft?.([userId])
+    await telling.announce(news)
   }
 
   /** @param hold locks the account until the transaction ends, so that a later change of it ends this sign-in as well */
@@ -280,7 +298,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       if (good !== true || !user) throw refusal
       const replacing = user.must_change_password && newPassword !== undefined
       const password_hash = replacing ? await passwords.hash(newPassword) : user.password_hash
-      let replaced: Replaced | undefined
+      let replaced: DoubtEnd | undefined
       const signedIn = await start({ ...options, address }, async trx => {
         replaced = replacing ? await replaceDuePassword(trx, user, password_hash, telling) : undefined
         const held = replaced?.user ?? (await holdUser(trx, user.id))
@@ -294,12 +312,7 @@ export function createLogins(deps: LoginsDeps): Logins {
         requireSameFactor(user, held)
         return held
       })
-      await tellEnd(replaced?.ended ?? [])
-      if (replacing) {
-        forget(user.id)
-        userChanged.tell(user.id)
-      }
-      await telling.announce(replaced?.news ?? [])
+      if (replaced) await settle(user.id, replaced)
       return signedIn
     },
 
@@ -385,6 +398,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     },
 
     tellEnd,
+    settle,
 
     async recheck(loginIds) {
       const ids = loginIds.filter(id => UUID.test(id))
@@ -392,10 +406,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       await endHere(new Set(ids.filter(id => !live.has(id))))
     },
 
-    forget(userId) {
-      forget(userId)
-      userChanged.tell(userId)
-    },
+    forget: forgetEverywhere,
 
     onEnd(listener) {
       listeners.add(listener)

@@ -14,6 +14,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, holdUser, lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { endsDoubt, requireAnother, requireManaged } from './acting-for.ts'
+import { aftermathOf } from './aftermath.ts'
 import { type Caller } from './authorize.ts'
 import { forgetAccountFailures } from './back-off.ts'
 import { endAccess } from './end-access.ts'
@@ -60,12 +61,10 @@ export interface PasswordResetDeps {
   readonly settings: Settings
   readonly mailer: Mailer
   readonly telling: Telling
-  /** Called when the user may have left projects. */
-  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
 }
 
 export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
-  const { store, passwords, logins, settings, mailer, telling, onMembersLeft } = deps
+  const { store, passwords, logins, settings, mailer, telling } = deps
   const { db } = store
 
   async function makeToken(trx: Db, user: UserRow, purpose: LinkPurpose, origin: LinkOrigin) {
@@ -103,24 +102,21 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         throw new AppError('password_unchanged', because('choose_other_password_or_sign_in'))
       }
       const password_hash = await passwords.hash(password)
-      const { ended, news } = await store.transaction(async trx => {
+      const aftermath = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         // Either the owner of the address got the link by mail, or an admin handed it over: the address is confirmed.
         const email_verified_at = held.email_verified_at ?? new Date(store.now())
         const chosen = { password_hash, password_from: link.password_from, must_change_password: false }
         const handed = link.password_from !== 'person'
-        await updateUser(trx, user.id, { ...chosen, email_verified_at, handed })
+        const changed = (await updateUser(trx, user.id, { ...chosen, email_verified_at, handed })) ?? held
         const ended = await endAccess(trx, user.id)
-        const used = handed ? [newsOfOwn(held, 'own_link_used')] : []
-        await telling.write(trx, used)
-        const left = endsDoubt(held.password_from, link.password_from) ? await endDoubt(trx, telling, held) : []
-        return { ended, news: [...used, ...left] }
+        const news = handed ? [newsOfOwn(held, 'own_link_used')] : []
+        await telling.write(trx, news)
+        const isOver = endsDoubt(held.password_from, link.password_from)
+        return aftermathOf({ ended, news }, isOver ? await endDoubt(trx, telling, held, changed) : undefined)
       })
-      await logins.tellEnd(ended)
-      logins.forget(user.id)
-      await telling.announce(news)
-      onMembersLeft?.([user.id])
+      await logins.settle(user.id, aftermath)
       await forgetAccountFailures(store, user.email)
       if ((await settings.read()).mailReady) mailer.post(passwordSetMail(user.email))
       return user

@@ -45,6 +45,7 @@ import {
   requireMayLetStay,
   requireMaySetPassword,
 } from './acting-for.ts'
+import { aftermathOf } from './aftermath.ts'
 import {
   type Caller,
   managesAccount,
@@ -132,12 +133,10 @@ export interface UsersDeps {
   readonly events: EventPublisher
   /** Called when accounts were activated or deactivated, or have other limits: their waiting sessions may start, or not any more. */
   readonly onChanged?: () => void
-  /** Called when a user may have left projects. */
-  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
 }
 
 export function createUsers(deps: UsersDeps): Users {
-  const { store, passwords, logins, settings, mailer, telling, events, onChanged, onMembersLeft } = deps
+  const { store, passwords, logins, settings, mailer, telling, events, onChanged } = deps
   const { db } = store
   const announce = (user: UserRow) =>
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
@@ -204,10 +203,9 @@ export function createUsers(deps: UsersDeps): Users {
         const moves = (change.domain ?? user.domain) !== user.domain
         // A mapping gives rights in one domain, so they end with the move, and not with the next sign-in at the provider.
         const taken = moves ? await takeBack(trx, user, await listIdentities(trx, id)) : undefined
-        const held = taken?.user ?? user
         if (password !== undefined) requireMaySetPassword(caller, user, system)
         if (mustChangePassword === false && user.must_change_password) requireMayLetStay(caller)
-        const { role, domain, active } = { ...held, ...defined(change) }
+        const { role, domain, active } = { ...(taken?.user ?? user), ...defined(change) }
         requireMayAssign(caller, { role, domain, active }, user)
         if (change.role !== undefined) await keepRole(trx, id)
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
@@ -229,31 +227,29 @@ export function createUsers(deps: UsersDeps): Users {
           await deleteWaitingKeypairs(trx, id)
         }
         const unlinked = ends || password !== undefined ? await unlinkDoubtful(trx, changed) : undefined
+        const held = unlinked?.user ?? changed
         const isUnlinked = unlinked !== undefined && unlinked.unlinked > 0
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
           throw new AppError('forbidden', because('not_yourself'))
         }
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
-        const ended = [...(taken?.ended ?? []), ...(endsSignIns ? await endAccess(trx, id) : [])]
+        const ended = endsSignIns ? await endAccess(trx, id) : []
         const road = roadOf(caller, user, system, { origin })
         const link = passwordEnded && active ? await insertPasswordLink(trx, id, road.origin) : undefined
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
         const passwordSet = password !== undefined
         const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }
-        const changes = [...newsOf(caller, all), ...(unlinked ? newsOfTaken(unlinked) : [])]
-        await telling.write(trx, changes)
+        const news = [...newsOf(caller, all), ...(unlinked ? newsOfTaken(unlinked) : [])]
+        await telling.write(trx, news)
         const isOver = passwordEnded || (passwordSet && endsDoubt(user.password_from, changed.password_from))
-        const news = [...changes, ...(isOver ? await endDoubt(trx, telling, user) : [])]
-        return { user, changed, ended, news, link, road }
+        const end = isOver ? await endDoubt(trx, telling, user, held) : undefined
+        const own = { ended, news, hasLeftProjects: projectsChanged || role !== user.role || moves }
+        return { user, changed: end?.user ?? held, aftermath: aftermathOf(taken, unlinked, own, end), link, road }
       })
-      const { user, changed, ended, news, link, road } = done
-      await logins.tellEnd(ended)
-      logins.forget(id)
+      const { user, changed, aftermath, link, road } = done
+      await logins.settle(id, aftermath)
       announce(changed)
-      await telling.announce(news)
-      if (groups || password !== undefined || change.role !== undefined || changed.domain !== user.domain)
-        onMembersLeft?.([id])
       if (changed.active !== user.active || changed.resource_policy !== user.resource_policy) onChanged?.()
       const passwordLink = link ? sendLink(mailer, road, { ...link, purpose: 'reset', email: changed.email }) : null
       return { ...(await toUser(db, changed)), passwordLink }
@@ -296,19 +292,17 @@ export function createUsers(deps: UsersDeps): Users {
       if (!good) throw wrong()
       if (password === oldPassword) throw new AppError('password_unchanged', because('choose_other_password'))
       const password_hash = await passwords.hash(password)
-      const { ended, news } = await store.transaction(async trx => {
+      const aftermath = await store.transaction(async trx => {
         const held = await mustFind(lockUser(trx, user.id))
         // Another password was set during the check: a caller who knows only the old one must not replace it.
         if (held.password_hash !== user.password_hash) throw wrong()
         const password_from = nextPasswordFrom(held.password_from)
-        await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
+        const change = { password_hash, password_from, must_change_password: false }
+        const changed = await mustFind(updateUser(trx, user.id, change))
         const ended = await endAccess(trx, user.id, caller.loginId ?? undefined)
-        return { ended, news: await endDoubtByChoice(trx, telling, held, password_from) }
+        return aftermathOf({ ended }, await endDoubtByChoice(trx, telling, held, changed))
       })
-      await logins.tellEnd(ended)
-      logins.forget(user.id)
-      await telling.announce(news)
-      onMembersLeft?.([user.id])
+      await logins.settle(user.id, aftermath)
     },
   }
 }

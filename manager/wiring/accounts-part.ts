@@ -103,6 +103,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       passwords,
       secondFactor,
       telling,
+      onMembersLeft,
       lifetimes: async () => lifetimesOf(await settings.read()),
       passwordSignIn: async () => (await settings.read()).passwordSignIn,
       checkKeypair: createKeypairCheck({ db: store.db, box }),
@@ -134,7 +135,6 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     passwords,
     events,
     telling,
-    onMembersLeft,
     log,
   })
   const endKeypair = (accessKey: string, loginIds: readonly string[]) => {
@@ -143,7 +143,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   }
   const proving = { store, passwords, secondFactor }
   const mailing = { store, passwords, settings, mailer }
-  const users = createUsers({ ...mailing, logins, telling, events, onChanged: onLimitsChanged, onMembersLeft })
+  const users = createUsers({ ...mailing, logins, telling, events, onChanged: onLimitsChanged })
   const opened = stack.move()
   return {
     passwords,
@@ -161,7 +161,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       ...createAccountRoutes({
         signUps: createSignUps({ ...mailing, events }),
         signUpRequests: createSignUpRequests({ ...mailing, events, telling }),
-        passwordResets: createPasswordResets({ ...mailing, logins, telling, onMembersLeft }),
+        passwordResets: createPasswordResets({ ...mailing, logins, telling }),
         invitations: createInvitations({ store, settings }),
         consoleAddress,
         secondFactor,

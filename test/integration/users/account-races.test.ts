@@ -6,8 +6,10 @@ import { type Mailer } from '../../../manager/mail/mailer.ts'
 import { createSecretBox, toMasterKey } from '../../../manager/secrets/secret-box.ts'
 import { type Settings } from '../../../manager/settings/settings.ts'
 import { updateDomain } from '../../../manager/store/identity/domains.ts'
+import { addMembers, listGroupIds } from '../../../manager/store/identity/groups.ts'
 import { deactivateKeypairs } from '../../../manager/store/identity/keypairs.ts'
 import { newId } from '../../../manager/store/new-id.ts'
+import { insertIdentity, noteGiven } from '../../../manager/store/identity/sign-in-identities.ts'
 import { findUser, insertUser, lockUser, updateUser, type UserUpdate } from '../../../manager/store/identity/users.ts'
 import { type Caller } from '../../../manager/users/authorize.ts'
 import { createKeypairs } from '../../../manager/users/keypairs.ts'
@@ -51,12 +53,15 @@ async function services() {
   const box = createSecretBox([toMasterKey(randomBytes(32))])
   const events = { publish: nobody, publishStats: nobody }
   const telling = createTelling({ store, settings, mailer, events })
-  const logins = createLogins({ store, passwords, secondFactor, telling })
+  const left: UserId[] = []
+  const onMembersLeft = (ids: readonly UserId[]) => void left.push(...ids)
+  const logins = createLogins({ store, passwords, secondFactor, telling, onMembersLeft })
   const { id, email } = await somebody('user')
   return {
     id,
     email,
     logins,
+    left,
     users: createUsers({ store, passwords, logins, settings, mailer, telling, events }),
     resets: createPasswordResets({ store, passwords, logins, settings, mailer, telling }),
     keypairs: createKeypairs({ store, box, passwords, secondFactor, telling, onEnd: nobody }),
@@ -175,6 +180,39 @@ test.each<[string, (made: Awaited<ReturnType<typeof services>>, admin: Caller, k
     .where('active', '=', true)
   expect(await active.execute()).toEqual([])
 })
+
+test.each<[string, (made: Awaited<ReturnType<typeof services>>) => Promise<unknown>]>([
+  [
+    'a sign-in with another password',
+    ({ logins, email }) =>
+      logins.signIn({ email, password: 'the first', newPassword: 'Brand-new-pass-2', kind: 'token', address: '::1' }),
+  ],
+  [
+    'a choice of the person',
+    ({ users, id, email }) => {
+      const caller = { userId: id, email, role: 'user', domain: DEFAULT_DOMAIN, loginId: null, keypair: null } as const
+      return users.changePassword(caller, { oldPassword: 'the first', newPassword: 'Brand-new-pass-2' })
+    },
+  ],
+])(
+  'sessions of a project are looked at again when a doubt ends by %s and takes the project back',
+  async (_what, act) => {
+    using made = await services()
+    const group = (await db.selectFrom('groups').select('id').executeTakeFirstOrThrow()).id
+    await addMembers(db, [group], made.id)
+    await updateUser(db, made.id, {
+      password_hash: 'the first',
+      password_from: 'superadmin',
+      must_change_password: true,
+    })
+    const linked = { issuer: 'https://id.example.org', subject: made.id }
+    await insertIdentity(db, { ...linked, userId: made.id, email: made.email, doubtful: true })
+    await noteGiven(db, linked, { givenGroups: [group], givenRole: null, roleBefore: null })
+    await act(made)
+    expect(await listGroupIds(db, made.id)).toEqual([])
+    expect(made.left).toEqual([made.id])
+  },
+)
 
 /** Statements that wait for the lock of another transaction. */
 async function waiting(): Promise<number> {
