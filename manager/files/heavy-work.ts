@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { createOpenCounts } from '#base/open-counts'
 import { AppError, because } from '#manager/contract'
 import { createBatchThread } from '../storage/batch-thread.ts'
 import { createTurns } from './turns.ts'
@@ -43,7 +44,7 @@ const PAUSE_MS = 4
 const SMALL_BYTES = 64 * 1024
 
 export function createHeavyWork(): HeavyWork {
-  const counts = new Map<string, number>()
+  const counts = createOpenCounts()
   let others = 0
   const pause = (next: () => void) => {
     if (others > 0) setTimeout(next, PAUSE_MS)
@@ -98,13 +99,11 @@ export function createHeavyWork(): HeavyWork {
       }
     },
     enter(user) {
-      const count = counts.get(user) ?? 0
-      if (count >= MOST_PER_USER) {
+      const leave = counts.take(user, MOST_PER_USER)
+      if (!leave) {
         const why = because('file_requests', { limit: MOST_PER_USER })
         throw new AppError('rate_limited', { ...why, retryAfterSeconds: RETRY_AFTER_SECONDS })
       }
-      counts.set(user, count + 1)
-      let isOver = false
       return {
         turn: () => sending.run(user, () => undefined),
 
@@ -118,13 +117,7 @@ export function createHeavyWork(): HeavyWork {
 
         sha256: size => (size <= SMALL_BYTES ? hashHere() : hashInThread(user)),
 
-        [Symbol.dispose]() {
-          if (isOver) return
-          isOver = true
-          const left = (counts.get(user) ?? 1) - 1
-          if (left > 0) counts.set(user, left)
-          else counts.delete(user)
-        },
+        [Symbol.dispose]: leave,
       }
     },
   }
