@@ -136,10 +136,10 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const { isPublic, ...user } = await authorize(request, target, location)
     if (target.kind === 'app' && !offers(location, target.app)) throw new AppError('app_not_found', { app: target.app })
     const { agentId, kernelId } = placeOf(location)
-    // A socket that is closed already says so no more: its place would stay taken.
+    // A closed socket emits no further `close`, so its place would never be given back.
     if (client.closed) throw new Error('the client went away')
     // Every way out closes the client's socket in the end.
-    client.once('close', places.take(user.userId, isPublic ? 'visitors' : KINDS[target.kind]))
+    client.once('close', places.take(user.userId, isPublic ? 'visitors' : KINDS[target.kind], target))
     await deps.agents.reach(agentId, gone)
     return { agentId, kernelId, user }
   }

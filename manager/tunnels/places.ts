@@ -1,9 +1,12 @@
-import { AppError, because, type UserId } from '#manager/contract'
+import { createOpenCounts } from '#base/open-counts'
+import { AppError, because, type SessionId, type UserId } from '#manager/contract'
 
 /** Connections of one person at a time, of each kind, at one manager. */
 export interface TunnelLimits {
   /** To apps and ports of sessions, those of others included. */
   readonly tunnels: number
+  /** Of these, to one app or port of one session. */
+  readonly ofApp: number
   readonly terminals: number
   /** Strangers' connections through all the links of one owner. */
   readonly visitors: number
@@ -11,37 +14,44 @@ export interface TunnelLimits {
 
 /**
  * A connection takes a port from the console to here, and descriptors in three processes: few people with as many as they
- * like would leave none to the others. The local proxy has at most 512 to one app.
+ * like would leave none to the others. The local proxy opens at most 256 to one web app, and any number to a port for raw TCP: a program
+ * that opens one connection after the other, to a database for example, leaves some of its person's to their other apps.
  */
-export const TUNNEL_LIMITS: TunnelLimits = { tunnels: 2_000, terminals: 200, visitors: 2_000 }
+export const TUNNEL_LIMITS: TunnelLimits = { tunnels: 2_000, ofApp: 1_000, terminals: 200, visitors: 2_000 }
+
+type Kind = 'tunnels' | 'terminals' | 'visitors'
 
 export interface Places {
   /**
    * Takes a place of a person, or of the owner of a link for visitors. Kinds are counted apart.
-   * @returns gives the place back; to be called once
+   * @param of where the connection goes: its app or port, none for a terminal   @returns gives the place back
    * @throws AppError `rate_limited`
    */
-  take(userId: UserId, kind: keyof TunnelLimits): () => void
+  take(userId: UserId, kind: Kind, of: { readonly sessionId: SessionId; readonly app?: string }): () => void
 }
 
 export function createPlaces(limits: TunnelLimits = TUNNEL_LIMITS): Places {
-  const taken = new Map<string, number>()
+  const counts = createOpenCounts()
 
   return {
-    take(userId, kind) {
-      const key = `${kind}:${userId}`
-      const count = taken.get(key) ?? 0
-      const limit = limits[kind]
-      if (count >= limit) throw new AppError('rate_limited', { ...because(CAUSES[kind], { limit }), whySaysNext: true })
-      taken.set(key, count + 1)
-      return () => {
-        const left = (taken.get(key) ?? 1) - 1
-        if (left > 0) taken.set(key, left)
-        else taken.delete(key)
+    take(userId, kind, { sessionId, app }) {
+      const leave = counts.take(`${kind}:${userId}`, limits[kind])
+      if (!leave) throw tooMany(because(CAUSES[kind], { limit: limits[kind] }))
+      if (kind !== 'tunnels' || app === undefined) return leave
+      const leaveApp = counts.take(`app:${userId}:${sessionId}:${app}`, limits.ofApp)
+      if (leaveApp) {
+        return () => {
+          leaveApp()
+          leave()
+        }
       }
+      leave()
+      throw tooMany(because('connections_of_app', { limit: limits.ofApp, app }))
     },
   }
 }
+
+const tooMany = (why: ReturnType<typeof because>) => new AppError('rate_limited', { ...why, whySaysNext: true })
 
 const CAUSES = {
   tunnels: 'connections_of_person',

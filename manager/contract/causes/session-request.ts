@@ -116,6 +116,8 @@ export const SESSION_REQUEST_CAUSES = {
   sign_in_ended_app: 'The sign-in ended while the app was starting. Sign in again.',
   connections_of_person:
     'You have {limit} connections to sessions open, as many as one person may have. Close some connections, then try again.',
+  connections_of_app:
+    'You have {limit} connections to "{app}" of this session open, as many as one person may have. Close some of them, then try again.',
   terminals_of_person:
     'You have {limit} terminals of sessions open, as many as one person may have. Close some of them, then try again.',
   visitors_of_owner:

@@ -217,6 +217,8 @@ export default {
   sign_in_ended_app: '앱이 시작되는 동안 로그인이 끝났습니다. 다시 로그인하세요.',
   connections_of_person:
     '세션에 연 연결이 {limit}개로, 한 사람이 열 수 있는 최대입니다. 연결을 몇 개 닫은 뒤 다시 시도하세요.',
+  connections_of_app:
+    '이 세션의 "{app}"에 연 연결이 {limit}개로, 한 사람이 열 수 있는 최대입니다. 연결을 몇 개 닫은 뒤 다시 시도하세요.',
   terminals_of_person:
     '열린 세션 터미널이 {limit}개로, 한 사람이 열 수 있는 최대입니다. 몇 개를 닫은 뒤 다시 시도하세요.',
   visitors_of_owner: '이 소유자의 링크로 열린 연결이 {limit}개로 최대입니다. 다른 사람이 나간 뒤 다시 시도하세요.',

@@ -192,7 +192,7 @@ test("a dead parked socket is skipped, and the client's data goes to the next on
 })
 
 describe('places of a person', { timeout: 10_000 }, () => {
-  const limits = { tunnels: 3, terminals: 1, visitors: 2 }
+  const limits = { tunnels: 3, ofApp: 3, terminals: 1, visitors: 2 }
   const full = { status: 429, code: 'rate_limited' }
   const owner = { authorization: 'Bearer owner' }
   const TERMINAL = `/api/v1/sessions/${SESSION}/terminal`
@@ -237,6 +237,20 @@ describe('places of a person', { timeout: 10_000 }, () => {
     gateway.closeSession(SESSION)
     await expect.poll(() => gateway.counts().tunnels).toBe(0)
     for (let n = 0; n < 3; n++) await open(port, STREAM, grant)
+  })
+
+  test('to one app leave some to the other apps and ports', async () => {
+    await using path = await startPath({ service: echo, limits: { ...limits, ofApp: 2 } })
+    const { managerPort: port, gateway } = path
+    const first = await open(port, STREAM, owner)
+    await open(port, STREAM, grant)
+    expect(await refused(port, STREAM, owner)).toEqual(full)
+    // What was refused took no place.
+    await open(port, STREAM.replace('=echo', '=tcp-5432'), owner)
+    expect(await refused(port, STREAM.replace('=echo', '=tcp-5433'), owner)).toEqual(full)
+    first.destroy()
+    await expect.poll(() => gateway.counts().tunnels).toBe(2)
+    await open(port, STREAM, owner)
   })
 
   test('of another person are free', async () => {
