@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Readable } from 'node:stream'
+import { createOpenCounts } from '#base/open-counts'
 import {
   AppError,
   because,
@@ -36,6 +37,10 @@ const BATCH_BYTES = 1024 * 1024
 /** A body of which no byte arrives for this long is given up. */
 const STALLED_MS = 60_000
 
+/** Bundles of one person that arrive at the same time, at one manager: the command line sends four. */
+const MOST_PER_USER = 16
+const RETRY_AFTER_SECONDS = 2
+
 /**
  * Uploads of many small files in one request (`contract/bundles.ts`).
  *
@@ -43,21 +48,32 @@ const STALLED_MS = 60_000
  * synced once, the right to write is checked again, and each file is moved into the folder as other uploads are: whole or not
  * at all. No row is written; files of a request that was cut are removed with the other leftovers.
  *
- * Threat model: that of `Uploads`. A file is never placed before the last byte of the body: the signature of a request covers
+ * Threat model: that of `Uploads`. What arrives is in no count before it is placed, and takes memory and space on the storage: one person
+ * has a bounded number of bundles at a time. A file is never placed before the last byte of the body: the signature of a request covers
  * the whole body, and is compared at its end.
  */
 export interface Bundles {
   /**
-   * @throws AppError `folder_not_found`, `forbidden`, `bad_request`, `body_too_large`, `too_many_files`, `upload_stalled`,
-   *   `disk_full`, `storage_away`; errors of single entries are in the result
+   * @throws AppError `folder_not_found`, `forbidden`, `bad_request`, `body_too_large`, `too_many_files`, `rate_limited`,
+   *   `upload_stalled`, `disk_full`, `storage_away`; errors of single entries are in the result
    */
   receive(caller: Caller, folderId: FolderId, body: Readable): Promise<BundleResult>
 }
 
 export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bundles {
   const sync = createSharedSync()
+  const counts = createOpenCounts()
+
+  function enter(caller: Caller): Disposable {
+    const leave = counts.take(caller.userId, MOST_PER_USER)
+    if (leave) return { [Symbol.dispose]: leave }
+    const why = because('bundles_of_person', { limit: MOST_PER_USER })
+    throw new AppError('rate_limited', { ...why, whySaysNext: true, retryAfterSeconds: RETRY_AFTER_SECONDS })
+  }
+
   return {
     async receive(caller, folderId, body) {
+      using _place = enter(caller)
       const first = await openFolder(caller, folderId)
       await using directory = await parts.open(first.storageHost)
       const staged: Staged[] = []

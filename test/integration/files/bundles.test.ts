@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { chmod, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type BundleEntrySpec, type BundleResult, type Folder } from '#manager/contract'
@@ -160,6 +161,31 @@ test('a body that is cut, malformed or too long places nothing and leaves nothin
   for (const [body, status] of cases) expect((await send(body)).status, body.subarray(0, 80).toString()).toBe(status)
   expect(await readdir(directory)).not.toContain('half')
   expect(await partNames()).toEqual([])
+})
+
+test('one person has so many bundles under way, others have their own, and an end makes room', async () => {
+  const crowd = await manager.addUser('crowd@example.org')
+  const { id } = await crowd.api.createFolder({ body: { name: 'crowd' } })
+  const headers = { authorization: `Bearer ${crowd.token}`, 'content-type': BUNDLE_CONTENT, 'content-length': 1_000 }
+  const codeOf = async () => {
+    const { status, json } = await send(file('one', 'x'), { token: crowd.token, id })
+    return [status, json?.code, (json?.data as { cause?: string } | undefined)?.cause]
+  }
+  const begun = Array.from({ length: 16 }, () => {
+    const request = httpRequest(`${manager.url}/api/v1/folders/${id}/bundles`, {
+      method: 'POST',
+      headers,
+      agent: false,
+    })
+    request.on('error', () => undefined) // cut at the end
+    request.write(file('never', 'x'))
+    return request
+  })
+  await expect.poll(codeOf).toEqual([429, 'rate_limited', 'bundles_of_person'])
+  expect((await send(file('crowded', 'x'))).status).toBe(200)
+  begun[0]?.destroy()
+  await expect.poll(async () => (await codeOf())[0]).toBe(200)
+  for (const request of begun) request.destroy()
 })
 
 test('uploading a bundle needs the right to write, downloading one the right to read', async () => {
