@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { AppError } from '#manager/contract'
-import { describeFailure, printable } from './output.ts'
+import { describeFailure, printable, table } from './output.ts'
 
 test('colours of a log are shown; other control sequences are not', () => {
   expect(printable('\u001b[31mred\u001b[0m\tone\r\ntwo\n')).toBe('\u001b[31mred\u001b[0m\tone\r\ntwo\n')
@@ -10,6 +10,10 @@ test('colours of a log are shown; other control sequences are not', () => {
 test('no line overwrites itself, and none changes the direction of writing', () => {
   expect(printable('rm -rf /\recho ok\nnext\r\n')).toBe('rm -rf /\ufffdecho ok\nnext\r\n')
   expect(printable('a\u202eb\u2066c\u200f')).toBe('a\ufffdb\ufffdc\ufffd')
+})
+
+test('the name of a file makes no row of its own', () => {
+  expect(table(['NAME', 'SIZE'], [['a\nfree 1 TB', '2']])).toBe('NAME         SIZE\na\ufffdfree 1 TB  2')
 })
 
 test('a failure quotes the words of a container without its control sequences', () => {

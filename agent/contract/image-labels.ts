@@ -59,9 +59,9 @@ export function describeImage({ id, references, sizeBytes, labels }: DescribedIm
     references: names,
     id,
     sizeBytes,
-    title: cleanLine(labels['berth.image.title'] ?? labels['org.opencontainers.image.title'] ?? names[0] ?? '', 200),
+    title: cleanLine(firstFilled(labels['berth.image.title'], labels['org.opencontainers.image.title'], names[0]), 200),
     description: cleanLines(
-      labels['berth.image.description'] ?? labels['org.opencontainers.image.description'] ?? '',
+      firstFilled(labels['berth.image.description'], labels['org.opencontainers.image.description']),
       2_000,
     ),
     minimum: Object.fromEntries(minimum),
@@ -103,3 +103,6 @@ export function readServicePorts(text = ''): KernelApp[] {
     ]
   })
 }
+
+/** A blank label counts as none. */
+const firstFilled = (...texts: readonly (string | undefined)[]) => texts.find(text => text?.trim()) ?? ''

@@ -79,6 +79,12 @@ test('an image without labels is offered by its name', () => {
   })
 })
 
+test('a blank title counts as none', () => {
+  const labels = { 'berth.image.title': ' ', 'org.opencontainers.image.title': 'Debian', 'berth.image.description': '' }
+  expect(readImage(anImage(['debian:13'], labels))).toMatchObject({ title: 'Debian', description: '' })
+  expect(readImage(anImage(['debian:13'], { 'berth.image.title': '' }))).toMatchObject({ title: 'debian:13' })
+})
+
 test('a malformed label does not hide the image', () => {
   const image = readImage(
     anImage(['x:1'], { 'berth.image.apps': '[{"name":"Bad Name"}, nonsense', 'berth.image.min.cpu': 'lots' }),

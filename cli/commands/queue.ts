@@ -42,7 +42,11 @@ const queueTable = (items: readonly Session[]) =>
     ['POSITION', 'ID', 'NAME', 'OWNER', 'GROUP', 'PRIORITY', 'RESOURCES', 'WAITS', 'STARTS', 'REASON'],
     items.map(one => [
       one.queuePosition === null ? '-' : String(one.queuePosition),
-      ...[one.id, one.name, one.ownerEmail, one.resourceGroup, String(one.priority), amounts(one.requested)],
+      ...[one.id, one.name, one.ownerEmail, one.resourceGroup, String(one.priority), requestText(one)],
       ...[age(one.createdAt), startText(one), one.reason.message],
     ]),
   )
+
+/** The resources of a session; of a cluster those of each container. */
+const requestText = ({ requested, clusterSize }: Session) =>
+  clusterSize === 1 ? amounts(requested) : `${clusterSize} × (${amounts(requested)})`

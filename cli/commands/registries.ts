@@ -120,8 +120,10 @@ export function addRegistryCommands(program: Command): void {
 function checkText(name: string, { signedIn, repositories, repository, tags }: RegistryCheck): string {
   const how = signedIn ? 'with the stored user' : 'without a user'
   if (repository === null) return `${name} answers ${how}, and lists no repository.`
-  return `${name} answers ${how}. It lists ${repositories} repositories at first; ${repository} has ${tags} tags.`
+  return `${name} answers ${how}. It lists ${counted(repositories, 'repository', 'repositories')} at first; ${repository} has ${counted(tags, 'tag', 'tags')}.`
 }
+
+const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
 
 /** Outcome of rescans that left nothing out; a failure was reported when it happened. */
 function outcomeOf(tasks: readonly Task[]): string {

@@ -49,11 +49,15 @@ export function formatAmount(slot: SlotName, amount: number): string {
 
 const amountOf = (slot: SlotName) =>
   z.string().refine(text => parseAmount(slot, text) !== undefined, {
-    message:
-      slot === 'mem'
-        ? 'must be an amount of memory, such as "4g" or "512m"'
-        : `must be a non-negative number${SLOTS[slot].base === 1 ? ' without a fraction' : ''}, such as "2"`,
+    message: `must be ${ACCEPTED[slot]}`,
   })
+
+const ACCEPTED: Readonly<Record<SlotName, string>> = {
+  cpu: 'a number of cores in steps of 0.001, such as "2" or "0.5"',
+  mem: 'an amount of memory, such as "4g" or "512m"',
+  'cuda.device': 'a whole number of GPUs, such as "2"; a part of a GPU is an amount of "cuda.shares"',
+  'cuda.shares': 'a number of GPUs in steps of 0.01, such as "0.5"',
+}
 
 /** Wire form of amounts by slot. */
 export const WireSlots = z

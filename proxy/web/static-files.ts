@@ -38,7 +38,7 @@ interface Found extends CachedFile {
 
 /**
  * Serves the built console. Files of the folder only: the path is decoded once and resolved, and a path outside the folder does
- * not exist. Browsers get the page for unknown paths without an extension. Files below `assets/` carry a hash in
+ * not exist. Browsers that ask for an unknown path without an extension are led to the page of that name (`/sessions` to `/#/sessions`). Files below `assets/` carry a hash in
  * their name and never change; all others are revalidated. If the build made a compressed copy that the browser accepts, the
  * copy is sent. Ranges are not supported: the whole file is sent, as RFC 9110 section 14.2 allows.
  *
@@ -63,8 +63,9 @@ export function createStaticFiles(directory: string, log: Log) {
     }
     try {
       const path = pathOf(request.url ?? '/')
-      const found = (await find(path)) ?? (isPageOf(request, path) ? await find('/index.html') : undefined)
+      const found = await find(path)
       if (found) await send(request, response, found)
+      else if (isPageOf(request, path) && (await find('/index.html'))) leadToPage(request, response)
       else if ((await find('/index.html')) === undefined) sendMissingBuild(response)
       else answerProblem(response, new AppError('not_found', { why: 'The file does not exist.' }))
     } catch (error) {
@@ -146,6 +147,14 @@ function sendMissingBuild(response: ServerResponse) {
  * Whether a browser opens an address of the page's own, as of an old bookmark. A program with a wrong base address (`/sessions` for
  * `/api/v1/sessions`) must not take the page for an answer: it asks for no HTML, or shows a credential.
  */
+/** Leads to the page's own form of an address, behind `#`: its files are found from there only, also below a path of a reverse proxy. */
+function leadToPage({ url = '/' }: IncomingMessage, response: ServerResponse): void {
+  const path = `/${url.replace(/^\/+/, '')}`
+  const { length } = path.replace(/[?#].*/, '').split('/')
+  const location = `${'../'.repeat(length - 2) || './'}#${path}`
+  response.writeHead(302, { ...SECURITY_HEADERS, location, 'cache-control': 'no-store' }).end()
+}
+
 function isPageOf({ headers }: IncomingMessage, path: string | undefined): boolean {
   const isBrowser = headers.accept?.includes('text/html') === true && headers.authorization === undefined
   return isBrowser && extname(path ?? '') === ''

@@ -26,7 +26,7 @@ test.each(['0.0.0.0', '127.0.0.2'])('a console at %s is also the program that lo
   }
 })
 
-test('the page has a strict policy, hashed files are cached for ever, and unknown routes get the page', async () => {
+test('the page has a strict policy, hashed files are cached for ever, and unknown routes lead to the page', async () => {
   const { web } = await setUp()
   const page = await ask(web.port, '/')
   expect(page.status).toBe(200)
@@ -36,7 +36,12 @@ test('the page has a strict policy, hashed files are cached for ever, and unknow
   const asset = await ask(web.port, '/assets/main-abc123.js')
   expect(asset.headers['cache-control']).toContain('immutable')
   const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
-  expect((await ask(web.port, '/sessions/42', { headers: browser })).body).toBe(page.body)
+  for (const [path, location] of [
+    ['/sessions', './#/sessions'],
+    ['/terminal/42?shell=1', '../#/terminal/42?shell=1'],
+    ['//example.org/a', '../#/example.org/a'],
+  ] as const)
+    expect(await ask(web.port, path, { headers: browser })).toMatchObject({ status: 302, headers: { location } })
   // A program with a wrong base address must not take the page for an answer.
   for (const headers of [
     { accept: '*/*' },
