@@ -1,5 +1,5 @@
 import { AppError, because, type SignInProviderSettings, type UserId } from '#manager/contract'
-import { deactivateKeypairs, deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
+import { deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, listMemberships, removeMembers } from '../store/identity/groups.ts'
 import { deleteEmailTokens, deleteLinksInHand } from '../store/identity/email-tokens.ts'
@@ -17,6 +17,7 @@ import { insertAccount, isNamed } from '../users/accounts.ts'
 import { type Aftermath, aftermathOf } from '../users/aftermath.ts'
 import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
+import { endKeypairs } from '../users/end-keypairs.ts'
 import { endDoubt } from '../users/end-of-doubt.ts'
 import { nextMemberships, nextRole } from '../users/mapped-rights.ts'
 import { type News, newsOfOwn, type Telling } from '../users/telling.ts'
@@ -119,17 +120,18 @@ async function hold(
   }
   // A stranger may have signed up with this address and a password of theirs, or an administrator have made the account.
   const ended = await endAccess(trx, user.id)
-  // Keypairs of a known account: only those that were made or activated since the doubt began (`endDoubt`).
-  if (found.kind !== 'known') await deactivateKeypairs(trx, user.id)
   await deleteWaitingKeypairs(trx, user.id)
   const over = othersMayKnowPassword(user) ? [newsOfOwn(user, 'own_password_ended')] : []
   await telling.write(trx, over)
+  // Ends the keypairs that were made or activated since the doubt began: all that end of a known account.
   const end = await endDoubt(trx, telling, user, user)
+  const remains = found.kind === 'known' ? [] : await endKeypairs(trx, user.id)
+  await telling.write(trx, remains)
   const email_verified_at = user.email_verified_at ?? now
   const nobodys = { ...NOBODYS, password_hash: unknownPassword(), must_change_password: false }
   const change = { ...nobodys, email_verified_at }
   const changed = (await updateUser(trx, user.id, change)) ?? user
-  return { user: changed, isChanged: true, ...aftermathOf({ ended, news: over }, end) }
+  return { user: changed, isChanged: true, ...aftermathOf({ ended, news: over }, end, { news: remains }) }
 }
 
 async function link(
@@ -202,7 +204,8 @@ async function give(
   const changesRole = role.role !== user.role
   const ended = changesRole ? await endAccess(trx, user.id) : []
   // As with a change by an admin: people who managed the account so far may know its secrets.
-  if (changesRole) await deactivateKeypairs(trx, user.id)
+  const remains = changesRole ? await endKeypairs(trx, user.id) : []
+  await telling.write(trx, remains)
   const ends = endsWhatOthersKnew(user, { ...user, role: role.role })
   if (ends) await deleteWaitingKeypairs(trx, user.id)
   const isKnown = ends && othersMayKnowPassword(user)
@@ -228,6 +231,6 @@ async function give(
     ...(isLast ? { roleKept: 'last superadmin with a password' } : {}),
     ...(isDoubtful ? { roleKept: 'linked while somebody else might know the password' } : {}),
   }
-  const aftermath = aftermathOf({ ended, hasLeftProjects: remove.length > 0 }, end)
+  const aftermath = aftermathOf({ ended, hasLeftProjects: remove.length > 0, news: remains }, end)
   return { user: end?.user ?? changed ?? user, isChanged, told, ...aftermath }
 }

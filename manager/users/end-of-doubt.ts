@@ -1,5 +1,5 @@
 import { inShort, type ToldKind } from '#manager/contract'
-import { deactivateKeypairsSince } from '../store/identity/keypairs.ts'
+import { deactivateKeypairs } from '../store/identity/keypairs.ts'
 import { listMadeSince, type MadeSince, type Named, oneIf } from '../store/identity/made-since.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
@@ -41,7 +41,8 @@ export async function endDoubt(
     return { ...end, news: lost }
   }
   const since = before.doubt_since ?? before.created_at
-  const keypairs = await deactivateKeypairsSince(trx, before.id, since)
+  // Messages of what was left (`newsOfLeft`) name all that was set with these or made since.
+  const keypairs = await deactivateKeypairs(trx, before.id, since)
   const made = await listMadeSince(trx, before.id, since)
   const left = newsOfLeft(before, {
     ...made,

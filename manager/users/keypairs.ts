@@ -50,7 +50,7 @@ import { type News, type Telling } from './telling.ts'
 /**
  * Keypairs of users. Everybody manages their own; admins see, deactivate and delete those of the accounts that they manage. The
  * secret is given out once, to the owner, and kept sealed. A keypair that somebody else makes waits: it opens nothing, and its secret
- * is made when its owner accepts it (ADR 59). When one ends, its owner is told what was set with it and stays.
+ * is made when its owner accepts it (ADR 59). When one ends, here or with a role (`end-keypairs.ts`), its owner is told what was set with it and stays.
  */
 export interface Keypairs {
   list(
@@ -215,7 +215,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
           ...(active === true && !before.active ? (['own_keypair_activated'] as const) : []),
           ...(Object.keys(columns).length > 0 ? (['keypair_changed'] as const) : []),
         ]
-        const remains = active === false ? await newsOfRemains(trx, accessKey) : []
+        const remains = active === false ? await newsOfRemains(trx, [accessKey]) : []
         const news = [...kinds.map(kind => ({ userId: id, by: caller, kind, detail: accessKey })), ...remains]
         await telling.write(trx, news)
         return { changed: await find(trx, accessKey), ended, news }
@@ -230,7 +230,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       const removed = store.transaction(async trx => {
         const { user_id: userId } = await requireVisible(trx, caller, accessKey)
         await lockKeypair(trx, accessKey)
-        const remains = await newsOfRemains(trx, accessKey)
+        const remains = await newsOfRemains(trx, [accessKey])
         const ended = await deleteLogins(trx, { keypair: accessKey })
         await deleteKeypair(trx, accessKey)
         const deleted: News = { userId, by: caller, kind: 'keypair_deleted', detail: accessKey }

@@ -1,5 +1,5 @@
 import { inShort, type ToldKind } from '#manager/contract'
-import { findKeypair, type KeypairRow } from '../store/identity/keypairs.ts'
+import { findKeypairs, type KeypairRow } from '../store/identity/keypairs.ts'
 import { listMadeSince } from '../store/identity/made-since.ts'
 import { listSetByKeypair, wasToldToday } from '../store/identity/set-by-keypair.ts'
 import { type Db } from '../store/schema.ts'
@@ -10,8 +10,8 @@ import { type News } from './telling.ts'
  * Start-up script, dotfiles and SSH key that a keypair has set, told to the person.
  *
  * Threat: whoever has stolen a keypair leaves something that runs in each new session, or opens it, and stays when the keypair
- * ends. So the person is told when such a thing is set with one, and again of all that still stands when the keypair is deactivated or
- * deleted. Programs that set the same thing again and again tell of it once a day, with the first one: the end names all.
+ * ends. So the person is told when such a thing is set with one, and again of all that still stands when the keypair ends, by whatever
+ * road: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Programs that set the same thing again and again tell of it once a day, with the first one: the end names all.
  */
 export type SetByKeypairKind = Extract<ToldKind, `own_${string}_by_keypair`>
 
@@ -27,15 +27,23 @@ export async function newsOfSet(
 }
 
 /**
- * News of all that was set with a keypair and outlives it, and of what was made since it was activated: nothing notes with which key.
- * Own folders with a dot are named whenever they were made, because each new session mounts them.
+ * News of all that was set with keypairs and outlives them, and of what was made since the first of them was activated: nothing notes with
+ * which key. Own folders with a dot are named whenever they were made, because each new session mounts them.
  *
- * Runs with the keypair locked, and before it is deleted.
+ * Runs with the keypairs or their owner locked, and before they are deleted.
+ *
+ * @param accessKeys keypairs of one owner
  */
-export async function newsOfRemains(trx: Db, accessKey: string): Promise<News[]> {
-  const keypair = await findKeypair(trx, accessKey)
-  if (!keypair) return []
-  const { user_id: userId, email } = keypair
+export async function newsOfRemains(trx: Db, accessKeys: readonly string[]): Promise<News[]> {
+  const keypairs = await findKeypairs(trx, accessKeys)
+  const news: News[] = []
+  for (const keypair of keypairs) news.push(...(await newsOfSetBy(trx, keypair)))
+  // A keypair that its person has not accepted has opened nothing.
+  const first = keypairs.find(({ waits }) => !waits)
+  return first ? [...news, ...(await newsOfMadeSince(trx, first))] : news
+}
+
+async function newsOfSetBy(trx: Db, { access_key: accessKey, user_id: userId, email }: KeypairRow): Promise<News[]> {
   const { dotfiles, hasScript, hasSshKey } = await listSetByKeypair(trx, userId, accessKey)
   const by = { userId, email }
   return [
@@ -44,8 +52,6 @@ export async function newsOfRemains(trx: Db, accessKey: string): Promise<News[]>
       ? [{ userId, by, kind: 'own_dotfiles_by_keypair', detail: namesWith(accessKey, dotfiles) } as const]
       : []),
     ...(hasSshKey ? [{ userId, by, kind: 'own_ssh_key_by_keypair', detail: accessKey } as const] : []),
-    // A keypair that its person has not accepted has opened nothing.
-    ...(keypair.waits ? [] : await newsOfMadeSince(trx, keypair)),
   ]
 }
 

@@ -1,6 +1,5 @@
 import { type GroupId, inShort, type Role } from '#manager/contract'
 import { listMemberships, removeMembers } from '../store/identity/groups.ts'
-import { deactivateKeypairs } from '../store/identity/keypairs.ts'
 import {
   deleteIdentity,
   listIdentities,
@@ -10,6 +9,7 @@ import {
 import { countSuperadmins, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { endAccess } from './end-access.ts'
+import { endKeypairs } from './end-keypairs.ts'
 import { nextMemberships, nextRole } from './mapped-rights.ts'
 import { type News, newsOfOwn } from './telling.ts'
 
@@ -21,6 +21,8 @@ export interface TakenBack {
   readonly projects: readonly string[]
   /** The role before, where it is another one now. */
   readonly role: Role | null
+  /** News of what was set with keypairs that ended with the role. */
+  readonly remains: readonly News[]
   /** Sign-ins that ended: `Logins.tellEnd` announces them once the transaction is committed. */
   readonly ended: readonly string[]
 }
@@ -47,13 +49,14 @@ export async function takeBack(
   identities: readonly SignInIdentityRow[],
   left: Left = NOTHING,
 ): Promise<TakenBack> {
-  let taken: TakenBack = { user, projects: [], role: null, ended: [] }
+  let taken: TakenBack = { user, projects: [], role: null, remains: [], ended: [] }
   for (const { issuer } of identities) {
     const next = await takeBackOne(trx, taken.user, issuer, left)
     taken = {
       user: next.user,
       projects: [...taken.projects, ...next.projects],
       role: taken.role ?? next.role,
+      remains: [...taken.remains, ...next.remains],
       ended: [...taken.ended, ...next.ended],
     }
   }
@@ -64,7 +67,7 @@ export async function takeBack(
 async function takeBackOne(trx: Db, user: UserRow, issuer: string, left: Left): Promise<TakenBack> {
   const all = await listIdentities(trx, user.id)
   const mine = all.find(one => one.issuer === issuer)
-  const nothing = { user, projects: [], role: null, ended: [] }
+  const nothing = { user, projects: [], role: null, remains: [], ended: [] }
   if (!mine || (mine.given_groups.length === 0 && mine.given_role === null)) return nothing
   const others = all.filter(one => one !== mine)
   const current = await listMemberships(trx, user.id)
@@ -87,10 +90,10 @@ async function takeBackOne(trx: Db, user: UserRow, issuer: string, left: Left): 
   if (!changesRole && remove.length === 0) return nothing
   const ended = changesRole ? await endAccess(trx, user.id) : []
   // As with a change by an administrator.
-  if (changesRole) await deactivateKeypairs(trx, user.id)
+  const remains = changesRole ? await endKeypairs(trx, user.id) : []
   const changed = changesRole ? await updateUser(trx, user.id, { role }) : await touchUser(trx, user.id)
   const projects = current.filter(({ id }) => remove.includes(id)).map(({ name }) => name)
-  return { user: changed ?? user, projects, role: changesRole ? user.role : null, ended }
+  return { user: changed ?? user, projects, role: changesRole ? user.role : null, remains, ended }
 }
 
 /** Unlinks accounts at providers, and takes back what they gave. @param user as for `takeBack` */
@@ -111,10 +114,10 @@ export async function unlinkDoubtful(trx: Db, user: UserRow): Promise<TakenBack 
 }
 
 /** News of it for the person. */
-export function newsOfTaken({ user, projects, role }: TakenBack): readonly News[] {
+export function newsOfTaken({ user, projects, role, remains }: TakenBack): readonly News[] {
   const names = [...(role === null ? [] : [role]), ...projects]
   if (names.length === 0) return []
-  return [{ ...newsOfOwn(user, 'own_mapping_ended'), detail: inShort(names, names.length) }]
+  return [{ ...newsOfOwn(user, 'own_mapping_ended'), detail: inShort(names, names.length) }, ...remains]
 }
 
 /** Detail of the entry in the audit log. */

@@ -17,7 +17,7 @@ import {
 import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
-import { deactivateKeypairs, deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
+import { deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
 import { keepGroups, keepRole, listIdentities } from '../store/identity/sign-in-identities.ts'
 import { listGroupIds } from '../store/identity/groups.ts'
 import { type Store } from '../store/open-store.ts'
@@ -56,6 +56,7 @@ import {
 } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
+import { endKeypairs } from './end-keypairs.ts'
 import { endDoubt, endDoubtByChoice } from './end-of-doubt.ts'
 import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
@@ -222,10 +223,8 @@ export function createUsers(deps: UsersDeps): Users {
         const changed = await withKnownPolicy(resourcePolicy, () =>
           mustFind(updateUser(trx, id, defined({ ...change, ...columns }))),
         )
-        if (ends) {
-          await deactivateKeypairs(trx, id)
-          await deleteWaitingKeypairs(trx, id)
-        }
+        const remains = [...(taken?.remains ?? []), ...(ends ? await endKeypairs(trx, id) : [])]
+        if (ends) await deleteWaitingKeypairs(trx, id)
         const unlinked = ends || password !== undefined ? await unlinkDoubtful(trx, changed) : undefined
         const held = unlinked?.user ?? changed
         const isUnlinked = unlinked !== undefined && unlinked.unlinked > 0
@@ -240,7 +239,7 @@ export function createUsers(deps: UsersDeps): Users {
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
         const passwordSet = password !== undefined
         const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }
-        const news = [...newsOf(caller, all), ...(unlinked ? newsOfTaken(unlinked) : [])]
+        const news = [...newsOf(caller, all), ...remains, ...(unlinked ? newsOfTaken(unlinked) : [])]
         await telling.write(trx, news)
         const isOver = passwordEnded || (passwordSet && endsDoubt(user.password_from, changed.password_from))
         const end = isOver ? await endDoubt(trx, telling, user, held) : undefined

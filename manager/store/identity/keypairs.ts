@@ -38,6 +38,12 @@ export function findKeypair(db: Db, accessKey: string): Promise<KeypairRow | und
   return withOwner(db).where('access_key', '=', accessKey).executeTakeFirst()
 }
 
+/** These keypairs, those first that were activated first. */
+export async function findKeypairs(db: Db, accessKeys: readonly string[]): Promise<KeypairRow[]> {
+  if (accessKeys.length === 0) return []
+  return withOwner(db).where('access_key', 'in', accessKeys).orderBy('activated_at').orderBy('access_key').execute()
+}
+
 export interface KeypairFilter {
   /** Keypairs of `ownerId` and, if `domain` is set, of all its users except superadmins; undefined for all keypairs. */
   readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
@@ -114,21 +120,16 @@ function seenBy(
   return eb.or([own, eb.and([eb('users.domain', '=', domain), eb('users.role', '<>', 'superadmin')])])
 }
 
-/** Deactivates all keypairs of a user: nothing can be opened with them any more. */
-export async function deactivateKeypairs(db: Db, ownerId: UserId): Promise<void> {
-  await db.updateTable('keypairs').set({ active: false }).where('user_id', '=', ownerId).execute()
-}
-
-/** Deactivates the active keypairs of a user that were made or activated since a time. @returns their access keys */
-export async function deactivateKeypairsSince(db: Db, ownerId: UserId, since: Date): Promise<string[]> {
-  const rows = await db
-    .updateTable('keypairs')
-    .set({ active: false })
-    .where('user_id', '=', ownerId)
-    .where('active', '=', true)
-    .where('activated_at', '>=', since)
-    .returning('access_key')
-    .execute()
+/**
+ * Deactivates the active keypairs of a user: nothing can be opened with them any more.
+ *
+ * @param since only those that were made or activated since this time
+ * @returns their access keys
+ */
+export async function deactivateKeypairs(db: Db, ownerId: UserId, since?: Date): Promise<string[]> {
+  const query = db.updateTable('keypairs').set({ active: false }).where('user_id', '=', ownerId)
+  const active = query.where('active', '=', true).returning('access_key')
+  const rows = await (since === undefined ? active : active.where('activated_at', '>=', since)).execute()
   return rows.map(row => row.access_key).toSorted()
 }
 

@@ -6,6 +6,7 @@ import { silentLog } from '../../../manager/log.ts'
 import { startLapses } from '../../../manager/sso/withdraw.ts'
 import { lockSuperadmins } from '../../../manager/store/identity/users.ts'
 import { type TakenBack } from '../../../manager/users/take-back.ts'
+import { signedApi } from '../../fixtures/manager.ts'
 import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
@@ -66,6 +67,51 @@ describe('groups of the provider', () => {
     expect(raised.user.role).toBe('domain_admin')
     const { items } = await world.manager.api(raised.token ?? '').listKeypairs({ query: { mine: 'true' } })
     expect(items).toMatchObject([{ accessKey: own.accessKey, active: false }])
+  })
+
+  test('tell what was set with keypairs that end with a role, by whatever road, and with the first link', async () => {
+    const mapping = [{ group: 'heads', projects: [], role: 'domain_admin' as const }]
+    await world.configure({ groupsClaim: 'groups', mapping })
+    const person = newPerson()
+    const enter = async (...groups: string[]) => {
+      const { user, token } = await world.signIn({ ...person, groups })
+      return { api: world.manager.api(token ?? ''), id: user.id, role: user.role }
+    }
+    const told = async (api: ApiClient) =>
+      (await api.listMessages()).items.flatMap(({ about, detail }) =>
+        about === 'own_dotfiles_by_keypair' ? [detail] : [],
+      )
+    const first = await enter()
+    const keypair = await first.api.createKeypair({ body: {} })
+    const params = { accessKey: keypair.accessKey }
+    await signedApi(world.manager.url, keypair).putDotfile({ body: { path: '.bashrc', content: 'x' } })
+    const all = [`${keypair.accessKey}: .bashrc`]
+    expect(await told(first.api)).toEqual(all)
+
+    const raised = await enter('heads')
+    all.push(...all.slice(0, 1))
+    expect([raised.role, await told(raised.api)]).toEqual(['domain_admin', all])
+    await raised.api.updateKeypair({ params, body: { active: true } })
+    await world.configure({ groupsClaim: 'groups', mapping: [] })
+    const lowered = await enter()
+    all.push(...all.slice(0, 1))
+    expect([lowered.role, await told(lowered.api)]).toEqual(['user', all])
+    await lowered.api.updateKeypair({ params, body: { active: true } })
+    await world.admin.updateUser({ params: { id: first.id }, body: { role: 'domain_admin' } })
+    all.push(...all.slice(0, 1))
+    expect(await told((await enter()).api)).toEqual(all)
+
+    // An account that was made by hand, with a keypair from before the doubt about its password.
+    const linked = newPerson()
+    const { api, id } = await world.manager.addUser(linked.email)
+    await api.changePassword({ body: { oldPassword: PASSWORD, newPassword: 'Chosen-by-person-3' } })
+    const before = await api.createKeypair({ body: {} })
+    await signedApi(world.manager.url, before).putDotfile({ body: { path: '.zshrc', content: 'x' } })
+    await world.admin.updateUser({ params: { id }, body: { password: 'Known-to-an-admin-1' } })
+    await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
+    const { token } = await world.signIn(linked)
+    const own = `${before.accessKey}: .zshrc`
+    expect(await told(world.manager.api(token ?? ''))).toEqual([own, own])
   })
 
   test('make people administrators of the domain of the provider only, wherever their account is', async () => {
