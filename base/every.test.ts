@@ -41,6 +41,18 @@ it('tells a failure and tries again', async () => {
   expect(failures).toEqual([error, error])
 })
 
+it('takes a work that throws at once for a failure, and goes on', async () => {
+  const failures: unknown[] = []
+  const error = new Error('at once')
+  const work = vi.fn((): Promise<void> => {
+    throw error
+  })
+  await using repeated = every(100, work, failure => failures.push(failure))
+  await expect(repeated.now()).resolves.toBeUndefined()
+  await vi.advanceTimersByTimeAsync(200)
+  expect([work.mock.calls.length, failures]).toEqual([3, [error, error, error]])
+})
+
 it('waits for the work in progress when it is disposed', async () => {
   const held = Promise.withResolvers<undefined>()
   const repeated = every(100, () => held.promise)

@@ -10,7 +10,7 @@ export interface Repeated extends Disposable, AsyncDisposable {
 /**
  * Repeats a work at an interval. A repetition that comes due while the work still runs is skipped. The timer alone keeps no process alive.
  *
- * @param onFailure told of each failure; the next repetition tries again
+ * @param onFailure told of each failure, and must not throw; the next repetition tries again
  */
 export function every(
   ms: number,
@@ -18,10 +18,15 @@ export function every(
   onFailure: (error: unknown) => void = ignore,
 ): Repeated {
   let running: Promise<void> | undefined
-  const now = () =>
-    (running ??= work()
-      .then(ignore, onFailure)
-      .finally(() => (running = undefined)))
+  // Awaited in an async function, a work that throws at once is a failure like any other: thrown in the timer, it would end the process.
+  const attempt = async () => {
+    try {
+      await work()
+    } catch (error) {
+      onFailure(error)
+    }
+  }
+  const now = () => (running ??= attempt().finally(() => (running = undefined)))
   const timer = setInterval(() => void now(), ms)
   timer.unref()
   return {

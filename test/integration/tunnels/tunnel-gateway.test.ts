@@ -245,7 +245,7 @@ describe('places of a person', { timeout: 10_000 }, () => {
     const first = await open(port, STREAM, owner)
     await open(port, STREAM, grant)
     expect(await refused(port, STREAM, owner)).toEqual(full)
-    // What was refused took no place.
+    // The refused connection took no place.
     await open(port, STREAM.replace('=echo', '=tcp-5432'), owner)
     expect(await refused(port, STREAM.replace('=echo', '=tcp-5433'), owner)).toEqual(full)
     first.destroy()
