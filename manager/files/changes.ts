@@ -9,7 +9,7 @@ import {
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
-import { isPrivatePlace } from '../storage/private-files.ts'
+import { modeOfDirectory } from '../storage/private-files.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type OpenFolder } from './open-folder.ts'
 import { joinPath, makeDirectories, openPlace, type Place, takeName, toEntry } from './places.ts'
@@ -33,14 +33,17 @@ export interface Moved {
 export const pathsOf = ({ path, to }: Moved): Moved => ({ path, to })
 
 /** @throws AppError `file_exists`, `file_not_found`, `file_kind_refused` */
-export async function makeDirectory(top: Directory, { path, parents }: DirectorySpec): Promise<FileEntry> {
+export async function makeDirectory(
+  { top, row: { name: folder } }: OpenFolder,
+  { path, parents }: DirectorySpec,
+): Promise<FileEntry> {
   if (parents) {
     const names = componentsOf(path)
-    await using made = await makeDirectories(top, names)
+    await using made = await makeDirectories(top, { folder, names })
     return toEntry(names.at(-1) ?? '', await made.state())
   }
   await using place = await openPlace(top, path)
-  await place.directory.mkdir(place.name, isPrivatePlace(path) ? 0o700 : 0o755)
+  await place.directory.mkdir(place.name, modeOfDirectory({ folder, path }))
   return toEntry(place.name, await place.directory.lstat(place.name))
 }
 

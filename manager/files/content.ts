@@ -3,8 +3,9 @@ import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
-import { isPrivateKey, isPrivatePlace } from '../storage/private-files.ts'
+import { modeOfFile } from '../storage/private-files.ts'
 import { type HeavyRequest } from './heavy-work.ts'
+import { type OpenFolder } from './open-folder.ts'
 import { isCode, openPlace, type Place, toEntry } from './places.ts'
 
 /** An open file to download. Disposing closes it and its folder. */
@@ -89,7 +90,7 @@ export type Expected = { readonly etag: string } | 'absent'
  * @throws AppError `file_changed`, `file_kind_refused`, `file_not_found` (its directory), `disk_full`
  */
 export async function writeContent(
-  top: Directory,
+  { top, row: { name: folder } }: OpenFolder,
   path: string,
   { bytes, expected }: { bytes: Buffer; expected: Expected },
 ): Promise<FileEntry> {
@@ -97,8 +98,7 @@ export async function writeContent(
   const { directory, name } = place
   const found = await requireUnchanged(directory, name, expected)
   const beside = newDraftName()
-  const isPrivate = isPrivatePlace(path) || isPrivateKey(bytes)
-  await using file = await directory.create(beside, found?.mode ?? (isPrivate ? 0o600 : 0o644))
+  await using file = await directory.create(beside, found?.mode ?? modeOfFile({ folder, path, head: bytes }))
   try {
     await file.write(bytes, 0)
     await file.sync()

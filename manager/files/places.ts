@@ -3,7 +3,7 @@ import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { type FileState, isExecutable, isOwnerOnly } from '../storage/file-state.ts'
-import { isPrivatePlace } from '../storage/private-files.ts'
+import { modeOfDirectory } from '../storage/private-files.ts'
 
 /** A name in an open directory. */
 export interface Place extends AsyncDisposable {
@@ -81,12 +81,20 @@ export function numbered(name: string, number: number): string {
   return kept + suffix
 }
 
+/** Directories, each in the one before it. */
+interface DirectoryNames {
+  /** Name of the folder that they are in. */
+  readonly folder: string
+  readonly names: readonly string[]
+}
+
 /** Enters one directory after the other, and makes those that are missing. */
-export async function makeDirectories(top: Directory, names: readonly string[]): Promise<Directory> {
+export async function makeDirectories(top: Directory, { folder, names }: DirectoryNames): Promise<Directory> {
   let here = await top.walk('')
   for (const [at, name] of names.entries()) {
     await using left = here
-    here = await enterOrMake(left, name, isPrivatePlace(names.slice(0, at + 1).join('/')) ? 0o700 : 0o755)
+    const path = names.slice(0, at + 1).join('/')
+    here = await enterOrMake(left, name, modeOfDirectory({ folder, path }))
   }
   return here
 }

@@ -145,7 +145,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
     async makeDirectory(caller, id, spec) {
       await using folder = await open(caller, id, 'rw')
       await room.take(folder.row, amount(0, 1))
-      const made = await makeDirectory(folder.top, spec)
+      const made = await makeDirectory(folder, spec)
       hints.changed(id, parentOf(spec.path))
       return made
     },
@@ -242,7 +242,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
       const isNew = content.expected === 'absent'
       const replaced = isNew ? 0 : await replacedSize(folder.top, path)
       await room.take(folder.row, amount(content.bytes.length - replaced, isNew ? 1 : 0))
-      const written = await writeContent(folder.top, path, content)
+      const written = await writeContent(folder, path, content)
       hints.changed(id, parentOf(path))
       return written
     },

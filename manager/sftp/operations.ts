@@ -1,12 +1,13 @@
 import { type StatsFs } from 'node:fs'
 import { type FolderId, type FolderPermission } from '#manager/contract'
-import { isCode } from '../files/places.ts'
+import { isCode, joinPath } from '../files/places.ts'
 import { type FileHints } from '../files/hints.ts'
 import { type FolderRoom, type Meter } from '../folders/room.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
+import { modeOfDirectory, modeOfFile } from '../storage/private-files.ts'
 import { attributesOf, modeOf } from './attributes.ts'
 import { ChangeCount } from './changes-made.ts'
 import { type FileHandle, type Handle, Handles } from './handles.ts'
@@ -146,7 +147,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const mayRead = has(OPEN.read) || !mayWrite
     const handle = await at(path, mayWrite ? 'rw' : 'ro', async (spot): Promise<FileHandle> => {
       const { held, directory, name } = spot
-      const mode = 0o600 | ((attributes.mode ?? 0o644) & PERMISSIONS)
+      const mode = 0o600 | modeOfFile(entryOf(spot), permissionsOf(attributes))
       const isNew = async () => {
         await takeRoom(await tree.require(held.id, 'rw'), ONE_FILE)
         return await remember(spot, await directory.create(name, mode))
@@ -313,9 +314,10 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
       case 'rmdir':
         return remove(request.path, 'directory')
       case 'mkdir':
-        return at(request.path, 'rw', async ({ held, directory, name, path }) => {
+        return at(request.path, 'rw', async spot => {
+          const { held, directory, name, path } = spot
           await takeRoom(await tree.require(held.id, 'rw'), ONE_FILE)
-          await directory.mkdir(name, 0o700 | ((request.attributes.mode ?? 0o755) & PERMISSIONS))
+          await directory.mkdir(name, 0o700 | modeOfDirectory(entryOf(spot), permissionsOf(request.attributes)))
           changed(held, path, 'made')
           return OK
         })
@@ -394,6 +396,10 @@ async function openOrMake(open: () => Promise<OpenFile>, make: () => Promise<Ope
     return await open()
   }
 }
+
+const entryOf = ({ held, path, name }: Spot) => ({ folder: held.folder.row.name, path: joinPath(path, name) })
+
+const permissionsOf = ({ mode }: Attributes) => (mode === undefined ? undefined : mode & PERMISSIONS)
 
 /** @throws Refused */
 function refuseOwner({ owner }: Attributes): void {

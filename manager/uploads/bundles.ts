@@ -18,7 +18,7 @@ import { amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { modeOfUploaded, type UploadedMode } from '../storage/file-state.ts'
-import { isPrivateKey, isPrivatePlace } from '../storage/private-files.ts'
+import { isPrivate } from '../storage/private-files.ts'
 import { createSharedSync, type SharedSync } from '../storage/sync-file-system.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { newId } from '../store/new-id.ts'
@@ -78,7 +78,7 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
       await using directory = await parts.open(first.storageHost)
       const staged: Staged[] = []
       try {
-        await stageAll(body, directory, staged, { owner: await ownerOf(first), isPrivate: first.isPrivate })
+        await stageAll(body, directory, staged, { owner: await ownerOf(first), folder: first.name })
         if (staged.some(({ id }) => id !== undefined)) await syncStaged(sync, first.storageHost, { directory, staged })
         // Checked again: the body may have taken minutes.
         const folder = await openFolder(caller, folderId)
@@ -86,7 +86,7 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
         const made = folder.limitsFiles ? await countMissing(top, pathsOf(staged)) : 0
         const replaced = folder.limitsBytes ? await replacedBytes(top, staged) : 0
         await folder.takeRoom(amount(bytesOf(staged) - replaced, made))
-        const items = await placeAll(top, directory, staged)
+        const items = await placeAll({ top, folder: folder.name }, directory, staged)
         const changed = new Set(items.filter(({ error }) => error === null).map(({ path }) => parentOf(path)))
         for (const parent of changed) onPlaced(caller, folderId, joinPath(parent, '-'))
         return { items }
@@ -129,10 +129,10 @@ const pathsOf = (staged: readonly Staged[]) =>
 
 type Owner = { uid: number; gid: number } | undefined
 
-/** Owner and privacy of all files that are staged. */
+/** Owner of all files that are staged, and the name of their folder. */
 interface Dressing {
   readonly owner: Owner
-  readonly isPrivate: boolean
+  readonly folder: string
 }
 
 const modeSaid = ({ entry, ownerOnly = false }: Staged): UploadedMode => ({ executable: entry.executable, ownerOnly })
@@ -146,7 +146,7 @@ async function stageAll(
   body: Readable,
   directory: Directory,
   staged: Staged[],
-  { owner, isPrivate }: Dressing,
+  { owner, folder }: Dressing,
 ): Promise<void> {
   const stalled = () => body.destroy(new AppError('upload_stalled', because('no_byte_arrived')))
   const timer = setTimeout(stalled, STALLED_MS)
@@ -168,7 +168,7 @@ async function stageAll(
       const one: Staged = { entry }
       staged.push(one)
       if (entry.kind === 'directory') continue
-      one.ownerOnly = entry.ownerOnly || isPrivate || isPrivatePlace(entry.path) || isPrivateKey(own)
+      one.ownerOnly = entry.ownerOnly || isPrivate({ folder, path: entry.path, head: own })
       batch.push({ one, bytes: own })
       bytes += own.length
       if (batch.length >= BATCH_ENTRIES || bytes >= BATCH_BYTES) await write()
@@ -244,7 +244,11 @@ async function syncStaged(
 }
 
 /** Places the entries: the files of each directory together, and then alone what could not be placed so. */
-async function placeAll(top: Directory, parts: Directory, staged: readonly Staged[]): Promise<BundleResult['items']> {
+async function placeAll(
+  { top, folder }: { readonly top: Directory; readonly folder: string },
+  parts: Directory,
+  staged: readonly Staged[],
+): Promise<BundleResult['items']> {
   const items: BundleResult['items'] = staged.map(({ entry, error }) => ({ path: entry.path, error: error ?? null }))
   const byParent = Map.groupBy(staged.keys(), index => parentOf(staged[index]?.entry.path ?? ''))
   const groups = [...byParent].values()
@@ -254,7 +258,7 @@ async function placeAll(top: Directory, parts: Directory, staged: readonly Stage
   async function placeGroups(): Promise<void> {
     for (const [parent, indexes] of groups) {
       try {
-        await using directory = await makeDirectories(top, componentsOf(parent))
+        await using directory = await makeDirectories(top, { folder, names: componentsOf(parent) })
         await keepModes(directory, indexes)
         const left = await placeMany(directory, indexes)
         for (const index of left) await placeAlone(directory, index)
@@ -306,7 +310,7 @@ async function placeAll(top: Directory, parts: Directory, staged: readonly Stage
     const one = staged[index]
     if (!one || one.error) return
     try {
-      items[index] = { path: await placeOne(directory, parts, one), error: null }
+      items[index] = { path: await placeOne({ top, folder, directory }, parts, one), error: null }
     } catch (error) {
       fail(index, error)
     }
@@ -318,11 +322,15 @@ async function placeAll(top: Directory, parts: Directory, staged: readonly Stage
   }
 }
 
-async function placeOne(directory: Directory, parts: Directory, one: Staged): Promise<string> {
+async function placeOne(
+  { top, folder, directory }: { readonly top: Directory; readonly folder: string; readonly directory: Directory },
+  parts: Directory,
+  one: Staged,
+): Promise<string> {
   const { entry, id } = one
   const { name } = partsOf(entry.path)
   if (id === undefined) {
-    await using _made = await makeDirectories(directory, [name])
+    await using _made = await makeDirectories(top, { folder, names: componentsOf(entry.path) })
     return entry.path
   }
   const taken = await putIn(

@@ -7,7 +7,7 @@ import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { type FileState, modeOfUploaded, type UploadedMode } from '../storage/file-state.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
-import { HEAD_BYTES, isPrivateKey, isPrivatePlace } from '../storage/private-files.ts'
+import { HEAD_BYTES, isPrivate } from '../storage/private-files.ts'
 
 /** Destination of an uploaded file. */
 export interface Placement extends UploadedMode {
@@ -27,19 +27,19 @@ export interface Part {
  * Moves a complete file into a folder, with the owner of files that a session writes, and the mode of `modeFor`. Missing directories are
  * made. The file appears whole or not at all.
  *
- * @param onRenamed called before the file gets a name with a number
+ * @param folder its name   @param onRenamed called before the file gets a name with a number
  * @returns the path that the file has
  * @throws AppError `file_exists`, `file_kind_refused`, `path_invalid`
  */
 export async function place(
-  top: Directory,
+  { top, folder }: { readonly top: Directory; readonly folder: string },
   { id, directory, file }: Part,
   { path, onConflict, modifiedAt, ...said }: Placement,
   onRenamed: (path: string) => Promise<void>,
 ): Promise<string> {
   const { parents, name } = partsOf(path)
-  await using parent = await makeDirectories(top, parents)
-  const ownerOnly = said.ownerOnly || isPrivatePlace(path) || isPrivateKey(await headOf(file))
+  await using parent = await makeDirectories(top, { folder, names: parents })
+  const ownerOnly = said.ownerOnly || isPrivate({ folder, path, head: await headOf(file) })
   const mode = await modeFor(parent, { name, onConflict, executable: said.executable, ownerOnly })
   await dress(file, { owner: await top.owner(), modifiedAt, mode })
   await file.sync()

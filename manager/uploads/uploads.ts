@@ -107,8 +107,7 @@ export interface WritableFolder {
   readonly limitsFiles: boolean
   /** Whether its size is limited. */
   readonly limitsBytes: boolean
-  /** Whether everything in it is for its owner alone. */
-  readonly isPrivate: boolean
+  readonly name: string
   /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
   requireRoom(more: Amount): Promise<void>
   /** Checks the room for an upload that is on record, beside all others. @throws as `requireRoom` */
@@ -262,9 +261,11 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       onConflict: onConflict ?? row.on_conflict,
       modifiedAt: row.modified_at,
       executable: row.executable ?? undefined,
-      ownerOnly: row.owner_only || folder.isPrivate,
+      ownerOnly: row.owner_only,
     }
-    const path = await place(top, { id: row.id, ...part }, placement, numbered => renameUpload(db, row.id, numbered))
+    const path = await place({ top, folder: folder.name }, { id: row.id, ...part }, placement, numbered =>
+      renameUpload(db, row.id, numbered),
+    )
     return await finished(caller, row, path)
   }
 

@@ -26,7 +26,6 @@ import { type Log } from '../log.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
 import { createUploadRoutes } from '../http/routes/uploads.ts'
-import { isPrivateFolder } from '../storage/private-files.ts'
 import { createStorageHosts } from '../storage/storage-hosts.ts'
 import { startParts } from '../uploads/parts.ts'
 import { createBundles } from '../uploads/bundles.ts'
@@ -95,7 +94,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       const row = await requireFolder(store.db, caller, folderId, 'rw')
       return {
         storageHost: row.storage_host,
-        isPrivate: isPrivateFolder(row.name),
+        name: row.name,
         limitsBytes: row.max_bytes !== null || row.owner_max_bytes !== null,
         limitsFiles: row.max_files !== null || row.owner_max_files !== null,
         requireRoom: more => room.require(row, more),

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { chmod, link, mkdir, readdir, readFile, rename, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type ApiClient, type Folder } from '#manager/contract'
+import { type ApiClient, BUNDLE_CONTENT, type Folder, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
 import { type Proxy, startProxy } from '#proxy'
 import { type FolderKit } from '#proxy/contract'
 import { expectUntouched, fillArena, INSIDE, startSwapping } from '../../fixtures/hostile-folder.ts'
@@ -112,6 +112,54 @@ test('a tree is copied there and back, with odd names', async () => {
   expect((await readdir(join(directory, 'tree/a/b'))).toSorted()).toEqual(names.toSorted())
   expect(await sftp([`get -r data/tree ${local}/back`])).toMatchObject({ ok: true })
   for (const name of names) expect(await readFile(join(local, 'back/a/b', name), 'utf8')).toBe(name)
+})
+
+test('what is made in the folder .ssh, which sessions mount as their own, is for its owner alone by every road', async () => {
+  const keys = await owner.api.createFolder({ body: { name: '.ssh' } })
+  const params = { id: keys.id }
+  const call = (path: string, method: string, headers: Record<string, string>, body: Uint8Array<ArrayBuffer>) =>
+    fetch(`${manager.url}/api/v1/folders/${keys.id}/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${owner.token}`, ...headers },
+      body,
+    })
+  const bytes = Buffer.from('Host *')
+  const entries = [
+    { path: 'bundled-in/file', size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') },
+    { path: 'bundled', kind: 'directory' },
+  ].flatMap(entry => {
+    const header = Buffer.from(JSON.stringify(entry))
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(header.length)
+    return [length, header, ...('size' in entry ? [bytes] : [])]
+  })
+  const upload = {
+    'tus-resumable': TUS_VERSION,
+    'upload-length': String(bytes.length),
+    'upload-metadata': `path ${Buffer.from('uploaded').toString('base64')}`,
+    'content-type': TUS_CONTENT,
+  }
+  const replies = [
+    await call(
+      'content?path=edited',
+      'PUT',
+      { 'if-none-match': '*', 'content-type': 'application/octet-stream' },
+      bytes,
+    ),
+    await call('bundles', 'POST', { 'content-type': BUNDLE_CONTENT }, Buffer.concat(entries)),
+    await call('uploads', 'POST', upload, bytes),
+  ]
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 201])
+  await owner.api.makeDirectory({ params, body: { path: 'made' } })
+  await owner.api.makeDirectory({ params, body: { path: 'deep/er', parents: true } })
+  await writeFile(join(local, 'config'), bytes, { mode: 0o644 })
+  expect(await sftp(['mkdir .ssh/by-sftp', `put ${local}/config .ssh/put`])).toMatchObject({ ok: true })
+  const modes: Record<string, string> = {}
+  for (const path of await readdir(directoryOf(keys), { recursive: true }))
+    modes[path] = ((await stat(join(directoryOf(keys), path))).mode & 0o777).toString(8)
+  const directories = ['bundled', 'bundled-in', 'by-sftp', 'deep', 'deep/er', 'made'].map(path => [path, '700'])
+  const files = ['bundled-in/file', 'edited', 'put', 'uploaded'].map(path => [path, '600'])
+  expect(modes).toEqual(Object.fromEntries([...directories, ...files]))
 })
 
 describe('nothing leaves the folder', () => {
