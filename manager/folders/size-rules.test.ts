@@ -16,10 +16,13 @@ test.each([
   ['the folder of a project', { ...FREE, max_bytes: 60, owned: null }, 20, 'quota_folder_full'],
   ['all folders of a project', { ...FREE, group_id: PROJECT, owner_max_bytes: 60 }, 20, 'quota_total_full'],
   ['never measured', { ...FREE, max_bytes: 100, bytes: null }, 100, undefined],
-  ['already over the limit', { ...FREE, max_bytes: 40 }, 0, 'quota_folder_full'],
+  ['already over the limit', { ...FREE, max_bytes: 40 }, 1, 'quota_folder_full'],
+  ['as much as before, over the limit', { ...FREE, max_bytes: 40 }, 0, undefined],
+  ['an empty file more, over the limit', { ...FREE, max_bytes: 40 }, 0, 'quota_folder_full', 1],
   ['less than before, over the limit', { ...FREE, max_bytes: 40 }, -1, undefined],
-])('a write is judged: %s', (_case, sizes, bytes, code) => {
-  expect(sizeFault(sizes, amount(bytes, 0))?.code).toBe(code)
+  ['as much as before, all folders over the limit', { ...FREE, owner_max_bytes: 40 }, 0, undefined],
+])('a write is judged: %s', (_case, sizes, bytes, code, files = 0) => {
+  expect(sizeFault(sizes, amount(bytes, files))?.code).toBe(code)
 })
 
 test.each([
@@ -60,6 +63,7 @@ test('what is said of a full project is not about an owner', () => {
 test('the room of what an upload replaces is there for it, but not for others', () => {
   const sizes = { ...FREE, max_bytes: 100, staged: 70, owned_staged: 70 }
   expect(stagedFault(sizes, 70, 20)).toBeUndefined()
+  expect(stagedFault({ ...sizes, max_bytes: 20 }, 70, 70)).toBeUndefined()
   expect(stagedFault(sizes, 70, 19)?.detail).toMatchObject({ bytes: 51, values: { limit: '100 bytes' } })
 })
 

@@ -18,6 +18,8 @@ export type SizesWithUploads = Sizes & Pick<FolderSizes, 'staged' | 'owned_stage
 
 /** Refuses a write that would exceed a limit; what was never measured counts as empty. */
 export function sizeFault(sizes: Sizes, { bytes, files }: Amount): AppError | undefined {
+  // What takes no further room and makes nothing new is fine in a folder that has reached its limit, or is over it.
+  if (bytes <= 0 && files <= 0) return undefined
   return bytesFault(sizes, bytes) ?? filesFault(sizes, files)
 }
 
@@ -73,6 +75,7 @@ function filesFault(sizes: Sizes, files: number): AppError | undefined {
  */
 export function stagedFault(sizes: SizesWithUploads, size: number, replaced = 0): AppError | undefined {
   const bytes = size - replaced
+  if (bytes <= 0) return undefined
   const [others, ownedOthers] = [sizes.staged - size, sizes.owned_staged - size]
   const beside = {
     ...sizes,

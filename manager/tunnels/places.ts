@@ -5,7 +5,7 @@ import { AppError, because, type SessionId, type UserId } from '#manager/contrac
 export interface TunnelLimits {
   /** To apps and ports of sessions, those of others included. */
   readonly tunnels: number
-  /** Those to one app or port of one session, which are among the tunnels. */
+  /** Tunnels to one app or port of one session. */
   readonly ofApp: number
   readonly terminals: number
   /** Strangers' connections through all the links of one owner. */

@@ -83,9 +83,12 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
         // Checked again: the body may have taken minutes.
         const folder = await openFolder(caller, folderId)
         await using top = await folder.open()
-        const made = folder.limitsFiles ? await countMissing(top, pathsOf(staged)) : 0
         const replaced = folder.limitsBytes ? await replacedBytes(top, staged) : 0
-        await folder.takeRoom(amount(bytesOf(staged) - replaced, made))
+        const bytes = bytesOf(staged) - replaced
+        // Whether something is new decides, too, where a folder over its limit gets no byte more.
+        const isCounted = folder.limitsFiles || (folder.limitsBytes && bytes === 0)
+        const made = isCounted ? await countMissing(top, pathsOf(staged)) : 0
+        await folder.takeRoom(amount(bytes, made))
         const items = await placeAll({ top, folder: folder.name }, directory, staged)
         const changed = new Set(items.filter(({ error }) => error === null).map(({ path }) => parentOf(path)))
         for (const parent of changed) onPlaced(caller, folderId, joinPath(parent, '-'))

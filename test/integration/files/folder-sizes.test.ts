@@ -189,6 +189,15 @@ test('what replaces a file needs only the room that the file does not have alrea
   expect(await begin('there', Buffer.alloc(MIB + 1), 'replace')).toMatchObject({ status: 507 })
   expect((await begin('there', Buffer.alloc(10), 'replace')).status).toBe(201)
   expect((await begin('beside', whole)).status).toBe(201)
+  // Over a limit that was lowered, a file is still replaced by one of its size, and nothing is made.
+  const limit = (maxBytes: number) => api.updateFolder({ params: { id: folder.id }, body: { maxBytes } })
+  await limit(4 * MIB)
+  expect((await begin('large', Buffer.alloc(2 * MIB))).status).toBe(201)
+  await limit(MIB)
+  expect((await begin('beside', whole, 'replace')).status).toBe(201)
+  expect((await edit('beside', { 'if-match': '*' }, whole)).status).toBe(200)
+  expect((await bundle({ beside: whole })).status).toBe(200)
+  expect((await bundle({ empty: Buffer.alloc(0) })).status).toBe(507)
 })
 
 test('a folder with as many files as it may have takes no new ones, but changes of those that it has', async () => {
