@@ -8,6 +8,7 @@ import { createApi } from '../api/api.ts'
 import { createEventStream } from '../api/event-stream.ts'
 import { createLocalProof } from '../api/local-proof.ts'
 import { createOriginSecret, fetchWithSecret } from '../api/origin-secret.ts'
+import { fetchWithClock } from '../api/server-clock.ts'
 import { useAccount } from '../data/account/useAccount.ts'
 import { logError, logUncaught } from '../ui/error-log.ts'
 import { createHost, type HostWindow } from '../host.ts'
@@ -23,7 +24,7 @@ import { createPageVuetify } from '../ui/vuetify.ts'
 
 const secret = createOriginSecret(localStorage)
 const fetchHere = fetchWithSecret(
-  (input, init) => fetch(input, init),
+  fetchWithClock((input, init) => fetch(input, init)),
   secret,
   path => localProof.headers(path),
 )

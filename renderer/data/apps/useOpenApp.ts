@@ -2,6 +2,7 @@ import { onScopeDispose, reactive } from 'vue'
 import { defined } from '#base/defined'
 import { isAppError, type App, type AppOptions, type SessionId } from '#manager/contract'
 import { type Tunnel, type TunnelSpec } from '#proxy/contract'
+import { serverNow } from '../../api/server-clock.ts'
 import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { openAppTab, type AppTab } from './app-tab.ts'
@@ -50,7 +51,7 @@ export function useOpenApp(sessionId: SessionId) {
     const mine = new AbortController()
     attempts.set(app.name, mine)
     const isCurrent = () => !mine.signal.aborted
-    openings.set(app.name, { status: 'starting', since: new Date() })
+    openings.set(app.name, { status: 'starting', since: serverNow() })
     // Must come before the first await: only until then does the browser count this as the user's click.
     const inDesktop = 'host' in window
     const tab = app.protocol === 'http' && !inDesktop ? openAppTab(window, app.title) : undefined
