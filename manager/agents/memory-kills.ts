@@ -3,15 +3,20 @@ import { sizeText } from '#base/size-text'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
 import { type Store } from '../store/open-store.ts'
-import { hasRecentEvent, insertSessionEvents } from '../store/sessions/session-events.ts'
+import { countEventsOf, hasRecentEvent, insertSessionEvents } from '../store/sessions/session-events.ts'
 import { lockSession } from '../store/sessions/sessions.ts'
 import { touchSessions, updateReasons } from '../store/sessions/touches.ts'
 
 /** Further kills of a session within this time are not told: a program may be started again and again. */
 const QUIET_MS = 60_000
+/** The quiet time of a session that has told so many: each is a row of its timeline, which is read as a whole. */
+const MANY = 30
+const QUIET_AFTER_MANY_MS = 3600_000
+/** The running session tells the last one for so long; its timeline keeps it. */
+const TOLD_MS = 3600_000
 
 export interface MemoryKillsDeps {
-  readonly store: Pick<Store, 'db' | 'transaction'>
+  readonly store: Pick<Store, 'db' | 'transaction' | 'now'>
   readonly changes: Pick<SessionChanges, 'hint'>
 }
 
@@ -30,15 +35,18 @@ export async function noteMemoryKill(
   const limit = sizeText(owner.slots.mem ?? 0)
   const why = because('program_out_of_memory', { limit })
   const reason = reasonOf('memory_killed', why)
+  const told = { ...reason, until: new Date(store.now() + TOLD_MS).toISOString() }
   const touched = await store.transaction(async trx => {
     const session = await lockSession(trx, sessionId)
     if (session?.status !== 'RUNNING') return []
-    if (await hasRecentEvent(trx, sessionId, { code: 'memory_killed', withinMs: QUIET_MS })) return []
+    const isMany = (await countEventsOf(trx, sessionId, 'memory_killed')) >= MANY
+    const withinMs = isMany ? QUIET_AFTER_MANY_MS : QUIET_MS
+    if (await hasRecentEvent(trx, sessionId, { code: 'memory_killed', withinMs })) return []
     await insertSessionEvents(trx, [{ sessionId, kernelId, from: 'RUNNING', to: 'RUNNING', reason, actor: null }])
     // A session of several kernels that was imported tells by its reason that some of them may still be missing.
     return session.reason.code === 'imported'
       ? touchSessions(trx, [sessionId])
-      : updateReasons(trx, 'RUNNING', new Map([[sessionId, reason]]))
+      : updateReasons(trx, 'RUNNING', new Map([[sessionId, told]]))
   })
   changes.hint(touched)
 }

@@ -88,6 +88,7 @@ export const Reason = z
     available: WireSlots.optional(),
     expectedBy: z.iso.datetime().optional().describe('Latest time of the start; only if known.'),
     notBefore: z.iso.datetime().optional().describe('Time before which the session does not start.'),
+    until: z.iso.datetime().optional().describe('Time until which a running session tells it; the timeline keeps it.'),
     interrupts: z
       .object({ sessions: z.int(), at: z.iso.datetime() })
       .optional()

@@ -18,7 +18,7 @@ export type SizesWithUploads = Sizes & Pick<FolderSizes, 'staged' | 'owned_stage
 
 /** Refuses a write that would exceed a limit; what was never measured counts as empty. */
 export function sizeFault(sizes: Sizes, { bytes, files }: Amount): AppError | undefined {
-  // What takes no further room and makes nothing new is fine in a folder that has reached its limit, or is over it.
+  // A write that takes no further room and makes nothing new is fine in a folder that has reached its limit, or is over it.
   if (bytes <= 0 && files <= 0) return undefined
   return bytesFault(sizes, bytes) ?? filesFault(sizes, files)
 }

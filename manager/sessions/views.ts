@@ -3,6 +3,7 @@ import {
   type FolderMount,
   formatAmount,
   formatSlots,
+  type Reason,
   SESSION_HOME,
   SESSION_NAME,
   type Session,
@@ -23,6 +24,7 @@ import { usageOf } from '../stats/usage.ts'
 import { whyFixed } from './added-folders.ts'
 import { appsOf } from '../images/apps.ts'
 import { endOf, toSessionEnd } from './lifetime/ends.ts'
+import { STARTED } from './lifecycle/outcomes.ts'
 import { lifetimeOf } from './lifetime/lifetime-of.ts'
 import { type Caller, canEnter, canManage, sharedAs } from '../users/authorize.ts'
 import { resultOf } from '../scheduler/result.ts'
@@ -84,7 +86,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       id: row.id,
       name: shownName(row),
       status: row.status,
-      reason: row.reason,
+      reason: reasonOfNow(row),
       queuePosition: row.status === 'PENDING' ? deps.positionOf(row.id) : null,
       reachable,
       ownerId: row.owner_id,
@@ -187,6 +189,12 @@ function pullOf(kernels: readonly KernelRow[], { live }: ViewDeps) {
  * Running time of a kernel, from the start of the session to the end of the kernel. A secondary kernel may end long
  * before its session.
  */
+/** The reason that is told now: one of an event in a running session is told for a while only. */
+function reasonOfNow({ status, reason, now }: OwnedSessionRow): Reason {
+  const isOver = status === 'RUNNING' && reason.until !== undefined && Date.parse(reason.until) <= now.getTime()
+  return isOver ? STARTED : reason
+}
+
 function ranMs({ started_at, ended_at, now }: OwnedSessionRow, kernel: KernelRow): number {
   if (started_at === null) return 0
   return Math.max(0, (kernel.ended_at ?? ended_at ?? now).getTime() - started_at.getTime())

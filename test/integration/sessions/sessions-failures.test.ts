@@ -1,5 +1,8 @@
+import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { because, type KernelId, type Session } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { gpus, hang, PYTHON, type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -54,6 +57,42 @@ test('a program that the memory limit ended is in the timeline once a minute, an
   agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 3, oomKilled: false, engineRestarted: false })
   await expect.poll(async () => (await cluster.timeline(id)).at(-1)).toMatch(/ exited$/)
   expect((await cluster.timeline(id)).filter(line => line === killed)).toHaveLength(1)
+})
+
+test('an ended program is told for an hour; after 30 the timeline gets one an hour', async () => {
+  const { agent, id, kernelId } = await running()
+  const other = await cluster.reach((await cluster.launch()).id, 'RUNNING')
+  await using store = await openToRead({ ...cluster.source, log: silentLog })
+  agent.killProgram(kernelId)
+  const reason = async () => (await cluster.api.getSession({ params: { id } })).reason
+  await expect.poll(async () => (await reason()).code).toBe('memory_killed')
+  const toldFor = Date.parse((await reason()).until ?? '') - Date.now()
+  expect(toldFor / 60_000).toBeCloseTo(60, 0)
+  await sql`update sessions set reason = reason || '{"until":"2026-01-01T00:00:00.000Z"}' where id = ${id}`.execute(
+    store.db,
+  )
+  expect(await reason()).toMatchObject({ code: 'started' })
+
+  const kills = async () => (await cluster.timeline(id)).filter(line => line === 'RUNNING memory_killed').length
+  await sql`insert into session_events (session_id, kernel_id, from_status, to_status, reason, at)
+    select session_id, kernel_id, from_status, to_status, reason, now() - interval '2 minutes'
+    from session_events, generate_series(1, 29) where session_id = ${id} and reason ->> 'code' = 'memory_killed'`.execute(
+    store.db,
+  )
+  const age = (minutes: number) =>
+    sql`update session_events set at = now() - ${minutes} * interval '1 minute'
+      where session_id = ${id} and reason ->> 'code' = 'memory_killed'`.execute(store.db)
+  await age(2)
+  agent.killProgram(kernelId)
+  // Messages of an agent are handled in their order: when that of the other session is told, this one was judged.
+  agent.killProgram(kernelOf(other))
+  await expect
+    .poll(async () => (await cluster.api.getSession({ params: { id: other.id } })).reason.code)
+    .toBe('memory_killed')
+  expect(await kills()).toBe(30)
+  await age(61)
+  agent.killProgram(kernelId)
+  await expect.poll(kills).toBe(31)
 })
 
 describe('a start that fails', () => {
