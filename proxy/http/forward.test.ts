@@ -69,6 +69,37 @@ test('an answer before the end of the request announces that the connection clos
   early.closeAllConnections()
 })
 
+test('a part of a file at a refused place ends its connection at once, although its bytes keep coming', async () => {
+  const refusing = createServer((_request, response) => response.writeHead(409, { 'content-length': '2' }).end('no'))
+  refusing.listen(0, '127.0.0.1')
+  await once(refusing, 'listening')
+  const { port: upstreamPort } = refusing.address() as AddressInfo
+  const upstream: Upstream = {
+    options: { host: '127.0.0.1', port: upstreamPort },
+    headers: raw => ['Host', 'a', ...mapHeaders(raw, (name, value) => (name === 'host' ? undefined : value))],
+    log: silentLog,
+  }
+  const server = createHttpServer({
+    onRequest: (request, response) => forwardRequest(request, response, upstream, () => response.writeHead(502).end()),
+    onUpgrade: (_request, socket) => socket.destroy(),
+    log: silentLog,
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+  const ended = new Promise(resolve => client.on('close', () => resolve('ended')))
+  const type = 'application/offset+octet-stream'
+  client.resume().write(`PATCH / HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: 1000000\r\n\r\n`)
+  const sending = setInterval(() => client.write('x'.repeat(1000)), 50)
+  // Other requests that go on are read for 10 seconds.
+  const late = new Promise(resolve => setTimeout(resolve, 8_000, 'still read').unref())
+  expect(await Promise.race([ended, late])).toBe('ended')
+  clearInterval(sending)
+  client.destroy()
+  server.close()
+  refusing.close()
+  refusing.closeAllConnections()
+})
+
 /** The two ways of a request without a body: over kept connections, or by Node's client alone. */
 const WAYS = ['kept connections', 'Node’s client'] as const
 

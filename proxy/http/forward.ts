@@ -239,16 +239,22 @@ function stream(
   if (hasNoBody(request, response)) response.flushHeaders()
   else response.write('', 'latin1')
   incoming.pipe(response, { end: false })
+  const end = contained(() => response.end())
   incoming.on('end', () => {
-    whenUploaded(
-      request,
-      response,
-      contained(() => response.end()),
-    )
+    if (isMisplaced(request, incoming)) end()
+    else whenUploaded(request, response, end)
   })
   // Uncork after the tick in which `pipe` begins to flow.
   process.nextTick(() => socket?.uncork())
 }
+
+/**
+ * Whether the answer refuses the place at which a part of a file begins (tus). The sender asks for the right place whether it gets this
+ * answer or only the end of its connection, so nothing is read for it. A browser whose connection was lost, for example by a restart of
+ * the console, may send a part again by itself, and then sends all of it before it looks at the answer.
+ */
+const isMisplaced = ({ method, headers }: IncomingMessage, { statusCode }: IncomingMessage) =>
+  method === 'PATCH' && headers['content-type'] === 'application/offset+octet-stream' && statusCode === 409
 
 const hasNoBody = ({ method }: IncomingMessage, { statusCode }: ServerResponse) =>
   method === 'HEAD' || statusCode === 204 || statusCode === 304
