@@ -45,7 +45,6 @@ export async function uploadThroughCuts(it: CutUpload): Promise<void> {
   const { size } = await stat(source)
   const name = basename(source)
   const panel = page.getByRole('region', { name: 'Uploads' })
-  const lost = panel.getByText('No connection.')
   const soon = { timeout: 60_000 }
   const target = watchTarget(directory, name)
   const kept = join(berth.data, 'storage/uploads')
@@ -59,15 +58,29 @@ export async function uploadThroughCuts(it: CutUpload): Promise<void> {
     return Math.max(0, ...(await Promise.all(sizes)))
   }
 
+  const { offsets, losses } = await listenTo(page)
+  let known = 0
+  const nextRequest = () => expect.poll(() => offsets.length, soon).toBeGreaterThan(known)
   await page.locator('input[data-upload="files"]').setInputFiles(source)
   for (let cut = 1; cut <= CUTS; cut++) {
-    const enough = (size * cut) / (CUTS + 2)
-    await vi.waitFor(async () => expect(await received()).toBeGreaterThan(enough), { timeout: timeoutMs, interval: 10 })
-    process.kill((await berth.servers()).console, 'SIGKILL')
-    await lost.waitFor(soon)
+    await nextRequest()
+    // Looked up before: while a process is searched for, the last bytes may arrive.
+    const { console: victim } = await berth.servers()
+    // Some bytes of the request have arrived, so it is refused if Chromium sends it again by itself.
+    const enough = () => Math.max(offsets.at(-1) ?? 0, (size * cut) / (CUTS + 2))
+    await vi.waitFor(async () => expect(await received()).toBeGreaterThan(enough()), {
+      timeout: timeoutMs,
+      interval: 10,
+    })
+    const before = losses()
+    known = offsets.length
+    process.kill(victim, 'SIGKILL')
+    await expect.poll(losses, soon).toBeGreaterThan(before)
     expect(await readdir(directory)).not.toContain(name)
-    await lost.waitFor({ state: 'hidden', ...soon })
-    if (cut === RELOAD_AFTER) await continueAfterReload(page, source)
+    if (cut !== RELOAD_AFTER) continue
+    await nextRequest()
+    known = offsets.length
+    await continueAfterReload(page, source)
   }
   await panel.getByRole('heading', { name: '1 file uploaded' }).waitFor({ timeout: timeoutMs })
   const hash = createHash('sha256')
@@ -75,6 +88,37 @@ export async function uploadThroughCuts(it: CutUpload): Promise<void> {
   expect(hash.digest('hex')).toBe(it.sha256)
   expect(await readdir(kept)).toEqual([])
   expect(new Set(target.sizes())).toEqual(new Set([size]))
+}
+
+/** Records from now on what the page sends and says, so that nothing is missed that is over before anybody looks. */
+async function listenTo(page: Page) {
+  const offsets: number[] = []
+  let losses = 0
+  page.on('request', request => {
+    const isPart = request.method() === 'PATCH' && request.url().includes('/uploads/')
+    if (isPart) offsets.push(Number(request.headers()['upload-offset']))
+  })
+  await page.exposeFunction('onLoss', () => void losses++)
+  await page.addInitScript(reportLosses)
+  await page.evaluate(reportLosses)
+  return {
+    /** Places in the file at which requests with bytes begin, one for each. */
+    offsets,
+    /** How often the page has begun to say that the connection is lost. */
+    losses: () => losses,
+  }
+}
+
+/** Runs in the page. */
+function reportLosses(): void {
+  const { onLoss } = globalThis as unknown as { onLoss(): void }
+  let isLost = false
+  new MutationObserver(() => {
+    const rows = [...document.querySelectorAll('[aria-label="Uploads"] .transfer-text')]
+    const wasLost = isLost
+    isLost = rows.some(row => row.checkVisibility() && row.textContent.startsWith('No connection.'))
+    if (isLost && !wasLost) onLoss()
+  }).observe(document, { subtree: true, childList: true, characterData: true })
 }
 
 async function continueAfterReload(page: Page, source: string): Promise<void> {

@@ -1,7 +1,8 @@
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Browser, type Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type FolderId, TUS_VERSION } from '#manager/contract'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
 import { button, signIn } from './console-steps.ts'
@@ -23,16 +24,27 @@ let page: Page
 /** The folder on the disk. */
 let directory: string
 let address: string
+let folder: FolderId
 beforeAll(async () => {
   berth = await startBerth()
   browser = await launchBrowser()
   const { id } = await (await berth.api()).createFolder({ body: { name: FOLDER } })
+  folder = id
   directory = join(berth.data, 'storage/folders', id)
   address = `/data/${id}`
   visitor = await visit(browser, berth.url)
   page = await visitor.openTab(address)
   await signIn(page, berth.adminEmail, berth.adminPassword)
   await page.getByText('This directory is empty').waitFor(SOON)
+})
+// A test that failed leaves nothing over the page of the next one, and no problem that is not its own.
+beforeEach(async () => {
+  const before = page
+  page = await visitor.openTab(address)
+  await before.close()
+})
+afterEach(({ task }) => {
+  if (task.result?.state === 'fail') visitor.problems.splice(0)
 })
 afterAll(async () => {
   await browser.close()
@@ -48,6 +60,14 @@ const select = (name: string, modifiers: 'Control'[] = []) =>
     .click({ modifiers, position: { x: 600, y: 15 } })
 const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/octet-stream', buffer })
 const input = () => page.locator('input[data-upload="files"]')
+/** Removes what a try that failed has left. */
+async function removeUpload(name: string): Promise<void> {
+  const api = await berth.api()
+  const headers = { 'tus-resumable': TUS_VERSION }
+  for (const { id } of (await api.listUploads({ params: { id: folder } })).items)
+    await api.cancelUpload({ params: { id: folder, uploadId: id }, headers })
+  await rm(join(directory, name), { force: true })
+}
 async function received(act: () => Promise<void>): Promise<{ name: string; content: Buffer }> {
   const [download] = await Promise.all([page.waitForEvent('download'), act()])
   return { name: download.suggestedFilename(), content: await readFile(await download.path()) }
@@ -82,6 +102,7 @@ test('many small files arrive in few requests, and a taken name among them is as
 })
 
 test('a large file survives five kills of the console and a reload, and is never visible in part', async () => {
+  await removeUpload('large.bin')
   const source = join(berth.data, 'large.bin')
   const sha256 = await writeSource(source, LARGE_MIB)
   await uploadThroughCuts({ berth, page, directory, source, sha256, timeoutMs: 60_000 })
@@ -149,8 +170,11 @@ test('directories are made, files moved into them and deleted', async () => {
   await link('notes.txt').waitFor()
 })
 
-test('files are cut in one folder and pasted in another, and copied back beside a file of the same name', async () => {
-  const { id } = await (await berth.api()).createFolder({ body: { name: 'archive' } })
+test('files are cut in one folder and pasted in another, and copied back beside a file of the same name', async ({
+  task,
+}) => {
+  const archive = `archive-${task.result?.retryCount ?? 0}`
+  const { id } = await (await berth.api()).createFolder({ body: { name: archive } })
   const other = join(berth.data, 'storage/folders', id)
   const toFolder = async (name: string) => {
     await page.getByRole('link', { name: 'Data & Storage', exact: true }).first().click()
@@ -159,11 +183,11 @@ test('files are cut in one folder and pasted in another, and copied back beside 
   await select('notes.txt')
   await select('kept', ['Control'])
   await page.keyboard.press('Control+x')
-  await toFolder('archive')
+  await toFolder(archive)
   await page.getByText('This directory is empty').waitFor()
   await button(page, 'New').click()
   await page.getByText('Paste 2 entries').click()
-  await page.getByText('2 entries moved to archive').waitFor()
+  await page.getByText(`2 entries moved to ${archive}`).waitFor()
   expect((await readdir(other)).toSorted()).toEqual(['kept', 'notes.txt'])
   expect(await readdir(directory)).not.toContain('notes.txt')
 
