@@ -106,7 +106,9 @@ export const UserChange = z
     name: PlainText.min(1).max(64).optional(),
     role: Role.optional(),
     domain: DomainName.optional(),
-    groups: GroupNames.optional().describe('Ids or names of all groups of the user; the user leaves other groups.'),
+    groups: GroupNames.optional().describe(
+      'Ids or names of all groups of the user; the user leaves other groups. No mapping of a sign-in provider takes these back.',
+    ),
     active: z.boolean().optional(),
     password: z
       .string()

@@ -2,6 +2,7 @@ import { isLikeId } from '#base/shapes'
 import { AppError, because, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, type GroupRow, keepMemberships } from '../store/identity/groups.ts'
+import { keepGroups } from '../store/identity/sign-in-identities.ts'
 import { noSuchDomain, noSuchPolicy } from '../store/missing.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { newId } from '../store/new-id.ts'
@@ -38,7 +39,8 @@ export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }
 }
 
 /**
- * Puts a user into these groups of the domain and takes them out of all others; the group `default` if none are named.
+ * Puts a user into these groups of the domain and takes them out of all others; the group `default` if none are named. All of them are
+ * the account's own then, also those that a mapping had given.
  *
  * @throws AppError `domain_not_found`, `group_not_found`
  */
@@ -51,6 +53,7 @@ export async function replaceGroups(
   const ids = await groupIds(trx, domain, groups)
   await keepMemberships(trx, userId, ids)
   await addMembers(trx, ids, userId)
+  await keepGroups(trx, userId, ids)
 }
 
 const POLICY_REFERENCES = ['users_resource_policy_fkey', 'keypairs_resource_policy_fkey']

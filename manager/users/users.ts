@@ -18,7 +18,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
 import { deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
-import { keepGroups, keepRole, listIdentities } from '../store/identity/sign-in-identities.ts'
+import { keepRole, listIdentities } from '../store/identity/sign-in-identities.ts'
 import { listGroupIds } from '../store/identity/groups.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -210,8 +210,6 @@ export function createUsers(deps: UsersDeps): Users {
         requireMayAssign(caller, { role, domain, active }, user)
         if (change.role !== undefined) await keepRole(trx, id)
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
-        const joined = (await listGroupIds(trx, id)).filter(one => !projects.includes(one))
-        await keepGroups(trx, id, joined)
         const ends = endsWhatOthersKnew(user, { role, domain })
         const passwordEnded = ends && password === undefined && othersMayKnowPassword(user)
         const columns = {

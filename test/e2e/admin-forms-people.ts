@@ -1,5 +1,5 @@
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
-import { choose, type FormRow, type } from './admin-forms.ts'
+import { choose, chooseSome, type FormRow, type } from './admin-forms.ts'
 import { aKeypair } from './console-double-account.ts'
 
 const FIVE = aUser(5)
@@ -57,7 +57,19 @@ export const PEOPLE_FORMS: readonly FormRow[] = [
     submit: 'Save',
     sends: 'updateUser',
     params: { id: FIVE.id },
-    body: { name: 'Ada Byron', resourcePolicy: 'default', groups: [VISION?.id], password: PASSWORD },
+    body: { name: 'Ada Byron', resourcePolicy: 'default', password: PASSWORD },
+    reply: FIVE,
+    says: `${FIVE.email} saved.`,
+  },
+  {
+    title: 'changes the projects of a user',
+    page: 'users',
+    open: `Edit ${FIVE.email}`,
+    fill: [chooseSome('Projects', DEFAULT_PROJECT?.name ?? '')],
+    submit: 'Save',
+    sends: 'updateUser',
+    params: { id: FIVE.id },
+    body: { groups: [VISION?.id, DEFAULT_PROJECT?.id] },
     reply: FIVE,
     says: `${FIVE.email} saved.`,
   },

@@ -215,6 +215,15 @@ describe('what groups gave is taken back', () => {
     expect({ role: again.role, groups: names(again) }).toEqual({ role: 'user', groups: ['default', 'shared'] })
   })
 
+  test('when a group is lost, but for what an administrator has named in a list of projects', async () => {
+    const { id, user, person } = await member(['team'])
+    expect(names(user)).toEqual(['default', 'secret', 'shared'])
+    await world.admin.updateUser({ params: { id }, body: { name: 'Ada' } })
+    await world.admin.updateUser({ params: { id }, body: { groups: ['default', 'secret'] } })
+    expect(names((await world.signIn(person)).user)).toEqual(['default', 'secret', 'shared'])
+    expect(names((await world.signIn({ ...person, groups: [] })).user)).toEqual(['default', 'secret'])
+  })
+
   test('when an administrator unlinks it, but for a role that one gave by hand as well', async () => {
     const [first, second] = [await member(['team', 'heads']), await member(['heads'])]
     await world.admin.updateUser({ params: { id: second.id }, body: { role: 'domain_admin' } })
