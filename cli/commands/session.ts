@@ -209,9 +209,13 @@ export function addSessionCommands(program: Command): void {
         ...(keepCommand ? { keepCommand } : {}),
         ...(keepFiles ? { keepFiles } : {}),
       }
-      const next = await api.restartSession({ params: { id }, ...(Object.keys(body).length > 0 ? { body } : {}) })
+      const { notices = [], ...next } = await api.restartSession({
+        params: { id },
+        ...(Object.keys(body).length > 0 ? { body } : {}),
+      })
       const output = createOutput(flags.json ?? false)
       for (const note of leftOut(had, next, flags)) output.note(note)
+      for (const { message } of notices) output.note(message)
       await tellOfCreated({ api, output, items: [next], wait: flags.wait })
     })
 

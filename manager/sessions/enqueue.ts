@@ -12,7 +12,7 @@ import { type Caller } from '../users/authorize.ts'
 import { type News, type Telling } from '../users/telling.ts'
 import { checkRequest, type CheckedRequest } from './check-request.ts'
 import { generateName, sessionNames } from './names.ts'
-import { type LeftFiles, requireNoNewDots } from './restart.ts'
+import { type LeftFiles, withoutNewDots } from './restart.ts'
 import { writeNewSessions } from './write-new-sessions.ts'
 
 export interface EnqueueDeps {
@@ -45,8 +45,8 @@ export function createEnqueue({ store, presence, events, telling, onEnqueued }: 
   ): Promise<Enqueued> {
     if (keyed?.created) return { ids: keyed.created.map(id => SessionId.parse(id)), notices: [] }
     const checked = await checkRequest({ db: store.db, presence, caller }, spec, files?.agentId)
-    const { owner, asker, mounts, notices } = checked
-    requireNoNewDots(files, mounts)
+    const { owner, asker } = checked
+    const { mounts, notices } = withoutNewDots(files, checked.mounts)
     const sessions = newSessions(caller, spec, checked, files)
     const launched = sessions.map(({ id, name }) => ({ id, name }))
     const news: News[] = [{ userId: owner.userId, by: caller, kind: 'session_launched', sessions: launched }]
@@ -57,7 +57,7 @@ export function createEnqueue({ store, presence, events, telling, onEnqueued }: 
     }
     onEnqueued()
     await telling.announce(news)
-    return { ids: sessions.map(({ id }) => id), notices }
+    return { ids: sessions.map(({ id }) => id), notices: [...checked.notices, ...notices] }
   }
 }
 

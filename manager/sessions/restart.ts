@@ -9,7 +9,9 @@ import {
   isAutomount,
   isFinished,
   type KernelId,
+  messageOf,
   mountPath,
+  type Notice,
   type SessionSpec,
 } from '#manager/contract'
 import { type Mount } from '../folders/mounts.ts'
@@ -134,17 +136,28 @@ export interface LeftFiles {
 /**
  * Threat: others used the session, and what they left in its home (`.bashrc`) runs in the next one. So that one gets no folder with a
  * dot, which each session of the owner mounts, as none is added to a session that others used. One that the session had before stays:
- * whoever was inside could write into it then.
+ * whoever was inside could write into it then. Folders that the request names are refused; those that are mounted by themselves are
+ * left out, and a notice says so.
  *
  * @param mounts resolved: a text of the request may be an id
  * @throws AppError `session_share_refused`
  */
-export function requireNoNewDots(files: LeftFiles | undefined, mounts: readonly Mount[]): void {
-  if (!files || files.usedByOthersAt === null) return
-  const dotted = mounts.find(({ folderId, name }) => isAutomount(name) && !files.dotFolders.has(folderId))
-  if (!dotted) return
-  const { name } = dotted
-  throw new AppError('session_share_refused', { name, ...because('session_used_by_others', { name }) })
+export function withoutNewDots(
+  files: LeftFiles | undefined,
+  mounts: readonly Mount[],
+): { readonly mounts: readonly Mount[]; readonly notices: readonly Notice[] } {
+  if (!files || files.usedByOthersAt === null) return { mounts, notices: [] }
+  const isNewDot = ({ folderId, name }: Mount) => isAutomount(name) && !files.dotFolders.has(folderId)
+  const asked = mounts.find(mount => isNewDot(mount) && !mount.automatic)
+  if (asked) {
+    const { name } = asked
+    throw new AppError('session_share_refused', { name, ...because('session_used_by_others', { name }) })
+  }
+  const left = mounts.filter(isNewDot)
+  if (left.length === 0) return { mounts, notices: [] }
+  const names = left.map(({ name }) => name).join(', ')
+  const notice = messageOf('dot_folders_left_out', because('dot_folders_left_out', { names }))
+  return { mounts: mounts.filter(mount => !isNewDot(mount)), notices: [notice] }
 }
 
 /**

@@ -52,7 +52,7 @@ export interface SessionService {
    * it by now.
    * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, `session_share_refused`, and as `specOf`, `requireOwnImage` and `create`
    */
-  restart(caller: Caller, id: SessionId, changes?: SessionRestart, keyed?: KeyedRequest): Promise<Session>
+  restart(caller: Caller, id: SessionId, changes?: SessionRestart, keyed?: KeyedRequest): Promise<Restarted>
   /** Predicts whether the request would start now, without creating anything. @throws as `create`, except for names */
   whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
   /** @throws AppError `resource_group_not_found`, `bad_request` */
@@ -84,6 +84,9 @@ export interface SessionService {
    */
   sshAccess(caller: Caller, id: SessionId): Promise<SshAccess>
 }
+
+/** The next session, and what was left out of it. */
+export type Restarted = Session & { readonly notices?: Notice[] }
 
 /** How a session is ended. */
 export interface Ending {
@@ -141,13 +144,13 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const spec = specWith(session.name)
       await requireOwnImage(store.db, session, { keepCommand })
       const again = (of: SessionSpec) => enqueue(caller, of, { files, keyed })
-      const { ids } = await again(spec).catch((error: unknown) => {
+      const { ids, notices } = await again(spec).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'session_name_taken') return again(specWith())
         throw error
       })
       const [next] = await viewAll(caller, ids)
       if (!next) throw new Error(`session ${id} was not started again`)
-      return next
+      return notices.length === 0 ? next : { ...next, notices: [...notices] }
     },
 
     async list(caller, query) {

@@ -47,6 +47,8 @@ export const SESSION_REQUEST_CAUSES = {
     '{who} launched this session for you and chose its command, which could read "{name}". Start the session again yourself: it then has your folders with a dot.',
   session_used_by_others:
     'Others have used this session, so their programs may still run in it, and all of your sessions use "{name}". Launch another session for it, or add another folder.',
+  dot_folders_left_out:
+    'Others have used this session, so their programs may still run in it. It was started without what all of your sessions use: {names}.',
   session_mounts_dot_folder:
     'The session mounts your folder "{name}", which all of your sessions use. Others can view this session; to let them use one, launch it without the folders that are mounted by themselves.',
   session_named: 'You have a live session named "{name}". Choose another name.',

@@ -169,7 +169,9 @@ export const SESSION_ROUTES = {
     // The server reads null where no body was sent.
     body: SessionRestart.nullish(),
     status: 201,
-    reply: Session,
+    reply: Session.extend({ notices: z.array(Notice).optional().describe('Only if there are any.') }).meta({
+      id: 'RestartedSession',
+    }),
   },
   addSessionFolder: {
     method: 'POST',

@@ -4,6 +4,7 @@ import {
   type ApiClient,
   type FolderId,
   type FolderMountSpec,
+  type Notice,
   type SessionRestart,
   isFinished,
   MOST_SESSION_IDS,
@@ -29,6 +30,10 @@ export interface ListState {
 }
 
 type LaunchAnswer = Awaited<ReturnType<ApiClient['createSession']>>
+interface RestartAnswer {
+  readonly session: Session
+  readonly notices: readonly Notice[]
+}
 
 const PAGE = 500
 /** Live sessions are all fetched, up to this number; finished ones page by page as the user scrolls to them. */
@@ -211,10 +216,10 @@ export const useSessions = defineStore('sessions', () => {
   }
 
   /** Starts the session again on the same agent with its files. @throws as the route */
-  async function restart(id: SessionId, body: SessionRestart = {}): Promise<Session> {
-    const next = await api.restartSession({ params: { id }, body })
-    putFresh([next])
-    return next
+  async function restart(id: SessionId, body: SessionRestart = {}): Promise<RestartAnswer> {
+    const { notices = [], ...session } = await api.restartSession({ params: { id }, body })
+    putFresh([session])
+    return { session, notices }
   }
 
   /** Adds a folder to a running session. @throws as the route */

@@ -174,6 +174,8 @@ export default {
   session_member_unknown: '세션의 "{project}" 프로젝트에 다음 활성 구성원이 없습니다: {email}',
   dot_folder_in_launched:
     '{who} 님이 이 세션을 대신 시작하고 명령을 정했으므로, 그 명령이 폴더 "{name}" 안을 읽을 수 있습니다. 세션을 직접 다시 시작하면 점으로 시작하는 폴더가 함께 마운트됩니다.',
+  dot_folders_left_out:
+    '다른 사람이 이 세션을 사용했으므로 그 사람의 프로그램이 세션에서 계속 실행될 수 있습니다. 모든 세션에서 사용하는 다음 폴더 없이 시작했습니다: {names}.',
   session_used_by_others:
     '다른 사람이 이 세션을 사용했으므로 그 사람의 프로그램이 아직 실행 중일 수 있고, "{name}" 폴더는 내 모든 세션에서 사용됩니다. 다른 세션을 시작하거나 다른 폴더를 더하세요.',
   session_mounts_dot_folder:
