@@ -115,10 +115,12 @@ export function parseSettings(settings: readonly string[]): SignInProviderChange
 
 function meaningsOf(text: string): unknown[] {
   const texts = text === '' ? [] : text.split(',').map(part => part.trim())
+  // Scopes are written with spaces between them wherever providers name them.
+  const words = text.split(/[\s,]+/).filter(Boolean)
   try {
-    return [JSON.parse(text), text, texts]
+    return [JSON.parse(text), text, texts, words]
   } catch {
-    return [text, texts]
+    return [text, texts, words]
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type UserChange,
   type UserImportOutcome,
   type UserImportRow,
+  userFileText,
   userImportRows,
   type SentLink,
 } from '#manager/contract'
@@ -169,9 +170,9 @@ async function listUsers(api: ApiClient, { all, inactive, domain, project, role,
   return everyPage(page => api.listUsers({ query: { ...page, active, domain, group, role, search } }))
 }
 
-/** @throws AppError `bad_request` where the file cannot be read, or has no column of e-mail addresses */
+/** @throws AppError `bad_request` where the file cannot be read, is not in UTF-8, or has no column of e-mail addresses */
 async function readRows(file: string): Promise<UserImportRow[]> {
-  const text = (await readInputFile(file)).toString('utf8')
+  const text = userFileText(await readInputFile(file))
   const { default: Papa } = await import('papaparse')
   const rows = userImportRows(Papa.parse<string[]>(text, { skipEmptyLines: 'greedy' }).data)
   if (!rows?.length) {

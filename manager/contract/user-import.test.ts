@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { userImportRows } from './user-import.ts'
+import { userFileText, userImportRows } from './user-import.ts'
 
 test('the columns of a file are found by name, in any order and letter case', () => {
   const cells = [
@@ -24,4 +24,14 @@ test('a short line has empty cells, and a file without addresses or without line
   ).toBeUndefined()
   expect(userImportRows([])).toBeUndefined()
   expect(userImportRows([['email']])).toEqual([])
+})
+
+test('a file in UTF-8 or UTF-16 is read, and one in another encoding is refused instead of read wrongly', () => {
+  const text = 'email,name\nmina@example.org,김미나\n'
+  const utf16 = Buffer.from(`\uFEFF${text}`, 'utf16le')
+  for (const bytes of [Buffer.from(text), Buffer.from(`\uFEFF${text}`), utf16, Buffer.from(utf16).swap16()])
+    expect(userFileText(bytes)).toBe(text)
+  // "김미나" as spreadsheets in Korea save it.
+  const cp949 = Buffer.concat([Buffer.from('email,name\nmina@example.org,'), Buffer.from('b1e8b9ccb3aa', 'hex')])
+  expect(() => userFileText(cp949)).toThrow('UTF-8')
 })

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { because } from './causes/causes.ts'
+import { AppError } from './errors.ts'
 import { UserId } from './ids.ts'
 import { type Role, type UserSpec } from './users.ts'
 
@@ -57,6 +59,25 @@ export const UserImportReply = z.object({
   dryRun: z.boolean(),
 })
 export type UserImportReply = z.infer<typeof UserImportReply>
+
+/** Global of browsers and Node alike; declared because their types are not visible here. */
+declare const TextDecoder: new (encoding: string, options: { fatal: true }) => { decode(bytes: Uint8Array): string }
+
+/**
+ * Text of a file of users: UTF-8, or UTF-16 with a byte order mark, as spreadsheets save "Unicode text". Other encodings cannot be told apart.
+ *
+ * @throws AppError `bad_request` for a file in another encoding: its names would come out wrong
+ */
+export function userFileText(bytes: Uint8Array): string {
+  const [first, second] = bytes
+  const encoding =
+    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes)
+  } catch (error) {
+    throw new AppError('bad_request', because('users_file_encoding'), { cause: error })
+  }
+}
 
 /** Column names of a file, in any letter case. Those of the console's own export are among them. */
 const COLUMNS = {

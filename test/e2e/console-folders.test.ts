@@ -27,7 +27,7 @@ test('a folder is made by keyboard, renamed, moved to the trash and back, and de
   await page.keyboard.press('Enter')
   await page.getByText('Created run-data.').waitFor()
 
-  await button(page, 'Rename run-data').click()
+  await button(page, 'Change run-data').click()
   await page.getByRole('combobox', { name: 'What it is for' }).press('ArrowDown')
   await page.getByRole('option', { name: /^Model/ }).click()
   await page.getByLabel('Name', { exact: true }).fill('results')
@@ -78,7 +78,7 @@ test('a shared folder is left, a folder is cloned with its progress, and a size 
   await page.getByText('Copying: 1,284 files').waitFor()
   await button(page, 'Cancel copying to papers-2026').waitFor()
 
-  await button(page, 'Rename papers').click()
+  await button(page, 'Change papers').click()
   await page.getByLabel('Size limit in GiB').fill('a lot')
   await page.keyboard.press('Enter')
   await page.getByText('Enter a number of GiB between').waitFor()

@@ -142,7 +142,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
     path: '/data',
     world: { folders: variedFolders() },
     async act(page) {
-      await button(page, 'Rename experiments').click()
+      await button(page, 'Change experiments').click()
       await page.getByLabel('Most files').fill('many')
       await page.getByText('Enter a whole number').waitFor()
     },

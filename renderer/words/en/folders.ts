@@ -80,8 +80,6 @@ const en = {
   usedBy: 'In use: {names}',
   usedByMore: 'In use: {names} and {count, number} more',
   actionsOf: 'Actions for {name}',
-  rename: 'Rename',
-  renameOf: 'Rename {name}',
   toTrash: 'Move to trash',
   toTrashOf: 'Move {name} to trash',
   restore: 'Restore',
@@ -116,8 +114,7 @@ const en = {
   fileLimitHint: 'Directories and links count. Empty: no limit.',
   fileLimitFault: 'Enter a whole number between 1 and 1,000,000,000, or nothing',
 
-  renameTitle: 'Rename “{name}”',
-  renameProjectTitle: 'Change “{name}”',
+  changeTitle: 'Change “{name}”',
   renameHint: 'Running sessions keep the old name until they end.',
   renamed: 'Renamed to {name}.',
   saved: 'Saved {name}.',

@@ -79,8 +79,6 @@ export default {
   usedBy: '사용 중: {names}',
   usedByMore: '사용 중: {names} 외 {count, number}개',
   actionsOf: '{name} 폴더의 작업',
-  rename: '이름 변경',
-  renameOf: '{name} 폴더 이름 변경',
   toTrash: '휴지통으로 이동',
   toTrashOf: '{name} 폴더를 휴지통으로 이동',
   restore: '복원',
@@ -115,8 +113,7 @@ export default {
   fileLimitHint: '디렉터리와 링크도 포함됩니다. 비워 두면 한도가 없습니다.',
   fileLimitFault: '1에서 1,000,000,000 사이의 정수를 입력하거나 비워 두세요',
 
-  renameTitle: '“{name}” 이름 변경',
-  renameProjectTitle: '“{name}” 변경',
+  changeTitle: '“{name}” 변경',
   renameHint: '실행 중인 세션은 종료될 때까지 이전 이름을 사용합니다.',
   renamed: '이름을 변경했습니다: {name}',
   saved: '{name} 폴더를 저장했습니다.',
