@@ -27,3 +27,9 @@ test('homes of sessions with several containers are deleted', () => {
     'Homes of sessions with one container are kept',
   )
 })
+
+test('where nothing stays, all files are deleted', () => {
+  expect(lossText([{ clusterSize: 2, folders: [] }])).toBe(
+    'Programs in it stop at once. <b>All files are deleted.</b> Copy what you need first, for example with SFTP.',
+  )
+})

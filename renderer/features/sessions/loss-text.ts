@@ -17,8 +17,9 @@ export function lossText(started: readonly Ending[]): string {
   const names = [...new Set(started.flatMap(({ folders = [] }) => folders.map(({ name }) => name)))]
   const isNamed = isKnown && names.length > 0 && names.length <= NAMED
   const mayStay = !isKnown || names.length > 0
-  const stay = isNamed ? t('foldersStay', { names: names.join(', ') }) : mayStay ? t('mountedStay') : t('noneMounted')
   const kept = started.filter(({ clusterSize }) => clusterSize === 1).length
+  if (kept === 0 && !mayStay) return [t('stop', { count }), t('allDeleted'), t('copyFirst')].join(' ')
+  const stay = isNamed ? t('foldersStay', { names: names.join(', ') }) : mayStay ? t('mountedStay') : t('noneMounted')
   const rest =
     kept === 0
       ? t('restDeleted')

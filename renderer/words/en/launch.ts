@@ -96,6 +96,7 @@ const en = {
   foldersStay: 'Files in its folders stay when the session ends.',
   homeKept: 'Its home is kept for about a day after the end, while there is room; everything else is deleted.',
   homeDeleted: 'Everything else is deleted at the end.',
+  allDeleted: 'All files are deleted when the session ends.',
   noFolders: 'none',
   variablesAdded: '{count, plural, one {# variable added} other {# variables added}}',
   variablesSkipped:

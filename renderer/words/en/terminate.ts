@@ -29,6 +29,7 @@ const en = {
   someHomesKept:
     'Homes of sessions with one container are kept for about a day while there is room; everything else is deleted.',
   restDeleted: 'Everything else is deleted.',
+  allDeleted: '<b>All files are deleted.</b>',
   copyFirst: 'Copy what you need first, for example with SFTP.',
   nothingLost:
     '{count, plural, =1 {The session has not started, so nothing is lost.} other {The sessions have not started, so nothing is lost.}}',

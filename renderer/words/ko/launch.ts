@@ -94,6 +94,7 @@ export default {
   foldersStay: '세션이 종료되어도 폴더의 파일은 남습니다.',
   homeKept: '홈은 종료 후 공간이 있는 동안 하루쯤 보관되고, 다른 파일은 모두 삭제됩니다.',
   homeDeleted: '종료되면 다른 파일은 모두 삭제됩니다.',
+  allDeleted: '세션이 종료되면 모든 파일이 삭제됩니다.',
   noFolders: '없음',
   variablesAdded: '변수 {count, number}개를 추가했습니다',
   variablesSkipped: '변수 {count, number}개를 추가했습니다. 이해할 수 없는 줄: {lines}',

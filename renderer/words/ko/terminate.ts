@@ -28,6 +28,7 @@ export default {
   wholeHomesKept: '{count, plural, other {홈은 공간이 있는 동안 하루 정도 보관되고, 다른 파일은 모두 삭제됩니다.}}',
   someHomesKept: '컨테이너가 하나인 세션의 홈은 공간이 있는 동안 하루 정도 보관되고, 다른 파일은 모두 삭제됩니다.',
   restDeleted: '다른 파일은 모두 삭제됩니다.',
+  allDeleted: '<b>모든 파일이 삭제됩니다.</b>',
   copyFirst: '필요한 파일은 SFTP 등으로 먼저 복사하세요.',
   nothingLost: '{count, plural, other {아직 시작되지 않은 세션이므로 잃는 것이 없습니다.}}',
   andMore: '외 {count, number}개',
