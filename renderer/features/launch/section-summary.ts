@@ -17,7 +17,7 @@ const MOST_NAMES = 3
 export function sectionSummary(
   id: SectionId,
   form: LaunchForm,
-  { image, automatic, gpu }: { image: Image | undefined; automatic: readonly string[]; gpu: GpuSlot | undefined },
+  { image, mounted, gpu }: { image: Image | undefined; mounted: readonly string[]; gpu: GpuSlot | undefined },
 ): string {
   switch (id) {
     case 'environment':
@@ -25,10 +25,7 @@ export function sectionSummary(
     case 'variables':
       return namesText(form.environ.map(({ name }) => name)) || t('none')
     case 'folders':
-      return (
-        namesText([...form.folders.map(({ name }) => name), ...(form.automount ? automatic : [])]) ||
-        ofFolders('mountNothingShort')
-      )
+      return namesText(mounted) || ofFolders('mountNothingShort')
     case 'lifetime':
       return lifetimeText(form)
     case 'start':
