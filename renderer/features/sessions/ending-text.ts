@@ -18,14 +18,9 @@ export function endingText(
 ): EndingText | undefined {
   if (!ends?.warnedAt) return undefined
   const left = Date.parse(ends.at) - now.getTime()
-  const keepsHome = clusterSize === 1
-  const why =
-    ends.why === 'idle_timeout'
-      ? t(keepsHome ? 'idleWhileOneKept' : 'idleWhileNoneKept')
-      : t(keepsHome ? 'lifetimeOneKept' : 'lifetimeNoneKept')
   return {
     label: left <= 0 ? t('endsNow') : t('endsIn', { time: leftText(left) }),
-    why,
+    why: `${t(ends.why === 'idle_timeout' ? 'wasIdle' : 'lifetimeOver')} ${t(clusterSize === 1 ? 'homeKept' : 'onlyFoldersStay')}`,
     urgent: left < 5 * 60_000,
   }
 }

@@ -100,12 +100,10 @@ const en = {
   // The coming end
   endsNow: 'Ends now',
   endsIn: 'Ends in {time}',
-  idleWhileOneKept:
-    'The session has been idle for a while. Files in mounted folders stay, and the rest of the home for about a day while there is room.',
-  idleWhileNoneKept: 'The session has been idle for a while. Only files in mounted folders stay.',
-  lifetimeOneKept:
-    'The maximum lifetime of the session ends. Files in mounted folders stay, and the rest of the home for about a day while there is room.',
-  lifetimeNoneKept: 'The maximum lifetime of the session ends. Only files in mounted folders stay.',
+  wasIdle: 'The session has been idle for a while.',
+  lifetimeOver: 'The maximum lifetime of the session ends.',
+  homeKept: 'Files in mounted folders stay, and the rest of the home for about a day while there is room.',
+  onlyFoldersStay: 'Only files in mounted folders stay.',
   extend: 'Extend',
   goesOn: '{name} goes on.',
 
