@@ -8,7 +8,7 @@ const en = {
   nextAttempt: 'Next attempt in {seconds, number} s.',
   connecting: 'Connecting…',
   tryNow: 'Try now',
-  serverChanged: '<b>No connection to the manager.</b>',
+  notConnected: '<b>No connection to the manager.</b>',
   compareCertificate: 'Compare the certificate',
   toSummary: 'Berth, to the summary',
   pageNotFound: 'Page not found',

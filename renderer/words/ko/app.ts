@@ -9,7 +9,7 @@ export default {
   nextAttempt: '{seconds, number}초 후 다시 시도합니다.',
   connecting: '연결하는 중…',
   tryNow: '지금 시도',
-  serverChanged: '<b>매니저에 연결할 수 없습니다.</b>',
+  notConnected: '<b>매니저에 연결할 수 없습니다.</b>',
   compareCertificate: '인증서 비교',
   toSummary: 'Berth, 요약으로',
   pageNotFound: '페이지를 찾을 수 없습니다',
