@@ -43,6 +43,12 @@ export function errorLine(error: unknown): string {
   return [sentence(title), why, next].filter(Boolean).join(' ')
 }
 
+/** The reason alone, where the reader has nothing to do next. */
+export function reasonLine(error: unknown): string {
+  const { title, why } = errorText(error)
+  return why || title
+}
+
 function sentence(text: string): string {
   const trimmed = text.trim()
   return /[.!?]$/.test(trimmed) || trimmed === '' ? trimmed : `${trimmed}.`
