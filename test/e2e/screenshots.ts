@@ -82,8 +82,8 @@ async function launch(api: ApiClient, name: string, cpu: string, memory: string,
 /** The last known state of a session, for the message of a failure. */
 let seen = ''
 
-async function until(condition: () => Promise<boolean>, patience = 60_000): Promise<void> {
-  const end = Date.now() + patience
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 60_000
   while (!(await condition())) {
     if (Date.now() > end) throw new Error(`waited for too long; ${seen}`)
     await new Promise(done => setTimeout(done, 200))
