@@ -255,7 +255,7 @@ describe('the list of sessions', () => {
     const stuck = it.world.sessions.find(({ name }) => name === 'notebook')!
     it.world.failures.set(`DELETE /api/v1/sessions/${stuck.id}`, { code: 'unavailable', detail: {} })
     await button(it.page, 'Terminate…').click()
-    await it.page.getByText(/[Tt]heir homes (is|are) kept/).waitFor()
+    await it.page.getByText('No folder is mounted. Their homes are kept').waitFor()
     await button(it.page, 'Terminate 2 sessions').click()
     await it.page.getByText('1 of 2 are still there: notebook').waitFor()
     await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
@@ -263,7 +263,7 @@ describe('the list of sessions', () => {
     await it.page.getByRole('button', { name: 'Cancel', exact: true }).click()
     await it.page.getByRole('button', { name: 'Cancel', exact: true }).waitFor({ state: 'hidden' })
     await button(it.page, 'Terminate data-clean_up.v2').click()
-    await it.page.getByText(/[Ii]ts home is kept/).waitFor()
+    await it.page.getByText('No folder is mounted. Its home is kept').waitFor()
     expect(await it.page.getByText('are still there').count()).toBe(0)
   })
 
