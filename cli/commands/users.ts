@@ -173,6 +173,8 @@ async function listUsers(api: ApiClient, { all, inactive, domain, project, role,
 /** @throws AppError `bad_request` where the file cannot be read, is not in UTF-8, or has no column of e-mail addresses */
 async function readRows(file: string): Promise<UserImportRow[]> {
   const text = userFileText(await readInputFile(file))
+  if (text === undefined)
+    throw new AppError('bad_request', { why: 'The file is not in UTF-8. Save it as "CSV UTF-8" in your spreadsheet.' })
   const { default: Papa } = await import('papaparse')
   const rows = userImportRows(Papa.parse<string[]>(text, { skipEmptyLines: 'greedy' }).data)
   if (!rows?.length) {

@@ -1,6 +1,4 @@
 import { z } from 'zod'
-import { because } from './causes/causes.ts'
-import { AppError } from './errors.ts'
 import { UserId } from './ids.ts'
 import { type Role, type UserSpec } from './users.ts'
 
@@ -66,16 +64,16 @@ declare const TextDecoder: new (encoding: string, options: { fatal: true }) => {
 /**
  * Text of a file of users: UTF-8, or UTF-16 with a byte order mark, as spreadsheets save "Unicode text". Other encodings cannot be told apart.
  *
- * @throws AppError `bad_request` for a file in another encoding: its names would come out wrong
+ * @returns undefined for a file in another encoding: its names would come out wrong
  */
-export function userFileText(bytes: Uint8Array): string {
+export function userFileText(bytes: Uint8Array): string | undefined {
   const [first, second] = bytes
   const encoding =
     first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes)
-  } catch (error) {
-    throw new AppError('bad_request', because('users_file_encoding'), { cause: error })
+  } catch {
+    return undefined
   }
 }
 

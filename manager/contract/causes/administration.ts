@@ -133,7 +133,6 @@ export const ADMINISTRATION_CAUSES = {
     'The key in {file} is encrypted, and Berth starts without anybody who could type its password. Write it without one, into a file of mode 0600: openssl pkey -in FILE -out NEW-FILE.',
   cert_no_key: '{file} has no private key in PEM form ("-----BEGIN PRIVATE KEY-----").',
   cert_key_open: 'Others can read the key in {file}. Run: chmod 600 {file}',
-  users_file_encoding: 'The file is not in UTF-8. Save it as "CSV UTF-8" in your spreadsheet.',
   cert_file_unreadable: '{file} cannot be read ({errno}). Is the path right, and may the user of Berth read it?',
   cert_not_issued_http:
     '{authority} did not issue a certificate for {names}: {text}. The authority must reach port 80 of these names; console.tls.httpPort listens there. Berth tries again by itself.',

@@ -113,6 +113,7 @@ const en = {
   import_exists: 'Exists already',
   import_refused: 'Refused',
   import_noColumn: 'The first line of the file names no column "email".',
+  import_encoding: 'The file is not in UTF-8. Save it as “CSV UTF-8” in your spreadsheet.',
   import_noRows: 'The file has no rows below its first line.',
   import_tooManyRows:
     'The file has more than {most, number} rows. Split it, or use the command line: berth admin user import.',

@@ -127,7 +127,6 @@ export default {
     '{file} 파일의 키가 암호화되어 있는데, Berth는 비밀번호를 입력할 사람 없이 시작합니다. 암호 없이 권한이 0600인 파일에 쓰세요: openssl pkey -in FILE -out NEW-FILE.',
   cert_no_key: '{file} 파일에 PEM 형식의 개인 키("-----BEGIN PRIVATE KEY-----")가 없습니다.',
   cert_key_open: '다른 사용자가 {file} 파일의 키를 읽을 수 있습니다. 실행하세요: chmod 600 {file}',
-  users_file_encoding: '파일이 UTF-8이 아닙니다. 스프레드시트에서 "CSV UTF-8"로 저장하세요.',
   cert_file_unreadable:
     '{file} 파일을 읽을 수 없습니다({errno}). 경로가 맞는지, Berth의 사용자가 읽을 수 있는지 확인하세요.',
   cert_not_issued_http:

@@ -112,6 +112,7 @@ export default {
   import_exists: '이미 있음',
   import_refused: '거부됨',
   import_noColumn: '파일의 첫 줄에 "email" 열이 없습니다.',
+  import_encoding: '파일이 UTF-8이 아닙니다. 스프레드시트에서 “CSV UTF-8”로 저장하세요.',
   import_noRows: '파일의 첫 줄 아래에 행이 없습니다.',
   import_tooManyRows:
     '파일의 행이 {most, number}개를 넘습니다. 파일을 나누거나 명령줄 berth admin user import를 사용하세요.',

@@ -4,6 +4,7 @@ import {
   type UserImportOutcome,
   type UserImportReply,
   type UserImportRow,
+  userFileText,
   userImportRows,
 } from '#manager/contract'
 import { useServices } from '../../../services.ts'
@@ -13,7 +14,7 @@ const BATCH = MAX_IMPORT_ROWS / 4
 /** More rows than anybody waits for in a dialog; the command line has no limit. */
 export const MOST_ROWS = 5000
 
-export type FileFault = 'noColumn' | 'noRows' | 'tooManyRows'
+export type FileFault = 'encoding' | 'noColumn' | 'noRows' | 'tooManyRows'
 
 /** An import of users: the file, what the manager says about its rows in a dry run, and what came of them. */
 export function useUserImport() {
@@ -31,9 +32,14 @@ export function useUserImport() {
   })
 
   /** Reads a CSV file and has every row checked. */
-  async function read(text: string): Promise<void> {
+  async function read(bytes: Uint8Array): Promise<void> {
     rows.value = []
     outcomes.value = []
+    const text = userFileText(bytes)
+    if (text === undefined) {
+      fault.value = 'encoding'
+      return
+    }
     const { default: Papa } = await import('papaparse')
     const found = userImportRows(Papa.parse<string[]>(text, { skipEmptyLines: 'greedy' }).data)
     fault.value = faultOf(found)
