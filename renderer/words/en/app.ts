@@ -18,6 +18,8 @@ const en = {
   summary: 'Summary',
   sessions: 'Sessions',
   account: 'Account',
+  search: 'Search',
+  openPalette: 'Search (Ctrl+K)',
   theme: 'Theme',
   light: 'Light',
   dark: 'Dark',

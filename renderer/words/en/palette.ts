@@ -17,8 +17,6 @@ const en = {
   showShortcuts: 'Keyboard shortcuts',
   signOut: 'Sign out',
   terminalOf: 'Terminal of {name}',
-  search: 'Search',
-  openPalette: 'Search (Ctrl+K)',
 } as const
 
 export default en

@@ -19,6 +19,8 @@ export default {
   summary: '요약',
   sessions: '세션',
   account: '계정',
+  search: '검색',
+  openPalette: '검색 (Ctrl+K)',
   theme: '테마',
   light: '밝게',
   dark: '어둡게',

@@ -18,6 +18,4 @@ export default {
   showShortcuts: '단축키',
   signOut: '로그아웃',
   terminalOf: '{name} 세션의 터미널',
-  search: '검색',
-  openPalette: '검색 (Ctrl+K)',
 } satisfies Translation<typeof en>
