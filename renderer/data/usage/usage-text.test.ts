@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { type ScopeUsage } from '#manager/contract'
 import { aSession } from '../../testing/a-session.ts'
 import { shareOf } from './usage-share.ts'
-import { clusterMeters, ownMeters, scopeMeters, scopeNote } from './usage-text.ts'
+import { scopeNote } from './scope-text.ts'
+import { clusterMeters, ownMeters, scopeMeters } from './usage-text.ts'
 
 const GIB = 2 ** 30
 const CLUSTER = { capacity: { cpu: 2000, mem: 8 * GIB }, occupied: { cpu: 2000, mem: 2 * GIB }, sessions: 9 }

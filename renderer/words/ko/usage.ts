@@ -3,14 +3,9 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   title: '사용량과 한도',
-  loading: '사용량을 불러오는 중',
-  cluster: '클러스터',
-  clusterNote: '모든 호스트의 자원과 그중 모든 사용자의 세션이 쓰는 양',
   noHost: '연결된 호스트가 없습니다',
   hostsLost: '호스트 {all}대 중 {lost}대의 연결이 끊김',
   usage: '사용량',
-  noLimit: '{amount}, 한도 없음',
-  share: '내 사용량: {amount}',
   sessions: '세션',
   running: '{count, number}개 실행 중',
   clusterHolds: '클러스터 {amount}',
@@ -21,13 +16,4 @@ export default {
   inProject: '{project} 프로젝트: {amount}.',
   together: '전체 사용자: {amount}.',
   togetherInGroup: '{group} 자원 그룹의 전체 사용자: {amount}.',
-  you: '나',
-  keypair: '키 쌍 {name}',
-  group: '{name} 프로젝트',
-  domain: '{name} 도메인',
-  yourSessions: '내 모든 세션',
-  keypairSessions: '이 키 쌍으로 시작한 세션',
-  projectSessions: '프로젝트의 모든 구성원',
-  domainSessions: '도메인의 모든 사용자',
-  policy: '정책 {name}',
 } satisfies Translation<typeof en>
