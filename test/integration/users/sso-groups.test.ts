@@ -7,9 +7,9 @@ import { startLapses } from '../../../manager/sso/withdraw.ts'
 import { lockSuperadmins } from '../../../manager/store/identity/users.ts'
 import { type TakenBack } from '../../../manager/users/take-back.ts'
 import { signedApi } from '../../fixtures/manager.ts'
-import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
+import { type ProviderPerson } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
-import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
+import { newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
 
 /** Projects and roles that groups of a provider of OpenID Connect give, and what takes them back. */
 let world: SsoWorld
@@ -23,6 +23,8 @@ beforeEach(async () => {
   await world.configure()
 })
 
+const names = ({ groups }: Pick<User, 'groups'>) => groups.map(({ name }) => name)
+
 describe('groups of the provider', () => {
   const mapping = [
     { group: 'students', projects: ['course'], role: null },
@@ -34,13 +36,12 @@ describe('groups of the provider', () => {
     await world.configure({ groupsClaim: 'groups', mapping })
     const person = newPerson()
     const { user, token } = await world.signIn({ ...person, groups: ['staff', 'unknown'] })
-    const names = (groups: readonly { name: string }[]) => groups.map(({ name }) => name)
-    expect(names(user.groups)).toEqual(['course', 'default', 'research'])
+    expect(names(user)).toEqual(['course', 'default', 'research'])
     expect(user.role).toBe('domain_admin')
     const club = (await world.admin.listGroups()).items.find(({ name }) => name === 'club')?.id ?? ''
     await world.admin.addGroupMember({ params: { id: club, userId: user.id } })
     const down = await world.signIn({ ...person, groups: ['students'] })
-    expect(names(down.user.groups)).toEqual(['club', 'course', 'default'])
+    expect(names(down.user)).toEqual(['club', 'course', 'default'])
     expect(down.user.role).toBe('user')
     // The sign-in of the higher role has ended.
     expect(await codeOf(world.manager.api(token ?? '').me())).toBe('not_signed_in')
@@ -154,7 +155,6 @@ describe('what groups gave is taken back', () => {
     { group: 'team', projects: ['secret', 'shared'], role: null },
     { group: 'heads', projects: [], role: 'domain_admin' as const },
   ]
-  const names = ({ groups }: Pick<User, 'groups'>) => groups.map(({ name }) => name)
   const idOf = async (project: string) =>
     (await world.admin.listGroups()).items.find(({ name, domain }) => name === project && domain === 'default')?.id ??
     ''
@@ -173,16 +173,9 @@ describe('what groups gave is taken back', () => {
     const person = newPerson({ groups: [...groups] })
     const { api, id } = await world.manager.addUser(person.email, 'user', domain)
     await api.changePassword({ body: { oldPassword: PASSWORD, newPassword: OWN } })
-    await linkTo(api, person, OWN)
+    await world.link(api, person, OWN)
     const { user } = await world.signIn(person)
     return { person, api, id, user, unlink: () => unlink(person) }
-  }
-
-  async function linkTo(api: ApiClient, person: ProviderPerson, password: string): Promise<void> {
-    world.provider.person = person
-    const { url, secret } = await api.startLinking({ body: { provider: PROVIDER, password } })
-    const code = codeOfAddress(await world.comeBack(await browseProvider(url, world.provider.issuer)))
-    await api.finishLinking({ body: { secret, code } })
   }
 
   async function unlink({ email, sub }: ProviderPerson & { email: string }): Promise<void> {
@@ -208,7 +201,7 @@ describe('what groups gave is taken back', () => {
       role: 'user',
     })
     // Linked and unlinked again, nothing has become the account's own.
-    await linkTo(api, person, OWN)
+    await world.link(api, person, OWN)
     expect((await world.signIn(person)).user.role).toBe('domain_admin')
     await unlink()
     const again = await userOf(id)
@@ -240,7 +233,7 @@ describe('what groups gave is taken back', () => {
     const login = { email, password: 'Known-to-the-lead-1', newPassword: PASSWORD, kind: 'token' } as const
     const inside = world.manager.api((await world.manager.api().login({ body: login })).token ?? '')
     const leads = newPerson({ groups: ['team'] })
-    await linkTo(inside, leads, PASSWORD)
+    await world.link(inside, leads, PASSWORD)
     await world.signIn(leads)
     expect(names(await userOf(id))).toEqual(['default', 'secret', 'shared'])
     const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })

@@ -92,12 +92,7 @@ describe('own accounts at a provider', () => {
     expect((await own.listOwnIdentities()).items).toEqual([])
     // Linked by the person alone, the same account raises.
     await world.configure({ groupsClaim: null, mapping: [] })
-    world.provider.person = leads
-    const { url: place, secret } = await own.startLinking({
-      body: { provider: PROVIDER, password: 'Chosen-by-person-4' },
-    })
-    const code = codeOfAddress(await world.comeBack(await browseProvider(place, world.provider.issuer)))
-    await own.finishLinking({ body: { secret, code } })
+    await world.link(own, leads, 'Chosen-by-person-4')
     await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
     expect((await world.signIn({ ...leads, groups: ['heads'] })).user).toMatchObject({ id, role: 'domain_admin' })
   })
@@ -164,10 +159,7 @@ describe('own accounts at a provider', () => {
     const chosen = { email, password: PASSWORD, newPassword: 'Known-to-helper-2', kind: 'token' } as const
     const inside = world.manager.api((await world.manager.api().login({ body: chosen })).token ?? '')
     const helper = newPerson()
-    world.provider.person = helper
-    const place = await inside.startLinking({ body: { provider: PROVIDER, password: 'Known-to-helper-2' } })
-    const code = codeOfAddress(await world.comeBack(await browseProvider(place.url, world.provider.issuer)))
-    await inside.finishLinking({ body: { secret: place.secret, code } })
+    await world.link(inside, helper, 'Known-to-helper-2')
     expect((await world.signIn(helper)).user).toMatchObject({ id, passwordFrom: 'unknown' })
   })
 
@@ -300,8 +292,7 @@ describe('own accounts at a provider', () => {
         await world.admin.updateUser({ params: { id }, body: { role: 'superadmin' } })
       } else {
         const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
-        const link = /token=([\w-]+)/.exec(url ?? '')?.[1] ?? ''
-        await world.manager.api().resetPassword({ body: { token: link, password: 'Own-again-12345' } })
+        await world.manager.api().resetPassword({ body: { token: tokenOf(url), password: 'Own-again-12345' } })
       }
       await world.configure({ createAccounts: false })
       expect(await codeOf(world.signIn(other))).toBe('sso_no_account')

@@ -20,6 +20,8 @@ export interface SsoWorld extends AsyncDisposable {
   comeBack(callback: URL): Promise<string>
   /** Ends a visit with the code of `codeOfAddress`. */
   finish(secret: string, code: string, more?: { totp?: string }): Promise<RouteReply<'finishSso'>>
+  /** Links this account at the provider to the account of the caller, as one browser. */
+  link(api: ApiClient, person: ProviderPerson, password: string): Promise<void>
   /** All of it as one browser. @returns the reply of the sign-in */
   signIn(person: ProviderPerson | null, more?: { totp?: string }): Promise<RouteReply<'finishSso'>>
 }
@@ -85,6 +87,12 @@ export async function startSsoWorld(): Promise<SsoWorld> {
     start,
     comeBack,
     finish,
+    async link(api, person, password) {
+      provider.person = person
+      const { url, secret } = await api.startLinking({ body: { provider: PROVIDER, password } })
+      const code = codeOfAddress(await comeBack(await browseProvider(url, issuer)))
+      await api.finishLinking({ body: { secret, code } })
+    },
     async signIn(person, more = {}) {
       provider.person = person
       const { url, secret } = await start()
