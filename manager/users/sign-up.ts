@@ -108,7 +108,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       const verified = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
-        // Whoever had the invitation chose that password in an earlier request: a link without one of its own says nothing about who it was.
+        // A password of an earlier request may be that of another holder of the invitation: a link without one of its own does not tell.
         const isEarlier = link.password_hash === null && (await wasInvited(trx, user.id))
         const isOwn = held.password_from === 'unknown' && link.password_from === 'person' && !isEarlier
         const password_from = isOwn ? 'person' : held.password_from

@@ -114,7 +114,7 @@ test('an own account at a provider is linked, listed and unlinked', async () => 
   await cli.signIn(world.manager.url)
   world.provider.person = { sub: 'cli-own', email: 'own@example.org', email_verified: true }
   const link = ['identity', 'link', PROVIDER, '--password-stdin', '--yes']
-  // Whoever sits at the browser may be signed in at the provider as somebody else, so the account is shown, and asked about.
+  // The browser may be signed in at the provider as somebody else, so the account is shown, and asked about.
   const unasked = await cli.run(link.slice(0, -1), ADMIN.password)
   expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') as string })
   const { outcome, url, word } = await startVisit(cli, link, BROWSER_HERE, ADMIN.password)

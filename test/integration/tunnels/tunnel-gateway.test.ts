@@ -269,7 +269,7 @@ describe('places of a person', { timeout: 10_000 }, () => {
     await expect.poll(() => sockets.size).toBe(3)
     expect(await refused(port, STREAM, grant)).toEqual(full)
     waiting[0]?.destroy()
-    // Whoever gets a place misses the agent.
+    // A client that gets a place misses the agent.
     await expect.poll(async () => (await refused(port, STREAM, grant)).code).toBe('agent_unreachable')
     await expect.poll(() => sockets.size, { timeout: 3_000 }).toBe(0)
     await using _agent = path.startAgent()

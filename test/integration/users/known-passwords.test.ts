@@ -183,7 +183,7 @@ test('a password of a sign-up whose address no mail confirmed ends with a higher
     await manager.api().verifyEmail({ body: { token: mailed, password: KNOWN } })
     expect(await raise(own)).toBe('person')
 
-    // Whoever had the invitation chose the password earlier: a link that is asked for afterwards says nothing about who that was.
+    // A password that came earlier, with an invitation, may be another holder's: a link that is asked for afterwards does not tell.
     const byLead = await signUp((await lead.createInvitation({ body: {} })).token)
     await expect.poll(() => smtp.mailTo(byLead, /verify/)).toBeDefined()
     await manager.api().requestVerification({ body: { email: byLead } })
