@@ -147,15 +147,15 @@ function sendMissingBuild(response: ServerResponse) {
  * Whether a browser opens an address of the page's own, as of an old bookmark. A program with a wrong base address (`/sessions` for
  * `/api/v1/sessions`) must not take the page for an answer: it asks for no HTML, or shows a credential.
  */
+function isPageOf({ headers }: IncomingMessage, path: string | undefined): boolean {
+  const isBrowser = headers.accept?.includes('text/html') === true && headers.authorization === undefined
+  return isBrowser && extname(path ?? '') === ''
+}
+
 /** Leads to the page's own form of an address, behind `#`: its files are found from there only, also below a path of a reverse proxy. */
 function leadToPage({ url = '/' }: IncomingMessage, response: ServerResponse): void {
   const path = `/${url.replace(/^\/+/, '')}`
   const { length } = path.replace(/[?#].*/, '').split('/')
   const location = `${'../'.repeat(length - 2) || './'}#${path}`
   response.writeHead(302, { ...SECURITY_HEADERS, location, 'cache-control': 'no-store' }).end()
-}
-
-function isPageOf({ headers }: IncomingMessage, path: string | undefined): boolean {
-  const isBrowser = headers.accept?.includes('text/html') === true && headers.authorization === undefined
-  return isBrowser && extname(path ?? '') === ''
 }

@@ -12,11 +12,15 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+const MANAGER = { 'x-request-id': 'a' }
+
 /** Has an answer of a server whose clock is ahead, after a while. */
-async function answerAt(aheadMs: number, tookMs = 20): Promise<void> {
+async function answerAt(aheadMs: number, tookMs = 20, by: Record<string, string> = MANAGER): Promise<void> {
   const get = fetchWithClock(() => {
     vi.setSystemTime(Date.now() + tookMs)
-    return Promise.resolve(new Response(null, { headers: { date: new Date(Date.now() + aheadMs).toUTCString() } }))
+    return Promise.resolve(
+      new Response(null, { headers: { ...by, date: new Date(Date.now() + aheadMs).toUTCString() } }),
+    )
   })
   await get('/api/v1/me')
 }
@@ -46,7 +50,12 @@ test('the difference stays the same while answers agree with it, and goes with a
   expect(serverAheadMs.value).toBe(0)
 })
 
-test('an answer without a date says nothing', async () => {
+test('an answer without a date, or by a console with another clock, says nothing', async () => {
+  await answerAt(HOUR_MS)
+  const known = serverAheadMs.value
+  await answerAt(0, 20, {})
+  expect(serverAheadMs.value).toBe(known)
+  serverAheadMs.value = 0
   await fetchWithClock(() => Promise.resolve(new Response()))('/')
   expect(serverAheadMs.value).toBe(0)
 })

@@ -9,13 +9,16 @@ const EXACTNESS_MS = 1_000
 
 export const serverNow = () => new Date(Date.now() + serverAheadMs.value)
 
-/** Fetches as `send` does, and learns the time of the server from each answer. */
+/**
+ * Fetches as `send` does, and learns the time of the server from each answer that the manager gave: only those name their request. Consoles
+ * and local proxies answer too, by the clock of another computer.
+ */
 export function fetchWithClock(send: typeof fetch): typeof fetch {
   return async (input, init) => {
     const sentAt = Date.now()
     const answer = await send(input, init)
     const told = Date.parse(answer.headers.get('date') ?? '')
-    if (!Number.isNaN(told)) learn(told, sentAt, Date.now())
+    if (answer.headers.has('x-request-id') && !Number.isNaN(told)) learn(told, sentAt, Date.now())
     return answer
   }
 }

@@ -138,8 +138,9 @@ for text in "$@"; do
 done
 mv /tmp/answers /tmp/columns`
 const IN_TMUX = `export LC_ALL=C.utf8 LOCPATH=/opt/berth/share/locale TERMINFO_DIRS=/opt/berth/share/terminfo PATH=/opt/berth/applets:/opt/berth/bin SHELL=/opt/berth/applets/ash
+rm -f /tmp/answers /tmp/columns
 /opt/berth/bin/tmux -u -f /opt/berth/etc/tmux.conf -S /tmp/asked new-session -d -x 80 -y 24 ash -c "$@"
-while [ ! -e /tmp/columns ]; do sleep 0.1; done
+for time in $(seq 300); do [ -e /tmp/columns ] && break; sleep 0.1; done
 cat /tmp/columns`
 
 test('the page and tmux count the same cells for emoji, Korean and accents', async () => {

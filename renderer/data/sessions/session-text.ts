@@ -9,6 +9,7 @@ import {
   SLOT_NAMES,
   type UserId,
 } from '#manager/contract'
+import { serverNow } from '../../api/server-clock.ts'
 import { formatBytes, formatCores, formatNumber } from '../../ui/format.ts'
 import { t } from '../../words/en/sessions.ts'
 import { reasonText } from './reason-text.ts'
@@ -55,7 +56,7 @@ export function shownStatus(session: Pick<Told, 'status' | 'result' | 'reason'>)
 }
 
 /** The state of a session in words, for the list, the detail and the terminal. */
-export function statusText(session: Told): StatusText {
+export function statusText(session: Told, now = serverNow()): StatusText {
   const { status, reason, reachable, queuePosition } = session
   if (status === 'RUNNING' && !reachable) {
     return { label: t('unreachable'), tone: 'warn', pulse: true, reason: t('unreachableWhy') }
@@ -72,7 +73,8 @@ export function statusText(session: Told): StatusText {
   if (status === 'TERMINATED' && session.result === 'success') {
     return { ...STATUS.TERMINATED, label: t('succeeded'), tone: 'good', icon: mdiCheckCircle, reason: message }
   }
-  const isTold = status !== 'RUNNING' || reason.code === 'memory_killed'
+  const isNew = reason.until === undefined || Date.parse(reason.until) > now.getTime()
+  const isTold = status !== 'RUNNING' || (reason.code === 'memory_killed' && isNew)
   return { ...STATUS[status], label: t(status), reason: isTold ? message : '' }
 }
 
