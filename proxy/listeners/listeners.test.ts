@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { AppError } from '#manager/contract'
 import { listenAt, listenOnLoopback } from './loopback-listener.ts'
-import { openListener } from './open-listener.ts'
+import { nextAfter, openListener } from './open-listener.ts'
 import { findPortHolder } from './port-holder.ts'
 import { createPortMemory } from './port-memory.ts'
 import { listeningInodes } from './port-tables.ts'
@@ -116,6 +117,18 @@ test('a port that the system reserves is told as such', async () => {
     code: 'port_not_allowed',
     detail: { port: 443, why: expect.stringContaining('1024') as string },
   })
+})
+
+test('a port that is taken or reserved is replaced by another one, unless the user wants this one only', () => {
+  const taken = new AppError('port_in_use', { port: 443 })
+  const reserved = new AppError('port_not_allowed', { port: 443 })
+  const remembered = { wanted: undefined, onPortTaken: 'fail' } as const
+  const preferred = { wanted: 443, onPortTaken: 'random' } as const
+  const required = { wanted: 443, onPortTaken: 'fail' } as const
+  const requests = [remembered, preferred, required]
+  expect(requests.map(request => nextAfter(taken, request))).toEqual(['elsewhere', 'elsewhere', 'explain'])
+  expect(requests.map(request => nextAfter(reserved, request))).toEqual(['elsewhere', 'elsewhere', 'fail'])
+  expect(requests.map(request => nextAfter(new Error('EMFILE'), request))).toEqual(['fail', 'fail', 'fail'])
 })
 
 test('the inode of a listening socket is found in the table of the kernel, not that of a connection', () => {

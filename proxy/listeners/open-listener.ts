@@ -4,9 +4,9 @@ import { listenOnLoopback, type LoopbackListener } from './loopback-listener.ts'
 import { findPortHolder, type PortHolder } from './port-holder.ts'
 
 export interface ListenerRequest {
-  /** Port requested by the user: if taken, an error, or a random port if the user chose that. */
+  /** Port requested by the user: if it is taken or reserved, an error, or a random port if the user chose that. */
   readonly wanted: number | undefined
-  /** Port used last time: if taken, silently replaced by another one. */
+  /** Port used last time: if it is taken or reserved, silently replaced by another one. */
   readonly remembered: number | undefined
   /** Ports that are not picked; one that the user requested is. */
   readonly avoided?: ReadonlySet<number>
@@ -20,7 +20,7 @@ export interface ListenerRequest {
  * Opens a listener on the wanted port, else on the remembered one, else on a free one that is not avoided.
  *
  * @throws AppError `port_in_use` with `port`, `holder` (the program that holds it, if known) and `offered` (a port that was
- * free just now), `port_not_allowed`
+ * free just now), `port_not_allowed`; both only for a wanted port with `fail`
  */
 export async function openListener(request: ListenerRequest): Promise<LoopbackListener> {
   const { wanted, remembered, onConnection } = request
@@ -29,10 +29,22 @@ export async function openListener(request: ListenerRequest): Promise<LoopbackLi
   try {
     return await listenOnLoopback({ port: first, onConnection })
   } catch (error) {
-    if (!isAppError(error) || error.code !== 'port_in_use') throw error
-    if (wanted !== undefined && request.onPortTaken === 'fail') throw await explain(wanted, request, error)
-    return await listenElsewhere(request)
+    const next = nextAfter(error, request)
+    if (next === 'elsewhere') return await listenElsewhere(request)
+    throw next === 'explain' ? await explain(first, request, error) : error
   }
+}
+
+/** What follows an error at the first port. Another port does as well for everybody who has not asked for this one and no other. */
+export function nextAfter(
+  error: unknown,
+  { wanted, onPortTaken }: Pick<ListenerRequest, 'wanted' | 'onPortTaken'>,
+): 'elsewhere' | 'explain' | 'fail' {
+  if (!isAppError(error)) return 'fail'
+  const isTaken = error.code === 'port_in_use'
+  if (!isTaken && error.code !== 'port_not_allowed') return 'fail'
+  if (wanted === undefined || onPortTaken === 'random') return 'elsewhere'
+  return isTaken ? 'explain' : 'fail'
 }
 
 /** Listens at a free port. Avoided ones that the system offers are held meanwhile, so that it offers another one each time. */
