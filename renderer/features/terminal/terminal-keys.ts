@@ -8,6 +8,8 @@ export const terminalKeys = (): readonly KeyHint[] => [
   { keys: 'Ctrl+Shift+V', what: t('keyPaste') },
   { keys: 'Ctrl+Shift+F', what: t('keySearch') },
   { keys: 'Shift+drag', what: t('keySelect') },
+  { keys: 'Shift+Page Up', what: t('keyScroll') },
+  { keys: 'tmux', what: t('keyTmux') },
   ...(isMac() ? [{ keys: 'Option+←', what: t('keyWord') }] : []),
 ]
 

@@ -56,6 +56,8 @@ const en = {
   keyPaste: 'paste',
   keySearch: 'search',
   keySelect: 'select, while a program uses the mouse',
+  keyScroll: 'scroll back, as the wheel does',
+  keyTmux: 'this command gives windows and panes, with its own keys',
   keyWord: 'back by a word; with → forward',
 } as const
 

@@ -54,5 +54,7 @@ export default {
   keyPaste: '붙여넣기',
   keySearch: '검색',
   keySelect: '프로그램이 마우스를 쓰는 동안 선택',
+  keyScroll: '휠처럼 지난 출력 보기',
+  keyTmux: '창과 분할 화면을 여는 명령이며, 자체 키를 씁니다',
   keyWord: '한 단어 뒤로(→는 앞으로)',
 } satisfies Translation<typeof en>
