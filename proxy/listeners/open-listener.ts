@@ -35,7 +35,7 @@ export async function openListener(request: ListenerRequest): Promise<LoopbackLi
   }
 }
 
-/** What follows an error at the first port. Another port does as well for everybody who has not asked for this one and no other. */
+/** The next step after an error at the first port. Another port does as well for everybody who has not asked for this one and no other. */
 export function nextAfter(
   error: unknown,
   { wanted, onPortTaken }: Pick<ListenerRequest, 'wanted' | 'onPortTaken'>,
