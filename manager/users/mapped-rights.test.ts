@@ -6,6 +6,7 @@ const gave = (given_role: Role | null, role_before: Role | null = given_role && 
   given_groups: [],
   given_role,
   role_before,
+  doubtful: false,
 })
 
 test('a role is the own one below all that mappings gave, in whatever order they gave it', () => {
@@ -21,6 +22,14 @@ test('a role that is taken back leaves the one that another linked account gives
     givenRole: null,
     roleBefore: null,
   })
+})
+
+test('a role that is taken back is not left by a doubtful linked account whose row notes the same one', () => {
+  const doubtful = { ...gave('superadmin'), doubtful: true }
+  const taken = { role: 'user', givenRole: null, roleBefore: null }
+  expect(nextRole({ role: 'superadmin', mine: gave('superadmin'), others: [doubtful] }, null)).toEqual(taken)
+  expect(nextRole({ role: 'superadmin', mine: gave(null), others: [doubtful] }, null)).toEqual(taken)
+  expect(nextRole({ role: 'superadmin', mine: doubtful, others: [gave('superadmin')] }, null).role).toBe('superadmin')
 })
 
 test('a role of the account is never lowered by a mapping', () => {

@@ -6,6 +6,8 @@ export interface Given<Id = string> {
   readonly given_role: Role | null
   /** The account's own role at that time. */
   readonly role_before: Role | null
+  /** Linked perhaps by somebody else: it gives no role, even where its row notes one. */
+  readonly doubtful: boolean
 }
 
 const rank = (role: Role) => Role.options.indexOf(role)
@@ -34,7 +36,7 @@ export interface RoleState {
 
 /**
  * The mapping raises a role and takes back only what it gave. A role that an administrator has set is the account's own and stays, and so
- * does one that another linked account gives.
+ * does one that another linked account gives which is not doubtful.
  *
  * @param mine what the account at the provider gave before
  * @param others what the other linked accounts give
@@ -46,7 +48,8 @@ export function nextRole(
   const { role, mine, others } = state
   const own = ownRole(role, [mine, ...others])
   const given = wanted !== null && rank(wanted) > rank(own) ? [wanted] : []
-  const next = highest([own, ...given, ...others.flatMap(one => one.given_role ?? [])]) ?? own
+  const kept = others.filter(one => !one.doubtful).flatMap(one => one.given_role ?? [])
+  const next = highest([own, ...given, ...kept]) ?? own
   const [givenRole = null] = given
   return { role: next, givenRole, roleBefore: givenRole === null ? null : own }
 }

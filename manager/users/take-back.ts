@@ -78,8 +78,9 @@ async function takeBackOne(trx: Db, user: UserRow, issuer: string, left: Left): 
     others: others.flatMap(one => one.given_groups),
     wanted: mine.given_groups.filter(id => left.groups.includes(id) && ids.includes(id)),
   })
-  const kept = mine.given_role !== null && left.roles.includes(mine.given_role) ? mine.given_role : null
-  const next = nextRole({ role: user.role, mine, others }, kept)
+  // A doubtful linked account gives no role, so it keeps none either.
+  const canKeep = !mine.doubtful && mine.given_role !== null && left.roles.includes(mine.given_role)
+  const next = nextRole({ role: user.role, mine, others }, canKeep ? mine.given_role : null)
   const isLast =
     user.role === 'superadmin' && next.role !== 'superadmin' && user.password_set && (await countSuperadmins(trx)) <= 1
   const role = isLast ? user.role : next.role

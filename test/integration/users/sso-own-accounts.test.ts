@@ -1,6 +1,9 @@
+import { sql } from 'kysely'
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient, type SignInProviderSettings } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { apiOf } from '../../fixtures/manager.ts'
 import { browseProvider, type ProviderPerson, startTestProvider } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
@@ -237,6 +240,32 @@ describe('own accounts at a provider', () => {
     })
     await world.configure({ groupsClaim: 'groups', mapping: [] })
     expect((await world.admin.getUser({ params: { id: user.id } })).role).toBe('user')
+  })
+
+  test('that somebody else may have linked give no role either where an older version noted one for both', async () => {
+    const mapping = [{ group: 'heads', projects: [], role: 'domain_admin' as const }]
+    await using second = await startSecond(mapping)
+    await using store = await openToRead({ ...world.manager.source, log: silentLog })
+    await world.configure({ groupsClaim: 'groups', mapping })
+    const { api, email } = await newUser('noted-twice')
+    const person = newPerson({ groups: ['heads'] })
+    await chooseOwnPassword(api)
+    await api.finishLinking({ body: await visit(api, person) })
+    const { user } = await world.signIn(person)
+    const planted = newPerson({ groups: ['heads'] })
+    await second.linkUnnoticed({ id: user.id, email }, planted)
+    await sql`update sign_in_identities set given_role = 'domain_admin', role_before = 'user', given_by = 'second'
+      where subject = ${planted.sub}`.execute(store.db)
+    const roleNow = async () => (await world.admin.getUser({ params: { id: user.id } })).role
+    expect(await roleNow()).toBe('domain_admin')
+    await world.configure({ groupsClaim: 'groups', mapping: [] })
+    expect(await roleNow()).toBe('user')
+    // A change of the mapping asks again what its linked accounts still give.
+    await world.admin.updateSignInProvider({
+      params: { id: 'second' },
+      body: { mapping: [...mapping, { group: 'others', projects: [], role: null }] },
+    })
+    expect(await roleNow()).toBe('user')
   })
 
   test('are of one person: neither what somebody else linked, nor a second one of the provider', async () => {
