@@ -189,15 +189,15 @@ function pullOf(kernels: readonly KernelRow[], { live }: ViewDeps) {
  * Running time of a kernel, from the start of the session to the end of the kernel. A secondary kernel may end long
  * before its session.
  */
+function ranMs({ started_at, ended_at, now }: OwnedSessionRow, kernel: KernelRow): number {
+  if (started_at === null) return 0
+  return Math.max(0, (kernel.ended_at ?? ended_at ?? now).getTime() - started_at.getTime())
+}
+
 /** The reason that is told now: one of an event in a running session is told for a while only. */
 function reasonOfNow({ status, reason, now }: OwnedSessionRow): Reason {
   const isOver = status === 'RUNNING' && reason.until !== undefined && Date.parse(reason.until) <= now.getTime()
   return isOver ? STARTED : reason
-}
-
-function ranMs({ started_at, ended_at, now }: OwnedSessionRow, kernel: KernelRow): number {
-  if (started_at === null) return 0
-  return Math.max(0, (kernel.ended_at ?? ended_at ?? now).getTime() - started_at.getTime())
 }
 
 const gpusOf = (devices: readonly { slot: string; amount: number }[] = []) =>
