@@ -1,4 +1,4 @@
-import { type AgentId, because, type KernelId, reasonOf } from '#manager/contract'
+import { type AgentId, because, type KernelId, type Reason, reasonOf } from '#manager/contract'
 import { sizeText } from '#base/size-text'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
@@ -7,7 +7,7 @@ import { countEventsOf, hasRecentEvent, insertSessionEvents } from '../store/ses
 import { lockSession } from '../store/sessions/sessions.ts'
 import { touchSessions, updateReasons } from '../store/sessions/touches.ts'
 
-/** Further kills of a session within this time are not told: a program may be started again and again. */
+/** Further kills of a session within this time are not in its timeline: a program may be started again and again. */
 const QUIET_MS = 60_000
 /** The quiet time of a session that has told so many: each is a row of its timeline, which is read as a whole. */
 const MANY = 30
@@ -41,12 +41,17 @@ export async function noteMemoryKill(
     if (session?.status !== 'RUNNING') return []
     const isMany = (await countEventsOf(trx, sessionId, 'memory_killed')) >= MANY
     const withinMs = isMany ? QUIET_AFTER_MANY_MS : QUIET_MS
-    if (await hasRecentEvent(trx, sessionId, { code: 'memory_killed', withinMs })) return []
-    await insertSessionEvents(trx, [{ sessionId, kernelId, from: 'RUNNING', to: 'RUNNING', reason, actor: null }])
+    const isQuiet = await hasRecentEvent(trx, sessionId, { code: 'memory_killed', withinMs })
+    if (!isQuiet)
+      await insertSessionEvents(trx, [{ sessionId, kernelId, from: 'RUNNING', to: 'RUNNING', reason, actor: null }])
     // A session of several kernels that was imported tells by its reason that some of them may still be missing.
-    return session.reason.code === 'imported'
-      ? touchSessions(trx, [sessionId])
-      : updateReasons(trx, 'RUNNING', new Map([[sessionId, told]]))
+    if (session.reason.code === 'imported') return isQuiet ? [] : touchSessions(trx, [sessionId])
+    if (isQuiet && wasJustTold(session.reason, store.now())) return []
+    return updateReasons(trx, 'RUNNING', new Map([[sessionId, told]]))
   })
   changes.hint(touched)
 }
+
+/** Whether the session tells a kill of the last minute: one more would change next to nothing. */
+const wasJustTold = ({ code, until }: Reason, now: number): boolean =>
+  code === 'memory_killed' && until !== undefined && Date.parse(until) > now + TOLD_MS - QUIET_MS

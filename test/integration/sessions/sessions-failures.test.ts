@@ -59,9 +59,8 @@ test('a program that the memory limit ended is in the timeline once a minute, an
   expect((await cluster.timeline(id)).filter(line => line === killed)).toHaveLength(1)
 })
 
-test('an ended program is told for an hour; after 30 the timeline gets one an hour', async () => {
+test('an ended program is told for an hour; after 30 the timeline gets one an hour, and the session still tells the last', async () => {
   const { agent, id, kernelId } = await running()
-  const other = await cluster.reach((await cluster.launch()).id, 'RUNNING')
   await using store = await openToRead({ ...cluster.source, log: silentLog })
   agent.killProgram(kernelId)
   const reason = async () => (await cluster.api.getSession({ params: { id } })).reason
@@ -82,14 +81,25 @@ test('an ended program is told for an hour; after 30 the timeline gets one an ho
   const age = (minutes: number) =>
     sql`update session_events set at = now() - ${minutes} * interval '1 minute'
       where session_id = ${id} and reason ->> 'code' = 'memory_killed'`.execute(store.db)
+  // Messages of an agent are handled in their order: when that of another session is told, those before were judged.
+  const judged = async () => {
+    const other = await running(agent)
+    agent.killProgram(other.kernelId)
+    await expect
+      .poll(async () => (await cluster.api.getSession({ params: { id: other.id } })).reason.code)
+      .toBe('memory_killed')
+  }
   await age(2)
   agent.killProgram(kernelId)
-  // Messages of an agent are handled in their order: when that of the other session is told, this one was judged.
-  agent.killProgram(kernelOf(other))
-  await expect
-    .poll(async () => (await cluster.api.getSession({ params: { id: other.id } })).reason.code)
-    .toBe('memory_killed')
+  await judged()
   expect(await kills()).toBe(30)
+  // The session tells it all the same, and not anew for one more at once.
+  const renewed = await reason()
+  expect(renewed).toMatchObject({ code: 'memory_killed', cause: 'program_out_of_memory' })
+  expect((Date.parse(renewed.until ?? '') - Date.now()) / 60_000).toBeCloseTo(60, 0)
+  agent.killProgram(kernelId)
+  await judged()
+  expect(await reason()).toEqual(renewed)
   await age(61)
   agent.killProgram(kernelId)
   await expect.poll(kills).toBe(31)
