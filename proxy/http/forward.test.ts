@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { buffer, text } from 'node:stream/consumers'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../log.ts'
 import { Connections } from './connections.ts'
 import { createHttpServer } from './create-server.ts'
@@ -72,6 +72,10 @@ test('an answer before the end of the request announces that the connection clos
 test('a part of a file at a refused place ends its connection at once, although its bytes keep coming', async () => {
   const refusing = createServer((_request, response) => response.writeHead(409, { 'content-length': '2' }).end('no'))
   refusing.listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    refusing.close()
+    refusing.closeAllConnections()
+  })
   await once(refusing, 'listening')
   const { port: upstreamPort } = refusing.address() as AddressInfo
   const upstream: Upstream = {
@@ -84,20 +88,18 @@ test('a part of a file at a refused place ends its connection at once, although 
     onUpgrade: (_request, socket) => socket.destroy(),
     log: silentLog,
   }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
   await once(server, 'listening')
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+  onTestFinished(() => void client.destroy())
   const ended = new Promise(resolve => client.on('close', () => resolve('ended')))
   const type = 'application/offset+octet-stream'
   client.resume().write(`PATCH / HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: 1000000\r\n\r\n`)
   const sending = setInterval(() => client.write('x'.repeat(1000)), 50)
+  onTestFinished(() => clearInterval(sending))
   // Other requests that go on are read for 10 seconds.
   const late = new Promise(resolve => setTimeout(resolve, 8_000, 'still read').unref())
   expect(await Promise.race([ended, late])).toBe('ended')
-  clearInterval(sending)
-  client.destroy()
-  server.close()
-  refusing.close()
-  refusing.closeAllConnections()
 })
 
 /** The two ways of a request without a body: over kept connections, or by Node's client alone. */
