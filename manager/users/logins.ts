@@ -1,5 +1,6 @@
 import { type Selectable } from 'kysely'
 import { every } from '#base/every'
+import { inTurn } from '#base/in-turn'
 import {
   AppError,
   because,
@@ -132,9 +133,12 @@ export interface Logins extends Disposable, Pick<LoginCache, 'authenticate' | 'a
   endBrowsers(): Promise<number>
   /** Whether `endBrowsers` ended any, since the start of this process. */
   readonly haveBrowsersEnded: boolean
-  /** Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. */
+  /**
+   * Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. Every listener of `onEnd`
+   * hears it, also after one that throws.
+   */
   tellEnd(loginIds: readonly string[]): Promise<void>
-  /** Announces all that a committed change of an account has left to announce. */
+  /** Announces all that a committed change of an account has left to announce, also after a part that fails. @throws its failure */
   settle(userId: UserId, aftermath: Aftermath): Promise<void>
   /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
   recheck(loginIds: readonly string[]): Promise<void>
@@ -222,19 +226,22 @@ export function createLogins(deps: LoginsDeps): Logins {
   async function endHere(ended: ReadonlySet<string>): Promise<void> {
     if (ended.size === 0) return
     await cache.drop(({ caller }) => caller.loginId !== null && ended.has(caller.loginId))
-    for (const id of ended) for (const listener of listeners) listener(id)
+    await inTurn([...ended].flatMap(id => [...listeners].map(listener => () => listener(id))))
   }
 
   async function tellEnd(ids: readonly string[]): Promise<void> {
-    await endHere(new Set(ids))
     for (let start = 0; start < ids.length; start += TOLD_AT_ONCE) ended.tell(ids.slice(start, start + TOLD_AT_ONCE))
+    await endHere(new Set(ids))
   }
 
   async function settle(userId: UserId, { ended, hasLeftProjects, news }: Aftermath): Promise<void> {
-    await tellEnd(ended)
-    forgetEverywhere(userId)
-    if (hasLeftProjects) onMembersLeft?.([userId])
-    await telling.announce(news)
+    // The change is committed: cached sign-ins must not keep the old role because a listener fails.
+    await inTurn([
+      () => forgetEverywhere(userId),
+      () => hasLeftProjects && onMembersLeft?.([userId]),
+      () => tellEnd(ended),
+      () => telling.announce(news),
+    ])
   }
 
   /** @param hold locks the account until the transaction ends, so that a later change of it ends this sign-in as well */

@@ -10,7 +10,7 @@ import { insertGrant } from '../../../manager/store/sessions/grants.ts'
 import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
 import { newId, newUuid } from '../../../manager/store/new-id.ts'
 import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
-import { createLogins } from '../../../manager/users/logins.ts'
+import { createLogins, type LoginsDeps } from '../../../manager/users/logins.ts'
 import { createPasswords } from '../../../manager/users/passwords.ts'
 import { browserToken } from '../../../manager/users/secrets.ts'
 import { hashToken } from '../../../manager/users/secrets.ts'
@@ -18,7 +18,7 @@ import { openTestStore } from '../../fixtures/test-store.ts'
 
 const HOUR = 3_600_000
 
-async function open() {
+async function open(deps: Partial<LoginsDeps> = {}) {
   await using stack = new AsyncDisposableStack()
   const { store, ownerId: user } = stack.use(await openTestStore())
   let ahead = 0
@@ -26,7 +26,7 @@ async function open() {
   const secondFactor = { check: () => Promise.resolve(false) }
   const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
   const passwords = createPasswords()
-  const logins = stack.use(createLogins({ store, passwords, secondFactor, telling, now, expireMs: 10 }))
+  const logins = stack.use(createLogins({ store, passwords, secondFactor, telling, now, expireMs: 10, ...deps }))
   const ended: string[] = []
   logins.onEnd(id => ended.push(id))
   const signIn = async () => {
@@ -61,6 +61,35 @@ test('an expired sign-in ends its tunnels and streams, once', async () => {
   expect(await world.logins.authenticate(token, false)).toBeUndefined()
   world.goAhead(HOUR)
   expect(world.ended).toEqual([id])
+})
+
+test('a change of an account is announced in all its parts, whichever of them fails', async () => {
+  const heard: string[] = []
+  const hear = (topic: string) => void heard.push(topic)
+  await using world = await open({
+    onMembersLeft: () => {
+      hear('members left')
+      throw new Error('members')
+    },
+    telling: { write: () => Promise.resolve(), announce: async () => hear('news') },
+    peers: { topic: name => ({ tell: () => hear(name), on: () => undefined }), onGap: () => undefined },
+  })
+  const { store, user, logins } = world
+  const kept = await world.signIn()
+  const gone = await world.signIn()
+  const { ended } = world
+  logins.onEnd(() => {
+    hear('end')
+    throw new Error('listener')
+  })
+  logins.onEnd(() => hear('end after the failure'))
+  await store.db.updateTable('users').set({ role: 'domain_admin' }).where('id', '=', user).execute()
+  await store.db.deleteFrom('logins').where('id', '=', gone.id).execute()
+  const settling = logins.settle(user, { ended: [String(gone.id)], hasLeftProjects: true, news: [] })
+  await expect(settling).rejects.toThrow('members')
+  expect((await logins.authenticate(kept.token))?.caller.role).toBe('domain_admin')
+  expect(ended).toEqual([gone.id])
+  expect(heard).toEqual(['user_changed', 'members left', 'logins_ended', 'end', 'end after the failure', 'news'])
 })
 
 /** A running session of theirs with one app. */
