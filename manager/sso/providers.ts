@@ -229,8 +229,8 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
         return { removed, taken, news, ended: removed > 0 ? await endAccess(trx, userId) : [] }
       })
       await onTaken(taken)
-      await logins.tellEnd(ended)
       logins.forget(userId)
+      await logins.tellEnd(ended)
       await telling.announce(news)
       return { removed, told: toldOfTaken(taken) }
     },

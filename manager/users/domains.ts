@@ -98,8 +98,8 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
         return { row, ended: await deleteLogins(trx, { domain: name }) }
       })
       if (deactivates) {
-        await logins.tellEnd(ended)
         logins.forget(null)
+        await logins.tellEnd(ended)
       }
       if (change.limits || change.active !== undefined) onLimitsChanged?.()
       return toView(row)

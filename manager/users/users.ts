@@ -267,8 +267,8 @@ export function createUsers(deps: UsersDeps): Users {
         await telling.write(trx, news)
         return endAccess(trx, id)
       })
-      await logins.tellEnd(ended)
       logins.forget(id)
+      await logins.tellEnd(ended)
       await telling.announce(news)
       return ended.length
     },
