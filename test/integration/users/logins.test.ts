@@ -66,12 +66,16 @@ test('an expired sign-in ends its tunnels and streams, once', async () => {
 test('a change of an account is announced in all its parts, whichever of them fails', async () => {
   const heard: string[] = []
   const hear = (topic: string) => void heard.push(topic)
+  const announce = () => {
+    hear('news')
+    return Promise.resolve()
+  }
   await using world = await open({
     onMembersLeft: () => {
       hear('members left')
       throw new Error('members')
     },
-    telling: { write: () => Promise.resolve(), announce: async () => hear('news') },
+    telling: { write: () => Promise.resolve(), announce },
     peers: { topic: name => ({ tell: () => hear(name), on: () => undefined }), onGap: () => undefined },
   })
   const { store, user, logins } = world
