@@ -67,6 +67,33 @@ test('the room of what an upload replaces is there for it, but not for others', 
   expect(stagedFault(sizes, 70, 19)?.detail).toMatchObject({ bytes: 51, values: { limit: '100 bytes' } })
 })
 
+test.each([
+  ['the folder', { max_bytes: 100, staged: 200, owned_staged: 0 }, 100, 'quota_folder_full', 'quota_folder_staged'],
+  [
+    'all folders',
+    { owner_max_bytes: 100, staged: 0, owned_staged: 200 },
+    100,
+    'quota_total_full',
+    'quota_total_staged',
+  ],
+  [
+    'a smaller file',
+    { max_bytes: 100, staged: 190, owned_staged: 190 },
+    90,
+    'quota_folder_full',
+    'quota_folder_staged',
+  ],
+])('the room of one file is not there for several uploads that replace it: %s', (_case, sizes, size, code, cause) => {
+  const detail = { cause, bytes: 0, staged: 100 }
+  expect(stagedFault({ ...FREE, bytes: 100, owned: 100, ...sizes }, size, 100)).toMatchObject({ code, detail })
+})
+
+test('an upload that takes no further room is fine over the limit, unless others are not finished', () => {
+  const over = { ...FREE, max_bytes: 40, owner_max_bytes: 40, staged: 30, owned_staged: 30 }
+  expect([stagedFault(over, 30, 30), stagedFault(over, 30, 31)]).toEqual([undefined, undefined])
+  expect(stagedFault({ ...over, owned_staged: 31 }, 30, 30)?.code).toBe('quota_total_full')
+})
+
 test('a file system enforces the smaller limit', () => {
   const both = (own: number | null, ofOwner: number | null) =>
     enforceable({ max_bytes: own, owner_max_bytes: ofOwner, max_files: ofOwner, owner_max_files: own })

@@ -24,13 +24,19 @@ export function sizeFault(sizes: Sizes, { bytes, files }: Amount): AppError | un
 }
 
 function bytesFault(sizes: Sizes, bytes: number): AppError | undefined {
-  if (bytes < 0) return undefined
-  const { name, max_bytes, owner_max_bytes } = sizes
+  return bytes < 0 ? undefined : (folderFault(sizes, bytes) ?? totalFault(sizes, bytes))
+}
+
+function folderFault(sizes: Sizes, bytes: number): AppError | undefined {
+  const { name, max_bytes } = sizes
   const used = sizes.bytes ?? 0
-  if (max_bytes !== null && used + bytes > max_bytes) {
-    const figures = { name, limit: max_bytes, used, bytes }
-    return new AppError('quota_folder_full', { ...figures, ...because('quota_folder_full', shown(figures)) })
-  }
+  if (max_bytes === null || used + bytes <= max_bytes) return undefined
+  const figures = { name, limit: max_bytes, used, bytes }
+  return new AppError('quota_folder_full', { ...figures, ...because('quota_folder_full', shown(figures)) })
+}
+
+function totalFault(sizes: Sizes, bytes: number): AppError | undefined {
+  const { name, owner_max_bytes } = sizes
   const owned = sizes.owned ?? 0
   if (owner_max_bytes === null || owned + bytes <= owner_max_bytes) return undefined
   const figures = { name, limit: owner_max_bytes, used: owned, bytes }
@@ -75,20 +81,23 @@ function filesFault(sizes: Sizes, files: number): AppError | undefined {
  */
 export function stagedFault(sizes: SizesWithUploads, size: number, replaced = 0): AppError | undefined {
   const bytes = size - replaced
-  if (bytes <= 0) return undefined
   const [others, ownedOthers] = [sizes.staged - size, sizes.owned_staged - size]
+  // An upload that takes no further room is fine alone. Of many, each would count on the room of the same file.
+  const isJudged = (staged: number) => bytes > 0 || staged > 0
   const beside = {
     ...sizes,
     bytes: (sizes.bytes ?? 0) + others,
     owned: (sizes.owned ?? 0) + Math.max(0, ownedOthers),
   }
-  const fault = bytesFault(beside, bytes)
+  const fault =
+    (isJudged(others) ? folderFault(beside, bytes) : undefined) ??
+    (isJudged(ownedOthers) ? totalFault(beside, bytes) : undefined)
   if (!fault) return undefined
   const isTotal = fault.code === 'quota_total_full'
   const staged = isTotal ? ownedOthers : others
   if (staged <= 0) return fault
   const { name, limit, used } = fault.detail as { name: string; limit: number; used: number }
-  const figures = { name, limit, used, bytes, staged }
+  const figures = { name, limit, used, bytes: Math.max(0, bytes), staged }
   const why = because(
     !isTotal ? 'quota_folder_staged' : sizes.group_id === null ? 'quota_total_staged' : 'quota_project_staged',
     shown(figures),

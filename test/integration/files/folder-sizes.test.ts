@@ -386,13 +386,13 @@ async function announcerTo(folder: Folder) {
   })
   return {
     patchOf,
-    begin: (path: string, bytes: number) =>
+    begin: (path: string, bytes: number, onConflict = 'fail') =>
       fetch(`${cluster.url}/api/v1/folders/${folder.id}/uploads`, {
         method: 'POST',
         headers: {
           ...headers,
           'upload-length': String(bytes),
-          'upload-metadata': `path ${Buffer.from(path).toString('base64')}`,
+          'upload-metadata': `path ${Buffer.from(path).toString('base64')},onConflict ${Buffer.from(onConflict).toString('base64')}`,
         },
       }),
     send(location: string, bytes: number, offset = 0) {
@@ -440,6 +440,20 @@ test('an upload that sends nothing holds the room that it announced for minutes 
   // Continued, it counts in full again.
   expect((await send(location, 1, 2 * MIB)).status).toBe(204)
   expect((await begin('beside', MIB)).status).toBe(507)
+})
+
+test('uploads that replace the same file do not share its room', async () => {
+  const folder = await api.createFolder({ body: { name: `replaced-${randomUUID()}`, maxBytes: 3 * MIB } })
+  await fill(folder, 'there', 3 * MIB)
+  await using announcer = await announcerTo(folder)
+  const { begin, send, silence } = announcer
+  const location = (await begin('there', 3 * MIB, 'replace')).headers.get('location') ?? ''
+  const second = await begin('there', 3 * MIB, 'replace')
+  expect([second.status, await second.json()]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
+  await silence()
+  expect((await begin('there', 3 * MIB, 'replace')).status).toBe(201)
+  // Continued, it is judged in the same way.
+  expect((await send(location, MIB)).status).toBe(507)
 })
 
 test('an upload whose connection breaks, or that cannot be placed, holds room for what has arrived', async () => {
