@@ -223,6 +223,18 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     })
   }
 
+  /** Waits for the first byte, and has an upload that was silent until then hold its room again. @throws as `moveAgain`, `hasBytes` */
+  async function requireHeld(caller: Caller, part: OpenPart, body: Readable): Promise<void> {
+    try {
+      // The wait comes first: the room may become free meanwhile, and another upload may take it.
+      if ((await hasBytes(body, part.hold.signal)) && isSilent(part.row)) await moveAgain(caller, part)
+    } catch (error) {
+      // Node discards only bodies that nobody looked at: the next request of the connection would wait behind this one.
+      body.on('error', () => undefined).resume()
+      throw error
+    }
+  }
+
   function keepHash(id: UploadId, running: { readonly hash: Hash; upTo: number }): void {
     const [oldest] = hashes.keys()
     if (hashes.size >= MOST_HASHES && oldest !== undefined) hashes.delete(oldest)
@@ -280,7 +292,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
         const why = because('upload_continues_at', { at: part.offset, from: offset })
         throw new AppError('upload_offset', { offset: part.offset, ...why })
       }
-      if (body && isSilent(row) && (await hasBytes(body, part.hold.signal))) await moveAgain(caller, part)
+      if (body) await requireHeld(caller, part, body)
       const end = body ? await receiveNoted(part, offset, body) : offset
       if (end < row.size || row.finish_later) return toUpload(row, end)
       return complete(caller, part, {})

@@ -1,12 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { request as httpRequest } from 'node:http'
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { Client, type SFTPWrapper } from 'ssh2'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type Folder, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
 import { startProxy } from '#proxy'
 import { openToRead } from '../../../manager/backup/open-database.ts'
@@ -399,8 +400,10 @@ async function announcerTo(folder: Folder) {
       const { href, headers: ofPatch } = patchOf(location, offset)
       return fetch(href, { method: 'PATCH', headers: ofPatch, body: new Uint8Array(bytes) })
     },
-    silence: () =>
-      sql`update uploads set moved_at = now() - interval '11 minutes' where folder_id = ${folder.id}`.execute(store.db),
+    silence: (seconds = 11 * 60) =>
+      sql`update uploads set moved_at = now() - ${seconds} * interval '1 second' where folder_id = ${folder.id}`.execute(
+        store.db,
+      ),
     async heldOf(location: string) {
       const { rows } = await sql<{ received: number; isMoving: boolean }>`
         select received, moved_at > now() - interval '10 minutes' as "isMoving"
@@ -454,6 +457,31 @@ test('uploads that replace the same file do not share its room', async () => {
   expect((await begin('there', 3 * MIB, 'replace')).status).toBe(201)
   // Continued, it is judged in the same way.
   expect((await send(location, MIB)).status).toBe(507)
+})
+
+test('an upload that continues is judged when its first byte arrives, not when its request does', async () => {
+  const folder = await api.createFolder({ body: { name: `late-${randomUUID()}`, maxBytes: 3 * MIB } })
+  await using announcer = await announcerTo(folder)
+  const { begin, silence, heldOf, patchOf } = announcer
+  const location = (await begin('opened', 3 * MIB)).headers.get('location') ?? ''
+  await silence(10 * 60 - 3)
+  const { href, headers } = patchOf(location)
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  onTestFinished(() => agent.destroy())
+  const request = httpRequest(href, { agent, method: 'PATCH', headers: { ...headers, 'content-length': 3 * MIB } })
+  request.flushHeaders()
+  const answered = once(request, 'response') as Promise<[IncomingMessage]>
+  const beginOther = async () => (await begin('other', 3 * MIB)).status
+  expect(await beginOther()).toBe(507)
+  await expect.poll(beginOther, { timeout: 15_000 }).toBe(201)
+  request.end(Buffer.alloc(3 * MIB))
+  const [reply] = await answered
+  expect([reply.statusCode, await json(reply)]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
+  expect(await heldOf(location)).toEqual({ received: 0, isMoving: false })
+  // The bytes that were refused are discarded: the connection takes the next request.
+  const next = httpRequest(href, { agent, method: 'HEAD', headers }).end()
+  const [state] = (await once(next, 'response')) as [IncomingMessage]
+  expect([state.statusCode, next.reusedSocket]).toEqual([204, true])
 })
 
 test('an upload whose connection breaks, or that cannot be placed, holds room for what has arrived', async () => {
