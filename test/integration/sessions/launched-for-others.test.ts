@@ -384,6 +384,8 @@ describe('dotfiles, start-up script and command', () => {
       const { user } = await api.me()
       await cluster.api.addGroupMember({ params: { id: group.id, userId: user.id } })
     }
+    // An image that the owner has never launched would be refused first.
+    await end(await cluster.launch({ automount: false }, finn))
     const session = await cluster.launch({ ...foreign, group: used })
     await cluster.reach(session.id, 'RUNNING')
     await finn.shareSession({ params: { id: session.id }, body: { email, permission: 'use' } })
