@@ -53,11 +53,11 @@ afterAll(async () => {
 
 const panel = () => page.getByRole('region', { name: 'Uploads' })
 const link = (name: string) => page.getByRole('link', { name, exact: true })
-const select = (name: string, modifiers: 'Control'[] = []) =>
-  page
-    .getByRole('row')
-    .filter({ has: link(name) })
-    .click({ modifiers, position: { x: 600, y: 15 } })
+async function select(name: string, modifiers: 'Control'[] = []): Promise<void> {
+  const row = page.getByRole('row').filter({ has: link(name) })
+  await row.click({ modifiers, position: { x: 600, y: 15 } })
+  await row.and(page.locator('[aria-selected=true]')).waitFor()
+}
 const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/octet-stream', buffer })
 const input = () => page.locator('input[data-upload="files"]')
 /** Removes what a try that failed has left. */
@@ -194,6 +194,12 @@ test('files are cut in one folder and pasted in another, and copied back beside 
   await writeFile(join(directory, 'notes.txt'), 'new ones')
   await select('notes.txt')
   await page.keyboard.press('Control+c')
+  await page.getByText('1 entry is ready to copy').waitFor()
+  // The list comes before the folder with the person's rights.
+  await page.route(`**/api/v1/folders/${folder}`, async route => {
+    await new Promise(resolve => setTimeout(resolve, 1_000))
+    await route.continue()
+  })
   await toFolder(FOLDER)
   await link('notes.txt').waitFor()
   await page.keyboard.press('Control+v')
