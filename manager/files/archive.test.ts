@@ -99,6 +99,37 @@ test('a file that is almost all holes is left out, and the archive says so; a sm
   expect(found.get('LEFT-OUT.txt')).toContain('\ndata/holes\n')
 })
 
+test.runIf(process.platform === 'linux')(
+  'names that are not UTF-8 stay different in an archive, which says so',
+  async () => {
+    await mkdir(join(path, 'old'))
+    for (const byte of [0xe8, 0xe9])
+      await writeFile(
+        Buffer.concat([Buffer.from(`${path}/old/latin1-`), Buffer.from([byte]), Buffer.from('.txt')]),
+        'x',
+      )
+    const paths: string[] = []
+    let note = ''
+    for await (const entry of entriesOf(top, { paths: ['old'], name: 'data', signal })) {
+      paths.push(entry.path)
+      if (entry.path === 'LEFT-OUT.txt') for await (const bytes of entry.bytes) note += Buffer.from(bytes).toString()
+    }
+    expect(paths.toSorted()).toEqual(['LEFT-OUT.txt', 'old/', 'old/latin1-%E8.txt', 'old/latin1-%E9.txt'])
+    expect(note).toContain('\nold/latin1-%E9.txt\n')
+  },
+)
+
+test('a name from a Mac is found as keyboards type it, and the other way round', async () => {
+  const names = ['한글보고서.txt', 'Résumé.pdf']
+  for (const name of names) await writeFile(join(path, name.normalize('NFD')), '')
+  for (const name of names) await writeFile(join(path, `b-${name.normalize('NFC')}`), '')
+  for (const text of ['보고서', 'résumé'])
+    for (const form of ['NFC', 'NFD'] as const) {
+      const { items } = await searchNames(top, { path: '', text: text.normalize(form), limit: 10 }, signal)
+      expect(items).toHaveLength(2)
+    }
+})
+
 test('files that grow after the check, and a directory that is named many times, end the archive', async () => {
   await mkdir(join(path, 'data'))
   for (const name of ['a', 'data/b', 'data/c']) await writeFile(join(path, name), 'x')

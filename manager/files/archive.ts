@@ -1,6 +1,7 @@
-import { AppError, because, isAppError, shownFileName } from '#manager/contract'
+import { AppError, because, isAppError } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { chunksOf } from './content.ts'
+import { archivedName } from './archived-name.ts'
 import { isHoles } from '../storage/file-state.ts'
 import { openPlace } from './places.ts'
 import { MOST_LEVELS, passOver, walk } from './walk.ts'
@@ -51,7 +52,7 @@ export async function* entriesOf(
   top: Directory,
   { limits: { files, bytes } = { files: MOST_FILES, bytes: MOST_BYTES }, ...spec }: ArchiveSpec,
 ): AsyncGenerator<ZipEntry, void, undefined> {
-  const leftOut: LeftOut = { deep: [], holes: [], shorter: [] }
+  const leftOut: LeftOut = { deep: [], holes: [], shorter: [], renamed: [] }
   let count = 0
   let sum = 0
   for await (const entry of allEntries(top, { ...spec, leftOut })) {
@@ -60,11 +61,10 @@ export async function* entriesOf(
     if (sum > bytes) throw tooLarge(bytes)
     yield entry
   }
-  const { deep, holes, shorter } = leftOut
-  if (deep.length + holes.length + shorter.length > 0) yield noteOf(leftOut)
+  if (Object.values(leftOut).some(({ length }) => length > 0)) yield noteOf(leftOut)
 }
 
-/** Paths of what an archive lacks. */
+/** Paths of what an archive lacks, or has under another name. */
 interface LeftOut {
   /** Directories whose entries lie too deep. */
   readonly deep: string[]
@@ -72,6 +72,8 @@ interface LeftOut {
   readonly holes: string[]
   /** Files that got shorter while they were sent. */
   readonly shorter: string[]
+  /** Entries whose name no archive can have as it is; their paths in the archive. */
+  readonly renamed: string[]
 }
 
 async function* allEntries(
@@ -85,6 +87,7 @@ async function* allEntries(
     }
     await using place = await openPlace(top, path)
     const { kind } = await place.directory.lstat(place.name)
+    if (archivedName(place.name) !== place.name) leftOut.renamed.push(archivedName(place.name))
     if (kind === 'file') yield* fileEntry(place.directory, place.name, safePath(place.name), leftOut)
     if (kind !== 'directory') continue
     await using directory = await place.directory.enter(place.name)
@@ -100,6 +103,7 @@ async function* directoryEntries(
   yield await directoryEntry(directory, path)
   for await (const found of walk(directory, signal, below => leftOut.deep.push(`${path}/${safePath(below)}`))) {
     const at = `${path}/${safePath(found.path)}`
+    if (archivedName(found.name) !== found.name) leftOut.renamed.push(at)
     if (found.kind === 'file') yield* fileEntry(found.directory, found.name, at, leftOut)
     if (found.kind !== 'directory') continue
     await using entered = await found.directory.enter(found.name).catch(passOver)
@@ -146,16 +150,10 @@ async function* asFarAsItGoes(
   }
 }
 
-/** A path that no program mistakes for one outside of the archive: Windows knows `\` as a separator and `C:` as a disk. */
-function safePath(path: string): string {
-  return path
-    .split('/')
-    .map(name => shownFileName(name).replace(/[\\:]/g, '_'))
-    .join('/')
-}
+const safePath = (path: string) => path.split('/').map(archivedName).join('/')
 
-/** A text file that says what the archive lacks. */
-function noteOf({ deep, holes, shorter }: LeftOut): ZipEntry {
+/** A text file that says what the archive lacks, and what it names otherwise. */
+function noteOf({ deep, holes, shorter, renamed }: LeftOut): ZipEntry {
   const named = (paths: readonly string[], ...why: string[]) =>
     paths.length === 0
       ? []
@@ -179,6 +177,10 @@ function noteOf({ deep, holes, shorter }: LeftOut): ZipEntry {
     ...named(
       shorter,
       'These files got shorter while this archive was made, and are in it as far as they went. Download them again.',
+    ),
+    ...named(
+      renamed,
+      'These names have characters that not every computer takes. They are in this archive with "%" and two hexadecimal digits for each byte of these.',
     ),
   ].slice(0, -1)
   const bytes = Buffer.from(`${lines.join('\n')}\n`)

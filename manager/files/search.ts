@@ -15,7 +15,7 @@ export async function searchNames(
   { path, text, limit }: FileSearchQuery,
   signal: AbortSignal,
 ): Promise<FilesFound> {
-  const wanted = text.toLowerCase()
+  const wanted = comparable(text)
   const items: FilesFound['items'] = []
   const deadline = performance.now() + SEARCH_MS
   let visited = 0
@@ -26,7 +26,7 @@ export async function searchNames(
   await using directory = await top.walk(path)
   for await (const found of walk(directory, signal, onTooDeep)) {
     visited++
-    if (found.name.toLowerCase().includes(wanted)) {
+    if (comparable(found.name).includes(wanted)) {
       if (items.length >= limit) return { items, complete: false }
       const state = await found.directory.lstat(found.name).catch(passOver)
       if (state) items.push({ ...toEntry(found.name, state), path: joinPath(path, found.path) })
@@ -36,3 +36,6 @@ export async function searchNames(
   }
   return { items, complete }
 }
+
+/** Letters as one character each: computers of Apple write Korean and accented letters in parts, keyboards as one. */
+const comparable = (text: string) => text.normalize('NFC').toLowerCase()

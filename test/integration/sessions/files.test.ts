@@ -307,9 +307,10 @@ print(json.dumps({i.filename: [z.read(i).decode(), oct(i.external_attr >> 16)] f
       'data/': ['', '0o40755'],
       'data/empty/': ['', '0o40755'],
       'data/run.sh': ['#!/bin/sh\n', '0o100755'],
-      'data/.._.._evil': ['evil', '0o100644'],
+      'data/..%5C..%5Cevil': ['evil', '0o100644'],
       'data/한글 😀.txt': ['text', '0o100644'],
       one: ['1', '0o100644'],
+      'LEFT-OUT.txt': [expect.stringContaining('\ndata/..%5C..%5Cevil\n'), '0o100644'],
     })
     expect((await fetch(manager.url + fileArchiveAddress(folder.id, ['gone']), { headers: bearer() })).status).toBe(404)
   })
