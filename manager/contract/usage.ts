@@ -126,7 +126,7 @@ export const UsageReport = z
         cpuHours: z.number(),
         memGibHours: z.number(),
         gpuHours: z.number(),
-        gpuWastedHours: z.number(),
+        gpuWastedHours: z.number().nullable().describe('Of those with figures; null without.'),
       })
       .describe('Of all rows that match.'),
   })

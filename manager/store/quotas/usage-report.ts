@@ -34,7 +34,8 @@ export interface ReportTotals {
   readonly cpu_seconds: number
   readonly mem_byte_seconds: number
   readonly gpu_seconds: number
-  readonly gpu_wasted_seconds: number
+  /** Null without figures. */
+  readonly gpu_wasted_seconds: number | null
 }
 
 const MOST_ROWS = 5_000
@@ -181,7 +182,7 @@ export async function readUsageReports<D extends UsageDimension>(
     cross join lateral (
       select jsonb_build_object('rows', count(*), 'cpu_seconds', coalesce(sum(cpu_seconds), 0),
         'mem_byte_seconds', coalesce(sum(mem_byte_seconds), 0), 'gpu_seconds', coalesce(sum(gpu_seconds), 0),
-        'gpu_wasted_seconds', coalesce(sum(${WASTED}), 0)) as totals
+        'gpu_wasted_seconds', sum(${WASTED}) filter (where gpu_measured_seconds > 0)) as totals
       from matching where matching.dimension = asked.dimension
     ) counted
     left join lateral (

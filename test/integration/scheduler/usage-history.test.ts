@@ -158,6 +158,9 @@ test('a report adds up the same figures as the history, by whatever it is asked 
   for (const by of USAGE_DIMENSIONS) {
     const { items, total, sums } = await admin.getUsageReport({ query: { ...query, by } })
     expect(sum(items), by).toEqual(sum(history.items))
+    const wasted = items.flatMap(({ gpuWastedHours }) => gpuWastedHours ?? [])
+    const together = wasted.reduce((total, hours) => total + hours, 0)
+    expect(sums.gpuWastedHours, by).toEqual(wasted.length === 0 ? null : (expect.closeTo(together, 4) as number))
     expect(all.items.find(one => one.by === by)).toEqual({ by, items, total, sums })
   }
   const { items } = await admin.getUsageReport({ query: { ...query, by: 'user' } })
