@@ -1,8 +1,20 @@
 import { type Image } from '#manager/contract'
+import { imageText } from '../../data/sessions/session-text.ts'
 
 /**
  * Order in which images are offered; the first one is chosen for a first session: those made for Berth, with the most apps, and of
- * equals the smallest, on which the others are built.
+ * equals the smallest, on which the others are built, then by name: an image that comes later must not change what is chosen.
  */
 export const byUse = (a: Image, b: Image): number =>
-  Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length || a.sizeBytes - b.sizeBytes
+  Number(b.labelled) - Number(a.labelled) ||
+  b.apps.length - a.apps.length ||
+  a.sizeBytes - b.sizeBytes ||
+  a.reference.localeCompare(b.reference)
+
+/** The title of an image; with its name where others have the same title. */
+export function titleAmong(images: readonly Image[], { title, reference }: Image): string {
+  const name = imageText(reference)
+  if (title === '' || title === name) return name
+  const isOnly = images.every(other => other.reference === reference || other.title !== title)
+  return isOnly ? title : `${title} (${name})`
+}

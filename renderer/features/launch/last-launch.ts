@@ -1,5 +1,6 @@
 import { type Image, type ResourceSlots, type SessionSpec } from '#manager/contract'
 import { amountText } from './amount-text.ts'
+import { titleAmong } from './image-order.ts'
 import { defaultForm, fitForm, isBatch, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
 import { appToOpen } from './open-after.ts'
 import { type Remembered } from './remembered.ts'
@@ -32,7 +33,7 @@ export function lastLaunch(
   const limits = limitsOf(image, room.largest, form.mem, room.left)
   const gpu = limits.gpu && form.gpu > 0 ? [amountText(limits.gpu.slot, form.gpu)] : []
   return {
-    title: image.title || image.reference,
+    title: titleAmong(room.images, image),
     size: [
       ...(form.count > 1 ? [t('sessionCount', { count: form.count })] : []),
       ...(isBatch(form) ? [t('batch')] : []),

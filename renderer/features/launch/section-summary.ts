@@ -2,7 +2,6 @@ import { parseDuration } from '#base/duration'
 import { type Image } from '#manager/contract'
 import { formatList, formatSeconds, formatStart } from '../../ui/format.ts'
 import { t as ofFolders } from '../../words/en/folders.ts'
-import { imageText } from '../../data/sessions/session-text.ts'
 import { amountText } from './amount-text.ts'
 import { durationError, isBatch, type GpuSlot, type LaunchForm } from './launch-form.ts'
 import { appsToOpen, appToOpen } from './open-after.ts'
@@ -13,15 +12,19 @@ import { t } from '../../words/en/launch.ts'
 /** Names in a line; the rest is counted. */
 const MOST_NAMES = 3
 
+export interface SectionFacts {
+  readonly image: Image | undefined
+  /** Title of the image, which differs from those of others. */
+  readonly title: string | undefined
+  readonly mounted: readonly string[]
+  readonly gpu: GpuSlot | undefined
+}
+
 /** Choices of a section in one line, shown while the section is folded. */
-export function sectionSummary(
-  id: SectionId,
-  form: LaunchForm,
-  { image, mounted, gpu }: { image: Image | undefined; mounted: readonly string[]; gpu: GpuSlot | undefined },
-): string {
+export function sectionSummary(id: SectionId, form: LaunchForm, { image, title, mounted, gpu }: SectionFacts): string {
   switch (id) {
     case 'environment':
-      return image ? image.title || imageText(image.reference) : t('chooseEnvironment')
+      return title ?? t('chooseEnvironment')
     case 'variables':
       return namesText(form.environ.map(({ name }) => name)) || t('none')
     case 'folders':

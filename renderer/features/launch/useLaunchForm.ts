@@ -20,7 +20,7 @@ import {
   withoutDefaults,
 } from './image-defaults.ts'
 import { imageNamed } from './image-named.ts'
-import { byUse } from './image-order.ts'
+import { byUse, titleAmong } from './image-order.ts'
 import {
   atMost,
   defaultForm,
@@ -85,6 +85,7 @@ export function useLaunchForm() {
   const refused = ref<LaunchErrors>({})
 
   const image = computed(() => imageNamed(resources.images, form.value.image))
+  const imageTitle = computed(() => image.value && titleAmong(resources.images ?? [], image.value))
   const limits = computed(() => limitsOf(image.value, place.room.value.largest, form.value.mem, place.room.value.left))
   const taken = computed(
     () => new Set(sessions.live.filter(({ ownerId: id }) => id === ownerId.value).map(({ name }) => name)),
@@ -316,6 +317,7 @@ export function useLaunchForm() {
     place,
     limits,
     image,
+    imageTitle,
     preset,
     errors,
     fault,
