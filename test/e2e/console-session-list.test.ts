@@ -100,6 +100,37 @@ test.for([
   expect(await it.page.locator('tr.row .name').evaluate(({ clientWidth }) => clientWidth)).toBeGreaterThan(140)
 })
 
+test('a window of 1280 px shows whole reasons and times, beside sessions that run', async () => {
+  const message = 'Needs 0.5 CPU (0 left of the 1 CPU that project "speech" may use).'
+  const shown = [
+    aSession(1, { name: 'runs', stats: statsOf(500, 2 ** 30, [40]) }),
+    aSession(2, { name: 'waits', status: 'PENDING', reason: { code: 'group_limit', message }, queuePosition: 12 }),
+    aSession(3, { name: 'lost', reachable: false }),
+  ]
+  for (const language of ['en', 'ko']) {
+    const role = language === 'en' ? 'superadmin' : 'user'
+    await using it = await openConsole(browser, '/sessions', { sessions: shown, role }, { width: 1280, height: 800 })
+    await it.page.evaluate(value => localStorage.setItem('berth.language', value), language)
+    await it.page.reload()
+    await it.page.locator('tr.row .status-reason').nth(1).waitFor()
+    const cut = await it.page
+      .locator('tr.row :is(.status-reason, .col-time *)')
+      .evaluateAll(texts =>
+        texts
+          .filter(one => one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1)
+          .map(one => one.textContent),
+      )
+    expect(cut).toEqual([])
+    // Each column stays below its head.
+    const edges = (cells: string) =>
+      it.page.locator(cells).evaluateAll(all => all.map(cell => Math.round(cell.getBoundingClientRect().left)))
+    for (const column of ['resources', 'time', 'controls']) {
+      const [head] = await edges(`th.col-${column}`)
+      expect(await edges(`tr.row .col-${column}`)).toEqual([head, head, head])
+    }
+  }
+})
+
 /** Sessions whose cells are as high as they become, and the resource groups of two hosts. */
 const full = [
   aSession(1, { name: 'all-gauges', stats: statsOf(500, 2 ** 30, [40]), resourceGroup: 'gpu-west' }),

@@ -88,6 +88,10 @@ export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Da
   return now.getTime() - Date.parse(endedAt) < KEPT_MS
 }
 
+/** Whether the use of resources is shown: that of a session whose agent cannot be reached is stale. */
+export const hasFigures = ({ status, reachable }: Pick<Session, 'status' | 'reachable'>) =>
+  status === 'RUNNING' && reachable
+
 type Request = Pick<Session, 'requested' | 'clusterSize'>
 
 /** Slots that all containers of a session request together. */

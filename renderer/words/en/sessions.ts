@@ -30,7 +30,6 @@ const en = {
   selectAll: 'Select all shown',
   selectOne: 'Select {name}',
   since: 'since {time}',
-  requestedAt: 'requested {time}',
   ranFor: 'ran for {duration}',
   neverRan: 'never ran',
 

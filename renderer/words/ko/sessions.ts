@@ -30,7 +30,6 @@ export default {
   selectAll: '표시된 세션 모두 선택',
   selectOne: '{name} 선택',
   since: '{time}부터',
-  requestedAt: '{time} 요청',
   ranFor: '{duration} 실행',
   neverRan: '실행되지 않음',
 
