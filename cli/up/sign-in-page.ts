@@ -27,7 +27,8 @@ export function createSignInPage(directory: string, keptMs = KEPT_MS): SignInPag
       await writeFile(fresh, pageTo(link), { mode: 0o600, flag: 'wx' })
       await rename(fresh, path)
       clearTimeout(removal)
-      removal = setTimeout(() => void rm(path, { force: true }), keptMs)
+      // The link has ended by then: a page that cannot be removed is no reason for berth up to end.
+      removal = setTimeout(() => void rm(path, { force: true }).catch(() => undefined), keptMs)
       removal.unref()
       return pathToFileURL(path).href
     },

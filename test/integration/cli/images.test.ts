@@ -38,9 +38,7 @@ test('an admin adds a registry, rescans it and sets minimums; progress goes to s
   expect(scan.err).toContain(`${cr.name}: 1/1 repositories, 1/1 tags, 1 images (done)`)
   expect((await berth(['admin', 'registry', 'ls'])).out).toContain(cr.name)
   const tested = await berth(['admin', 'registry', 'test', cr.name])
-  expect(tested.out).toBe(
-    `${cr.name} answers with the stored user. It lists 1 repositories at first; lab/r has 1 tags.\n`,
-  )
+  expect(tested.out).toBe(`${cr.name} answers with the stored user. It lists 1 repository at first; lab/r has 1 tag.\n`)
 
   const reference = `${cr.name}/lab/r:4`
   expect((await berth(['admin', 'image', 'ls'])).out).toMatch(new RegExp(`${reference} .* 0 .*1 CPU, 256 MiB RAM`))
