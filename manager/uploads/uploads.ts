@@ -194,12 +194,13 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
 
   /** Receives bytes, and notes how many there are also where the body ends too early: what is on the storage holds room. */
   async function receiveNoted(part: OpenPart, offset: number, body: Readable): Promise<number> {
-    const note = async () => noteReceived(db, part.row.id, (await part.file.state()).size)
+    const note = (bytes: number) => noteReceived(db, part.row.id, bytes)
     const end = await receive(part, offset, body).catch(async (error: unknown) => {
-      await note().catch(() => undefined) // the first error is the one to report
+      const noted = part.file.state().then(({ size }) => note(size))
+      await noted.catch(() => undefined) // the first error is the one to report
       throw error
     })
-    await note()
+    await note(end)
     return end
   }
 
