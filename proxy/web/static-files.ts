@@ -65,8 +65,8 @@ export function createStaticFiles(directory: string, log: Log) {
       const path = pathOf(request.url ?? '/')
       const found = await find(path)
       if (found) await send(request, response, found)
-      else if (isPageOf(request, path) && (await find('/index.html'))) leadToPage(request, response)
       else if ((await find('/index.html')) === undefined) sendMissingBuild(response)
+      else if (isPageOf(request, path)) leadToPage(request, response)
       else answerProblem(response, new AppError('not_found', { why: 'The file does not exist.' }))
     } catch (error) {
       log.error({ error: String(error) }, 'a file of the console could not be read')
