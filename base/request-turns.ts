@@ -98,7 +98,10 @@ export function createRequestTurns<Request extends RequestLike>({
     if (line.waiting.length > 0) goOnSoon(socket, line)
   }
 
-  /** Not at once, and with one request: some are refused without waiting for anything, and would keep other connections from being read. */
+  /**
+   * Requests that wait begin in turns of the event loop of their own: those that are refused end at once, and a row of them would keep other
+   * connections from being read.
+   */
   function goOnSoon(socket: ConnectionLike, line: Line): void {
     if (line.isGoingOn) return
     line.isGoingOn = true

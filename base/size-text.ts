@@ -4,7 +4,7 @@ const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 export function sizeText(bytes: number): string {
   const inUnit = (power: number) => Math.round((bytes / 1024 ** power) * 10) / 10
   let power = 0
-  // By the rounded figure: 1,048,575 bytes are 1 MiB, not 1024 KiB.
+  // The rounded figure decides the unit: 1,048,575 bytes are 1 MiB, not 1024 KiB.
   while (power < UNITS.length - 1 && Math.abs(inUnit(power)) >= 1024) power++
   const unit = bytes === 1 ? 'byte' : UNITS[power]
   return `${inUnit(power)} ${unit ?? 'bytes'}`

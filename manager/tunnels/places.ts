@@ -24,7 +24,8 @@ type Kind = 'tunnels' | 'terminals' | 'visitors'
 export interface Places {
   /**
    * Takes a place of a person, or of the owner of a link for visitors. Kinds are counted apart.
-   * @param of where the connection goes: its app or port, none for a terminal   @returns gives the place back
+   * @param of where the connection goes: its app or port, none for a terminal
+   * @returns gives the place back
    * @throws AppError `rate_limited`
    */
   take(userId: UserId, kind: Kind, of: { readonly sessionId: SessionId; readonly app?: string }): () => void

@@ -27,7 +27,8 @@ export interface Part {
  * Moves a complete file into a folder, with the owner of files that a session writes, and the mode of `modeFor`. Missing directories are
  * made. The file appears whole or not at all.
  *
- * @param folder its name   @param onRenamed called before the file gets a name with a number
+ * @param folder its name
+ * @param onRenamed called before the file gets a name with a number
  * @returns the path that the file has
  * @throws AppError `file_exists`, `file_kind_refused`, `path_invalid`
  */

@@ -286,7 +286,7 @@ describe('what groups gave is taken back', () => {
       await expect.poll(async () => names(await userOf(id))).toEqual(['default'])
       await expect.poll(noted).toBe(0)
     }
-    // Whoever had nothing left to lose was not changed.
+    // Accounts that had nothing left to lose were not changed.
     expect(changed).toEqual([id])
     expect((await userOf(id)).role).toBe('user')
     expect(names(await userOf(young.id))).toContain('secret')
