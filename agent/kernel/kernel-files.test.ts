@@ -11,6 +11,7 @@ import {
   readdir,
   readFile,
   rename,
+  stat,
   statfs,
   symlink,
   utimes,
@@ -174,6 +175,41 @@ test('a kernel that starts while others are removed keeps its files', async () =
   })
   expect(await controls()).toEqual(asked.slice(1))
 })
+
+test('a kernel that starts while its left-overs are removed keeps its files', async () => {
+  const kernels = Array.from({ length: 20 }, () => randomUUID())
+  for (const kernelId of kernels) await files.createControl(kernelId, [])
+  const live = new Set<string>()
+  const started: Promise<unknown>[] = []
+  await files.sweep({
+    isLive(kernelId) {
+      if (live.has(kernelId)) return true
+      live.add(kernelId)
+      // The agent is asked to start this kernel as soon as the sweep has decided.
+      started.push(Promise.resolve().then(() => startFiles(kernelId)))
+      return false
+    },
+    nowMs: Date.now(),
+    complain: vi.fn(),
+    signal: new AbortController().signal,
+  })
+  await Promise.all(started)
+  expect(started).toHaveLength(kernels.length)
+  for (const kernelId of kernels) {
+    expect((await readdir(join(directory, 'kernels', kernelId))).toSorted()).toEqual([
+      'etc',
+      'files-of',
+      'run',
+      'ssh.json',
+    ])
+    expect(await readdir(join(directory, 'kernels', kernelId, 'etc'))).toHaveLength(4)
+    expect((await stat(files.paths(kernelId).scratch)).isDirectory()).toBe(true)
+  }
+})
+
+async function startFiles(kernelId: string): Promise<void> {
+  await Promise.all([files.createControl(kernelId, []), files.createScratch(kernelId)])
+}
 
 test('a sweep ends with the agent', async () => {
   await endedHome(1e9)

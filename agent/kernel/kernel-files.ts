@@ -1,5 +1,6 @@
 import { chmod, lutimes, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createKeyedMutex } from '#base/mutex'
 import { KernelSsh } from '#agent/contract'
 import { AppError, because } from '#manager/contract'
 import { type DiskLimits } from '../limits/disk-rules.ts'
@@ -69,7 +70,7 @@ export interface KernelFiles {
    *
    * @param options `keepMs`: time for which the home is kept at least, also when space is short
    */
-  discard(kernelId: string, options: { readonly scratch: 'keep' | 'remove'; readonly keepMs?: number }): Promise<void>
+  discard(kernelId: string, options: DiscardOptions): Promise<void>
   /**
    * Shows the programs of a kernel when its session is interrupted (ISO 8601); null: it is not.
    * @returns whether that is news
@@ -77,6 +78,11 @@ export interface KernelFiles {
   setInterruption(kernelId: string, at: string | null): Promise<boolean>
   /** Removes files that belong to no kernel: control files at once, homes after their retention, or earlier when space is short. */
   sweep(options: SweepOptions): Promise<void>
+}
+
+export interface DiscardOptions {
+  readonly scratch: 'keep' | 'remove'
+  readonly keepMs?: number
 }
 
 export interface SweepOptions {
@@ -118,6 +124,8 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     limits: options.homeLimits ?? { bytes: undefined, inodes: undefined },
   })
   const asRoot = process.getuid?.() === 0
+  // A start and the removal of what an earlier start of the same kernel left behind take turns.
+  const inTurn = createKeyedMutex()
 
   const kernelPath = (kernelId: string, ...rest: string[]) => join(kernels, kernelId, ...rest)
   const filesOfPath = (kernelId: string) => kernelPath(kernelId, 'files-of')
@@ -138,7 +146,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   const put = (path: string, content: string, mode: number, owner?: SessionUser) =>
     putFile(path, content, { mode, owner: asRoot ? owner : undefined })
 
-  const discard: KernelFiles['discard'] = async (kernelId, { scratch: fate, keepMs = 0 }) => {
+  async function discard(kernelId: string, { scratch: fate, keepMs = 0 }: DiscardOptions): Promise<void> {
     const home = join(scratch, kernelId)
     const filesOf = await takenFrom(kernelId)
     const kept = join(scratch, filesOf ?? kernelId)
@@ -150,6 +158,20 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     const ended = new Date(Date.now() + keepMs)
     await lutimes(kept, ended, ended).catch(unlessMissing)
   }
+
+  /** Removes what is left of a kernel unless it is live: one that starts is live before it asks for its turn. */
+  const discardUnless = (isLive: SweepOptions['isLive'], kernelId: string) =>
+    inTurn(kernelId, async () => {
+      // This kernel's end went unnoticed: the retention begins now.
+      if (!isLive(kernelId)) await discard(kernelId, { scratch: 'keep' })
+    })
+
+  /** Renames a home before it is removed, so that no other kernel continues with half of it. */
+  const setAside = (isLive: SweepOptions['isLive'], kernelId: string) =>
+    inTurn(kernelId, async () => {
+      const home = join(scratch, kernelId)
+      if (!isLive(kernelId)) await rename(home, home + REMOVED).catch(unlessMissing)
+    })
 
   /** The kernel from which this one has its home until it has started: another kernel, or itself. */
   async function takenFrom(kernelId: string): Promise<string | undefined> {
@@ -168,35 +190,37 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     user: () => homes.user(),
     ownFolder: (path, signal) => homes.ownFolder(path, signal),
     homeQuota: () => homes.quota(),
-    async createScratch(kernelId, filesOf) {
-      await homes.user()
-      if (await shortage(1)) {
-        await options.onShort?.()
-        throw new AppError('disk_full', because('host_disk_short'))
-      }
-      await makeControl(kernelId)
-      await put(filesOfPath(kernelId), filesOf ?? kernelId, 0o600)
-      if (filesOf !== undefined) await homes.take(filesOf, kernelId)
-      await homes.make(kernelId)
-    },
+    createScratch: (kernelId, filesOf) =>
+      inTurn(kernelId, async () => {
+        await homes.user()
+        if (await shortage(1)) {
+          await options.onShort?.()
+          throw new AppError('disk_full', because('host_disk_short'))
+        }
+        await makeControl(kernelId)
+        await put(filesOfPath(kernelId), filesOf ?? kernelId, 0o600)
+        if (filesOf !== undefined) await homes.take(filesOf, kernelId)
+        await homes.make(kernelId)
+      }),
     ownScratch: kernelId => rm(filesOfPath(kernelId), { force: true }),
-    async createControl(kernelId, authorizedKeys) {
-      const to = await homes.user()
-      const { host, login, ssh } = await makeKeys(kernelId)
-      const [control, etc] = await Promise.all([makeControl(kernelId, 'run'), makeControl(kernelId, 'etc')])
-      await Promise.all([control, etc].map(path => chmod(path, 0o755)))
-      const keys = [login.public, ...authorizedKeys.map(key => key.trim()).filter(key => /^[^\r\n]+$/.test(key))]
-      await Promise.all([
-        put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600),
-        put(join(control, 'ssh_host_ed25519_key'), host.private, 0o600, to),
-        put(join(control, 'authorized_keys'), `${keys.join('\n')}\n`, 0o644),
-        put(join(etc, 'passwd'), passwd(to), 0o644),
-        put(join(etc, 'group'), group(to), 0o644),
-        put(join(etc, 'shells'), `${SHELL}\n/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n`, 0o644),
-        put(join(etc, 'profile.sh'), PROFILE, 0o644),
-      ])
-      return ssh
-    },
+    createControl: (kernelId, authorizedKeys) =>
+      inTurn(kernelId, async () => {
+        const to = await homes.user()
+        const { host, login, ssh } = await makeKeys(kernelId)
+        const [control, etc] = await Promise.all([makeControl(kernelId, 'run'), makeControl(kernelId, 'etc')])
+        await Promise.all([control, etc].map(path => chmod(path, 0o755)))
+        const keys = [login.public, ...authorizedKeys.map(key => key.trim()).filter(key => /^[^\r\n]+$/.test(key))]
+        await Promise.all([
+          put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600),
+          put(join(control, 'ssh_host_ed25519_key'), host.private, 0o600, to),
+          put(join(control, 'authorized_keys'), `${keys.join('\n')}\n`, 0o644),
+          put(join(etc, 'passwd'), passwd(to), 0o644),
+          put(join(etc, 'group'), group(to), 0o644),
+          put(join(etc, 'shells'), `${SHELL}\n/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n`, 0o644),
+          put(join(etc, 'profile.sh'), PROFILE, 0o644),
+        ])
+        return ssh
+      }),
     async writeEnvironment(kernelId, environment) {
       const file = kernelPath(kernelId, 'run', 'environment')
       await put(file, environmentFile(environment), 0o600, await homes.user())
@@ -245,7 +269,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       control: kernelPath(kernelId, 'run'),
       etc: kernelPath(kernelId, 'etc'),
     }),
-    discard,
+    discard: (kernelId, fate) => inTurn(kernelId, () => discard(kernelId, fate)),
     async setInterruption(kernelId, at) {
       const path = kernelPath(kernelId, 'run', INTERRUPTION)
       const known = (await readFile(path, 'utf8').catch(unlessMissing))?.trim() ?? null
@@ -256,8 +280,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     },
     async sweep({ isLive, nowMs, complain, signal }) {
       for (const kernelId of await listNames(kernels, KERNEL_DIRECTORY)) {
-        // This kernel's end went unnoticed: the retention begins now.
-        if (!isLive(kernelId)) await discard(kernelId, { scratch: 'keep' }).catch(complain)
+        await discardUnless(isLive, kernelId).catch(complain)
       }
       const remove = (name: string) =>
         removeTree(join(scratch, name), signal).catch((error: unknown) => {
@@ -271,11 +294,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
           await homes.handOver(kernelId).catch(complain)
           continue
         }
-        const home = join(scratch, kernelId)
-        // Renamed before the removal, so that no other kernel continues with half a home.
-        await rename(home, home + REMOVED)
-          .catch(unlessMissing)
-          .catch(complain)
+        await setAside(isLive, kernelId).catch(complain)
         await remove(kernelId + REMOVED)
       }
     },
