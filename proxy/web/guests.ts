@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import {
   AppError,
-  because,
   CONSOLE_SECRET_HEADER,
   createClient,
+  createStreamPlaces,
   ORIGIN_SECRET_HEADER,
   isAppError,
   isToken,
@@ -52,7 +52,7 @@ export interface Guests extends AsyncDisposable {
   /**
    * Marks the guest as in use by an event stream until disposed; `onSignedOut` is called when this sign-in ends.
    *
-   * @throws AppError `rate_limited` if the sign-in has too many streams
+   * @throws AppError `rate_limited` if the sign-in or its person has too many streams
    */
   hold(guest: Guest, credentials: Credentials, onSignedOut: () => void): Disposable
 }
@@ -69,8 +69,6 @@ type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string; 
 
 /** Sign-ins of one user that are kept. Somebody who sends ever other cookies beside the right one must not fill the memory of all. */
 const MOST_SIGN_INS = 64
-/** Event streams of one sign-in, as many as at the manager. */
-const MOST_STREAMS = 32
 /** Tunnels of one user: their ports and descriptors are those of all users. */
 const MOST_TUNNELS = 256
 /** Questions about sign-ins that are not known here. */
@@ -94,8 +92,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   const known = new Map<string, { readonly me: Promise<Me>; readonly until: number }>()
   const entries = new Map<UserId, Entry>()
   const holders = new Map<string, Set<() => void>>()
-  /** Numbers of event streams by origin secret: cookies of others beside the right one make no other sign-in of it. */
-  const streams = new Map<string, number>()
+  const places = createStreamPlaces()
   const strange = createQuestions(STRANGE)
   const sweep = setInterval(() => void closeIdle(), SWEEP_MS)
   sweep.unref()
@@ -206,17 +203,14 @@ export function createGuests(deps: GuestsDeps): Guests {
       const entry = entries.get(guest.me.user.id)
       const key = keyOf(headersOf(credentials))
       const { originSecret } = credentials
-      const open = streams.get(originSecret) ?? 0
-      if (open >= MOST_STREAMS) throw new AppError('rate_limited', because('streams_at_most', { limit: MOST_STREAMS }))
-      streams.set(originSecret, open + 1)
+      // Cookies of others beside the right one make no other sign-in of it: its origin secret stays.
+      const leave = places.take(originSecret, guest.me.user.id)
       const ours = holders.get(key) ?? new Set()
       holders.set(key, ours.add(onSignedOut))
       if (entry) entry.held++
       return {
         [Symbol.dispose]() {
-          const left = (streams.get(originSecret) ?? 0) - 1
-          if (left > 0) streams.set(originSecret, left)
-          else streams.delete(originSecret)
+          leave()
           ours.delete(onSignedOut)
           if (ours.size === 0 && holders.get(key) === ours) holders.delete(key)
           if (!entry) return

@@ -31,7 +31,7 @@ const MOST_ARRIVING = { most: MAX_CALLS / 2, mostOfOne: 64 }
 /** Whether a request brings arguments. Files have other types: the manager refuses these at once wherever no file belongs. */
 const bringsArguments = (request: IncomingMessage) =>
   hasBody(request.rawHeaders) && /^(application\/json\b|$)/i.test(request.headers['content-type'] ?? '')
-/** Event streams stay open, so each has its own connection and takes none from the calls. The manager allows 32 per sign-in. */
+/** Event streams stay open, so each has its own connection and takes none from the calls. The manager bounds those of a sign-in and of a person. */
 const isStream = (target: string) => readPath(target) === '/api/v1/events'
 /** True for paths that belong to the manager. */
 export const isManagerPath = (target: string) => FORWARDED.test(target)

@@ -60,7 +60,10 @@ export const SERVER_CAUSES = {
   try_again: 'Try again.',
   address_silent: '{address} does not answer.',
   idempotency_key_new: 'Use a new key for every new request.',
-  streams_at_most: 'One sign-in has at most {limit} event streams.',
+  streams_at_most:
+    'This sign-in has {limit} event streams open, as many as one may have. Close some pages or programs that use it, then try again.',
+  streams_of_person:
+    'You have {limit} event streams open, as many as one person may have. Close some pages or programs, then try again.',
   field_wrong: '{field}: {text}',
   fields_wrong: '{field}: {text} (and {count} more)',
   request_form: 'The request does not have the right form.',

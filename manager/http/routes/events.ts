@@ -1,6 +1,6 @@
 import { type FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { AppError, because, FolderId, MOST_SHOWN_DIRECTORIES, SessionId } from '#manager/contract'
+import { AppError, createStreamPlaces, FolderId, MOST_SHOWN_DIRECTORIES, SessionId } from '#manager/contract'
 import { type EventBus, hintFrame } from '../../events/bus.ts'
 import { type FileWatches } from '../../files/watches.ts'
 import { type Db } from '../../store/schema.ts'
@@ -18,7 +18,6 @@ const PING_MS = 15_000
  * limit is well above what a resumed stream gets at once: the whole ring.
  */
 const BEHIND_BYTES = 1024 * 1024
-const STREAMS_PER_LOGIN = 32
 const WATCHED_SESSIONS = 200
 
 const Query = z.object({
@@ -73,12 +72,16 @@ interface Stream {
  * The role and domain at opening decide what a stream may carry. So the stream ends when these change, or the account is
  * deactivated: at once, or with the next ping if the message of the change was lost. A client that may still have a stream
  * opens it again.
+ *
+ * Threat model: a stream keeps a descriptor and memory here, and a person may sign in as often as they like. So the streams of one person
+ * are counted over all sign-ins and keypairs.
  */
 export function registerEventRoute(
   app: FastifyInstance,
   { bus, fileWatches, logins, signers, db, pingMs = PING_MS }: EventRouteDeps,
 ): void {
   const streams = new Map<string, Set<Stream>>()
+  const places = createStreamPlaces()
   /** Ends all streams of a sign-in or keypair. */
   const endStreams = (credential: string) => {
     for (const stream of streams.get(credential) ?? []) stream.end()
@@ -129,13 +132,14 @@ export function registerEventRoute(
       const credentials = signedIn(request.credentials)
       const { caller, endsWith } = credentials
       const own = streams.get(endsWith) ?? new Set<Stream>()
-      if (own.size >= STREAMS_PER_LOGIN) {
-        throw new AppError('rate_limited', because('streams_at_most', { limit: STREAMS_PER_LOGIN }))
-      }
+      const leavePlace = places.take(endsWith, caller.userId)
       reply.hijack()
       const { raw } = reply
       // If the client left meanwhile, no `close` event follows: its stream would stay for ever.
-      if (raw.destroyed) return
+      if (raw.destroyed) {
+        leavePlace()
+        return
+      }
       raw.writeHead(200, {
         ...SECURITY_HEADERS,
         'content-type': 'text/event-stream; charset=utf-8',
@@ -173,6 +177,7 @@ export function registerEventRoute(
       // Check again: this stream was not told of a change that came after the check of its credentials.
       void endOutdated([stream]).catch(() => undefined)
       const leave = () => {
+        leavePlace()
         stop()
         stopFiles()
         own.delete(stream)

@@ -477,7 +477,10 @@ export default {
   bundle_cut: '항목 중간에서 전송이 끝났습니다.',
   idempotency_key_new: '새 요청에는 새 키를 사용하세요.',
   file_has_bytes: '파일의 크기는 {bytes}바이트입니다.',
-  streams_at_most: '한 로그인에서 이벤트 스트림을 {limit}개까지 열 수 있습니다.',
+  streams_at_most:
+    '이 로그인으로 연 이벤트 스트림이 한 로그인의 한도인 {limit}개에 이르렀습니다. 이 로그인을 쓰는 페이지나 프로그램을 몇 개 닫은 뒤 다시 시도하세요.',
+  streams_of_person:
+    '열려 있는 이벤트 스트림이 한 사람의 한도인 {limit}개에 이르렀습니다. 페이지나 프로그램을 몇 개 닫은 뒤 다시 시도하세요.',
   field_wrong: '올바르지 않은 값, {field}: {text}',
   fields_wrong: '올바르지 않은 값, {field}: {text} (그 밖에 {count}개)',
   request_form: '요청의 형식이 올바르지 않습니다.',

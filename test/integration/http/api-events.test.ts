@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type EventHint, type SessionStats, type UserChange, UserId } from '#manager/contract'
+import { type EventHint, type SessionStats, STREAM_LIMITS, type UserChange, UserId } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { createEventBus, type EventBus } from '../../../manager/events/bus.ts'
 import { silentLog } from '../../../manager/log.ts'
@@ -183,6 +183,35 @@ test('a stream of a keypair ends with the keypair, and with the domain of its ow
   expect(stays.isEnded()).toBe(false)
   await admin.updateDomain({ params: { name: 'closing' }, body: { active: false } })
   await expect.poll(() => stays.isEnded()).toBe(true)
+})
+
+test('one person has a bounded number of streams over all sign-ins, and a further one is told what to do', async () => {
+  const { person, signIn } = STREAM_LIMITS
+  const user = await manager.addUser('many@example.org')
+  const other = await manager.addUser('other@example.org')
+  const again = () => manager.signIn({ email: 'many@example.org', password: 'Their-own-pass-1' })
+  const signIns = [user, ...(await Promise.all(Array.from({ length: person / signIn }, again)))]
+  const keypair = await user.api.createKeypair({ body: {} })
+  const refused = async ({ token }: { token: string }) => {
+    const reply = await rawRequest(`${manager.url}/api/v1/events`, { headers: { authorization: `Bearer ${token}` } })
+    return reply.json as unknown
+  }
+  using stack = new DisposableStack()
+  const last = signIns.pop() ?? user
+  for (const one of signIns) {
+    for (let count = 0; count < signIn; count++) {
+      const stream = stack.use(await openEventStream(manager.url, one))
+      expect(stream.status).toBe(200)
+    }
+  }
+  expect(await refused(user)).toMatchObject({ code: 'rate_limited', data: { cause: 'streams_at_most' } })
+  const why = expect.stringMatching(`${person} event streams.*Close some pages or programs`) as unknown
+  const full = { code: 'rate_limited', data: { cause: 'streams_of_person', why, whySaysNext: true } }
+  expect(await refused(last)).toMatchObject(full)
+  expect((await openEventStream(manager.url, keypair)).status).toBe(429)
+  expect(stack.use(await openEventStream(manager.url, other)).status).toBe(200)
+  await user.api.logout()
+  await expect.poll(async () => stack.use(await openEventStream(manager.url, last)).status).toBe(200)
 })
 
 test('streams notice a lost notification at their next ping', async () => {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { afterEach, expect, test, vi } from 'vitest'
+import { ORIGIN_SECRET_HEADER, STREAM_LIMITS } from '#manager/contract'
 import { type Tunnel } from '#proxy/contract'
 import {
   ask,
@@ -211,6 +212,22 @@ test('a sign-in has at most 32 event streams, whatever cookies of others come wi
   expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(8)
   answers.find(({ statusCode }) => statusCode === 200)?.destroy()
   await expect.poll(async () => (await open(50)).statusCode).toBe(200)
+})
+
+test('one person has a bounded number of event streams over all sign-ins', async () => {
+  const { web, manager, host } = await setUp()
+  const open = async (index: number) => {
+    const secret = `berth_${String(index % 6).padEnd(43, '_')}`
+    manager.otherSecrets.add(secret)
+    const headers = { ...signedIn(manager, web.port), host, [ORIGIN_SECRET_HEADER]: secret }
+    const sent = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
+    stack.defer(() => void sent.on('error', () => undefined).destroy())
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    return answer.statusCode
+  }
+  const answers = await Promise.all(Array.from({ length: STREAM_LIMITS.person + 12 }, (_, index) => open(index)))
+  expect(answers.filter(status => status === 200)).toHaveLength(STREAM_LIMITS.person)
+  expect(answers.filter(status => status === 429)).toHaveLength(12)
 })
 
 test.each([
