@@ -10,6 +10,7 @@ import { lockDirectory } from './directory-lock.ts'
 import { createEngineClaim } from './docker/engine-claim.ts'
 import { createEngineClient, isEngineUnreachable } from './docker/engine-client.ts'
 import { createImageCatalog } from './images/catalog.ts'
+import { createAccountsOfImages } from './images/image-accounts.ts'
 import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
 import { devicesInUse, imagesInUse } from './kernel/in-use.ts'
@@ -90,6 +91,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       storage,
       liveFolders: createLiveFolders({ directory: config.directory, files, storage, onChange, log }),
       toolbox,
+      accounts: createAccountsOfImages(engine, { reader: `berth-accounts-${agentId.slice(-12)}`, log }),
       devices,
       trust: identity,
       agentId,

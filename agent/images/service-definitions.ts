@@ -4,6 +4,8 @@ import { type KernelApp } from '#agent/contract'
 import { parseJson } from '#base/parse-json'
 import { AppError, type AppOptions, because } from '#manager/contract'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
+import { type ImageOfFiles, readStart, withImageFiles } from './image-files.ts'
+import { volumesOf } from './pull.ts'
 import {
   DefinitionError,
   ServiceDefinition,
@@ -42,10 +44,7 @@ interface ImageServices {
   readonly runtimePath: string | undefined
 }
 
-/**
- * Reads the definitions from a container that is created from the image for this purpose and never started: changes that a
- * session made in its own container must not reach other sessions through the cache.
- */
+/** Reads the definitions from the image: changes that a session made in its own container must not reach other sessions through the cache. */
 export function createServiceDefinitions(engine: EngineClient): ServiceDefinitions {
   const byImage = new Map<string, Promise<ImageServices>>()
 
@@ -56,7 +55,7 @@ export function createServiceDefinitions(engine: EngineClient): ServiceDefinitio
     const ports = portsOf(labels['ai.backend.service-ports'])
     const runtimePath = labels['ai.backend.runtime-path']
     if (ports.size === 0) return { definitions: new Map(), ports, runtimePath }
-    return { definitions: await readFolder(engine, imageId), ports, runtimePath }
+    return { definitions: await readFolder(engine, { id: imageId, volumes: volumesOf(Config) }), ports, runtimePath }
   }
 
   return {
@@ -103,40 +102,20 @@ function portsOf(text = ''): Map<string, readonly number[]> {
   )
 }
 
-async function readFolder(engine: EngineClient, imageId: string): Promise<Map<string, unknown>> {
-  // The fixed name finds a container that a killed agent left behind; it is removed first.
-  const name = `berth-read-${imageId.replace('sha256:', '').slice(0, 20)}`
-  await remove(engine, name)
-  const container = await engine.calls.createContainer({
-    name,
-    Image: imageId,
-    // Never run, but the engine requires a command for images that have none.
-    Entrypoint: ['none'],
-    Cmd: [],
-    HostConfig: { NetworkMode: 'none' },
+async function readFolder(engine: EngineClient, image: Omit<ImageOfFiles, 'reader'>): Promise<Map<string, unknown>> {
+  return withImageFiles(engine, { ...image, reader: 'berth-read' }, async container => {
+    const archive = await container.getArchive({ path: FOLDER }).catch((error: unknown) => {
+      if (isMissing(error)) return undefined
+      throw error
+    })
+    return archive ? readArchive(archive) : new Map()
   })
-  try {
-    return await readArchive(await container.getArchive({ path: FOLDER }))
-  } catch (error) {
-    if (isMissing(error)) return new Map()
-    throw error
-  } finally {
-    await remove(engine, name)
-  }
-}
-
-async function remove(engine: EngineClient, name: string): Promise<void> {
-  try {
-    await engine.calls.getContainer(name).remove({ force: true, v: true })
-  } catch (error) {
-    if (!isMissing(error)) throw error
-  }
 }
 
 /** Files `*.json` directly in the folder, by app name. Links, other file types and files that are too large are left out. */
 export async function readArchive(archive: AsyncIterable<unknown>): Promise<Map<string, unknown>> {
   const found = new Map<string, unknown>()
-  const { bytes, cut } = await readStart(archive)
+  const { bytes, cut } = await readStart(archive, MAX_ARCHIVE_BYTES)
   const entries = extract()
   // The archive is read first, so that only this loop can fail because of it.
   entries.end(bytes)
@@ -157,15 +136,4 @@ export async function readArchive(archive: AsyncIterable<unknown>): Promise<Map<
     if (!cut) throw error
   }
   return found
-}
-
-async function readStart(stream: AsyncIterable<unknown>): Promise<{ bytes: Buffer; cut: boolean }> {
-  const chunks: Buffer[] = []
-  let total = 0
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    total += chunk.length
-    if (total > MAX_ARCHIVE_BYTES) return { bytes: Buffer.concat(chunks), cut: true }
-    chunks.push(chunk)
-  }
-  return { bytes: Buffer.concat(chunks), cut: false }
 }

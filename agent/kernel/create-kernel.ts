@@ -17,6 +17,7 @@ import {
 } from '../docker/container-config.ts'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { type LabelTrust, signKernelLabel } from '../docker/kernel-labels.ts'
+import { type AccountsOfImages } from '../images/image-accounts.ts'
 import { ensureImage } from '../images/ensure-image.ts'
 import { type HeldImage } from '../images/pull.ts'
 import { type Devices } from '../gpu/devices.ts'
@@ -43,6 +44,7 @@ export interface CreateDeps {
   readonly storage: Pick<MountedStorage, 'directoryOf'>
   readonly liveFolders: LiveFolders
   readonly toolbox: Toolbox
+  readonly accounts: AccountsOfImages
   readonly devices: Pick<Devices, 'settled' | 'request' | 'limit'>
   readonly trust: LabelTrust
   readonly pace: StartPace
@@ -110,6 +112,8 @@ async function build(
   image: HeldImage,
 ): Promise<CreatedKernel> {
   const { engine, networks, files, liveFolders, toolbox, devices, trust } = deps
+  // The first start of an image reads them, while everything else is made.
+  const accounts = deps.accounts.of(image)
   // A container left by an agent that crashed while undoing an attempt may hold the network and the devices.
   const cleared = removeContainersOf(engine, label)
   // No leftover can hold a network that was created ahead: its key is new.
@@ -155,6 +159,7 @@ async function build(
   const [container] = await allDone([
     engine.calls.createContainer(config),
     files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec, gpus)),
+    accounts.then(found => files.writeAccounts(spec.kernelId, found)),
   ])
   for (const volume of homeVolumes) await ownFilled(volume, user)
   signal.throwIfAborted()

@@ -6,6 +6,7 @@ import { AppError, because } from '#manager/contract'
 import { type DiskLimits } from '../limits/disk-rules.ts'
 import { shortageAt } from '../limits/free-space.ts'
 import { type HomeQuota } from '../limits/home-quota.ts'
+import { groupFile, passwdFile, SHELL } from './account-files.ts'
 import { createHomes, KERNEL_DIRECTORY, listNames } from './homes.ts'
 import { hostAccounts } from './host-accounts.ts'
 import { createKeyPair, type KeyPair } from './key-pair.ts'
@@ -14,6 +15,7 @@ import { putFile } from './put-file.ts'
 import { unlessFull } from '../unless-full.ts'
 import { removeTree } from './remove-tree.ts'
 import { type SessionUser } from '../docker/container-config.ts'
+import { type ImageAccounts, NO_ACCOUNTS } from '../images/image-accounts.ts'
 import { NOTES, SCRIPT } from '../docker/start-script.ts'
 
 /**
@@ -50,6 +52,8 @@ export interface KernelFiles {
   ownScratch(kernelId: string): Promise<void>
   /** Creates the key pairs and all mounted files, except the home. */
   createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
+  /** Adds the accounts of the image to those of the session. Call it before the container starts, after `createControl`. */
+  writeAccounts(kernelId: string, image: ImageAccounts): Promise<void>
   writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
   /**
    * Writes what the main process does first: notes for the log, and the owner's start-up script.
@@ -108,7 +112,6 @@ export interface KernelFilesOptions {
 
 /** Below this multiple of the free-space floor, homes of ended sessions are deleted, oldest first. */
 const TIGHT = 2
-const SHELL = '/opt/berth/bin/berth-shell'
 /** In the control directory, /run/berth. */
 const INTERRUPTION = 'interruption'
 const REMOVED = '.removed'
@@ -145,6 +148,14 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   /** @param owner applied only if the agent may give files away */
   const put = (path: string, content: string, mode: number, owner?: SessionUser) =>
     putFile(path, content, { mode, owner: asRoot ? owner : undefined })
+
+  async function putAccounts(kernelId: string, image: ImageAccounts): Promise<void> {
+    const user = await homes.user()
+    await Promise.all([
+      put(kernelPath(kernelId, 'etc', 'passwd'), passwdFile(user, image), 0o644),
+      put(kernelPath(kernelId, 'etc', 'group'), groupFile(user, image), 0o644),
+    ])
+  }
 
   async function discard(kernelId: string, { scratch: fate, keepMs = 0 }: DiscardOptions): Promise<void> {
     const home = join(scratch, kernelId)
@@ -214,13 +225,13 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
           put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600),
           put(join(control, 'ssh_host_ed25519_key'), host.private, 0o600, to),
           put(join(control, 'authorized_keys'), `${keys.join('\n')}\n`, 0o644),
-          put(join(etc, 'passwd'), passwd(to), 0o644),
-          put(join(etc, 'group'), group(to), 0o644),
+          putAccounts(kernelId, NO_ACCOUNTS),
           put(join(etc, 'shells'), `${SHELL}\n/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n`, 0o644),
           put(join(etc, 'profile.sh'), PROFILE, 0o644),
         ])
         return ssh
       }),
+    writeAccounts: putAccounts,
     async writeEnvironment(kernelId, environment) {
       const file = kernelPath(kernelId, 'run', 'environment')
       await put(file, environmentFile(environment), 0o600, await homes.user())
@@ -309,18 +320,4 @@ async function makeKeys(kernelId: string): Promise<{ host: KeyPair; login: KeyPa
 
 function unlessMissing(error: unknown): undefined {
   if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
-}
-
-function passwd({ uid, gid }: SessionUser): string {
-  return [
-    'root:x:0:0:root:/root:/bin/sh',
-    `work:x:${uid}:${gid}:work:/home/work:${SHELL}`,
-    'nobody:x:65534:65534:nobody:/:/bin/false',
-    '',
-  ].join('\n')
-}
-
-function group({ gid }: SessionUser): string {
-  // tty: sshd wants its terminals in this group.
-  return ['root:x:0:', 'tty:x:5:', `work:x:${gid}:`, 'nogroup:x:65534:', ''].join('\n')
 }

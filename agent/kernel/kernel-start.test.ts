@@ -4,6 +4,7 @@ import { type KernelSpec } from '#agent/contract'
 import { AgentId, AppError, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { NO_GPUS } from '../docker/container-config.ts'
+import { NO_ACCOUNTS } from '../images/image-accounts.ts'
 import { NO_LIVE_FOLDERS } from '../../test/fixtures/no-live-folders.ts'
 import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts'
 
@@ -113,6 +114,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       createScratch: nothing,
       ownScratch: nothing,
       writeEnvironment: nothing,
+      writeAccounts: nothing,
       writeStart: () => Promise.resolve(false),
       paths: () => ({ scratch: '/scratch', control: '/control', etc: '/etc' }),
       readSsh: () => Promise.resolve(ssh),
@@ -124,6 +126,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       create: () => Promise.resolve({ name: 'network' }),
       remove: nothing,
     },
+    accounts: { of: () => Promise.resolve(NO_ACCOUNTS) },
     toolbox: { volume: () => Promise.resolve('toolbox') },
     devices: { settled: nothing, request: noGpus, limit: nothing },
     trust: { labelKey: Buffer.alloc(32, 7), inherited: new Set() },

@@ -1,0 +1,79 @@
+import { within } from '#base/within'
+import { type EngineClient, engineMessage } from '../docker/engine-client.ts'
+import { type Log } from '../log.ts'
+import { type ImageAccount, type ImageGroup, readAccountLines, readGroupLines } from './account-lines.ts'
+import { readImageFile, UnreadableFile, withImageFiles } from './image-files.ts'
+import { type HeldImage } from './pull.ts'
+
+export interface ImageAccounts {
+  readonly accounts: readonly ImageAccount[]
+  readonly groups: readonly ImageGroup[]
+}
+
+/** Accounts of images, each image read once: an image never changes under its id. */
+export interface AccountsOfImages {
+  /**
+   * Accounts and groups in `/etc/passwd` and `/etc/group` of the image. Never fails: without them, a session has its own accounts
+   * alone, and the log says why.
+   */
+  of(image: Pick<HeldImage, 'id' | 'volumes'>): Promise<ImageAccounts>
+}
+
+export const NO_ACCOUNTS: ImageAccounts = { accounts: [], groups: [] }
+
+const MOST_FILE_BYTES = 256 * 2 ** 10
+const KEPT_IMAGES = 100
+/** A start waits so long at most. The look itself goes on, for the next start. */
+const WAIT_MS = 5_000
+
+/**
+ * Threat model: anybody may have made the image, and nothing of it runs here. A file counts up to 256 KiB, behind at most 8 links, which
+ * the engine resolves inside of the image; lines and their number are bounded, and names are those of ordinary accounts.
+ *
+ * @param reader beginning of the name of containers in which files are looked at, different for each agent
+ */
+export function createAccountsOfImages(
+  engine: EngineClient,
+  { reader, log }: { reader: string; log: Log },
+): AccountsOfImages {
+  const byImage = new Map<string, Promise<ImageAccounts>>()
+
+  async function read(image: Pick<HeldImage, 'id' | 'volumes'>): Promise<ImageAccounts> {
+    const [passwd, group] = await withImageFiles(engine, { ...image, reader }, async container => {
+      const text = async (path: string) =>
+        (await readImageFile(container, path, MOST_FILE_BYTES))?.toString('utf8') ?? ''
+      return [await text('/etc/passwd'), await text('/etc/group')] as const
+    })
+    const [accounts, groups] = [readAccountLines(passwd), readGroupLines(group)]
+    const leftOut = { accounts: accounts.leftOut, groups: groups.leftOut }
+    if (accounts.leftOut + groups.leftOut > 0)
+      log.info({ image: image.id, leftOut }, 'lines of accounts of an image were left out')
+    return { accounts: accounts.found, groups: groups.found }
+  }
+
+  function reading(image: Pick<HeldImage, 'id' | 'volumes'>): Promise<ImageAccounts> {
+    const known = byImage.get(image.id)
+    if (known) return known
+    const made = read(image).catch((error: unknown) => {
+      // The engine may answer the next time; a file of the image stays what it is.
+      if (!(error instanceof UnreadableFile)) byImage.delete(image.id)
+      log.warn(
+        { image: image.id, why: engineMessage(error) },
+        'accounts of an image cannot be read; its sessions have only their own',
+      )
+      return NO_ACCOUNTS
+    })
+    byImage.set(image.id, made)
+    const oldest = byImage.keys().next().value
+    if (byImage.size > KEPT_IMAGES && oldest !== undefined) byImage.delete(oldest)
+    return made
+  }
+
+  return {
+    of: image =>
+      within(WAIT_MS, reading(image), () => new Error('late')).catch(() => {
+        log.warn({ image: image.id }, 'accounts of an image were not read in time; a session starts with only its own')
+        return NO_ACCOUNTS
+      }),
+  }
+}
