@@ -1,13 +1,28 @@
 import { defineStore } from 'pinia'
-import { computed, ref, shallowRef, watch } from 'vue'
+import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue'
 import { type SessionId } from '#manager/contract'
-import { type FolderPort, type Tunnel, type TunnelId, type TunnelTraffic } from '#proxy/contract'
+import {
+  type FolderKit,
+  type FolderPort,
+  type FolderPortSpec,
+  type Tunnel,
+  type TunnelId,
+  type TunnelTraffic,
+} from '#proxy/contract'
+import { createPaced } from '../../api/paced.ts'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
 
-/** The open tunnels of this user on this computer, kept current by host events. */
+/** Milliseconds in which reasons to ask again are gathered, longer than the local proxy takes to close the tunnels of an ended session. */
+const PACE = { gatherMs: 500, busyMs: 4_000 }
+
+/**
+ * The open tunnels of this user on this computer. A page that shows their list follows the events of the host (`load`). Any other page of
+ * a browser asks once (`look`), and again when a tab has opened or closed one, a session of theirs has changed, or the page is shown
+ * again: events of the host would take one of the few connections that browsers open to a server.
+ */
 export const useTunnels = defineStore('tunnels', () => {
-  const { host } = useServices()
+  const { host, events } = useServices()
   const account = useAccount()
   const byId = ref(new Map<TunnelId, Tunnel>())
   const rates = ref(new Map<TunnelId, Pick<TunnelTraffic, 'upPerSecond' | 'downPerSecond'>>())
@@ -17,8 +32,12 @@ export const useTunnels = defineStore('tunnels', () => {
   const closing = ref(new Set<TunnelId>())
   const all = computed(() => [...byId.value.values()].toSorted((a, b) => a.openedAt.localeCompare(b.openedAt)))
   let listening = false
+  let isAsked = false
+  let asking: Promise<void> | undefined
+  /** Counts what makes answers old that were asked for before. */
+  let changes = 0
 
-  const put = (tunnel: Tunnel) => byId.value.set(tunnel.id, tunnel)
+  const keep = (tunnel: Tunnel) => byId.value.set(tunnel.id, tunnel)
   const remove = (id: TunnelId) => {
     byId.value.delete(id)
     rates.value.delete(id)
@@ -38,35 +57,83 @@ export const useTunnels = defineStore('tunnels', () => {
   async function load(): Promise<void> {
     if (!listening) {
       listening = true
-      host.on('tunnel:changed', put)
+      host.on('tunnel:changed', keep)
       host.on('tunnel:traffic', carried)
-      host.on('tunnel:closed', ({ id }) => remove(id))
+      host.on('tunnel:closed', ({ id }) => {
+        changes++
+        remove(id)
+      })
       host.on('sftp:changed', port => (folderPort.value = port))
     }
     await look()
   }
 
-  /** Fetches the tunnels once. Events of the host would take one of the few connections that browsers open to a server. */
-  async function look(): Promise<void> {
-    try {
-      const [tunnels, port] = await Promise.all([host.tunnel.list(), host.sftp.state()])
-      byId.value = new Map(tunnels.map(tunnel => [tunnel.id, tunnel]))
-      folderPort.value = port
-      error.value = null
-    } catch (cause) {
-      error.value = cause
+  /** Fetches the tunnels once. */
+  function look(): Promise<void> {
+    isAsked = true
+    changes++
+    return (asking ??= ask().finally(() => (asking = undefined)))
+  }
+
+  async function ask(): Promise<void> {
+    const before = changes
+    const answer = await Promise.all([host.tunnel.list(), host.sftp.state()]).catch((cause: unknown) => ({ cause }))
+    if (changes !== before) return ask()
+    if ('cause' in answer) {
+      error.value = answer.cause
+      return
     }
+    const [tunnels, port] = answer
+    byId.value = new Map(tunnels.map(tunnel => [tunnel.id, tunnel]))
+    folderPort.value = port
+    error.value = null
+  }
+
+  const again = createPaced({ run: () => look().then(() => true), ...PACE })
+  function lookAgain(): void {
+    // A page that nobody sees asks when it is shown.
+    const isHidden = (globalThis as Partial<typeof globalThis>).document?.hidden ?? false
+    if (isAsked && !isHidden && account.state === 'signed_in') again.ask()
+  }
+  const tabs = new BroadcastChannel('berth-tunnels')
+  tabs.addEventListener('message', lookAgain)
+  const stops = [
+    events.onResync(lookAgain),
+    events.onHint(({ topic, id }) => {
+      if (topic === 'session' && all.value.some(({ sessionId }) => sessionId === id)) lookAgain()
+    }),
+  ]
+  const page = (globalThis as Partial<typeof globalThis>).document
+  page?.addEventListener('visibilitychange', lookAgain)
+  onScopeDispose(() => {
+    for (const stop of stops) stop()
+    page?.removeEventListener('visibilitychange', lookAgain)
+    again.cancel()
+    tabs.close()
+  })
+
+  /** Notes what this page did, and tells the other tabs. */
+  function acted(): void {
+    changes++
+    tabs.postMessage(null)
   }
 
   // Tunnels end with the last sign-in of their user. After a new sign-in, fetch them again: events in between were missed.
   watch(
     () => account.state,
     state => {
-      if (state !== 'signed_in' || !listening) return
+      if (state !== 'signed_in' || !isAsked) return
+      if (!listening) return void look()
       host.reconnect()
       void load()
     },
   )
+
+  /** Notes a tunnel that this page has opened. */
+  function put(tunnel: Tunnel): void {
+    keep(tunnel)
+    acted()
+  }
 
   /** Closes a tunnel. @throws the host's error; the tunnel then stays listed */
   async function close(id: TunnelId): Promise<void> {
@@ -74,19 +141,32 @@ export const useTunnels = defineStore('tunnels', () => {
     try {
       await host.tunnel.close(id)
       remove(id)
+      acted()
     } finally {
       closing.value.delete(id)
     }
+  }
+
+  /** Opens the SFTP port of the folders. @throws the host's error */
+  async function openFolderPort(spec: FolderPortSpec): Promise<FolderKit> {
+    const kit = await host.sftp.open(spec)
+    folderPort.value = kit.port
+    acted()
+    return kit
   }
 
   /** Closes the SFTP port of the folders. @throws the host's error */
   async function closeFolderPort(): Promise<void> {
     await host.sftp.close()
     folderPort.value = null
+    acted()
   }
 
   const ofSession = (id: SessionId) => all.value.filter(tunnel => tunnel.sessionId === id)
   /** Number of open listeners. */
   const count = computed(() => byId.value.size + (folderPort.value ? 1 : 0))
-  return { all, rates, folderPort, count, error, closing, load, look, close, closeFolderPort, put, ofSession }
+  return {
+    ...{ all, rates, folderPort, count, error, closing },
+    ...{ load, look, close, openFolderPort, closeFolderPort, put, ofSession },
+  }
 })
