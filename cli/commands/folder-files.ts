@@ -8,7 +8,13 @@ import { createOutput, type Output, table } from '../output.ts'
 import { downloadFile, type DownloadSource, isSafeName, makeLocalDirectory } from '../transfer/download.ts'
 import { type DownloadItem, downloadItems } from '../transfer/download-tree.ts'
 import { showProgress, sizeText } from '../transfer/progress.ts'
-import { listRemote, type RemoteEntry, type RemoteTree, walkRemote } from '../transfer/remote-tree.ts'
+import {
+  type FollowedTree,
+  listRemote,
+  type RemoteEntry,
+  type RemoteTree,
+  walkFollowing,
+} from '../transfer/remote-tree.ts'
 import { findFolder } from './find-folder.ts'
 import { addFolderMoveCommands } from './folder-moves.ts'
 import { plain } from './folder-paths.ts'
@@ -71,7 +77,11 @@ export function addFolderFileCommands(folder: Command): void {
       const output = createOutput(json)
       output.data(result, () => `${result.files} files, ${sizeText(result.bytes)}`)
       for (const path of result.skipped)
-        output.note(`left out, because it is no regular file or has no safe name: ${path}`)
+        output.note(`left out, because it is no regular file, leads out of the folder, or has no safe name: ${path}`)
+      for (const { path, target } of result.aliases)
+        output.note(
+          `left out, because it is a link to a directory that is downloaded itself, or has it in it: ${path} → ${target}`,
+        )
       tellFailed(output, 'downloaded', result.failed)
     })
 }
@@ -80,6 +90,8 @@ interface Downloaded {
   files: number
   bytes: number
   readonly skipped: string[]
+  /** Links to directories that are downloaded under their own names. */
+  readonly aliases: { readonly path: string; readonly target: string }[]
   readonly failed: FailedFile[]
 }
 
@@ -93,8 +105,9 @@ async function downloadAll(source: DownloadSource, wanted: Wanted, onFile: () =>
   const { connection, folderId, signal } = source
   const { remote, folderName } = wanted
   const { api } = connection
-  const result: Downloaded = { files: 0, bytes: 0, skipped: [], failed: [] }
-  const top = await api.getFile({ params: { id: folderId }, query: { path: remote }, signal })
+  const result: Downloaded = { files: 0, bytes: 0, skipped: [], aliases: [], failed: [] }
+  const named = await api.getFile({ params: { id: folderId }, query: { path: remote }, signal })
+  const top = named.target ?? named
   const name = remote === '' ? folderName : basename(remote)
   if (!isSafeName(name)) throw new AppError('bad_request', { why: 'Name a local file: this name cannot be used here.' })
   const target = await localTarget(wanted.local, name)
@@ -111,31 +124,47 @@ async function downloadAll(source: DownloadSource, wanted: Wanted, onFile: () =>
     await downloadItems(
       source,
       target,
-      itemsOf({ api, folderId, signal }, remote, { target, skipped: result.skipped }),
+      itemsOf({ api, folderId, signal }, { top: named.target?.path ?? remote, remote, target }, result),
       {
         onDone: (_item, bytes) => onDone(bytes),
         onFailed: ({ path }, error) => result.failed.push(failedFile(path, error)),
       },
     )
-  } else throw new AppError('file_kind_refused', { why: `"${remote}" is no file or directory.` })
+  } else
+    throw new AppError('file_kind_refused', {
+      why: `"${remote}" is no file or directory of the folder, also not by a link.`,
+    })
   return result
 }
 
-/** Files of a tree. Makes its directories, also the empty ones. */
+/**
+ * Files of a tree. Makes its directories, also the empty ones.
+ *
+ * @param top the directory by its path without links, @param remote as the user named it
+ */
 async function* itemsOf(
   tree: RemoteTree,
-  top: string,
-  { target, skipped }: { target: string; skipped: string[] },
+  { top, remote, target }: { top: string; remote: string; target: string },
+  result: Pick<Downloaded, 'skipped' | 'aliases'>,
 ): AsyncGenerator<DownloadItem> {
-  for await (const { entry, parts } of safeTree(tree, top, skipped)) {
+  for await (const { entry, parts } of safeTree(tree, top, result)) {
     if (entry.kind === 'directory') await makeLocalDirectory(target, parts)
-    else yield { entry, path: [top, ...parts].filter(part => part !== '').join('/'), parents: parts.slice(0, -1) }
+    else yield { entry, path: [remote, ...parts].filter(part => part !== '').join('/'), parents: parts.slice(0, -1) }
   }
 }
 
-/** Files and directories of a tree. Links, and names that would lead elsewhere on this computer, are left out. */
-async function* safeTree(tree: RemoteTree, top: string, skipped: string[]): AsyncGenerator<RemoteEntry> {
-  for await (const found of walkRemote(tree, top)) {
+/** Files and directories of a tree, and what its links lead to. Names that would lead elsewhere on this computer are left out. */
+async function* safeTree(
+  tree: RemoteTree,
+  top: string,
+  { skipped, aliases }: Pick<Downloaded, 'skipped' | 'aliases'>,
+): AsyncGenerator<RemoteEntry> {
+  const onLinkLeftOut: FollowedTree['onLinkLeftOut'] = (parts, target) => {
+    const path = parts.join('/')
+    if (target) aliases.push({ path, target: target.path || '/' })
+    else skipped.push(path)
+  }
+  for await (const found of walkFollowing({ ...tree, onLinkLeftOut }, top)) {
     const isKept = found.entry.kind === 'file' || found.entry.kind === 'directory'
     if (isKept && found.parts.every(isSafeName)) yield found
     else skipped.push(found.parts.join('/'))

@@ -122,8 +122,8 @@ class SyncRun {
       if (!found?.isDirectory()) throw new AppError('bad_request', { why: `${local} is no directory.` })
       return
     }
-    const { kind } = await connection.api.getFile({ params: { id: folderId }, query: { path: top }, signal })
-    if (kind !== 'directory')
+    const { kind, target } = await connection.api.getFile({ params: { id: folderId }, query: { path: top }, signal })
+    if ((target?.kind ?? kind) !== 'directory')
       throw new AppError('file_kind_refused', { why: `"${top}" is no directory of the folder.` })
   }
 
@@ -266,6 +266,9 @@ function tell(output: Output, result: SyncResult, { to, dryRun }: SyncFlags): vo
   ].join('; ')
   const lines = actions.map(({ action, path }) => `${action.padEnd(6)} ${path}`)
   output.data(result, () => [...lines, counts].join('\n'))
-  for (const path of skipped) output.note(`left out, because it is no regular file or has no safe name: ${path}`)
+  for (const path of skipped)
+    output.note(
+      `left out, because it is no regular file, is a link to a directory or out of the folder, or has no safe name: ${path}`,
+    )
   tellFailed(output, to ? 'uploaded' : 'downloaded', failed)
 }

@@ -7,6 +7,9 @@ export interface RemoteEntry {
   readonly parts: readonly string[]
 }
 
+/** File or directory that a link leads to. */
+type Target = NonNullable<FileEntry['target']>
+
 export interface RemoteTree {
   readonly api: ApiClient
   readonly folderId: FolderId
@@ -62,3 +65,40 @@ export async function* walkRemote(
     }
   }
 }
+
+export interface FollowedTree extends RemoteTree {
+  /** Called for a link that is left out. @param target the directory that it leads to; undefined if it leads to nothing in the folder */
+  readonly onLinkLeftOut: (parts: readonly string[], target: Target | undefined) => void
+}
+
+/**
+ * As `walkRemote`, with what links lead to: a file comes under the name of its link, and the entries of a directory come below it. A link to a directory that
+ * is walked anyway, or that holds one that is, is left out, as in a ZIP file.
+ *
+ * @param walked real paths of the directories that are walked
+ */
+export async function* walkFollowing(
+  tree: FollowedTree,
+  top: string,
+  parts: readonly string[] = [],
+  walked: string[] = [],
+): AsyncGenerator<RemoteEntry> {
+  walked.push(top)
+  for await (const found of walkRemote(tree, top)) {
+    const { entry } = found
+    const below = [...parts, ...found.parts]
+    const { target, name } = entry
+    if (entry.kind !== 'link') yield { entry, parts: below }
+    else if (!target || (target.kind === 'directory' && isWalked(walked, target.path)))
+      tree.onLinkLeftOut(below, target)
+    else {
+      yield { entry: { ...target, name }, parts: below }
+      if (target.kind === 'directory') yield* walkFollowing(tree, target.path, below, walked)
+    }
+  }
+}
+
+const isWalked = (walked: readonly string[], path: string): boolean =>
+  walked.some(one => isIn(one, path) || isIn(path, one))
+
+const isIn = (directory: string, path: string): boolean => directory === '' || `${path}/`.startsWith(`${directory}/`)

@@ -9,6 +9,8 @@ export interface SyncNode {
   readonly executable?: boolean
   /** For nobody but its owner; of files in the folder alone. */
   readonly ownerOnly?: boolean
+  /** A file that a link in the folder leads to. */
+  readonly isLinked?: boolean
 }
 
 /** The step for one name. */
@@ -58,7 +60,7 @@ function stepFor(node: SyncNode, there: SyncNode | undefined, { checksum }: Sync
   if (node.kind === 'directory') return there.kind === 'directory' ? 'enter' : 'in the way'
   if (there.kind === 'directory') return 'in the way'
   // A link at the target is replaced by the file, never followed.
-  if (there.kind === 'other' || node.size !== there.size) return 'send'
+  if (there.kind === 'other' || there.isLinked || node.size !== there.size) return 'send'
   if (checksum) return 'compare'
   if (!isSameTime(node.modifiedMs, there.modifiedMs)) return 'send'
   return isSameMode(node, there) ? 'same' : 'mode'

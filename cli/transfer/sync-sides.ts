@@ -86,19 +86,19 @@ export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: st
     async list(parts) {
       const nodes = new Map<string, SyncNode>()
       try {
-        for await (const { name, kind, size, modifiedAt, etag, executable, ownerOnly } of listRemote(
-          { api, folderId, signal },
-          pathOf(parts),
-        )) {
-          // A name that this computer cannot have is left alone, as a link is.
-          const usable = kind === 'link' || !isSafeName(name) ? 'other' : kind
+        for await (const entry of listRemote({ api, folderId, signal }, pathOf(parts))) {
+          const { name, target } = entry
+          const isLinked = target?.kind === 'file'
+          const { kind, size, modifiedAt, etag, executable, ownerOnly } = isLinked ? target : entry
           nodes.set(name, {
-            kind: usable,
+            // A name that this computer cannot have is left alone, and so is a link to a directory: its files are there by their own names.
+            kind: kind === 'link' || !isSafeName(name) ? 'other' : kind,
             size,
             modifiedMs: Date.parse(modifiedAt),
             etag,
             executable,
             ...defined({ ownerOnly }),
+            ...(isLinked ? { isLinked } : {}),
           })
         }
       } catch (error) {

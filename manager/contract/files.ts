@@ -32,16 +32,30 @@ export const FileName = z
 export const FileKind = z.enum(['file', 'directory', 'link', 'other'])
 export type FileKind = z.infer<typeof FileKind>
 
+const ENTRY_STATE = {
+  size: z.int().describe('Bytes; of a directory 0.'),
+  modifiedAt: z.iso.datetime(),
+  etag: z.string().nullable().describe('Changes with the content of a file; null for what is no file.'),
+  executable: z.boolean().describe('Whether it is a file that its owner may run.'),
+  ownerOnly: z.boolean().optional().describe('True for a file to which nobody but its owner has any right.'),
+}
+
 /** A file, directory or link. */
 export const FileEntry = z
   .object({
     name: z.string().describe('Empty for the folder itself.'),
-    kind: FileKind.describe('`other`: a pipe, a socket or a device, which is never read. Links are never followed.'),
-    size: z.int().describe('Bytes; of a directory 0.'),
-    modifiedAt: z.iso.datetime(),
-    etag: z.string().nullable().describe('Changes with the content of a file; null for what is no file.'),
-    executable: z.boolean().describe('Whether it is a file that its owner may run.'),
-    ownerOnly: z.boolean().optional().describe('True for a file to which nobody but its owner has any right.'),
+    kind: FileKind.describe('`other`: a pipe, a socket or a device, which is never read.'),
+    ...ENTRY_STATE,
+    target: z
+      .object({
+        path: z.string().describe('In the same folder; no link lies on it.'),
+        kind: FileKind.extract(['file', 'directory']),
+        ...ENTRY_STATE,
+      })
+      .optional()
+      .describe(
+        'Of a link: the file or directory of the same folder that it leads to, and that a read by the path of the link gets. Left out where there is none.',
+      ),
   })
   .meta({ id: 'FileEntry' })
 export type FileEntry = z.infer<typeof FileEntry>

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -118,6 +118,48 @@ test.runIf(process.platform === 'linux')(
     expect(note).toContain('\nold/latin1-%E9.txt\n')
   },
 )
+
+test('links are in an archive as what they lead to in the folder; it says which are not', async () => {
+  await mkdir(join(path, 'hub/blobs'), { recursive: true })
+  await mkdir(join(path, 'hub/snapshots'))
+  await mkdir(join(path, 'other/deep'), { recursive: true })
+  await writeFile(join(path, 'hub/blobs/sha1'), 'weights')
+  await writeFile(join(path, 'other/deep/file'), 'x')
+  for (const [name, target] of [
+    ['hub/snapshots/model.bin', '../blobs/sha1'],
+    ['hub/latest', 'blobs'],
+    ['hub/circle', '..'],
+    ['hub/elsewhere', '../other'],
+    ['other/back', '../hub'],
+    ['hub/out', '/etc/passwd'],
+    ['chosen', 'other/deep'],
+  ] as const)
+    await symlink(target, join(path, name))
+  const archived = async (paths: readonly string[]) => {
+    await requireFewFiles(top, paths, signal)
+    const found = new Map<string, string>()
+    for await (const entry of entriesOf(top, { paths, name: 'data', signal })) {
+      let text = ''
+      for await (const bytes of entry.bytes) text += Buffer.from(bytes).toString()
+      expect(found.has(entry.path)).toBe(false)
+      found.set(entry.path, text)
+    }
+    return found
+  }
+
+  const hub = await archived(['hub'])
+  expect(Object.fromEntries(hub)).toMatchObject({
+    'hub/blobs/sha1': 'weights',
+    'hub/snapshots/model.bin': 'weights',
+    'hub/elsewhere/deep/file': 'x',
+  })
+  expect(hub.get('LEFT-OUT.txt')).toContain('\nhub/out\n')
+  expect(hub.get('LEFT-OUT.txt')).toContain('\nhub/latest → hub/blobs\n')
+  expect(hub.get('LEFT-OUT.txt')).toContain('\nhub/elsewhere/back → hub\n')
+  expect([...hub.keys()].filter(name => name.includes('circle'))).toEqual([])
+  expect([...(await archived(['chosen'])).keys()]).toEqual(['chosen/', 'chosen/file'])
+  await expect(requireFewFiles(top, ['hub/out'], signal)).rejects.toEqual(refused('file_kind_refused'))
+})
 
 test('a name from a Mac is found as keyboards type it, and the other way round', async () => {
   const names = ['한글보고서.txt', 'Résumé.pdf']

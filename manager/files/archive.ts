@@ -1,10 +1,13 @@
-import { AppError, because, isAppError } from '#manager/contract'
+import { AppError, because, type FileKind, isAppError } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { chunksOf } from './content.ts'
 import { archivedName } from './archived-name.ts'
 import { isHoles } from '../storage/file-state.ts'
-import { openPlace } from './places.ts'
-import { MOST_LEVELS, passOver, walk } from './walk.ts'
+import { followingLinks, realPathOf } from '../storage/real-path.ts'
+import { entryAt, type Target } from './link-targets.ts'
+import { nameOfPath, openPlace } from './places.ts'
+import { MOST_LEVELS, passOver } from './walk.ts'
+import { type LinkWalk, walkLinks } from './walk-links.ts'
 import { type ZipEntry } from './zip.ts'
 
 const MOST_FILES = 200_000
@@ -14,22 +17,41 @@ const MOST_BYTES = 4 * 2 ** 40
 const MOST_NAMED = 100
 
 /**
- * Refuses an archive of too many files before its first byte is sent. @throws AppError `too_many_files`, `file_not_found`
+ * Refuses an archive of too many files before its first byte is sent.
+ *
+ * @throws AppError `too_many_files`, `file_not_found`, `file_kind_refused` (neither a file nor a directory, also by a link)
  */
 export async function requireFewFiles(top: Directory, paths: readonly string[], signal: AbortSignal): Promise<void> {
   let count = 0
   let sum = 0
+  const walked: string[] = []
+  const rules = { top, signal, walked, onTooDeep: () => undefined, onLinkLeftOut: () => undefined }
   for (const path of paths) {
-    if (path !== '') {
-      await using place = await openPlace(top, path)
-      const { kind, size } = await place.directory.lstat(place.name)
-      if (kind === 'file' && (sum += size) > MOST_BYTES) throw tooLarge(MOST_BYTES)
-      if (kind === 'file') continue
-      if (kind !== 'directory') throw notForArchives(place.name)
-    }
-    await using directory = await top.walk(path)
-    for await (const { name: _ } of walk(directory, signal, () => undefined)) if (++count > MOST_FILES) throw tooMany()
+    const { kind, size, real } = await namedEntry(top, path)
+    if (kind === 'file') {
+      if ((sum += size) > MOST_BYTES) throw tooLarge(MOST_BYTES)
+    } else if (kind === 'directory') {
+      for await (const { name: _ } of walkLinks(rules, real)) if (++count > MOST_FILES) throw tooMany()
+    } else throw notForArchives(nameOfPath(path))
   }
+}
+
+/** File or directory at a path, also by a link. @property real its path without links */
+async function namedEntry(
+  top: Directory,
+  path: string,
+): Promise<{ readonly kind: FileKind; readonly size: number; readonly real: string }> {
+  return await followingLinks(
+    top,
+    path,
+    async real => {
+      const entry = await entryAt(top, real)
+      if (entry.kind !== 'link') return { ...entry, real }
+      const target = await realPathOf(top, real)
+      return { ...(await entryAt(top, target)), real: target }
+    },
+    'keep',
+  )
 }
 
 export interface ArchiveSpec {
@@ -41,8 +63,8 @@ export interface ArchiveSpec {
 }
 
 /**
- * Entries of an archive: each file and directory of these paths, under its own name. Links, pipes, sockets and devices are left
- * out, and so is what cannot be read or is gone. What lies too deep is left out too; a note at the end names it.
+ * Entries of an archive: each file and directory of these paths, under its own name. Links are followed as by `walkLinks`. Pipes, sockets and devices are left
+ * out, and so is what cannot be read or is gone. What lies too deep is left out too; a note at the end names it, and links that lead nowhere.
  *
  * A session may add entries faster than they are sent, and an archive takes memory for each: they are counted again.
  *
@@ -52,7 +74,7 @@ export async function* entriesOf(
   top: Directory,
   { limits: { files, bytes } = { files: MOST_FILES, bytes: MOST_BYTES }, ...spec }: ArchiveSpec,
 ): AsyncGenerator<ZipEntry, void, undefined> {
-  const leftOut: LeftOut = { deep: [], holes: [], shorter: [], renamed: [] }
+  const leftOut: LeftOut = { deep: [], links: [], aliases: [], special: [], holes: [], shorter: [], renamed: [] }
   let count = 0
   let sum = 0
   for await (const entry of allEntries(top, { ...spec, leftOut })) {
@@ -68,6 +90,12 @@ export async function* entriesOf(
 interface LeftOut {
   /** Directories whose entries lie too deep. */
   readonly deep: string[]
+  /** Links that lead out of the folder, or to nothing. */
+  readonly links: string[]
+  /** Links to directories that are in the archive themselves, or have it in them; each with the path of the directory in the folder. */
+  readonly aliases: string[]
+  /** Pipes, sockets and devices. */
+  readonly special: string[]
   /** Files that are almost all holes. */
   readonly holes: string[]
   /** Files that got shorter while they were sent. */
@@ -80,31 +108,44 @@ async function* allEntries(
   top: Directory,
   { paths, name, signal, leftOut }: Omit<ArchiveSpec, 'limits'> & { leftOut: LeftOut },
 ): AsyncGenerator<ZipEntry, void, undefined> {
+  const walked: string[] = []
   for (const path of paths) {
-    if (path === '') {
-      yield* directoryEntries(top, safePath(name), { signal, leftOut })
-      continue
-    }
-    await using place = await openPlace(top, path)
-    const { kind } = await place.directory.lstat(place.name)
-    if (archivedName(place.name) !== place.name) leftOut.renamed.push(archivedName(place.name))
-    if (kind === 'file') yield* fileEntry(place.directory, place.name, safePath(place.name), leftOut)
-    if (kind !== 'directory') continue
-    await using directory = await place.directory.enter(place.name)
-    yield* directoryEntries(directory, safePath(place.name), { signal, leftOut })
+    const shown = path === '' ? name : nameOfPath(path)
+    if (archivedName(shown) !== shown) leftOut.renamed.push(archivedName(shown))
+    const { kind, real } = await namedEntry(top, path)
+    if (kind === 'file') {
+      await using place = await openPlace(top, real)
+      yield* fileEntry(place.directory, place.name, archivedName(shown), leftOut)
+    } else if (kind === 'directory')
+      yield* directoryEntries({ top, signal, walked, leftOut }, real, archivedName(shown))
   }
 }
 
+/** @param real path of the directory in the folder @param path its path in the archive */
 async function* directoryEntries(
-  directory: Directory,
+  { leftOut, ...rules }: Pick<LinkWalk, 'top' | 'signal' | 'walked'> & { readonly leftOut: LeftOut },
+  real: string,
   path: string,
-  { signal, leftOut }: { signal: AbortSignal; leftOut: LeftOut },
 ): AsyncGenerator<ZipEntry, void, undefined> {
-  yield await directoryEntry(directory, path)
-  for await (const found of walk(directory, signal, below => leftOut.deep.push(`${path}/${safePath(below)}`))) {
-    const at = `${path}/${safePath(found.path)}`
-    if (archivedName(found.name) !== found.name) leftOut.renamed.push(at)
+  const inArchive = (below: string) => `${path}/${safePath(below)}`
+  {
+    await using directory = await rules.top.walk(real)
+    yield await directoryEntry(directory, path)
+  }
+  const walk = {
+    ...rules,
+    onTooDeep: (below: string) => leftOut.deep.push(inArchive(below)),
+    onLinkLeftOut(below: string, target: Target | undefined) {
+      if (target) leftOut.aliases.push(`${inArchive(below)} → ${safePath(target.path)}`)
+      else leftOut.links.push(inArchive(below))
+    },
+  }
+  for await (const found of walkLinks(walk, real)) {
+    const at = inArchive(found.path)
+    const name = nameOfPath(found.path)
+    if (archivedName(name) !== name) leftOut.renamed.push(at)
     if (found.kind === 'file') yield* fileEntry(found.directory, found.name, at, leftOut)
+    if (found.kind === 'other') leftOut.special.push(at)
     if (found.kind !== 'directory') continue
     await using entered = await found.directory.enter(found.name).catch(passOver)
     if (entered) yield await directoryEntry(entered, at)
@@ -153,7 +194,7 @@ async function* asFarAsItGoes(
 const safePath = (path: string) => path.split('/').map(archivedName).join('/')
 
 /** A text file that says what the archive lacks, and what it names otherwise. */
-function noteOf({ deep, holes, shorter, renamed }: LeftOut): ZipEntry {
+function noteOf({ deep, links, aliases, special, holes, shorter, renamed }: LeftOut): ZipEntry {
   const named = (paths: readonly string[], ...why: string[]) =>
     paths.length === 0
       ? []
@@ -169,6 +210,15 @@ function noteOf({ deep, holes, shorter, renamed }: LeftOut): ZipEntry {
       `The entries of these directories are not in this archive: they are nested more than ${MOST_LEVELS} directories deep.`,
       'Download directories further down one by one, or use SFTP or `berth folder download`.',
     ),
+    ...named(
+      links,
+      'These links are not in this archive: they lead out of the folder, or to nothing. Links to files of the same folder are in it as these files.',
+    ),
+    ...named(
+      aliases,
+      'These links to directories are not in this archive: the directories are in it themselves, or what is in it lies in them.',
+    ),
+    ...named(special, 'These are pipes, sockets or devices, and not in this archive.'),
     ...named(
       holes,
       'These files are not in this archive: they are much larger than what they take on the disk, and would be sent as zeros.',

@@ -1,8 +1,8 @@
 import { AppError, because, type BundledFile, MOST_BUNDLED_BYTES, toWireError } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
-import { openContentIn } from './content.ts'
+import { openContent } from './content.ts'
 import { createOpenDirectories, type OpenDirectories } from './open-directories.ts'
-import { parentOf } from './places.ts'
+import { nameOfPath, parentOf } from './places.ts'
 
 /** Files that are read by one job. */
 const BATCH_FILES = 100
@@ -24,7 +24,7 @@ export async function* bundleOf(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   await using directories = createOpenDirectories(top)
-  const batches = batchesOf(directories, paths)
+  const batches = batchesOf({ top, directories }, paths)
   let ahead = batches.next()
   try {
     for (;;) {
@@ -46,28 +46,33 @@ function framed({ header, bytes }: Read): Uint8Array[] {
   return [length, text, bytes]
 }
 
+interface Source {
+  readonly top: Directory
+  readonly directories: OpenDirectories
+}
+
 /** Never rejects. */
-async function* batchesOf(directories: OpenDirectories, paths: readonly string[]): AsyncGenerator<Read[], undefined> {
+async function* batchesOf(source: Source, paths: readonly string[]): AsyncGenerator<Read[], undefined> {
   for (let from = 0; from < paths.length;) {
     const parent = parentOf(paths[from] ?? '')
     const end = paths.findIndex((path, index) => index >= from && parentOf(path) !== parent)
     const beside = paths.slice(from, Math.min(end === -1 ? paths.length : end, from + BATCH_FILES))
-    const found = await readMany(directories, parent, beside)
+    const found = await readMany(source, parent, beside)
     from += found.length
     yield found
   }
 }
 
 /** Reads the first files of a list, which are in one directory: together, and then alone what could not be read so. */
-async function readMany(directories: OpenDirectories, parent: string, paths: readonly string[]): Promise<Read[]> {
+async function readMany({ top, directories }: Source, parent: string, paths: readonly string[]): Promise<Read[]> {
   const limits = { largest: MOST_BUNDLED_BYTES, most: BATCH_BYTES }
   const found = await directories
-    .use(parent, directory => directory.readMany(paths.map(nameIn), limits))
+    .use(parent, directory => directory.readMany(paths.map(nameOfPath), limits))
     .catch(() => [undefined]) // the first file tells why
   return await Promise.all(
     found.map(async (one, index): Promise<Read> => {
       const path = paths[index] ?? ''
-      if (!one) return await read(directories, path)
+      if (!one) return await read(top, path)
       const { state, bytes } = one
       const modifiedAt = state.modifiedAt.toISOString()
       return { header: { path, size: bytes.length, modifiedAt, error: null }, bytes }
@@ -75,12 +80,10 @@ async function readMany(directories: OpenDirectories, parent: string, paths: rea
   )
 }
 
-const nameIn = (path: string) => path.split('/').at(-1) ?? ''
-
 /** Never rejects: a failure is told in the header. */
-async function read(directories: OpenDirectories, path: string): Promise<Read> {
+async function read(top: Directory, path: string): Promise<Read> {
   try {
-    return await directories.use(parentOf(path), directory => readIn(directory, path))
+    return await readIn(top, path)
   } catch (error) {
     const { code, message, detail } = toWireError(error)
     return {
@@ -90,8 +93,8 @@ async function read(directories: OpenDirectories, path: string): Promise<Read> {
   }
 }
 
-async function readIn(directory: Directory, path: string): Promise<Read> {
-  await using content = await openContentIn({ directory, name: nameIn(path) })
+async function readIn(top: Directory, path: string): Promise<Read> {
+  await using content = await openContent(top, path)
   const { state, file } = content
   if (state.size > MOST_BUNDLED_BYTES) {
     const why = because('bundle_file_too_large', { path })

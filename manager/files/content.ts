@@ -4,9 +4,10 @@ import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { modeOfFile } from '../storage/private-files.ts'
+import { followingLinks } from '../storage/real-path.ts'
 import { type HeavyRequest } from './heavy-work.ts'
 import { type OpenFolder } from './open-folder.ts'
-import { isCode, openPlace, type Place, toEntry } from './places.ts'
+import { isCode, nameOfPath, openPlace, type Place, toEntry } from './places.ts'
 
 /** An open file to download. Disposing closes it and its folder. */
 export interface Content extends AsyncDisposable {
@@ -20,11 +21,14 @@ export interface SentContent extends Content {
   readonly heavy: Pick<HeavyRequest, 'turn'>
 }
 
-/** Opens a file. @throws AppError `file_not_found`, `file_kind_refused` */
+/** Opens a file, also by links in the folder. @throws AppError `file_not_found`, `file_kind_refused` */
 export async function openContent(top: Directory, path: string): Promise<Content> {
   if (path === '') throw new AppError('file_kind_refused', because('path_is_folder'))
-  await using place = await openPlace(top, path)
-  return await openContentIn(place)
+  const content = await followingLinks(top, path, async at => {
+    await using place = await openPlace(top, at)
+    return await openContentIn(place)
+  })
+  return { ...content, name: nameOfPath(path) }
 }
 
 /** Opens a file in an open directory. @throws AppError `file_not_found`, `file_kind_refused` */

@@ -1,4 +1,5 @@
 import { type Directory } from '../storage/beneath.ts'
+import { followingLinks } from '../storage/real-path.ts'
 
 /** Directories that stay open for the next file: files that are read together mostly lie beside each other. */
 export interface OpenDirectories extends AsyncDisposable {
@@ -33,7 +34,7 @@ export function createOpenDirectories(top: Directory): OpenDirectories {
   return {
     async use(path, work) {
       let one = held.get(path)
-      if (!one) held.set(path, (one = { directory: top.walk(path), users: 0 }))
+      if (!one) held.set(path, (one = { directory: followingLinks(top, path, at => top.walk(at)), users: 0 }))
       one.users++
       try {
         return await work(await one.directory)

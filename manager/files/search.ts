@@ -1,5 +1,8 @@
+import { defined } from '#base/defined'
 import { type FileSearchQuery, type FilesFound } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
+import { followingLinks } from '../storage/real-path.ts'
+import { targetOf } from './link-targets.ts'
 import { joinPath, toEntry } from './places.ts'
 import { passOver, walk } from './walk.ts'
 
@@ -23,13 +26,16 @@ export async function searchNames(
   const onTooDeep = () => {
     complete = false
   }
-  await using directory = await top.walk(path)
+  await using directory = await followingLinks(top, path, at => top.walk(at))
   for await (const found of walk(directory, signal, onTooDeep)) {
     visited++
     if (comparable(found.name).includes(wanted)) {
       if (items.length >= limit) return { items, complete: false }
       const state = await found.directory.lstat(found.name).catch(passOver)
-      if (state) items.push({ ...toEntry(found.name, state), path: joinPath(path, found.path) })
+      if (!state) continue
+      const at = joinPath(path, found.path)
+      const target = state.kind === 'link' ? await targetOf(top, at) : undefined
+      items.push({ ...toEntry(found.name, state), ...defined({ target }), path: at })
     }
     if (visited >= MOST_VISITED || (visited % 256 === 0 && performance.now() > deadline))
       return { items, complete: false }

@@ -15,6 +15,7 @@ import {
 import { type FolderRoom } from '../folders/room.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
+import { followingLinks, realPathOf } from '../storage/real-path.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Caller } from '../users/authorize.ts'
 import { entriesOf, requireFewFiles } from './archive.ts'
@@ -27,9 +28,10 @@ import { copyEntry, requireFreeNames, requireOutside } from './copies.ts'
 import { eachPath } from './each-path.ts'
 import { type HeavyRequest, type HeavyWork } from './heavy-work.ts'
 import { type FileHints } from './hints.ts'
+import { entryAt, withTargets } from './link-targets.ts'
 import { createPages } from './listing.ts'
 import { type FolderOpener, requireStill } from './open-folder.ts'
-import { openPlace, parentOf, toEntry } from './places.ts'
+import { openPlace, parentOf } from './places.ts'
 import { searchNames } from './search.ts'
 import { type Sweeps } from './sweeps.ts'
 import { type CopyTasks } from './copy-tasks.ts'
@@ -119,22 +121,25 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
   }
 
   return {
-    list(caller, id, query) {
+    async list(caller, id, query) {
       const owner = { userId: caller.userId, place: `${id}/${query.path}` }
-      return pages.list(owner, query, async () => {
+      const page = await pages.list(owner, query, async () => {
         await using stack = new AsyncDisposableStack()
         const folder = stack.use(await open(caller, id, 'ro'))
-        const directory = stack.use(await folder.top.walk(query.path))
+        const directory = stack.use(await followingLinks(folder.top, query.path, path => folder.top.walk(path)))
         const kept = stack.move()
         return { directory, [Symbol.asyncDispose]: () => kept.disposeAsync() }
       })
+      if (page.items.every(({ kind }) => kind !== 'link')) return page
+      await using folder = await open(caller, id, 'ro')
+      return { ...page, items: await withTargets(folder.top, query.path, page.items) }
     },
 
     async get(caller, id, path) {
       await using folder = await open(caller, id, 'ro')
-      if (path === '') return toEntry('', await folder.top.state())
-      await using place = await openPlace(folder.top, path)
-      return toEntry(place.name, await place.directory.lstat(place.name))
+      const entry = await followingLinks(folder.top, path, at => entryAt(folder.top, at), 'keep')
+      const [found = entry] = await withTargets(folder.top, parentOf(path), [entry])
+      return found
     },
 
     async search(caller, id, query, signal) {
@@ -240,10 +245,12 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
       await using folder = await open(caller, id, 'rw')
       const content = await read()
       const isNew = content.expected === 'absent'
-      const replaced = isNew ? 0 : await replacedSize(folder.top, path)
+      // A file is replaced where it is, also if it was read by a link; a new one takes no name that a link has.
+      const at = isNew ? path : await realPathOf(folder.top, path)
+      const replaced = isNew ? 0 : await replacedSize(folder.top, at)
       await room.take(folder.row, amount(content.bytes.length - replaced, isNew ? 1 : 0))
-      const written = await writeContent(folder, path, content)
-      hints.changed(id, parentOf(path))
+      const written = await writeContent(folder, at, content)
+      hints.changed(id, parentOf(at))
       return written
     },
 

@@ -5,6 +5,7 @@ import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { hashToken } from '../users/secrets.ts'
+import { nameOfPath } from './places.ts'
 import { type Files } from './service.ts'
 
 /** A download that was interrupted is continued with the same ticket. */
@@ -29,8 +30,11 @@ export function createDownloadTickets({ db, files }: { db: Db; files: Pick<Files
   return {
     async create(caller, folderId, { paths }) {
       for (const path of paths) {
-        const { kind } = await files.get(caller, folderId, path)
-        if (kind === 'file' || kind === 'directory') continue
+        const { kind, target } = await files.get(caller, folderId, path)
+        if (kind === 'file' || kind === 'directory' || target) continue
+        const name = nameOfPath(path)
+        if (kind === 'link')
+          throw new AppError('file_kind_refused', { path, ...because('link_leads_nowhere', { name }) })
         throw new AppError('file_kind_refused', { path, ...because('neither_file_nor_directory', { name: path }) })
       }
       const ticket = randomBytes(32).toString('base64url')

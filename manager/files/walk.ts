@@ -8,7 +8,7 @@ export const MOST_LEVELS = 128
 /** An entry below a directory, with the open directory that holds it: valid until the next entry is taken. */
 export interface Found extends Entry {
   readonly directory: Directory
-  /** Path relative to the directory where the walk began. */
+  /** Path relative to the directory where the walk began. Its last name is that of the link where `walkLinks` has followed one. */
   readonly path: string
 }
 
@@ -17,14 +17,16 @@ export interface Found extends Entry {
  * else, are passed over, and so is what lies deeper than 128 directories.
  *
  * @param onTooDeep called for a directory whose entries are passed over because it lies too deep
+ * @param level of the directory itself, where it lies in others that are walked
  * @throws the reason of the signal
  */
 export async function* walk(
   directory: Directory,
   signal: AbortSignal,
   onTooDeep: (path: string) => void,
+  level = 1,
 ): AsyncGenerator<Found, void, undefined> {
-  yield* walkFrom(directory, { path: '', level: 1 }, { signal, onTooDeep })
+  yield* walkFrom(directory, { path: '', level }, { signal, onTooDeep })
 }
 
 async function* walkFrom(

@@ -1,18 +1,20 @@
 import { type StatsFs } from 'node:fs'
-import { type FolderId, type FolderPermission } from '#manager/contract'
+import { type FolderId, type FolderPermission, isAppError } from '#manager/contract'
 import { isCode, joinPath } from '../files/places.ts'
 import { type FileHints } from '../files/hints.ts'
 import { type FolderRoom, type Meter } from '../folders/room.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Directory } from '../storage/beneath.ts'
+import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
 import { modeOfDirectory, modeOfFile } from '../storage/private-files.ts'
+import { followingLinks, realPathOf } from '../storage/real-path.ts'
 import { attributesOf, modeOf } from './attributes.ts'
 import { ChangeCount } from './changes-made.ts'
 import { type FileHandle, type Handle, Handles } from './handles.ts'
 import { nextEntries } from './list-entries.ts'
-import { absolute, type Place, placeOf, splitPath } from './place.ts'
+import { absolute, inFolder, type Place, placeOf, splitPath } from './place.ts'
 import {
   type Attributes,
   END,
@@ -68,6 +70,9 @@ interface Spot {
  * A permission counts as in the HTTP API: `ro` lists and reads, `rw` makes files and changes them, `delete` also renames and
  * deletes. Programs upload under a temporary name; so a file that the connection itself has made may be renamed, and be deleted,
  * with `rw`. Each operation checks the right anew, also on files that are open (`leases.ts`).
+ *
+ * Links are followed as on a server of OpenSSH, as long as they stay in the folder (`storage/real-path.ts`): on the way to an entry always, and at
+ * the end of a path by `open`, `stat`, `setstat`, `opendir` and `realpath`.
  */
 export function createOperations({ tree, hints, room }: OperationsDeps): Operations {
   const handles = new Handles()
@@ -109,9 +114,27 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const place = placeOf(path)
     if (place.kind === 'top' || place.path === '') throw ofFolders()
     await using held = await tree.hold(place.folder, need)
+    const { top } = held.folder
     const { directory: parent, name } = splitPath(place.path)
-    await using directory = await held.folder.top.walk(parent)
-    return await run({ held, directory, path: parent, name })
+    const opened = await followingLinks(top, parent, async real => ({ real, directory: await top.walk(real) }))
+    await using directory = opened.directory
+    return await run({ held, directory, path: opened.real, name })
+  }
+
+  /** As `at`; for a name that is a link, the operation is run on the entry of the folder that it leads to. @param run fails with `file_kind_refused` for a link */
+  function atTarget<T>(path: Buffer, need: FolderPermission, run: (spot: Spot) => Promise<T>): Promise<T> {
+    return at(path, need, async spot => {
+      try {
+        return await run(spot)
+      } catch (error) {
+        if (!isCode(error, 'file_kind_refused') || (await spot.directory.lstat(spot.name)).kind !== 'link') throw error
+        const real = await realPathOf(spot.held.folder.top, joinPath(spot.path, spot.name))
+        if (real === '') throw error
+        const target = splitPath(real)
+        await using directory = await spot.held.folder.top.walk(target.directory)
+        return await run({ ...spot, directory, path: target.directory, name: target.name })
+      }
+    })
   }
 
   /** Runs an operation on a directory in a folder, or on a folder itself. */
@@ -125,7 +148,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     return await run(directory, held)
   }
 
-  async function lstat(path: Buffer): Promise<Reply> {
+  async function stateAt(path: Buffer, follows: boolean): Promise<Reply> {
     const place = placeOf(path)
     if (place.kind === 'top') return { kind: 'attributes', attributes: { size: 0, mode: TOP_MODE } }
     const attributes =
@@ -133,10 +156,35 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         ? await within(place, 'ro', async (directory, { permission }) =>
             attributesOf(await directory.state(), permission),
           )
-        : await at(path, 'ro', async ({ directory, name, held }) =>
-            attributesOf(await directory.lstat(name), held.permission),
-          )
+        : await at(path, 'ro', async spot => {
+            const state = await spot.directory.lstat(spot.name)
+            const isFollowed = follows && state.kind === 'link'
+            return attributesOf(isFollowed ? await targetState(spot) : state, spot.held.permission)
+          })
     return { kind: 'attributes', attributes }
+  }
+
+  /** State of what a link leads to. @throws AppError `file_not_found`, `file_kind_refused` */
+  async function targetState({ held, path, name }: Spot): Promise<FileState> {
+    const { top } = held.folder
+    const real = await realPathOf(top, joinPath(path, name))
+    if (real === '') return await top.state()
+    const target = splitPath(real)
+    await using directory = await top.walk(target.directory)
+    return await directory.lstat(target.name)
+  }
+
+  /** Path without links; that of the text for what is not there, or leads out of the folder. */
+  async function realPath(path: Buffer): Promise<Buffer> {
+    const place = placeOf(path)
+    if (place.kind === 'top' || place.path === '') return absolute(path)
+    try {
+      await using held = await tree.hold(place.folder, 'ro')
+      return inFolder(place.folder, await realPathOf(held.folder.top, place.path))
+    } catch (error) {
+      if (!isAppError(error)) throw error
+      return absolute(path)
+    }
   }
 
   async function open({ path, flags, attributes }: RequestOf<'open'>): Promise<Reply> {
@@ -145,7 +193,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const appends = has(OPEN.append)
     const mayWrite = has(OPEN.write) || appends
     const mayRead = has(OPEN.read) || !mayWrite
-    const handle = await at(path, mayWrite ? 'rw' : 'ro', async (spot): Promise<FileHandle> => {
+    const handle = await atTarget(path, mayWrite ? 'rw' : 'ro', async (spot): Promise<FileHandle> => {
       const { held, directory, name } = spot
       const mode = 0o600 | modeOfFile(entryOf(spot), permissionsOf(attributes))
       const isNew = async () => {
@@ -205,7 +253,8 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     if (place.kind === 'top') return { kind: 'handle', handle: handles.add({ kind: 'top', rest: await listTop() }) }
     await using stack = new AsyncDisposableStack()
     const held = stack.use(await tree.hold(place.folder, 'ro'))
-    const directory = stack.use(await held.folder.top.walk(place.path))
+    const { top } = held.folder
+    const directory = stack.use(await followingLinks(top, place.path, real => top.walk(real)))
     const listing = await directory.list()
     stack.move()
     return { kind: 'handle', handle: handles.add({ kind: 'directory', held, directory, listing, rest: [] }) }
@@ -232,7 +281,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const place = placeOf(path)
     if (place.kind === 'top') throw ofFolders()
     if (place.path === '') throw new Refused('permissionDenied', 'The attributes of a folder itself cannot be changed.')
-    return await at(path, 'rw', async ({ held, directory, name, path: parent }) => {
+    return await atTarget(path, 'rw', async ({ held, directory, name, path: parent }) => {
       const { kind } = await directory.lstat(name)
       if (kind === 'directory') {
         await using entered = await directory.enter(name)
@@ -288,7 +337,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         return close(request.handle)
       case 'lstat':
       case 'stat':
-        return lstat(request.path)
+        return stateAt(request.path, request.kind === 'stat')
       case 'fstat': {
         const handle = handles.file(request.handle)
         await tree.require(handle.folderId, 'ro')
@@ -322,7 +371,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
           return OK
         })
       case 'realpath':
-        return { kind: 'names', entries: [{ name: absolute(request.path), attributes: {} }] }
+        return { kind: 'names', entries: [{ name: await realPath(request.path), attributes: {} }] }
       case 'readlink':
         return at(request.path, 'ro', async ({ directory, name }) => ({
           kind: 'names',

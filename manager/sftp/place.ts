@@ -9,7 +9,7 @@ export type Place =
 
 /**
  * Reads a path of a client. Relative paths begin at the top directory. `.` and `..` are resolved as text, and no way leads above
- * the top; links are not followed, so the text is right.
+ * the top. A `..` after a link leads to the directory of the link, not of its target: clients ask for the real path before they change their directory.
  */
 export function placeOf(path: Buffer): Place {
   const [folder, ...names] = componentsOf(path)
@@ -30,6 +30,10 @@ export function absolute(path: Buffer): Buffer {
   const names = componentsOf(path).map(bytesOf)
   return names.length === 0 ? Buffer.from('/') : Buffer.concat(names.flatMap(name => [SLASH, name]))
 }
+
+/** The absolute form of a path in a folder. */
+export const inFolder = (folder: string, path: string): Buffer =>
+  Buffer.concat([folder, ...path.split('/').filter(name => name !== '')].flatMap(name => [SLASH, bytesOf(name)]))
 
 const SLASH = Buffer.from('/')
 

@@ -96,7 +96,8 @@ export function createFileRoutes(
     async downloadByTicket({ request, reply, signal }, { params }) {
       const { caller, folderId, paths } = await tickets.find(params.ticket)
       const [path = '', ...more] = paths
-      if (more.length === 0 && (await files.get(caller, folderId, path)).kind !== 'directory') {
+      const { kind, target } = await files.get(caller, folderId, path)
+      if (more.length === 0 && (target?.kind ?? kind) !== 'directory') {
         await using content = await files.open(caller, folderId, path)
         await sendContent(content, { request, reply, download: true })
       } else {

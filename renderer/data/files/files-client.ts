@@ -12,7 +12,10 @@ import { createFetchBytes, type FetchBytesDeps } from '../../api/fetch-bytes.ts'
 export type EntryKind = FileEntry['kind']
 
 /** The part of a file or directory that lists show. */
-export type Entry = Pick<FileEntry, 'name' | 'kind' | 'size' | 'modifiedAt'>
+export type Entry = Pick<FileEntry, 'name' | 'kind' | 'size' | 'modifiedAt'> & {
+  /** File or directory that a link leads to, in the same folder. */
+  readonly target?: Pick<NonNullable<FileEntry['target']>, 'path' | 'kind' | 'size'> | undefined
+}
 
 export type SortKey = 'name' | 'size' | 'modified'
 export type EntrySort = ListSort<SortKey>

@@ -32,6 +32,7 @@ const en = {
   actions: 'Actions',
   kindDirectory: 'Directory',
   kindLink: 'Link',
+  linkNowhere: '{name}: a link that leads out of the folder, or to nothing',
   kindOther: 'Special file',
   selected: '{count, number} selected',
   clearSelection: 'Clear selection',

@@ -33,6 +33,7 @@ export default {
   actions: '작업',
   kindDirectory: '디렉터리',
   kindLink: '링크',
+  linkNowhere: '{name}: 폴더 밖이나 없는 항목을 가리키는 링크',
   kindOther: '특수 파일',
   selected: '{count, number}개 선택됨',
   clearSelection: '선택 해제',

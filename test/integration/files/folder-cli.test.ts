@@ -226,7 +226,7 @@ test('files of a folder are listed, made, moved, downloaded and deleted', async 
 
   const got = await cli.run(['folder', 'download', 'data', 'set', join(local, 'copy'), '--json'])
   expect(got).toMatchObject({ code: 0 })
-  expect(JSON.parse(got.out)).toEqual({ files: 2, bytes: 6, skipped: ['link'], failed: [] })
+  expect(JSON.parse(got.out)).toEqual({ files: 2, bytes: 6, skipped: ['link'], aliases: [], failed: [] })
   expect((await readdir(join(local, 'copy'))).toSorted()).toEqual(['deep', 'one.txt'])
   expect(await readFile(join(local, 'copy/deep/two.txt'), 'utf8')).toBe('two')
   expect((await stat(join(local, 'copy/one.txt'))).mtimeMs).toBe(1_700_000_000_000)
@@ -238,6 +238,60 @@ test('files of a folder are listed, made, moved, downloaded and deleted', async 
   expect((await cli.run(['folder', 'rm', 'data', 'set', 'made'])).code).toBe(0)
   expect(await readdir(directory)).not.toContain('set')
   expect((await cli.run(['folder', 'download', 'data', 'set'])).code).toBe(4)
+})
+
+test('a download has what links lead to in the folder, and says which links are left out', async () => {
+  await mkdir(join(directory, 'hub/blobs'), { recursive: true })
+  await mkdir(join(directory, 'hub/snapshots'))
+  await mkdir(join(directory, 'beside'))
+  await writeFile(join(directory, 'hub/blobs/sha1'), 'weights')
+  await writeFile(join(directory, 'beside/file'), 'x')
+  for (const [name, target] of [
+    ['hub/snapshots/model.bin', '../blobs/sha1'],
+    ['hub/latest', 'snapshots'],
+    ['hub/beside', '../beside'],
+    ['hub/out', '../../../secret'],
+    ['named', 'hub/snapshots'],
+    ['model', 'hub/snapshots/model.bin'],
+  ] as const)
+    await symlink(target, join(directory, name))
+  const { out } = await cli.run(['folder', 'download', 'data', 'hub', join(local, 'hub'), '--json'])
+  expect(JSON.parse(out)).toMatchObject({
+    files: 3,
+    skipped: ['out'],
+    aliases: [{ path: 'latest', target: 'hub/snapshots' }],
+    failed: [],
+  })
+  expect(await readFile(join(local, 'hub/snapshots/model.bin'), 'utf8')).toBe('weights')
+  expect(await readFile(join(local, 'hub/beside/file'), 'utf8')).toBe('x')
+  for (const [from, at] of [
+    ['named', 'named/model.bin'],
+    ['model', 'model'],
+    ['named/model.bin', 'model.bin'],
+  ] as const) {
+    expect(
+      await cli.run(['folder', 'download', 'data', from, join(local, from.split('/').at(-1) ?? '')]),
+    ).toMatchObject({ code: 0 })
+    expect(await readFile(join(local, at), 'utf8')).toBe('weights')
+  }
+  expect((await cli.run(['folder', 'download', 'data', 'hub/out', join(local, 'out')])).code).not.toBe(0)
+
+  // The page: what a link leads to is listed, downloaded by a ticket and edited in its place.
+  const { api } = await manager.signIn()
+  const params = { id: folder.id }
+  const { items } = await api.listFiles({ params, query: { path: 'named' } })
+  expect(items).toMatchObject([
+    { name: 'model.bin', kind: 'link', target: { path: 'hub/blobs/sha1', kind: 'file', size: 7 } },
+  ])
+  const ticket = async (path: string) => {
+    const { url } = await api.createDownload({ params, body: { paths: [path] } })
+    const reply = await fetch(manager.url + url)
+    return [reply.headers.get('content-disposition'), await reply.text()]
+  }
+  expect(await ticket('model')).toEqual([expect.stringContaining('model'), 'weights'])
+  expect(await ticket('named')).toEqual([expect.stringContaining('named.zip'), expect.stringContaining('weights')])
+  await expect(ticket('hub/out')).rejects.toMatchObject({ code: 'file_kind_refused' })
+  await cli.run(['folder', 'rm', 'data', 'hub', 'beside', 'named', 'model'])
 })
 
 test('files are copied within a folder, and moved and copied into another one; a name that is taken is refused', async () => {

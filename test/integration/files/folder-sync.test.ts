@@ -208,3 +208,16 @@ test('a sync continues through cut connections in both directions, with small fi
   expect(down.cuts()).toBe(3)
   await rm(target, { recursive: true })
 }, 60_000)
+
+test('berth folder sync --from has the files that links of the folder lead to; --to replaces the links', async () => {
+  await tree(directory, { 'blobs/sha1': 'weights' })
+  await mkdir(join(directory, 'snap'))
+  await symlink('../blobs/sha1', join(directory, 'snap/model'))
+  await symlink('blobs', join(directory, 'again'))
+  const got = await sync(['--from', local])
+  expect(got).toMatchObject({ code: 0, result: { files: 2, skipped: ['again'] } })
+  expect(await contents(local)).toEqual({ 'blobs/sha1': 'weights', 'snap/model': 'weights' })
+  expect((await sync(['--from', local])).result).toMatchObject({ files: 0, same: 2 })
+  expect((await sync(['--to', local])).result).toMatchObject({ files: 1, same: 1 })
+  expect((await stat(join(directory, 'blobs/sha1'))).ino).not.toBe((await stat(join(directory, 'snap/model'))).ino)
+})

@@ -98,6 +98,13 @@ function callsOf(arena: FolderArena) {
     read: () => send('GET', '/content?path=file'),
     readBelow: () => send('GET', '/content?path=dir/f'),
     archive: () => send('GET', '/archive?path=dir&path=file'),
+    listLinked: () => send('GET', '/entries?path=inner'),
+    getLinked: () => send('GET', '/entry?path=inner-file'),
+    readLinked: () => send('GET', '/content?path=inner/f'),
+    readLinkedFile: () => send('GET', '/content?path=inner-file'),
+    archiveLinked: () => send('GET', '/archive?path=inner&path=inner-file&path='),
+    readLinkedBundle: () => json('/bundles/read', { paths: ['inner/f', 'inner-file', 'inner/secret'] }),
+    checksumsLinked: () => json('/checksums', { paths: ['inner/f', 'inner-file', 'inner/secret'] }),
     readBundle: () => json('/bundles/read', { paths: ['dir/f', 'file', 'dir', 'hard'] }),
     checksums: () => json('/checksums', { paths: ['dir/f', 'file', 'hard'] }),
     writeNew: () =>

@@ -162,12 +162,47 @@ test('what is made in the folder .ssh, which sessions mount as their own, is for
   expect(modes).toEqual(Object.fromEntries([...directories, ...files]))
 })
 
+test('links within a folder are followed, as on a server of OpenSSH', async () => {
+  await mkdir(join(directory, 'hub/blobs'), { recursive: true })
+  await mkdir(join(directory, 'hub/snapshots/abc'), { recursive: true })
+  await writeFile(join(directory, 'hub/blobs/sha1'), 'weights')
+  await symlink('../../blobs/sha1', join(directory, 'hub/snapshots/abc/model.bin'))
+  await symlink('snapshots/abc', join(directory, 'hub/current'))
+  await symlink('blobs/none', join(directory, 'hub/dangling'))
+  // `get -r` of the program sftp leaves out links by itself.
+  await run('scp', ['-F', join(ssh, 'berth/config'), '-r', `${kit.hostAlias}:data/hub/snapshots`, local])
+  expect(await sftp([`get data/hub/current/model.bin ${local}/got.bin`])).toMatchObject({ ok: true })
+  expect(await readFile(join(local, 'got.bin'), 'utf8')).toBe('weights')
+  expect(await readFile(join(local, 'snapshots/abc/model.bin'), 'utf8')).toBe('weights')
+  expect((await sftp(['cd data/hub/current', 'pwd', 'ls -l'])).out).toMatch(
+    /directory: \/data\/hub\/snapshots\/abc\n[^]*lrw[^]*model\.bin/,
+  )
+  await writeFile(join(local, 'other'), 'other weights')
+  const done = await sftp([
+    `put ${local}/other data/hub/current/model.bin`,
+    `put ${local}/other data/hub/current/new`,
+    'chmod 600 data/hub/current/model.bin',
+    'rename data/hub/current/new data/hub/current/newer',
+    `put ${local}/other data/hub/dangling`,
+    'rm data/hub/current/model.bin',
+  ])
+  expect(done).toMatchObject({ ok: true })
+  expect(await readFile(join(directory, 'hub/blobs/sha1'), 'utf8')).toBe('other weights')
+  expect((await stat(join(directory, 'hub/blobs/sha1'))).mode & 0o777).toBe(0o600)
+  expect(await readFile(join(directory, 'hub/blobs/none'), 'utf8')).toBe('other weights')
+  expect(await readdir(join(directory, 'hub/snapshots/abc'))).toEqual(['newer'])
+  await rm(join(directory, 'hub'), { recursive: true })
+})
+
 describe('nothing leaves the folder', () => {
   test('paths, links and hard links lead nowhere else', async () => {
     const secret = join(local, 'secret')
     await writeFile(secret, 'secret')
     await symlink(local, join(directory, 'out'))
     await symlink(secret, join(directory, 'out.txt'))
+    await symlink('../../../../../../../../../../etc', join(directory, 'up'))
+    expect(await said(`get data/up/hostname ${local}/stolen`)).toMatch(/not found|Failure/)
+    expect(await said(`get data/up ${local}/stolen`)).toMatch(/not found|Failure|leads out of the folder/)
     expect(await said('ls ../../..')).toContain('data')
     expect(await said(`get data/../../../../../../${secret} ${local}/stolen`)).toMatch(/not found|No such file/)
     expect(await said(`get data/out/secret ${local}/stolen`)).toMatch(/not found|Failure|not a regular/)
@@ -180,7 +215,7 @@ describe('nothing leaves the folder', () => {
     await expect(stat(join(local, 'stolen'))).rejects.toThrow('ENOENT')
     await expect(stat(join(local, 'made'))).rejects.toThrow('ENOENT')
     expect(await readFile(secret, 'utf8')).toBe('secret')
-    await Promise.all(['out', 'out.txt'].map(name => unlink(join(directory, name))))
+    await Promise.all(['out', 'out.txt', 'up'].map(name => unlink(join(directory, name))))
   })
 
   test('a directory that a session swaps for a link during a write leads nowhere else', async () => {
@@ -216,9 +251,14 @@ describe('nothing leaves the folder', () => {
     await writeFile(join(local, 'inside'), INSIDE)
     const lines = (turn: string) => [
       '-ls -l arena/dir',
-      ...['file', 'dir/f', 'hard'].map(name => `-get arena/${name} ${got}/${turn}-${name.replace('/', '-')}`),
+      ...['file', 'dir/f', 'hard', 'inner/f', 'inner-file', 'inner/secret'].map(
+        name => `-get arena/${name} ${got}/${turn}-${name.replace('/', '-')}`,
+      ),
       `-get -r arena/dir ${got}/${turn}-tree`,
       '-chmod 600 arena/file',
+      `-get -r arena/inner ${got}/${turn}-linked`,
+      `-put ${local}/inside arena/inner/${turn}-linked`,
+      '-chmod 600 arena/inner-file',
       `-put ${local}/inside arena/dir/${turn}`,
       `-rename arena/dir/${turn} arena/dir/${turn}-renamed`,
       `-rm arena/dir/${turn}-renamed`,
@@ -416,6 +456,13 @@ test('rclone copies a tree, checks it and deletes it', async context => {
   await rclone('copy', tree, 'berth:data/rclone')
   await rclone('check', tree, 'berth:data/rclone', '--download')
   expect((await stat(join(directory, 'rclone/deep/7.bin'))).size).toBe(7000)
+  await symlink('deep/7.bin', join(directory, 'rclone/link'))
+  await symlink('deep', join(directory, 'rclone/linked'))
+  await rclone('copy', 'berth:data/rclone', join(local, 'rclone-back'))
+  expect((await stat(join(local, 'rclone-back/link'))).size).toBe(7000)
+  expect((await stat(join(local, 'rclone-back/linked/7.bin'))).size).toBe(7000)
+  // As on every server that follows links, rclone would delete through them.
+  for (const name of ['link', 'linked']) await unlink(join(directory, 'rclone', name))
   await rclone('purge', 'berth:data/rclone')
   expect(await readdir(directory)).not.toContain('rclone')
 })

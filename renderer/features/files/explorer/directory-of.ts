@@ -1,0 +1,16 @@
+import { joinPath } from '../../../data/files/file-path.ts'
+import { type Entry } from '../../../data/files/files-client.ts'
+
+/**
+ * Path of the directory that an entry opens: of a link the directory itself, so that what is done there is done to real paths.
+ *
+ * @param path of the directory that has the entry
+ * @returns undefined for what opens no directory
+ */
+export function directoryOf(
+  { name, kind, target }: Pick<Entry, 'name' | 'kind' | 'target'>,
+  path: string,
+): string | undefined {
+  if (kind === 'directory') return joinPath(path, name)
+  return kind === 'link' && target?.kind === 'directory' ? target.path : undefined
+}
