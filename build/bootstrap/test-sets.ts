@@ -13,6 +13,10 @@ export const testSet = (environment: NodeJS.ProcessEnv): TestSet =>
   environment[VARIABLE] === 'change' ? 'change' : 'all'
 export const withTestSet = (set: TestSet): NodeJS.ProcessEnv => ({ [VARIABLE]: set })
 
+/** The cases of a test in this process: all of them in `all`, the first one and every nth after it in `change`. */
+export const casesOf = <Case>(cases: readonly Case[], every: number): readonly Case[] =>
+  testSet(process.env) === 'all' ? cases : cases.filter((_, index) => index % every === 0)
+
 interface Left {
   /** Glob from the root. */
   readonly files: string
@@ -21,9 +25,9 @@ interface Left {
 }
 
 /**
- * Files that only `all` has. Besides them: the fuzzer (`test-parts.ts`), every second scene of the console and most looks at the other ones
- * (`test/e2e/look-at.ts`), every second page in each language (`console-languages.test.ts`), and the longer races and other moments of kills,
- * in tests that ask for `testSet`.
+ * Files that only `all` has. Besides them: the fuzzer (`test-parts.ts`), three of four scenes of the console and most looks at the other ones
+ * (`test/e2e/look-at.ts`), three of four pages in each language (`console-languages.test.ts`), and the longer races, further sizes, clients and
+ * moments of kills, in tests that ask for `casesOf` or `testSet`.
  * A file goes here if it takes long, and if another file would fail too on most mistakes that it finds.
  */
 export const ONLY_IN_ALL: readonly Left[] = [
@@ -50,6 +54,18 @@ export const ONLY_IN_ALL: readonly Left[] = [
   {
     files: 'test/e2e/elsewhere-road.test.ts',
     why: 'a whole Berth for a browser on another computer; main-road.test.ts has the same pages, integration/proxy the addresses',
+  },
+  {
+    files: 'test/e2e/{account-road,admin-engines}.test.ts',
+    why: 'a whole Berth each; console-sign-in, console-account and console-admin have the pages, integration/users and engine/ what they ask for',
+  },
+  {
+    files: 'test/engine/{managers-unreached,restore-adopts}.test.ts',
+    why: 'whole Berths on engines of their own; managers-docker.test.ts kills managers, restore-drill.test.ts follows the page of the restore',
+  },
+  {
+    files: 'test/integration/cli/no-user-entry.test.ts',
+    why: 'a user without an entry in /etc/passwd is rare; directories.test.ts has the decision',
   },
   {
     files: 'test/engine/many-starts.test.ts',

@@ -1,5 +1,6 @@
 import { type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { casesOf } from '../../build/bootstrap/test-sets.ts'
 import { NO_ANNOUNCEMENT } from '#manager/contract'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { aFolder, filesOf, FOLDER_ID } from './console-double-files.ts'
@@ -108,7 +109,7 @@ test('a browser with the secret of an ended sign-in asks once as well', async ()
   expect(it.sent.filter(request => request.endsWith('/me'))).toHaveLength(1)
 })
 
-test.each(SIZES)('nothing moves while the sign-in page loads, at $width px', async size => {
+test.each(casesOf(SIZES, 2))('nothing moves while the sign-in page loads, at $width px', async size => {
   await using it = await cold(false, size)
   await it.page.goto(it.double.url)
   await it.page.getByText('First start?').waitFor()
@@ -117,23 +118,26 @@ test.each(SIZES)('nothing moves while the sign-in page loads, at $width px', asy
   expect(shift, moved.join('\n')).toBeLessThan(UNMOVED)
 })
 
-test.each(SIZES)('nothing moves while the sessions load, by a reload and by signing in, at $width px', async size => {
-  await using it = await cold(true, size)
-  await it.page.goto(`${it.double.url}/#/sessions`)
-  await it.page.locator('tr.row').first().waitFor()
-  await it.page.waitForLoadState('load')
-  await it.page.waitForTimeout(500)
-  const reloaded = await shiftsOf(it.page)
-  expect(reloaded.shift, reloaded.moved.join('\n')).toBeLessThan(UNMOVED)
+test.each(casesOf(SIZES, 2))(
+  'nothing moves while the sessions load, by a reload and by signing in, at $width px',
+  async size => {
+    await using it = await cold(true, size)
+    await it.page.goto(`${it.double.url}/#/sessions`)
+    await it.page.locator('tr.row').first().waitFor()
+    await it.page.waitForLoadState('load')
+    await it.page.waitForTimeout(500)
+    const reloaded = await shiftsOf(it.page)
+    expect(reloaded.shift, reloaded.moved.join('\n')).toBeLessThan(UNMOVED)
 
-  await using other = await cold(false, size)
-  await other.page.goto(`${other.double.url}/#/sessions`)
-  await signIn(other.page, 'mira@example.com', 'Right-one-1')
-  await other.page.locator('tr.row').first().waitFor()
-  await other.page.waitForTimeout(500)
-  const signedIn = await shiftsOf(other.page)
-  expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
-})
+    await using other = await cold(false, size)
+    await other.page.goto(`${other.double.url}/#/sessions`)
+    await signIn(other.page, 'mira@example.com', 'Right-one-1')
+    await other.page.locator('tr.row').first().waitFor()
+    await other.page.waitForTimeout(500)
+    const signedIn = await shiftsOf(other.page)
+    expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
+  },
+)
 
 /** Someone with everything that arrives late: projects, resource groups, an announcement, an invitation, and news since the last visit. */
 const FULL: Partial<World> = {
@@ -172,7 +176,7 @@ const TURNS = [
   { size: { width: 1280, height: 800 }, order: 'first asked' },
   { size: { width: 390, height: 844 }, order: 'last asked' },
 ] as const
-test.each(TURNS)(
+test.each(casesOf(TURNS.toReversed(), 2))(
   'nothing moves on the pages of a person with everything, answers arriving $order first, at $size.width px',
   async ({ order, size }) => {
     const faults: Record<string, readonly string[]> = {}
@@ -260,7 +264,7 @@ test('a message that makes the sign-in page longer than the window moves nothing
   expect(await leftsOf(page, PARTS)).toEqual(before)
 })
 
-test.each([...SIZES, { width: 1700, height: 600 }])(
+test.each(casesOf([...SIZES, { width: 1700, height: 600 }], 3))(
   'the tabs of a session move nothing sideways, and its dialogs neither, at $width px',
   async size => {
     await using it = await cold(true, size)

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { type Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { testSet } from '../../build/bootstrap/test-sets.ts'
+import { casesOf, testSet } from '../../build/bootstrap/test-sets.ts'
 import { audit, loadPage, type Scheme, SCHEMES, settle } from '../fixtures/browser.ts'
 import { lastingMisfits, PICTURES, WINDOWS } from './console-fit.ts'
 import { type Scene } from './scene.ts'
@@ -16,7 +16,7 @@ const LOOKS = ['light', '720', 'dark', '320'] as const
 
 /**
  * Declares a test for each of these states of the console: axe (WCAG 2.2 AA), what does not fit into windows of several sizes, the
- * page's error log, and pictures for people. `npm test` looks at every second scene, and at each of these in one way (`LOOKS`). In
+ * page's error log, and pictures for people. `npm test` looks at every fourth scene, and at each of these in one way (`LOOKS`). In
  * `npm run test:all`, axe sees neighbouring scenes in light and in dark by turns: what they are made of is in several of them.
  */
 export function lookAt(scenes: readonly Scene[]): void {
@@ -29,8 +29,7 @@ export function lookAt(scenes: readonly Scene[]): void {
 
   // Scenes are looked at side by side, each alone on a stage.
   const looked = scenes.filter(({ alike }) => PICTURES || !alike)
-  const chosen = looked.filter((_, index) => testSet(process.env) === 'all' || index % 2 === 0)
-  const turns = chosen.map((scene, index) => ({ scene, name: scene.name, ...looksOf(index) }))
+  const turns = casesOf(looked, 4).map((scene, index) => ({ scene, name: scene.name, ...looksOf(index) }))
   test.concurrent.each(turns)('$name has no faults that one sees in $ways', async ({ scene, schemes, windows }) => {
     for (let attempt = 1; ; attempt++) {
       const found = await undisturbed(stages, stage => faultsOf(scene, stage, { schemes, windows }))

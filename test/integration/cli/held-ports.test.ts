@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { casesOf } from '../../../build/bootstrap/test-sets.ts'
 import { type BerthUp, startBerthUp } from '../../fixtures/berth-up.ts'
 import { createCli } from '../../fixtures/cli.ts'
 import { signInAsBrowser } from '../../fixtures/browser-sign-in.ts'
@@ -10,6 +11,8 @@ import { startDatabase } from '../../fixtures/postgres.ts'
 import { startSquatter } from '../../fixtures/squatter.ts'
 
 const SOON = { timeout: 30_000 }
+/** How often a server is killed. */
+const KILLS = casesOf([1, 2, 3], 3)
 const within = () => ({ signal: AbortSignal.timeout(30_000) })
 
 /** A `berth up` of its own, and the port of its manager. */
@@ -35,7 +38,7 @@ test('nobody gets the port of the manager while it restarts, and its clients wai
   await using stack = new AsyncDisposableStack()
   const { berth, managerUrl } = await start(stack)
   await using squatter = await startSquatter(Number(new URL(managerUrl).port))
-  for (let time = 1; time <= 3; time++) {
+  for (const _ of KILLS) {
     await killAndAwait(berth, 'manager')
     const answer = await fetch(`${managerUrl}/healthz`, within())
     expect([answer.status, squatter.hasPort]).toEqual([200, false])
@@ -43,14 +46,14 @@ test('nobody gets the port of the manager while it restarts, and its clients wai
   }
 }, 120_000)
 
-test.each(['127.0.0.1', '::1'])(
+test.each(casesOf(['127.0.0.1', '::1'], 2))(
   'nobody gets the port of the console at %s while it restarts, and browsers wait',
   async host => {
     await using stack = new AsyncDisposableStack()
     const { berth } = await start(stack)
     await using squatter = await startSquatter(Number(new URL(berth.url).port), host)
     const { headers } = await signInAsBrowser(berth.url, ADMIN)
-    for (let time = 1; time <= 3; time++) {
+    for (const _ of KILLS) {
       await killAndAwait(berth, 'console')
       const url = `http://${host.includes(':') ? `[${host}]` : host}:${new URL(berth.url).port}/api/v1/me`
       const answer = await fetch(url, { headers, ...within() })

@@ -4,6 +4,7 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { testSet } from '../../../build/bootstrap/test-sets.ts'
 import { startProxy } from '#proxy'
 import { type FolderKit } from '#proxy/contract'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
@@ -143,6 +144,9 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   },
 }
 
+/** `npm test` moves the large file with two: PSCP asks for parts far ahead. */
+const WITH_LARGE = testSet(process.env) === 'all' ? Object.keys(CLIENTS) : ['sftp', 'pscp']
+
 /** @returns a reason to leave the client out */
 async function prepare(client: string): Promise<string | undefined> {
   const isThere = await run('which', [client]).then(
@@ -170,7 +174,7 @@ async function prepare(client: string): Promise<string | undefined> {
 }
 
 test.for(Object.entries(CLIENTS))(
-  '%s moves files of one byte to 100 MB, and a directory',
+  '%s moves files of every size, and a directory',
   { timeout: 60_000 },
   async ([program, client], context) => {
     const reason = await prepare(program)
@@ -200,6 +204,7 @@ test.for(Object.entries(CLIENTS))(
     expect(await differences(from, got)).toBe('')
     expect(await differences(up, put)).toBe('')
 
+    if (!WITH_LARGE.includes(program)) return
     const large = join(local, `large-${program}`)
     await client.get('large', large)
     await run('cmp', [join(folder, 'large'), large])
