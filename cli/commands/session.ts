@@ -357,7 +357,7 @@ export function addSessionCommands(program: Command): void {
       const connection = await connect()
       const { api } = connection
       const { id } = await findSession(connection, reference)
-      const { items } = await api.listSessionEvents({ params: { id } })
+      const items = await everyPage(query => api.listSessionEvents({ params: { id }, query }))
       createOutput(json).data(items, () => items.map(eventLine).join('\n'))
     })
 }

@@ -1,5 +1,6 @@
 import { AppError, type AuditEntry, type AuditFilter, type AuditSort, because } from '#manager/contract'
 import { type AuditRow, listAuditRows } from '../store/operation/audit-log.ts'
+import { numberCursor } from '../store/number-cursor.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { withoutStanding } from '../users/standing.ts'
@@ -20,7 +21,7 @@ export function createAuditLog(db: Db): AuditLog {
   const domainOf = (caller: Caller) => (isSuperadmin(caller) ? {} : { domain: caller.domain })
   return {
     async list(caller, { limit, cursor, sort, ...filter }) {
-      const last = cursor === undefined ? undefined : parseCursor(cursor)
+      const last = cursor === undefined ? undefined : numberCursor(cursor)
       const rows = await listAuditRows(db, {
         ...filter,
         ...domainOf(caller),
@@ -63,10 +64,4 @@ function toEntry(row: AuditRow): AuditEntry {
     detail: row.detail,
     address: row.address,
   }
-}
-
-function parseCursor(cursor: string): number {
-  const id = /^\d{1,15}$/.test(cursor) ? Number(cursor) : Number.NaN
-  if (Number.isNaN(id)) throw new AppError('bad_request', because('cursor_wrong'))
-  return id
 }

@@ -371,6 +371,10 @@ export type SessionOrder = (typeof SESSION_ORDERS)[number]
 export const SessionSort = sortBy(SESSION_ORDERS)
 export type SessionSort = z.infer<typeof SessionSort>
 
+/** Orders of the timeline. */
+export const SessionEventSort = sortBy(['at'])
+export type SessionEventSort = z.infer<typeof SessionEventSort>
+
 /** A row of the timeline. */
 export const SessionEvent = z
   .object({

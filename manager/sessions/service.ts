@@ -5,10 +5,12 @@ import {
   isAppError,
   type Notice,
   type Reason,
+  readSort,
   reasonOf,
   type Session,
   type SessionChange,
   type SessionEvent,
+  type SessionEventSort,
   type SessionId,
   type SessionRestart,
   type SessionSpec,
@@ -21,6 +23,7 @@ import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
 import { type SessionSorting } from '../store/sessions/session-order.ts'
+import { numberCursor } from '../store/number-cursor.ts'
 import { findSession, findSessions } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
 import { administers, type Caller } from '../users/authorize.ts'
@@ -66,7 +69,12 @@ export interface SessionService {
    * @throws AppError `session_not_found`, `forbidden` (shared with the caller)
    */
   terminate(caller: Caller, id: SessionId, how?: Ending): Promise<Session>
-  events(caller: Caller, id: SessionId): Promise<SessionEvent[]>
+  /** The timeline. @throws AppError `session_not_found`, `bad_request` for a cursor that is none */
+  events(
+    caller: Caller,
+    id: SessionId,
+    query: { limit: number; cursor?: string | undefined; sort: SessionEventSort },
+  ): Promise<{ items: SessionEvent[]; nextCursor: string | null }>
   /**
    * Logs of one kernel (by role or id; the main one by default): live from the agent while it runs, afterwards the
    * stored tail.
@@ -199,9 +207,13 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       return view(caller, id)
     },
 
-    async events(caller, id) {
+    async events(caller, id, { limit, cursor, sort }) {
       await requireVisible(store.db, caller, id)
-      return listSessionEvents(store.db, id)
+      const after = cursor === undefined ? undefined : numberCursor(cursor)
+      const { descending } = readSort(sort)
+      const rows = await listSessionEvents(store.db, id, { limit: limit + 1, after, descending })
+      const items = rows.slice(0, limit)
+      return { items, nextCursor: rows.length > limit ? String(items.at(-1)?.id) : null }
     },
 
     async logs(caller, id, query) {

@@ -198,7 +198,10 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
   if (session && route.endsWith('/events')) {
     const at = session.createdAt
     const event = { id: 1, at, kernelId: null, from: null, to: 'PENDING', actor: session.ownerEmail }
-    send(response, 200, { items: [{ ...event, reason: { code: 'requested', message: 'Asked for' } }] })
+    send(response, 200, {
+      items: [{ ...event, reason: { code: 'requested', message: 'Asked for' } }],
+      nextCursor: null,
+    })
     return
   }
   const aboutSession = session && answerSession(world, session, route, body, url.search)

@@ -132,7 +132,9 @@ async function open(path: string, replies: [string, unknown][] = []) {
     if (typeof reply === 'function') return (reply as () => Promise<void>)()
     return route.fulfill({ json: reply ?? failed('not_found', {}) })
   })
-  await context.route('**/api/v1/sessions/*/events', route => route.fulfill({ json: { items: EVENTS } }))
+  await context.route('**/api/v1/sessions/*/events*', route =>
+    route.fulfill({ json: { items: EVENTS.toReversed(), nextCursor: null } }),
+  )
   await context.route('**/api/v1/sessions/*/logs*', route => route.fulfill({ json: { text: LOG, truncated: false } }))
   const page = await context.newPage()
   page.on('pageerror', error => problems.push(error.message))

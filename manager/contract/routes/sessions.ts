@@ -12,6 +12,7 @@ import {
   Priority,
   Session,
   SessionEvent,
+  SessionEventSort,
   SessionRestart,
   SessionSort,
   SessionSpec,
@@ -240,9 +241,12 @@ export const SESSION_ROUTES = {
     method: 'GET',
     path: '/api/v1/sessions/:id/events',
     access: 'user',
-    summary: 'Timeline: every transition with its reason, oldest first.',
+    summary: 'Timeline: every transition with its reason.',
     params: session,
-    reply: z.object({ items: z.array(SessionEvent) }),
+    query: Page.extend({
+      sort: SessionEventSort.default('at').describe('`at`: oldest first; `-at`: newest first.'),
+    }),
+    reply: pageOf(SessionEvent),
   },
   getSessionLogs: {
     method: 'GET',

@@ -76,7 +76,7 @@ export function createSessionRoutes({
       liveFolders.take(caller, params.id, params.folderId, query.force ?? false),
     getSessionStats: ({ caller }, { params, query }) => lifetimes.stats(caller, params.id, query),
     setSessionPriority: ({ caller }, { params, body }) => setPriority(caller, params.id, body.priority),
-    listSessionEvents: async ({ caller }, { params }) => ({ items: await sessions.events(caller, params.id) }),
+    listSessionEvents: ({ caller }, { params, query }) => sessions.events(caller, params.id, query),
     getSessionLogs: ({ caller }, { params, query }) => sessions.logs(caller, params.id, query),
     listSessionTemplates: async ({ caller }) => ({ items: await templates.list(caller) }),
     saveSessionTemplate: ({ caller }, { params, body }) => templates.save(caller, params.name, body),

@@ -69,13 +69,20 @@ export async function hasRecentEvent(
   return row !== undefined
 }
 
-/** Oldest first. */
-export async function listSessionEvents(db: Db, sessionId: SessionId): Promise<SessionEvent[]> {
+/** @param page `after`: id of the last event of the page before */
+export async function listSessionEvents(
+  db: Db,
+  sessionId: SessionId,
+  page: { readonly limit: number; readonly after: number | undefined; readonly descending: boolean },
+): Promise<SessionEvent[]> {
+  const { limit, after, descending } = page
   const rows = await db
     .selectFrom('session_events')
     .selectAll()
     .where('session_id', '=', sessionId)
-    .orderBy('id')
+    .$if(after !== undefined, query => query.where('id', descending ? '<' : '>', after ?? 0))
+    .orderBy('id', descending ? 'desc' : 'asc')
+    .limit(limit)
     .execute()
   return rows.map(row => ({
     id: row.id,

@@ -35,6 +35,7 @@ const en = {
   // Timeline
   loadingTimeline: 'Loading the timeline',
   soFar: 'for {duration} so far',
+  earlierEvents: 'Show earlier',
   nothingYet: 'Nothing has happened yet.',
   milliseconds: '{count} ms',
   tenths: '{seconds} s',

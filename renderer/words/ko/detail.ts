@@ -35,6 +35,7 @@ export default {
 
   loadingTimeline: '타임라인을 불러오는 중',
   soFar: '지금까지 {duration}',
+  earlierEvents: '이전 기록 보기',
   nothingYet: '아직 기록이 없습니다.',
   milliseconds: '{count}밀리초',
   tenths: '{seconds}초',

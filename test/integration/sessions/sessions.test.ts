@@ -49,6 +49,21 @@ describe('a session', () => {
       ['RUNNING', 'TERMINATING', 'user_terminated', 'admin@localhost'],
       ['TERMINATING', 'TERMINATED', 'user_terminated', null],
     ])
+    const page = (query: { limit?: number; cursor?: string; sort?: '-at' }) =>
+      api.listSessionEvents({ params: { id }, query })
+    const first = await page({ limit: 4 })
+    expect(first).toEqual({ items: items.slice(0, 4), nextCursor: String(items[3]?.id) })
+    expect(await page({ limit: 4, cursor: first.nextCursor ?? '' })).toEqual({
+      items: items.slice(4),
+      nextCursor: null,
+    })
+    const newest = await page({ limit: 2, sort: '-at' })
+    expect(newest.items).toEqual(items.slice(4).toReversed())
+    expect(await page({ limit: 4, sort: '-at', cursor: newest.nextCursor ?? '' })).toEqual({
+      items: items.slice(0, 4).toReversed(),
+      nextCursor: null,
+    })
+    expect((await refusal(page({ cursor: 'nonsense' }))).code).toBe('bad_request')
     expect(agent.containers.size).toBe(0)
     expect(agent.requests('create_kernel')[0]?.spec).toMatchObject({
       sessionName: 'my-work',
