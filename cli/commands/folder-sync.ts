@@ -175,22 +175,22 @@ class SyncRun {
     let last: Difference | undefined
     for await (const found of this.#differences()) {
       // Entries in the way of the next one are deleted first; all other deletions come last.
-      if (last && last.parts.join('/') === found.parts.join('/')) {
-        await this.#target.delete([last.parts])
+      if (last && last.targetParts.join('/') === found.targetParts.join('/')) {
+        await this.#target.delete([last.targetParts])
         this.result.deleted++
-      } else if (last) this.#extra.push(last.parts)
+      } else if (last) this.#extra.push(last.targetParts)
       last = undefined
       if (found.step === 'delete') last = found
       else if (found.step === 'make') {
-        await this.#target.makeDirectory(found.parts)
+        await this.#target.makeDirectory(found.targetParts)
         this.result.directories++
       } else if (found.step === 'mode') {
-        const local = join(this.#deps.local, ...found.parts)
+        const local = join(this.#deps.local, ...found.targetParts)
         if (await setExecutable(local, found.node.executable ?? false)) this.result.modes++
         else this.result.same++
       } else yield found
     }
-    if (last) this.#extra.push(last.parts)
+    if (last) this.#extra.push(last.targetParts)
   }
 
   async #upload(): Promise<void> {
@@ -211,11 +211,11 @@ class SyncRun {
   }
 
   async *#uploads(local: string, top: string): AsyncGenerator<UploadItem> {
-    for await (const { parts } of this.#files())
+    for await (const { parts, targetParts } of this.#files())
       yield {
         kind: 'file',
         local: join(local, ...parts),
-        remote: [top, ...parts].filter(part => part !== '').join('/'),
+        remote: [top, ...targetParts].filter(part => part !== '').join('/'),
       }
   }
 
@@ -235,16 +235,16 @@ class SyncRun {
   }
 
   async *#downloads(top: string): AsyncGenerator<DownloadItem> {
-    for await (const { parts, node } of this.#files()) {
+    for await (const { parts, targetParts, node } of this.#files()) {
       const entry = {
-        name: parts.at(-1) ?? '',
+        name: targetParts.at(-1) ?? '',
         size: node.size,
         modifiedAt: new Date(node.modifiedMs).toISOString(),
         etag: node.etag ?? null,
         executable: node.executable ?? false,
         ownerOnly: node.ownerOnly,
       }
-      yield { entry, path: [top, ...parts].filter(part => part !== '').join('/'), parents: parts.slice(0, -1) }
+      yield { entry, path: [top, ...parts].filter(part => part !== '').join('/'), parents: targetParts.slice(0, -1) }
     }
   }
 

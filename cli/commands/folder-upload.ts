@@ -50,6 +50,10 @@ export function addFolderUploadCommand(folder: Command): void {
       progress[Symbol.dispose]()
       output.data(result, () => `${result.files} files, ${sizeText(result.bytes)}`)
       for (const path of result.skipped) output.note(`left out, because it is no regular file: ${path}`)
+      for (const path of result.twins)
+        output.note(
+          `left out, because another name beside it differs only in its Unicode form; rename one of them: ${path}`,
+        )
       tellFailed(output, 'uploaded', result.failed)
     })
 }
@@ -59,6 +63,8 @@ interface Uploaded {
   bytes: number
   /** Links and the like in the local tree. */
   readonly skipped: string[]
+  /** Names that differ from one beside them only in their Unicode form. */
+  readonly twins: string[]
   readonly failed: FailedFile[]
 }
 
@@ -71,7 +77,7 @@ async function uploadAll(
   const found = await stat(local).catch((error: unknown) => {
     throw new AppError('bad_request', { why: `There is no file ${local}.` }, { cause: error })
   })
-  const result: Uploaded = { files: 0, bytes: 0, skipped: [], failed: [] }
+  const result: Uploaded = { files: 0, bytes: 0, skipped: [], twins: [], failed: [] }
   const name = basename(resolve(local))
   const wanted = remote === undefined || remote === '' ? name : remote.endsWith('/') ? remote + name : remote
   const base = wanted.replace(/^\/+/, '')
@@ -84,7 +90,7 @@ async function uploadAll(
     result.files = 1
     return result
   }
-  await uploadItems(target, treeOf(local, base, result.skipped), {
+  await uploadItems(target, treeOf(local, base, result), {
     onDone({ kind }, bytes) {
       if (kind === 'directory') return
       result.files++
@@ -96,8 +102,12 @@ async function uploadAll(
   return result
 }
 
-async function* treeOf(local: string, base: string, skipped: string[]): AsyncGenerator<UploadItem> {
-  const entries = walkLocalTree(local, path => skipped.push(path))
+async function* treeOf(
+  local: string,
+  base: string,
+  { skipped, twins }: Pick<Uploaded, 'skipped' | 'twins'>,
+): AsyncGenerator<UploadItem> {
+  const entries = walkLocalTree(local, (path, why) => (why === 'twin' ? twins : skipped).push(path))
   for await (const { parts, ...entry } of entries) yield { ...entry, remote: [base, ...parts].join('/') }
 }
 

@@ -11,11 +11,13 @@ const steps = (
   rules: { checksum?: boolean; delete?: boolean } = {},
 ) =>
   Object.fromEntries(
-    compareEntries(new Map(Object.entries(source)), new Map(Object.entries(target)), {
-      checksum: false,
-      delete: false,
-      ...rules,
-    }),
+    [
+      ...compareEntries(new Map(Object.entries(source)), new Map(Object.entries(target)), {
+        checksum: false,
+        delete: false,
+        ...rules,
+      }),
+    ].map(([name, { step, there }]) => [name, there === name ? step : `${step} ${there}`]),
   )
 
 test('a sync sends new files, and those with another size or time', () => {
@@ -63,6 +65,17 @@ test('a sync deletes only on request, and never an entry with the name of one th
   const target = { link: file(1), extra: file(1), more: directory }
   expect(steps(source, target)).toEqual({ link: 'skip' })
   expect(steps(source, target, { delete: true })).toEqual({ link: 'skip', extra: 'delete', more: 'delete' })
+})
+
+test('a name in another Unicode form is the same name, and is not deleted; twins do not replace each other', () => {
+  const [composed, parts] = ['é'.normalize('NFC'), 'é'.normalize('NFD')]
+  const all = { delete: true }
+  expect(steps({ [parts]: file(1) }, { [composed]: file(1) }, all)).toEqual({ [parts]: `same ${composed}` })
+  expect(steps({ [parts]: file(2) }, { [composed]: file(1) }, all)).toEqual({ [parts]: `send ${composed}` })
+  const both = { [parts]: file(1), [composed]: file(2) }
+  expect(steps(both, {}, all)).toEqual({ [parts]: 'send', [composed]: 'skip' })
+  expect(steps(both, both, all)).toEqual({ [parts]: 'same', [composed]: 'same' })
+  expect(steps({ [parts]: file(1) }, both, all)).toEqual({ [parts]: 'same', [composed]: 'delete' })
 })
 
 test('times are equal within their rounding, and within a second if one side keeps whole seconds', () => {

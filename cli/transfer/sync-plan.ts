@@ -1,3 +1,5 @@
+import { inOneForm } from '#base/normal-forms'
+
 /** An entry of a directory, on either side. */
 export interface SyncNode {
   readonly kind: 'file' | 'directory' | 'other'
@@ -38,8 +40,15 @@ export interface SyncRules {
   readonly delete: boolean
 }
 
+/** Step for a name, and the name at the target. */
+export interface SyncPair {
+  readonly step: SyncStep
+  readonly there: string
+}
+
 /**
- * Compares the entries of a directory of the source with those at the target.
+ * Compares the entries of a directory of the source with those at the target. A name that differs from one at the target only in its Unicode form, as names
+ * from a Mac do, is that name.
  *
  * @returns a step for each name of the source, and for those of the target that are to be deleted
  */
@@ -47,10 +56,22 @@ export function compareEntries(
   source: ReadonlyMap<string, SyncNode>,
   target: ReadonlyMap<string, SyncNode>,
   rules: SyncRules,
-): Map<string, SyncStep> {
-  const steps = new Map<string, SyncStep>()
-  for (const [name, node] of source) steps.set(name, stepFor(node, target.get(name), rules))
-  if (rules.delete) for (const name of target.keys()) if (!source.has(name)) steps.set(name, 'delete')
+): Map<string, SyncPair> {
+  const steps = new Map<string, SyncPair>()
+  const byForm = new Map([...target.keys()].filter(name => !source.has(name)).map(name => [inOneForm(name), name]))
+  const matched = new Set<string>()
+  const seen = new Set<string>()
+  for (const [name, node] of source) {
+    const form = inOneForm(name)
+    const there = target.has(name) ? name : (byForm.get(form) ?? name)
+    // The target has one name for both: neither may replace the other.
+    const isTwin = seen.has(form) && !target.has(name)
+    seen.add(form)
+    matched.add(there)
+    steps.set(name, { step: isTwin ? 'skip' : stepFor(node, target.get(there), rules), there })
+  }
+  if (rules.delete)
+    for (const name of target.keys()) if (!matched.has(name)) steps.set(name, { step: 'delete', there: name })
   return steps
 }
 

@@ -1,3 +1,4 @@
+import { inOneForm } from '#base/normal-forms'
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
 import { z } from 'zod'
 import { AppError } from '#manager/contract'
@@ -45,6 +46,6 @@ export async function openKey(key: SealedKey, passphrase: string, purpose: Purpo
 
 function derive(passphrase: string, salt: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    scrypt(passphrase.normalize('NFC'), salt, 32, COST, (error, secret) => (error ? reject(error) : resolve(secret)))
+    scrypt(inOneForm(passphrase), salt, 32, COST, (error, secret) => (error ? reject(error) : resolve(secret)))
   })
 }

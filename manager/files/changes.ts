@@ -12,7 +12,8 @@ import { componentsOf } from '../storage/file-names.ts'
 import { modeOfDirectory } from '../storage/private-files.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type OpenFolder } from './open-folder.ts'
-import { joinPath, makeDirectories, openPlace, type Place, takeName, toEntry } from './places.ts'
+import { nameToTake, pathThere } from './names-there.ts'
+import { joinPath, makeDirectories, openPlace, parentOf, type Place, takeName, toEntry } from './places.ts'
 
 /** The part of a storage host that changes need, and its name. */
 export interface Storage {
@@ -35,8 +36,9 @@ export const pathsOf = ({ path, to }: Moved): Moved => ({ path, to })
 /** @throws AppError `file_exists`, `file_not_found`, `file_kind_refused` */
 export async function makeDirectory(
   { top, row: { name: folder } }: OpenFolder,
-  { path, parents }: DirectorySpec,
+  { path: given, parents }: DirectorySpec,
 ): Promise<FileEntry> {
+  const path = await pathThere(top, given)
   if (parents) {
     const names = componentsOf(path)
     await using made = await makeDirectories(top, { folder, names })
@@ -66,7 +68,8 @@ export async function moveEntry(
 ): Promise<Moved & { swept: boolean }> {
   await using from = await openPlace(top, path)
   let swept = false
-  const taken = await takeName(name ?? from.name, onConflict, {
+  const wanted = await nameToTake(target, name ?? from.name, parentOf(path) === to ? from.name : undefined)
+  const taken = await takeName(wanted, onConflict, {
     make: toName => from.directory.renameNew(from.name, target, toName),
     replace: async toName => {
       try {

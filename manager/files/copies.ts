@@ -5,6 +5,7 @@ import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type Moved, removeEntry, type Storage } from './changes.ts'
 import { BufferPair, CHUNK_BYTES, chunksOf } from './content.ts'
+import { namesThere, nameThere } from './names-there.ts'
 import { joinPath, nameOfPath, takeName } from './places.ts'
 import { type Tally, tallyOf } from './tally.ts'
 import { passOver } from './walk.ts'
@@ -43,7 +44,7 @@ export async function copyEntry(
   try {
     await copyOne(job, from, { directory: target, name: draft }, 1)
     if (job.noted) await requireUnchanged(from, job.noted, job.signal)
-    const taken = await takeName(name ?? from.name, onConflict, {
+    const taken = await takeName(await nameThere(target, name ?? from.name), onConflict, {
       make: toName => target.renameNew(draft, target, toName),
       replace: async toName => {
         swept = (await removeEntry(storage, { directory: target, name: toName }).catch(passOver)) === true
@@ -70,7 +71,10 @@ export function requireOutside(path: string, to: string): void {
  */
 export async function requireFreeNames(target: Directory, { paths, name, onConflict }: FileMoveSpec): Promise<void> {
   if (onConflict !== 'fail') return
-  const names = paths.map(path => name ?? nameOfPath(path))
+  const names = await namesThere(
+    target,
+    paths.map(path => name ?? nameOfPath(path)),
+  )
   const states = await target.lstatMany(names)
   const index = states.findIndex(state => state !== undefined)
   const [taken, path] = [names[index], paths[index]]

@@ -1,4 +1,5 @@
 import { defined } from '#base/defined'
+import { inOneForm } from '#base/normal-forms'
 import { type FileSearchQuery, type FilesFound } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { followingLinks } from '../storage/real-path.ts'
@@ -43,5 +44,4 @@ export async function searchNames(
   return { items, complete }
 }
 
-/** Letters as one character each: computers of Apple write Korean and accented letters in parts, keyboards as one. */
-const comparable = (text: string) => text.normalize('NFC').toLowerCase()
+const comparable = (text: string) => inOneForm(text).toLowerCase()

@@ -29,6 +29,7 @@ import { eachPath } from './each-path.ts'
 import { type HeavyRequest, type HeavyWork } from './heavy-work.ts'
 import { type FileHints } from './hints.ts'
 import { entryAt, withTargets } from './link-targets.ts'
+import { pathThere } from './names-there.ts'
 import { createPages } from './listing.ts'
 import { type FolderOpener, requireStill } from './open-folder.ts'
 import { openPlace, parentOf } from './places.ts'
@@ -246,7 +247,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
       const content = await read()
       const isNew = content.expected === 'absent'
       // A file is replaced where it is, also if it was read by a link; a new one takes no name that a link has.
-      const at = isNew ? path : await realPathOf(folder.top, path)
+      const at = isNew ? await pathThere(folder.top, path) : await realPathOf(folder.top, path)
       const replaced = isNew ? 0 : await replacedSize(folder.top, at)
       await room.take(folder.row, amount(content.bytes.length - replaced, isNew ? 1 : 0))
       const written = await writeContent(folder, at, content)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Readable } from 'node:stream'
+import { otherForms } from '#base/normal-forms'
 import { createOpenCounts } from '#base/open-counts'
 import {
   AppError,
@@ -12,7 +13,8 @@ import {
   toWireError,
   UploadId,
 } from '#manager/contract'
-import { joinPath, makeDirectories, parentOf } from '../files/places.ts'
+import { namesThere, pathThere } from '../files/names-there.ts'
+import { joinPath, makeDirectories, nameOfPath, parentOf } from '../files/places.ts'
 import { replacedSize } from '../files/replaced-size.ts'
 import { amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
@@ -83,6 +85,7 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
         // Checked again: the body may have taken minutes.
         const folder = await openFolder(caller, folderId)
         await using top = await folder.open()
+        await nameAsThere(top, staged)
         const replaced = folder.limitsBytes ? await replacedBytes(top, staged) : 0
         const bytes = bytesOf(staged) - replaced
         // Whether something is new decides, too, where a folder over its limit gets no byte more.
@@ -106,12 +109,36 @@ export type BundlesDeps = Pick<UploadsDeps, 'openFolder' | 'onPlaced'> & {
 
 /** An entry whose bytes have arrived. */
 interface Staged {
-  readonly entry: BundleEntry
+  /** With the path that exists, where that differs in its Unicode form. */
+  entry: BundleEntry
   /** Name of its file in the directory of uploads; undefined for a directory, and for an entry that failed. */
   id?: UploadId
   ownerOnly?: boolean
   error?: EntryError
   isPlaced?: boolean
+}
+
+/** Gives entries the names that exist in another Unicode form, directory by directory. */
+async function nameAsThere(top: Directory, staged: readonly Staged[]): Promise<void> {
+  const others = staged.filter(({ entry, error }) => error === undefined && otherForms(entry.path).length > 0)
+  for (const [parent, group] of Map.groupBy(others, ({ entry }) => parentOf(entry.path))) {
+    const known = await pathThere(top, parent)
+    const given = group.map(({ entry }) => nameOfPath(entry.path))
+    const names = await namesIn(top, known, given)
+    for (const [index, one] of group.entries())
+      one.entry = { ...one.entry, path: joinPath(known, names[index] ?? given[index] ?? '') }
+  }
+}
+
+/** The names that exist in a directory. One that is not there yet, or is none, has no others: placing the files tells why. */
+async function namesIn(top: Directory, path: string, names: readonly string[]): Promise<readonly string[]> {
+  try {
+    await using directory = await top.walk(path)
+    return await namesThere(directory, names)
+  } catch (error) {
+    if (!isAppError(error)) throw error
+    return names
+  }
 }
 
 const bytesOf = (staged: readonly Staged[]) =>

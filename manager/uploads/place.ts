@@ -1,5 +1,6 @@
 import { AppError, because, type FileConflict, isAppError, type UploadId } from '#manager/contract'
 import { BufferPair, chunksOf } from '../files/content.ts'
+import { pathThere } from '../files/names-there.ts'
 import { isCode, makeDirectories, takeName } from '../files/places.ts'
 import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
@@ -28,7 +29,7 @@ export interface Part {
  * made. The file appears whole or not at all.
  *
  * @param folder its name
- * @param onRenamed called before the file gets a name with a number
+ * @param onRenamed called before the file gets another path: a name with a number, or names that exist in another Unicode form
  * @returns the path that the file has
  * @throws AppError `file_exists`, `file_kind_refused`, `path_invalid`
  */
@@ -38,9 +39,11 @@ export async function place(
   { path, onConflict, modifiedAt, ...said }: Placement,
   onRenamed: (path: string) => Promise<void>,
 ): Promise<string> {
-  const { parents, name } = partsOf(path)
+  const known = await pathThere(top, path)
+  if (known !== path) await onRenamed(known)
+  const { parents, name } = partsOf(known)
   await using parent = await makeDirectories(top, { folder, names: parents })
-  const ownerOnly = said.ownerOnly || isPrivate({ folder, path, head: await headOf(file) })
+  const ownerOnly = said.ownerOnly || isPrivate({ folder, path: known, head: await headOf(file) })
   const mode = await modeFor(parent, { name, onConflict, executable: said.executable, ownerOnly })
   await dress(file, { owner: await top.owner(), modifiedAt, mode })
   await file.sync()

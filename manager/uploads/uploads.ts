@@ -9,6 +9,7 @@ import {
   type UploadFinish,
   UploadId,
 } from '#manager/contract'
+import { pathThere } from '../files/names-there.ts'
 import { replacedSize } from '../files/replaced-size.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
@@ -215,7 +216,8 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     const folder = await openFolder(caller, row.folder_id)
     await parts.requireSpace(folder.storageHost, row.size - offset)
     await using top = await folder.open()
-    const replaced = await replacedBytes(folder, top, { path: row.path, onConflict: row.on_conflict })
+    const path = await pathThere(top, row.path)
+    const replaced = await replacedBytes(folder, top, { path, onConflict: row.on_conflict })
     // First it counts: two that continue at once must not share the last room.
     await saveMoved(db, row.id, 'now')
     await folder.requireStaged(row.size, replaced).catch(async (error: unknown) => {
@@ -267,8 +269,9 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     // Checked again: hours may have passed.
     const folder = await openFolder(caller, row.folder_id)
     await using top = await folder.open()
-    const replaced = await replacedBytes(folder, top, { path: row.path, onConflict: onConflict ?? row.on_conflict })
-    await folder.takeRoom(amount(row.size - replaced, await countMissing(top, [row.path])))
+    const there = await pathThere(top, row.path)
+    const replaced = await replacedBytes(folder, top, { path: there, onConflict: onConflict ?? row.on_conflict })
+    await folder.takeRoom(amount(row.size - replaced, await countMissing(top, [there])))
     const placement = {
       path: row.path,
       onConflict: onConflict ?? row.on_conflict,
@@ -321,9 +324,10 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       let replaced = 0
       {
         await using top = await folder.open()
-        replaced = await replacedBytes(folder, top, { path, onConflict })
-        await folder.requireRoom(amount(size - replaced, await countMissing(top, [path])))
-        await requireFree(top, { path, onConflict })
+        const there = { path: await pathThere(top, path), onConflict }
+        replaced = await replacedBytes(folder, top, there)
+        await folder.requireRoom(amount(size - replaced, await countMissing(top, [there.path])))
+        await requireFree(top, there)
       }
       await parts.requireSpace(folder.storageHost, size)
       const id = newId(UploadId)

@@ -31,7 +31,7 @@ test('a file is uploaded to a path, or into a directory under its own name, with
   await utimes(path, 1_700_000_000, 1_700_000_000)
   const done = await cli.run(['folder', 'upload', 'data', path, '--json'])
   expect(done).toMatchObject({ code: 0, err: '' })
-  expect(JSON.parse(done.out)).toEqual({ files: 1, bytes: 5, skipped: [], failed: [] })
+  expect(JSON.parse(done.out)).toEqual({ files: 1, bytes: 5, skipped: [], twins: [], failed: [] })
   expect((await stat(join(directory, 'notes.txt'))).mtimeMs).toBe(1_700_000_000_000)
   expect((await cli.run(['folder', 'upload', 'data', path, 'deep/er/other.txt'])).code).toBe(0)
   expect((await cli.run(['folder', 'upload', 'data', path, 'deep/'])).code).toBe(0)

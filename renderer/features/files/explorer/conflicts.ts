@@ -1,3 +1,4 @@
+import { isSameText } from '#base/normal-forms'
 import { type FileConflict, isAppError, MOST_PATHS } from '#manager/contract'
 import { nameOf } from '../../../data/files/file-path.ts'
 
@@ -36,7 +37,7 @@ export async function throughConflicts(
       rest = rest.slice(now.length)
     } catch (error) {
       const taken = takenName(error)
-      const index = now.findIndex(path => nameOf(path) === taken)
+      const index = now.findIndex(path => taken !== undefined && isSameText(nameOf(path), taken))
       const path = now[index]
       if (taken === undefined || path === undefined) throw error
       const answer: ConflictAnswer | null = always
