@@ -11,6 +11,7 @@ import {
   type TextKeys,
   type UserId,
 } from '#manager/contract'
+import { accountHolds } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 import { type AgentsTable } from '../tables/agents.ts'
 
@@ -233,6 +234,10 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
   return row.expires_at
 }
 
+/** Whether the maker of a token is a superadmin now; the desktop app and `berth up` make tokens without one. */
+const makerMayJoin = sql<boolean>`(join_tokens.created_by is null or exists (
+  select from users maker where maker.id = join_tokens.created_by and maker.role = 'superadmin' and ${accountHolds('maker')}))`
+
 /** The agent that joined with a token; undefined if there is no such token, or no longer. */
 export async function findJoinToken(
   db: Db,
@@ -252,7 +257,8 @@ export async function findJoinToken(
 /**
  * Consumes a join token. The agent that used it may use it again until it expires, because our answer may have been lost;
  * it proves itself by its key and must not be revoked. A new agent must have the id that the manager made with the token.
- * A known agent, proven by its key, keeps its own id, unless the token replaces an agent.
+ * A known agent, proven by its key, keeps its own id, unless the token replaces an agent. A token that a superadmin made counts as long
+ * as they are one: rights are read when they are used (ADR 60).
  *
  * @returns the token's resource group and the agent that it replaces; undefined if the token is unknown, expired, used by
  *   another agent, or made for another agent
@@ -275,7 +281,7 @@ export async function takeJoinToken(
         .where('agents.public_key', '=', publicKey)
         .where('agents.status', '<>', 'REVOKED')
         .whereRef('agents.id', '=', 'join_tokens.used_by')
-      return eb.or([eb('used_at', 'is', null), eb.exists(usedByIt)])
+      return eb.or([eb.and([eb('used_at', 'is', null), makerMayJoin]), eb.exists(usedByIt)])
     })
     .where(eb => {
       const isKnown = eb

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type LinkPurpose, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { accountHolds } from './users.ts'
 
 export interface EmailToken {
   readonly user_id: UserId
@@ -53,7 +54,7 @@ export async function insertEmailToken(
  */
 const stillCounts = sql<boolean>`(password_from = 'person' or exists (
   select from users maker, users owner
-  where maker.id = email_tokens.in_hand_of and owner.id = email_tokens.user_id and maker.active
+  where maker.id = email_tokens.in_hand_of and owner.id = email_tokens.user_id and ${accountHolds('maker')}
     and (maker.role = 'superadmin' or (email_tokens.password_from = 'unknown' and maker.role = 'domain_admin'
       and maker.domain = owner.domain and owner.role <> 'superadmin'))))`
 

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { type UserId } from '#manager/contract'
 import { type Db, type Database } from '../schema.ts'
+import { accountHolds } from './users.ts'
 
 /**
  * `maker`: address of whoever made it; `entitled`: whether they may invite into the domain now; `expired`: whether its time is over.
@@ -15,7 +16,7 @@ const COLUMNS = ['id', 'domain', 'note', 'created_at', 'expires_at', 'used_at', 
 const expired = sql<boolean>`invitations.expires_at <= now()`
 /** The rule of `administers`, about the maker as they are now. */
 const entitled = sql<boolean>`exists (
-  select from users maker where maker.id = invitations.created_by and maker.active
+  select from users maker where maker.id = invitations.created_by and ${accountHolds('maker')}
     and (maker.role = 'superadmin' or (maker.role = 'domain_admin' and maker.domain = invitations.domain)))`
 const maker = sql<string | null>`(select email from users maker where maker.id = invitations.created_by)`
 const STATE = [maker.as('maker'), entitled.as('entitled'), expired.as('expired')] as const

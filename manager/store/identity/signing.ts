@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type Store } from '../open-store.ts'
 import { type Db } from '../schema.ts'
 import { type KeypairsTable, type UsersTable } from '../tables/accounts.ts'
+import { ACCOUNT_HOLDS } from './users.ts'
 
 /** A keypair with its user: the data for verifying a signature. */
 export interface Signer {
@@ -62,12 +63,10 @@ export async function listUsableKeypairs(db: Db, accessKeys: readonly string[]):
   const rows = await db
     .selectFrom('keypairs')
     .innerJoin('users', 'users.id', 'keypairs.user_id')
-    .innerJoin('domains', 'domains.name', 'users.domain')
     .select('access_key')
     .where('access_key', 'in', accessKeys)
     .where('keypairs.active', '=', true)
-    .where('users.active', '=', true)
-    .where('domains.active', '=', true)
+    .where(ACCOUNT_HOLDS)
     .execute()
   return new Set(rows.map(row => row.access_key))
 }

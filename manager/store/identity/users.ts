@@ -22,11 +22,16 @@ export type NewUser = Pick<
 >
 
 /**
- * Condition that the account and its domain are active. For every query that lets somebody in (sign-ins, grants,
- * keypairs); the query must have the table `users` under this name.
+ * Condition that the account and its domain are active. For every query that lets somebody in (sign-ins, grants, keypairs), or that asks
+ * whether whoever gave something still has the right to it; the query must have the table `users` under the name `alias`.
  */
-export const ACCOUNT_HOLDS = sql<boolean>`(users.active and exists (
-  select from domains where domains.name = users.domain and domains.active))`
+export const accountHolds = (
+  alias: string,
+): RawBuilder<boolean> => sql<boolean>`(${sql.ref(`${alias}.active`)} and exists (
+  select from domains d where d.name = ${sql.ref(`${alias}.domain`)} and d.active))`
+
+/** `accountHolds` of the table `users` under its own name. */
+export const ACCOUNT_HOLDS = accountHolds('users')
 
 /** @returns false if the e-mail address is taken (letter case is ignored) */
 export async function insertUser(db: Db, user: NewUser): Promise<boolean> {

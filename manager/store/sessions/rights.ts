@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type FolderId, type FolderPermission, type FolderStatus, type SessionId, type UserId } from '#manager/contract'
+import { accountHolds } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 import { invitedPermission, isMember } from '../storage/folders.ts'
 
@@ -66,8 +67,7 @@ export interface ForeignFolder {
 }
 
 /** Whether the launcher manages the account of the owner now, as `managesAccount` says it, with an active account. */
-const mayStillLaunch = (ownerId: RawBuilder<UserId>) => sql<boolean>`(launchers.active
-  and exists (select from domains d where d.name = launchers.domain and d.active)
+const mayStillLaunch = (ownerId: RawBuilder<UserId>) => sql<boolean>`(${accountHolds('launchers')}
   and (launchers.role = 'superadmin' or (launchers.role = 'domain_admin' and exists (
     select from users o where o.id = ${ownerId} and o.domain = launchers.domain and o.role <> 'superadmin'))))`
 

@@ -7,7 +7,7 @@ import {
   LIVE_STATUSES,
   type UserId,
 } from '#manager/contract'
-import { enteredSince } from '../identity/users.ts'
+import { ACCOUNT_HOLDS, enteredSince } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 
 export interface MemberRow {
@@ -193,7 +193,7 @@ export function listReceived(db: Db, userId: UserId): Promise<ReceivedRow[]> {
     .execute()
 }
 
-/** @returns id of the active user who sees invitations to this address in the domain of the folder */
+/** @returns id of the user with an active account who sees invitations to this address in the domain of the folder */
 export async function findInvitee(db: Db, id: FolderId, email: string): Promise<UserId | undefined> {
   const row = await db
     .selectFrom('users')
@@ -202,7 +202,7 @@ export async function findInvitee(db: Db, id: FolderId, email: string): Promise<
     .leftJoin('users as owners', 'owners.id', 'folders.user_id')
     .select('users.id')
     .where(sql`lower(users.email)`, '=', email.toLowerCase())
-    .where('users.active', '=', true)
+    .where(ACCOUNT_HOLDS)
     .where('users.email_verified_at', 'is not', null)
     .where(sql<boolean>`users.domain = coalesce(owners.domain, groups.domain)`)
     .executeTakeFirst()

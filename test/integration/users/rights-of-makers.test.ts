@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient, type UserChange } from '#manager/contract'
+import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 
@@ -67,6 +68,45 @@ test('a superadmin who is an admin of a domain now has lost the links of a super
   expect(await setPassword(tokenOf(url))).toBe('link_invalid')
   expect(await signUp(elsewhere.token)).toBe('invitation_invalid')
   expect(await signUp(own.token)).toBe('ok')
+})
+
+test('a superadmin whose domain was deactivated uses no link in hand and no invitation, until it is active again', async () => {
+  const domain = `closing-${++number}`
+  await admin.createDomain({ body: { name: domain } })
+  const { api } = await manager.addUser(fresh(), 'superadmin', domain)
+  const { id } = await admin.createUser({ body: { email: fresh(), name: 'Ann', password: PASSWORD } })
+  const { url } = await api.createAccountLink({ params: { id }, body: { purpose: 'reset', inHand: true } })
+  const invitation = await api.createInvitation({ body: { domain: 'lab' } })
+  const listed = async () => (await admin.listInvitations()).items.find(one => one.id === invitation.id)
+  await admin.updateDomain({ params: { name: domain }, body: { active: false } })
+  expect(await setPassword(tokenOf(url))).toBe('link_invalid')
+  expect(await signUp(invitation.token)).toBe('invitation_invalid')
+  expect(await listed()).toMatchObject({ status: 'ended' })
+  await admin.updateDomain({ params: { name: domain }, body: { active: true } })
+  expect(await listed()).toMatchObject({ status: 'open' })
+  expect(await signUp(invitation.token)).toBe('ok')
+  expect(await setPassword(tokenOf(url))).toBe('ok')
+})
+
+test.each<[string, (id: string, domain: string) => Promise<unknown>]>([
+  ['was demoted', id => admin.updateUser({ params: { id }, body: { role: 'user' } })],
+  ['was deactivated', id => admin.updateUser({ params: { id }, body: { active: false } })],
+  ['is in a domain that was', (_id, name) => admin.updateDomain({ params: { name }, body: { active: false } })],
+])('no new agent joins with the token of a superadmin who %s; the one that joined stays', async (_what, lose) => {
+  const domain = `hosts-${++number}`
+  await admin.createDomain({ body: { name: domain } })
+  const { id, api } = await manager.addUser(fresh(), 'superadmin', domain)
+  const [used, unused] = [await api.createJoinToken({ body: {} }), await api.createJoinToken({ body: {} })]
+  const { url } = manager
+  await using agent = new ScriptedAgent({ url, join: used.join, name: 'joined' })
+  await agent.connect()
+  await lose(id, domain)
+  await using late = new ScriptedAgent({ url, join: unused.join, name: 'late' })
+  await late.connect()
+  expect(late.refusal?.code).toBe('join_token_invalid')
+  await agent.disconnect()
+  await agent.connect()
+  expect(agent.refusal).toBeUndefined()
 })
 
 test('a link in hand ends where its account has become a superadmin', async () => {
