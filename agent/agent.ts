@@ -138,7 +138,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       name: config.name,
       managerUrl: config.managerUrl,
       invitation: config.invitation,
-      report: () => currentReport({ engine: enginePart, host, kernels, images }),
+      report: () => currentReport({ engine: enginePart, host, kernels, images, emulated: config.emulated }),
       onHeard({ engine: { reachable }, kernels: told }, { sentAt, started }) {
         // While its engine is away, an agent's report of containers counts only for kernels the manager already knew to run.
         kernels.heard(reachable ? told : told.filter(({ kernelId }) => started.includes(kernelId)), sentAt)

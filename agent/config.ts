@@ -27,6 +27,8 @@ export interface Config {
   /** Path of the TOML file that describes simulated GPUs; undefined: the agent looks for NVIDIA GPUs. */
   readonly simulatedGpus: string | undefined
   readonly toolboxImage: string
+  /** Architectures of images, beside the host's own, that it runs with an emulator. */
+  readonly emulated: readonly string[]
   readonly claimVolume: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
@@ -44,7 +46,7 @@ const MOST_AHEAD = 8
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_EMULATED, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
@@ -85,6 +87,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     gpuProbeImage: read('BERTH_GPU_PROBE_IMAGE') ?? 'berth/python:3.13',
     simulatedGpus: read('BERTH_SIMULATED_GPUS'),
     toolboxImage: read('BERTH_TOOLBOX_IMAGE') ?? 'berth/toolbox:latest',
+    emulated: architectures(read('BERTH_AGENT_EMULATED') ?? ''),
     claimVolume: read('BERTH_AGENT_CLAIM') ?? 'berth-agent',
     freeSpaceFloorBytes:
       amount('BERTH_AGENT_SCRATCH_FLOOR_MIB', read('BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? '1024') * 2 ** 20,
@@ -125,6 +128,18 @@ function gpuNames(text: string): Set<string> {
     )
   }
   return new Set(names)
+}
+
+function architectures(text: string): string[] {
+  const names = text
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  const wrong = names.length > 10 ? text : names.find(name => !/^[a-z0-9]{1,32}$/.test(name))
+  if (wrong !== undefined) {
+    throw invalid(`BERTH_AGENT_EMULATED is "${wrong}"; the value must be architectures of images, such as arm64.`)
+  }
+  return names
 }
 
 function amount(name: string, text: string): number {

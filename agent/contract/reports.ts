@@ -31,6 +31,8 @@ export const AgentImage = z.object({
   labelled: z.boolean(),
   /** Paths outside of the home that the image declares as volumes: what is written there ends with the session. */
   volumes: z.array(CleanLine(512)).max(100).optional(),
+  /** Processor architecture in the words of Go, such as `amd64`; left out where it is unknown, and by older agents. */
+  architecture: Token(32).optional(),
   /** Name of the user of whose session it was made. */
   madeBy: CleanLine(200).optional(),
   /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for an image built here. */
@@ -121,7 +123,12 @@ export const Report = z.object({
   type: z.literal('report'),
   sequence: z.int(),
   version: CleanLine(64),
-  engine: z.object({ version: CleanLine(64), reachable: z.boolean() }),
+  engine: z.object({
+    version: CleanLine(64),
+    reachable: z.boolean(),
+    /** Architectures of images that it runs; empty or left out where they are unknown, and by older agents. */
+    architectures: z.array(Token(32)).max(20).optional(),
+  }),
   /** CPU and memory in base units, with the reserve of the host already subtracted; devices are counted by the manager. */
   capacity: Amounts,
   /** Devices in the modes that the manager set last; a device without a set mode has the mode of the agent's configuration. */

@@ -12,6 +12,8 @@ export interface EngineState extends EngineLimits {
   readonly reachable: boolean
   /** Engine version; empty until the engine was reached once. */
   readonly version: string
+  /** As the engine says it, such as `x86_64`; empty until it was reached once. */
+  readonly architecture: string
 }
 
 export type EngineEvent =
@@ -44,7 +46,7 @@ const SILENT_PINGS = 5
 export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchDeps): EngineWatch {
   const stop = new AbortController()
   const settled = Promise.withResolvers<undefined>()
-  let state: EngineState = { reachable: false, version: '', cpus: 0, memBytes: 0 }
+  let state: EngineState = { reachable: false, version: '', architecture: '', cpus: 0, memBytes: 0 }
 
   async function watchOnce(signal: AbortSignal): Promise<void> {
     await inTime(engine.negotiate())
@@ -55,7 +57,13 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
     // Awaited below in a race; until then a rejection must not count as unhandled.
     ended.catch(() => undefined)
     try {
-      state = { reachable: true, version: info.ServerVersion, cpus: info.NCPU, memBytes: info.MemTotal }
+      state = {
+        reachable: true,
+        version: info.ServerVersion,
+        architecture: info.Architecture,
+        cpus: info.NCPU,
+        memBytes: info.MemTotal,
+      }
       await Promise.race([onUp(state), ended])
       settled.resolve(undefined)
       await Promise.race([keepPinging(signal), ended])
@@ -134,7 +142,12 @@ function isSilence(error: unknown): boolean {
 const inTime = <T>(answer: Promise<T>) =>
   within(PING_TIMEOUT_MS, answer, () => new Silence(`no answer within ${PING_TIMEOUT_MS} ms`))
 
-const EngineInfo = z.object({ ServerVersion: z.string(), NCPU: z.number(), MemTotal: z.number() })
+const EngineInfo = z.object({
+  ServerVersion: z.string(),
+  Architecture: z.string().default(''),
+  NCPU: z.number(),
+  MemTotal: z.number(),
+})
 const RawEvent = z.object({
   Type: z.string(),
   Action: z.string(),

@@ -5,6 +5,9 @@ import { readImage } from './image-labels.ts'
 import { inspectImage } from './pull.ts'
 
 const MOST_VOLUMES = 100
+const ARCHITECTURE = /^[a-z0-9]{1,32}$/
+
+type Inspected = Pick<AgentImage, 'volumes' | 'architecture'>
 
 export interface ImageCatalog {
   /** Images at the last refresh. */
@@ -16,15 +19,20 @@ export interface ImageCatalog {
 export function createImageCatalog(engine: EngineClient, onChange: () => void): ImageCatalog {
   let images: readonly AgentImage[] = []
   let known = '[]'
-  /** Volumes of each image that was there at the last refresh, which a list does not have. */
-  let volumes = new Map<string, readonly string[]>()
+  /** The parts of each image that was there at the last refresh, which a list does not have. */
+  let inspected = new Map<string, Inspected>()
 
-  /** An image that goes meanwhile, or that cannot be looked at, is listed without volumes, and looked at again. */
-  async function volumesOutside(id: string): Promise<readonly string[] | undefined> {
-    const seen = volumes.get(id)
+  /** An image that goes meanwhile, or that cannot be looked at, is listed without them, and looked at again. */
+  async function lookInto(id: string): Promise<Inspected | undefined> {
+    const seen = inspected.get(id)
     if (seen) return seen
     const image = await inspectImage(engine, id).catch(() => undefined)
-    return image?.volumes.filter(path => path !== HOME && !path.startsWith(`${HOME}/`)).slice(0, MOST_VOLUMES)
+    if (!image) return undefined
+    const volumes = image.volumes.filter(path => path !== HOME && !path.startsWith(`${HOME}/`)).slice(0, MOST_VOLUMES)
+    return {
+      ...(volumes.length > 0 ? { volumes } : {}),
+      ...(ARCHITECTURE.test(image.architecture) ? { architecture: image.architecture } : {}),
+    }
   }
 
   return {
@@ -33,14 +41,14 @@ export function createImageCatalog(engine: EngineClient, onChange: () => void): 
     },
     async refresh() {
       const found = (await engine.calls.listImages()).flatMap(image => readImage(image) ?? [])
-      const now = new Map<string, readonly string[]>()
+      const now = new Map<string, Inspected>()
       const described: AgentImage[] = []
       for (const image of found) {
-        const outside = await volumesOutside(image.id)
-        if (outside) now.set(image.id, outside)
-        described.push(outside && outside.length > 0 ? { ...image, volumes: [...outside] } : image)
+        const parts = await lookInto(image.id)
+        if (parts) now.set(image.id, parts)
+        described.push({ ...image, ...parts })
       }
-      volumes = now
+      inspected = now
       const sorted = described.toSorted((a, b) => (a.id < b.id ? -1 : 1))
       const text = JSON.stringify(sorted)
       if (text === known) return

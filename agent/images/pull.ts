@@ -85,6 +85,8 @@ export interface HeldImage {
   readonly program: ImageProgram
   /** Paths in the container that the image declares as volumes. */
   readonly volumes: readonly string[]
+  /** In the words of Go, such as `amd64`; empty where the image does not say. */
+  readonly architecture: string
 }
 
 /** @returns undefined if the engine does not hold it */
@@ -103,6 +105,7 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
       repoDigests: repoDigests ?? [],
       program,
       volumes: volumesOf(found.Config),
+      architecture: found.Architecture,
     }
   } catch (error) {
     if (isMissing(error)) return undefined

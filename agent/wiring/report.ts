@@ -2,6 +2,7 @@ import { type Report } from '#agent/contract'
 import { type Because, keysOf } from '#manager/contract'
 import { capacityOf } from '../capacity.ts'
 import { type CurrentReport } from '../control/reporter.ts'
+import { runnableArchitectures } from '../docker/architectures.ts'
 import { type ImageCatalog } from '../images/catalog.ts'
 import { type KernelManager } from '../kernel/kernel-manager.ts'
 import { type Isolation } from '../network/firewall.ts'
@@ -14,15 +15,21 @@ export interface ReportDeps {
   readonly host: HostPart
   readonly kernels: Pick<KernelManager, 'known' | 'reports'>
   readonly images: ImageCatalog
+  /** Architectures beside the host's own, for which it has an emulator. */
+  readonly emulated: readonly string[]
 }
 
 /** Full state of this host, as managers are told. */
-export function currentReport({ engine: { state }, host, kernels, images }: ReportDeps): CurrentReport {
+export function currentReport({ engine: { state }, host, kernels, images, emulated }: ReportDeps): CurrentReport {
   const { firewall, networks, faults, devices, storage } = host
   return {
     version,
     // While the engine is away, the last known state is still reported, but marked as not reachable.
-    engine: { version: state.version, reachable: state.reachable && kernels.known },
+    engine: {
+      version: state.version,
+      reachable: state.reachable && kernels.known,
+      architectures: runnableArchitectures(state.architecture, emulated),
+    },
     capacity: capacityOf(state),
     devices: devices.list(),
     deviceFigures: [...devices.figures()],

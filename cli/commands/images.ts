@@ -258,10 +258,11 @@ function whereOf({ agent, resourceGroup }: WhereFlags) {
 }
 
 /** Title with what a person should know before the launch. */
-const titleText = ({ title, madeBy, volumes = [] }: Image) =>
+const titleText = ({ title, madeBy, architecture, volumes = [] }: Image) =>
   [
     title,
     ...(madeBy === undefined ? [] : [`(made from a session of ${madeBy})`]),
+    ...(architecture === undefined ? [] : [`(for ${architecture} processors)`]),
     ...(volumes.length === 0 ? [] : [`(not kept: ${volumes.join(', ')})`]),
   ].join(' ')
 

@@ -38,6 +38,8 @@ export interface AgentMemory {
   missing: ReadonlySet<KernelId>
   /** Markers of the storages that are mounted on it. */
   storage: ReadonlySet<string>
+  /** Architectures of images that it runs; undefined where it does not say. */
+  architectures: ReadonlySet<string> | undefined
   /** Folders that were added to running kernels, as it reports them. */
   mounts: ReadonlyMap<KernelId, KernelMounts>
   /** Containers that occupy resources the database considers free. */
@@ -86,6 +88,7 @@ function emptyMemory(): AgentMemory {
     images: undefined,
     missing: new Set(),
     storage: NONE,
+    architectures: undefined,
     mounts: new Map(),
     strays: [],
     endedSince: new Map(),

@@ -54,6 +54,8 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'>, Omit<Repo
   isUnfit(agentId: AgentId): boolean
   /** Markers of the storages that are mounted on the agent. */
   storage(agentId: AgentId): ReadonlySet<string>
+  /** Architectures of images that the agent runs; undefined where it does not say. */
+  architectures(agentId: AgentId): ReadonlySet<string> | undefined
   /** Folders that were added to the kernel, as its agent reports them. */
   mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
   /** Replies of the agent about such folders: they count like a report. */
@@ -68,6 +70,14 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'>, Omit<Repo
    * over a turn (lease), or may have missed messages of other managers.
    */
   takeOver(): Promise<void>
+}
+
+/** @returns whether that is news */
+function noteArchitectures(memory: AgentMemory, { engine: { architectures = [] } }: Report): boolean {
+  const now = architectures.length === 0 ? undefined : new Set(architectures)
+  const isNews = !isDeepStrictEqual(now, memory.architectures)
+  memory.architectures = now
+  return isNews
 }
 
 /** A restarting engine is back within this time. */
@@ -112,6 +122,7 @@ export function createReports(deps: ReportsDeps): Reports {
     const storage = new Set(report.storage)
     const otherStorage = !isDeepStrictEqual(storage, memory.storage)
     memory.storage = storage
+    const otherArchitectures = noteArchitectures(memory, report)
     const mounts = noteMounts(memory, report.kernels, true)
     memory.deviceFigures = report.deviceFigures ?? []
     memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
@@ -122,7 +133,7 @@ export function createReports(deps: ReportsDeps): Reports {
     await tellFault(agentId, memory, report.engine.reachable ? problems.fault() : because('docker_silent'))
     if (mounts.kernelIds.length > 0) deps.onMounts(mounts)
     if (turned) publishResources()
-    if (otherState || otherImages || otherStorage || turned) deps.onAgentChanged()
+    if (otherState || otherImages || otherStorage || otherArchitectures || turned) deps.onAgentChanged()
     return failed
   }
 
@@ -201,6 +212,7 @@ export function createReports(deps: ReportsDeps): Reports {
       return memory !== undefined && isUnfit(memory.problems)
     },
     storage: agentId => memories.find(agentId)?.storage ?? new Set(),
+    architectures: agentId => memories.find(agentId)?.architectures,
     mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
     noteMounted: (agentId, kernelId, folder) => noteMounted(memories.of(agentId), kernelId, folder),
     noteUnmounted: (agentId, kernelId, folder) => noteUnmounted(memories.of(agentId), kernelId, folder),

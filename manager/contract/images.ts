@@ -61,6 +61,12 @@ export const Image = z
       .array(z.string())
       .optional()
       .describe('Paths outside of the home that the image declares as volumes: what is written there is not kept.'),
+    architecture: z
+      .string()
+      .optional()
+      .describe(
+        'Processor architecture, such as arm64, where it is not the one of most images; left out where unknown.',
+      ),
     madeBy: z
       .string()
       .optional()

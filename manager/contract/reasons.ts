@@ -47,6 +47,7 @@ export const REASON_CODES = [
   'capacity',
   'fragmentation', // enough in sum, not on one agent
   'image_nowhere', // no schedulable agent holds the image
+  'architecture_nowhere', // no schedulable agent runs images for its processor architecture, or only agents without room
   'storage_nowhere', // no schedulable agent has the storage of its folders
   'queued_behind',
   'reserved', // next in the queue: capacity is held for it

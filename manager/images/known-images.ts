@@ -106,15 +106,17 @@ export function describedBy(
 ): AgentImage {
   const [first] = copies
   if (offered?.image.id === first.id) return { ...first, ...descriptionOf(offered.image) }
+  const architectures = [...new Set(copies.flatMap(copy => copy.architecture ?? []))]
+  const architecture = architectures.length === 1 ? architectures[0] : undefined
   const least = Object.entries(first.minimum).flatMap(([slot, amount]) => {
     const lowest = Math.min(amount, ...copies.map(copy => copy.minimum[slot] ?? 0))
     return lowest > 0 ? [[slot, lowest] as const] : []
   })
-  return { ...first, minimum: Object.fromEntries(least) }
+  return { ...first, architecture, minimum: Object.fromEntries(least) }
 }
 
-function descriptionOf({ title, description, minimum, shmemBytes, apps, labelled }: AgentImage) {
-  return { title, description, minimum, shmemBytes, apps, labelled }
+function descriptionOf({ title, description, minimum, shmemBytes, apps, labelled, architecture }: AgentImage) {
+  return { title, description, minimum, shmemBytes, apps, labelled, architecture }
 }
 
 /** Effective minimum of an image under this name. */
@@ -151,7 +153,10 @@ function allowedCopy(
 
 function toOffered(row: RegistryImageRow): OfferedImage {
   const { reference, registry, digest: id, labels } = row
-  const image = describeImage({ id, references: [reference], sizeBytes: row.size_bytes, labels })
+  const image = {
+    ...describeImage({ id, references: [reference], sizeBytes: row.size_bytes, labels }),
+    architecture: row.architecture,
+  }
   return { reference, registry, manifestDigest: row.manifest_digest, image }
 }
 
@@ -207,7 +212,16 @@ export function toImages({ held, offered, minimums, domains, aliases }: KnownIma
         aliases: aliasesOf(reference),
       }),
     )
-  return [...onAgents, ...elsewhere]
+  const usual = commonest([...onAgents, ...elsewhere].flatMap(({ architecture }) => architecture ?? []))
+  return [...onAgents, ...elsewhere].map(({ architecture, ...image }) =>
+    architecture === undefined || architecture === usual ? image : { ...image, architecture },
+  )
+}
+
+/** The word that occurs most often, the first in the alphabet of equals. */
+function commonest(words: readonly string[]): string | undefined {
+  const counts = [...Map.groupBy(words, word => word)].map(([word, { length }]) => ({ word, length }))
+  return counts.toSorted((a, b) => b.length - a.length || (a.word < b.word ? -1 : 1))[0]?.word
 }
 
 interface Standing {
@@ -235,6 +249,6 @@ function toImage(image: AgentImage, { minimums, domains, ...standing }: Standing
     shmem: String(image.shmemBytes),
     apps: image.apps.map(toApp),
     labelled: image.labelled,
-    ...defined({ volumes: image.volumes, madeBy: image.madeBy }),
+    ...defined({ architecture: image.architecture, volumes: image.volumes, madeBy: image.madeBy }),
   }
 }

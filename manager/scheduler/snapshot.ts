@@ -14,7 +14,7 @@ import { type Stray } from './strays.ts'
 import { type AgentRow, listAgents, readUsage } from '../store/agents/agents.ts'
 import { type LimitsNow, readLimits } from './read-limits.ts'
 import { listDependencies } from '../store/sessions/dependencies.ts'
-import { readImageDigests } from '../store/images/images.ts'
+import { readArchitectures, readImageDigests } from '../store/images/images.ts'
 import { type ScopedSession } from '../store/quotas/limits.ts'
 import { readClock } from '../store/clock.ts'
 import { readUsageByOwner } from '../store/sessions/placements.ts'
@@ -73,6 +73,8 @@ export interface PlacingPresence extends AgentPresence {
   isUnfit(id: AgentId): boolean
   /** Markers of the storages that the agent has mounted. */
   storage(id: AgentId): ReadonlySet<string>
+  /** Architectures of images that the agent runs; undefined where it does not say. */
+  architectures(id: AgentId): ReadonlySet<string> | undefined
 }
 
 const SHARES_PER_DEVICE = 100
@@ -119,9 +121,13 @@ export async function readGroup(
   const scoped = pending.map(toScoped)
   const images = pending.map(({ image }) => image)
   // After the sessions: a session that was added meanwhile must not be planned without its storages.
-  const [storage, pullable, limits, usage, holding] = await Promise.all([
+  const [storage, pullable, architectures, limits, usage, holding] = await Promise.all([
     readStorageOfPending(db, resourceGroup),
     readPullable(db, images),
+    readArchitectures(
+      db,
+      pending.flatMap(({ image_digest }) => image_digest ?? []),
+    ),
     readLimits(db, resourceGroup, forecast ? [...scoped, forecast.asker] : scoped),
     group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
     group?.options.interruption ? listHolding(db, resourceGroup) : undefined,
@@ -159,6 +165,7 @@ export async function readGroup(
         image: session.image,
         imageDigest: session.image_digest,
         pullable: pullable.has(`${session.image} ${session.image_digest}`),
+        architecture: architectures.get(session.image_digest ?? ''),
         storage: storage.get(session.id),
         failedAgents: session.failed_agents,
         onlyOn: session.files_on ?? undefined,
@@ -194,6 +201,7 @@ export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnaps
     schedulable: row.schedulable,
     unfit: presence.isUnfit(row.id),
     storage: presence.storage(row.id),
+    architectures: presence.architectures(row.id),
     isolated: row.network_isolation === 'full',
     connected: presence.isReady(row.id),
     lost: row.status === 'LOST' || presence.engineIsDown(row.id),

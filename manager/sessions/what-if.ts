@@ -7,6 +7,7 @@ import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
 import { withoutWithdrawn } from '../scheduler/rights.ts'
 import { readGroup } from '../scheduler/snapshot.ts'
 import { startsLater } from '../scheduler/start-times.ts'
+import { readArchitectures } from '../store/images/images.ts'
 import { readPause } from '../store/operation/pause.ts'
 import { findDependencies } from '../store/sessions/dependencies.ts'
 import { readStorageOf } from '../store/sessions/session-folders.ts'
@@ -52,6 +53,7 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
     imageDigest: image.id,
     image: reference,
     pullable: isOffered(image, checked.images.offered.get(reference)),
+    architecture: (await readArchitectures(db, [image.id])).get(image.id),
     storage: storage.length === 0 ? undefined : storage,
     failedAgents: [],
     interruptible: spec.interruptible,

@@ -45,6 +45,7 @@ const presence = {
   engineIsDown: () => false,
   isUnfit: () => false,
   storage: () => new Set<string>(),
+  architectures: () => undefined,
 }
 
 /** The decision alone, the same committed to PostgreSQL, and how long a request that cannot start waits for its reason. */

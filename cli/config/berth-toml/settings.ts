@@ -289,6 +289,14 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.emulated',
+    schema: z.array(z.string().regex(/^[a-z0-9]{1,32}$/)).max(10),
+    allowed: 'a list of architectures of images like ["arm64"]',
+    meaning: 'architectures of images that the host runs with an emulator, separated by commas',
+    variable: 'BERTH_AGENT_EMULATED',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.gpu.shared',
     schema: z.array(z.string().regex(/^(all|GPU-[\w-]{1,64})$/)),
     allowed: 'a list of UUIDs of GPUs as `nvidia-smi -L` prints them, or ["all"]',

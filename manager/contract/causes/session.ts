@@ -60,6 +60,12 @@ export const SESSION_CAUSES = {
   storage_and_image_nowhere:
     'No host has both the storage {storage} and the image {image}, and no registry offers the image.',
   storage_hosts_too_small: 'The hosts that have the storage {storage} of its folders are too small for this session.',
+  architecture_on_no_host:
+    'The image {image} is for {architecture} processors, and no host that takes sessions runs such images. Choose another image.',
+  architecture_not_at_image:
+    'The image {image} is for {architecture} processors. The hosts that have it do not run such images, and no registry offers it to others.',
+  architecture_hosts_too_small:
+    'The image {image} is for {architecture} processors, and the hosts that run such images are too small for this session.',
   image_hosts_closed:
     'The hosts that have the image {image} take no new sessions now, and no registry offers it to others.',
   image_on_no_host: 'No connected host has the image {image} any more, and no registry offers it.',

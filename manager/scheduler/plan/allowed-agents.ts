@@ -1,5 +1,5 @@
 import { type AgentRooms, fits } from './agent-rooms.ts'
-import { hasStorage } from './reasons.ts'
+import { hasStorage, runsImage } from './reasons.ts'
 import { remembered } from './remembered.ts'
 import { needsKey } from './request-keys.ts'
 import { type Room } from './room.ts'
@@ -22,8 +22,8 @@ export class AllowedAgents {
   }
 
   /**
-   * Agents that may take the session: those that hold its image, or all if the image can be pulled, and have the storages
-   * of its folders. Agents on which the session failed are left out as long as another one could hold it when empty.
+   * Agents that may take the session: those that hold its image, or all if the image can be pulled, that run images of its
+   * architecture, and have the storages of its folders. Agents on which the session failed are left out as long as another one could hold it when empty.
    */
   for(session: PendingSession): readonly AgentRooms[] {
     const able = this.able(session)
@@ -56,7 +56,9 @@ export class AllowedAgents {
 export function ableAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
   const { imageDigest: digest, pullable = false } = session
   if (digest === null) return []
-  const able = open.filter(({ agent }) => (pullable || agent.images.has(digest)) && hasStorage(agent, session))
+  const able = open.filter(
+    ({ agent }) => (pullable || agent.images.has(digest)) && runsImage(agent, session) && hasStorage(agent, session),
+  )
   // Return the same list object wherever possible: caches use it as their key.
   return able.length === open.length ? open : able
 }

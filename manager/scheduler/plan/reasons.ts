@@ -51,6 +51,7 @@ export function explain(situation: Situation): Reason {
   return (
     noAgent(situation) ??
     filesAway(situation) ??
+    architectureNowhere(situation) ??
     storageNowhere(situation) ??
     imageNowhere(situation) ??
     tooLarge(situation) ??
@@ -82,6 +83,28 @@ function filesAway({ session: { onlyOn }, agents, options }: Situation): Reason 
     ? because(canTake(agent) ? 'files_on_host_without_isolation' : 'files_on_host_away', { host: agent.name })
     : because('files_on_other_host')
   return reasonOf('agents_unreachable', why)
+}
+
+/** Whether the agent runs images of the session's architecture, as far as both are known. */
+export function runsImage({ architectures }: AgentSnapshot, { architecture }: PendingSession): boolean {
+  return architecture === undefined || architectures === undefined || architectures.has(architecture)
+}
+
+function architectureNowhere({ session, agents, options, open, holders }: Situation): Reason | undefined {
+  const { architecture, image, imageDigest: digest, pullable = false, storage = [], requested, clusterSize } = session
+  const takers = agents.filter(agent => canTake(agent, options))
+  if (architecture === undefined || takers.every(agent => runsImage(agent, session))) return undefined
+  const values = { image, architecture }
+  const runners = takers.filter(agent => runsImage(agent, session))
+  if (runners.length === 0) return reasonOf('architecture_nowhere', because('architecture_on_no_host', values))
+  const has = (agent: AgentSnapshot) => digest !== null && agent.images.has(digest)
+  if (!pullable && takers.some(has) && !runners.some(has)) {
+    return reasonOf('architecture_nowhere', because('architecture_not_at_image', values))
+  }
+  const fits = (room: Room) => room.fits(requested, false, clusterSize)
+  // Where something else keeps hosts out too, that has a reason of its own.
+  if (!pullable || storage.length > 0 || holders.some(fits) || !open.some(fits)) return undefined
+  return reasonOf('architecture_nowhere', because('architecture_hosts_too_small', values))
 }
 
 /** Whether the agent has all storages that the session needs. */

@@ -8,7 +8,13 @@ export function requestKey(session: PendingSession, useHeld: boolean): string {
 }
 
 /** Sessions with the same key can run on the same agents, as far as images, files and storages decide. */
-export function needsKey({ imageDigest, pullable = false, onlyOn, storage }: PendingSession): string {
-  const key = `${imageDigest}|${pullable}|${onlyOn ?? ''}`
+export function needsKey({
+  imageDigest,
+  pullable = false,
+  architecture = '',
+  onlyOn,
+  storage,
+}: PendingSession): string {
+  const key = `${imageDigest}|${pullable}|${architecture}|${onlyOn ?? ''}`
   return storage === undefined ? key : `${key}|${storage.map(({ marker }) => marker).join()}`
 }

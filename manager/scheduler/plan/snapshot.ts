@@ -31,6 +31,8 @@ export interface AgentSnapshot {
   readonly images: ReadonlySet<string>
   /** Markers of the storages that are mounted on it; left out = none. */
   readonly storage?: ReadonlySet<string>
+  /** Architectures of images that its engine runs; left out where unknown: any. */
+  readonly architectures?: ReadonlySet<string> | undefined
   /** Whether an admin lets the agent take new sessions. */
   readonly schedulable: boolean
   /** Whether the agent itself reports that no session can start there now. */
@@ -78,6 +80,8 @@ export interface PendingSession {
   readonly image: string
   /** Whether a registry offers the image, so that an agent without it can pull it. */
   readonly pullable?: boolean | undefined
+  /** Processor architecture of the image, such as `amd64`; left out where unknown: any host. */
+  readonly architecture?: string | undefined
   /** Storages of its folders, each once, ordered by marker; left out = it mounts none. */
   readonly storage?: readonly NeededStorage[] | undefined
   /** Agents on which earlier attempts failed: avoided while another agent could take the session. */

@@ -79,6 +79,27 @@ export async function readImageDigests(db: Db, agentIds: readonly AgentId[]): Pr
   return held
 }
 
+/**
+ * Processor architectures of images, by digest. An image about which agents and registries disagree is left out: it is for several, or
+ * an agent is wrong, which must not keep sessions from other hosts.
+ */
+export async function readArchitectures(db: Db, wanted: readonly string[]): Promise<Map<string, string>> {
+  const digests = [...new Set(wanted)]
+  if (digests.length === 0) return new Map()
+  // Copies that agents describe alike count once, before their descriptions are read.
+  const { rows } = await sql<{ digest: string; architecture: string }>`
+    select digest, min(architecture) as architecture from (
+      select digest, image ->> 'architecture' as architecture from (
+        select distinct on (digest, described) digest, described, image from agent_images
+        where digest = any(${digests}::text[]) order by digest, described
+      ) alike
+      union all
+      select digest, architecture from registry_images where digest = any(${digests}::text[])
+    ) told where architecture is not null
+    group by digest having count(distinct architecture) = 1`.execute(db)
+  return new Map(rows.map(({ digest, architecture }) => [digest, architecture]))
+}
+
 /** Number of images that one statement writes: some hundred kilobytes. */
 const IMAGES_AT_ONCE = 500
 

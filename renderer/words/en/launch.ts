@@ -13,6 +13,7 @@ const en = {
   terminalOnly: 'Terminal and SFTP only',
   noneMatches: 'No environment matches “{search}”.',
   imageOfSession: 'Made from a session of {name}',
+  imageArchitecture: 'For {architecture} processors',
   imageVolumes: 'Not kept when the session ends: {paths}',
   imageUnknown: 'No image “{name}” is on a host or in a registry that you may use. An administrator can add it.',
   nameOf: 'Name of variable {index}',

@@ -14,6 +14,7 @@ export default {
   terminalOnly: '터미널과 SFTP만 사용 가능',
   noneMatches: '“{search}” 검색과 일치하는 환경이 없습니다.',
   imageOfSession: '{name}의 세션으로 만든 이미지',
+  imageArchitecture: '{architecture} 프로세서용',
   imageVolumes: '세션이 끝나면 사라지는 경로: {paths}',
   imageUnknown: '“{name}” 이미지가 호스트에도, 사용할 수 있는 레지스트리에도 없습니다. 관리자가 추가할 수 있습니다.',
   nameOf: '변수 {index}의 이름',

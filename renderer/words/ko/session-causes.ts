@@ -63,6 +63,12 @@ export default {
   storage_and_image_nowhere:
     '{storage} 스토리지와 {image} 이미지가 모두 있는 호스트가 없고, 이 이미지를 제공하는 레지스트리도 없습니다.',
   storage_hosts_too_small: '폴더의 {storage} 스토리지가 있는 호스트는 이 세션에 너무 작습니다.',
+  architecture_on_no_host:
+    '{image} 이미지는 {architecture} 프로세서용인데, 세션을 받는 호스트 중에 이런 이미지를 실행할 수 있는 곳이 없습니다. 다른 이미지를 고르세요.',
+  architecture_not_at_image:
+    '{image} 이미지는 {architecture} 프로세서용입니다. 이미지가 있는 호스트는 이런 이미지를 실행할 수 없고, 이 이미지를 제공하는 레지스트리도 없습니다.',
+  architecture_hosts_too_small:
+    '{image} 이미지는 {architecture} 프로세서용인데, 이런 이미지를 실행할 수 있는 호스트는 이 세션에 너무 작습니다.',
   image_hosts_closed:
     '{image} 이미지가 있는 호스트는 지금 새 세션을 받지 않고, 이 이미지를 제공하는 레지스트리도 없습니다.',
   image_on_no_host: '{image} 이미지가 있는 연결된 호스트가 더는 없고, 이 이미지를 제공하는 레지스트리도 없습니다.',

@@ -45,6 +45,29 @@ const pulledR4 = () => ({
   repoDigests: [`${cr.name}/lab/r@${r4.manifest}`],
 })
 
+describe('an image for other processors', () => {
+  const onArm = { ...PYTHON, id: `sha256:${'c'.repeat(64)}`, references: ['lab/arm:1'], architecture: 'arm64' }
+  const python = { ...PYTHON, architecture: 'amd64' }
+
+  test('it is named in the list, and a session of it waits while no host runs it', async () => {
+    await cluster.join({ images: [python, onArm], architectures: ['amd64', '386'] })
+    await expect.poll(async () => (await imageNamed('lab/arm:1'))?.architecture).toBe('arm64')
+    expect(await imageNamed(PYTHON.references[0] ?? '')).not.toHaveProperty('architecture')
+    const { id } = await cluster.launch({ image: 'lab/arm:1' })
+    await expect.poll(() => cluster.reasonOf(id)).toBe('architecture_nowhere')
+    const emulates = await cluster.join({ images: [onArm], architectures: ['amd64', '386', 'arm64'] })
+    expect((await cluster.reach(id, 'RUNNING')).kernels[0]?.agentId).toBe(emulates.id)
+  })
+
+  test('an agent that describes it differently does not keep its sessions from other hosts', async () => {
+    const id = python.id
+    await cluster.join({ images: [{ ...onArm, id }], architectures: ['arm64'], capacity: { cpu: 0, mem: 0 } })
+    const agent = await cluster.join({ images: [python], architectures: ['amd64'] })
+    const session = await cluster.launch()
+    expect((await cluster.reach(session.id, 'RUNNING')).kernels[0]?.agentId).toBe(agent.id)
+  })
+})
+
 describe('an image that only a registry has', () => {
   test('the agent pulls the image at launch, with a password that is stored nowhere else', async () => {
     const agent = await cluster.join()
@@ -140,6 +163,17 @@ describe('an image that only a registry has', () => {
   test('what-if says that the session would start now', async () => {
     await cluster.join()
     expect(await cluster.api.whatIf({ body: { image: name } })).toMatchObject({ startsNow: true })
+  })
+
+  test('it starts where its architecture runs, and until such a host comes, the outlook and the session say so', async () => {
+    const other = await cluster.join({ architectures: ['arm64', 'arm'] })
+    const why = { code: 'architecture_nowhere', message: expect.stringContaining('for amd64 processors') as string }
+    expect(await cluster.api.whatIf({ body: { image: name } })).toMatchObject({ startsNow: false, reason: why })
+    const { id } = await cluster.launch({ image: name })
+    await expect.poll(() => cluster.reasonOf(id)).toBe('architecture_nowhere')
+    const fitting = await cluster.join({ architectures: ['amd64', '386'] })
+    expect((await cluster.reach(id, 'RUNNING')).kernels[0]?.agentId).toBe(fitting.id)
+    expect(other.requests('create_kernel')).toEqual([])
   })
 
   test('an image with another content in the registry than on an agent is marked as outdated', async () => {

@@ -16,6 +16,7 @@ const presence = {
   engineIsDown: () => false,
   isUnfit: () => false,
   storage: () => new Set<string>(),
+  architectures: () => undefined,
 }
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const

@@ -50,6 +50,7 @@ describe('a resource group that cannot be scheduled', () => {
         engineIsDown: () => false,
         isUnfit: () => false,
         storage: () => new Set<string>(),
+        architectures: () => undefined,
       },
       start: id => void started.push(id),
       cancel: () => Promise.resolve(),

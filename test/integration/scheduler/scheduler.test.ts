@@ -22,6 +22,7 @@ const presence = {
   engineIsDown: () => false,
   isUnfit: () => false,
   storage: () => new Set<string>(),
+  architectures: () => undefined,
 }
 const GiB = 2 ** 30
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
+import { arch } from 'node:os'
 import { join } from 'node:path'
-import { pack } from 'tar-stream'
+import { extract, pack } from 'tar-stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type AgentHome,
@@ -12,7 +13,7 @@ import {
 import { BUSYBOX_IMAGE, busyboxImage, docker, execIn, madeContainer, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
-/** Accounts of images in sessions, on a real engine. */
+/** Accounts and architectures of images, on a real engine. */
 let manager: FakeManager
 let home: AgentHome
 let agent: AgentProcess
@@ -22,7 +23,7 @@ beforeAll(async () => {
   await busyboxImage()
   manager = await startFakeManager()
   home = await createAgentHome()
-  agent = await spawnAgent(home, { BERTH_JOIN: manager.join() })
+  agent = await spawnAgent(home, { BERTH_JOIN: manager.join(), BERTH_AGENT_EMULATED: 'riscv64' })
   expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
 })
 
@@ -52,6 +53,29 @@ async function imageWith(files: Files, changes = 'CMD ["sh"]'): Promise<{ refere
   const { Id } = (await container.commit({ repo, tag: '1', changes })) as { Id: string }
   images.push(`${repo}:1`)
   return { reference: `${repo}:1`, digest: Id }
+}
+
+/** Loads a copy of an image with another architecture in its configuration. */
+async function loadAs(name: string, { reference }: { reference: string }, architecture: string): Promise<void> {
+  const files = new Map<string, Buffer>()
+  for await (const entry of (await docker.getImage(reference).get()).pipe(extract())) {
+    const chunks: Buffer[] = []
+    for await (const chunk of entry) chunks.push(chunk as Buffer)
+    if (entry.header.type === 'file') files.set(entry.header.name, Buffer.concat(chunks))
+  }
+  const [listed] = JSON.parse(String(files.get('manifest.json'))) as [{ Config: string; Layers: string[] }]
+  const config = JSON.parse(String(files.get(listed.Config))) as object
+  const archive = pack()
+  archive.entry({ name: 'config.json' }, JSON.stringify({ ...config, architecture }))
+  for (const layer of listed.Layers) archive.entry({ name: layer }, files.get(layer) ?? '')
+  const { Layers } = listed
+  archive.entry({ name: 'manifest.json' }, JSON.stringify([{ Config: 'config.json', RepoTags: [name], Layers }]))
+  archive.finalize()
+  const stream: NodeJS.ReadableStream = await docker.loadImage(archive as unknown as NodeJS.ReadableStream)
+  await new Promise<void>((resolve, reject) => {
+    docker.modem.followProgress(stream, error => (error ? reject(error) : resolve()))
+  })
+  images.push(name)
 }
 
 /** The output of `script` in a session of this image. */
@@ -120,4 +144,17 @@ test('lists behind links count, and what leads nowhere or is hostile leaves a se
   expect(await inSession(huge, accounts)).toBe(own)
   expect(await fault()).toBe(1)
   await expect.poll(readers).toEqual([])
+})
+
+test('the agent reports for which architecture an image is, and for which ones its engine runs images', async () => {
+  const own = arch() === 'x64' ? 'amd64' : 'arm64'
+  const other = own === 'amd64' ? 'arm64' : 'amd64'
+  const reference = `berth-test/other-${crypto.randomUUID().slice(0, 8)}:1`
+  await loadAs(reference, await imageWith({ 'srv/file': 'x' }), other)
+  const architectureOf = (name: string) =>
+    manager.report?.images?.find(({ references }) => references.includes(name))?.architecture
+  await expect.poll(() => architectureOf(reference), { timeout: 20_000 }).toBe(other)
+  expect(architectureOf(BUSYBOX_IMAGE)).toBe(own)
+  expect(manager.report?.engine.architectures?.[0]).toBe(own)
+  expect(manager.report?.engine.architectures).toContain('riscv64')
 })
