@@ -53,6 +53,23 @@ export async function readCredentials(
   return { caller, user, from, expiresAt, endsWith: credentialOf(caller) }
 }
 
+/**
+ * Authenticates a request again, with what holds now: its body has arrived later than its head, or it lasts. The signature is not
+ * checked again, because it is single-use.
+ *
+ * @throws AppError `not_signed_in`, `signature_invalid`, `keypair_inactive`, `user_inactive`
+ */
+export async function readCredentialsAgain(
+  authenticators: Authenticators,
+  request: IncomingMessage,
+  before: Credentials,
+): Promise<Credentials> {
+  if (before.signed) return { ...before, ...(await authenticators.signers.authenticateAgain(before.endsWith)) }
+  const now = await readCredentials(authenticators, request)
+  if (now?.endsWith === before.endsWith) return now
+  throw new AppError('not_signed_in', because('sign_in_ended'))
+}
+
 /** Finds the sign-in of the cookie that fits the origin secret; a cookie that another port planted fits no secret. */
 function findBrowser(logins: Logins, { cookies, originSecret }: BrowserHalves): Promise<ActiveLogin | undefined> {
   return logins.authenticateOneOf(cookies.map(cookie => browserToken(cookie, originSecret)))

@@ -36,7 +36,7 @@ import { type Logins } from '../users/logins.ts'
 import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
 import { type Signers } from '../users/signers.ts'
 import { limitBodies } from './body-deadlines.ts'
-import { type Credentials, readCredentials } from './credentials.ts'
+import { type Credentials, readCredentials, readCredentialsAgain } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
 import { type Forwarders, isFromConsole, noteOrigin, type OriginRules } from './origin.ts'
@@ -55,6 +55,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Credentials of the sender; null if nobody is signed in, which only access `none` lets through. */
     credentials: Credentials | null
+    /** Whether the body was not complete when the head was authenticated. */
+    isBodyLate: boolean
   }
   interface FastifyContextConfig {
     access?: Access
@@ -122,8 +124,8 @@ const STALLED_MS = 5 * 60_000
  *
  * Threat model: it binds 127.0.0.1 unless configured otherwise, and may face a network then. Before a handler runs: Host
  * must be ours (DNS rebinding), Origin absent or ours (other sites' pages), the caller known and allowed (`access` of the
- * route; a route without one is refused), the body small, of the right form, and, if the request is signed, the body that
- * was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
+ * route; a route without one is refused) when the head has arrived and when the body has, the body small, of the right form, and, if
+ * the request is signed, the body that was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { log, upgrades, logins, signers, metrics, rules } = deps
@@ -153,6 +155,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(createSerializerCompiler(log))
   app.decorateRequest('credentials', null)
+  app.decorateRequest('isBodyLate', false)
   acceptJson(app)
   acceptStreams(app)
   const bodyDeadlines = limitBodies(app.server, REQUEST_MS, ({ socket }, response) => {
@@ -196,6 +199,15 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     const rate = request.credentials?.signed?.rate
     if (rate) void reply.headers(rateHeaders(rate.limit, rate.remaining))
     authorizeRoute({ access, byPerson }, request.credentials?.caller ?? null)
+    request.isBodyLate = !request.raw.complete
+  })
+  // A client may hold its body back until its rights have ended: what the handler does is decided by those of now. A route that reads a
+  // stream asks by itself, while the body arrives.
+  app.addHook('preValidation', async request => {
+    const { access, byPerson, streamedBody } = request.routeOptions.config
+    if (!request.credentials || !request.isBodyLate || access === undefined || streamedBody !== undefined) return
+    request.credentials = await readCredentialsAgain({ logins, signers }, request.raw, request.credentials)
+    authorizeRoute({ access, byPerson }, request.credentials.caller)
   })
   app.addHook('preParsing', (request, _reply, body, done) => {
     const signed = request.credentials?.signed

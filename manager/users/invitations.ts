@@ -22,6 +22,7 @@ import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from './authorize.ts'
 import { linkTo } from './links.ts'
+import { requireStillSignedIn } from './own-proof.ts'
 import { hashToken, newToken } from './secrets.ts'
 
 /**
@@ -60,7 +61,11 @@ export function createInvitations({ store, settings }: { store: Store; settings:
       const token = newToken()
       const [id, tokenHash] = [newUuid(), hashToken(token)]
       const wanted = { id, tokenHash, domain, note, days, createdBy: caller.userId }
-      const row = await insertInvitation(db, wanted).catch((error: unknown) => {
+      const inserted = store.transaction(async trx => {
+        await requireStillSignedIn(trx, caller)
+        return insertInvitation(trx, wanted)
+      })
+      const row = await inserted.catch((error: unknown) => {
         throw isForeignKeyViolation(error) ? noSuchDomain(domain, { cause: error }) : error
       })
       const { publicUrl, allowSignUp } = await settings.read()

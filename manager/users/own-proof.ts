@@ -72,8 +72,9 @@ export async function provePerson(
 
 /**
  * Refuses a caller whose sign-in has ended since the request was authenticated. For the transaction that makes a way into an account,
- * once it has locked the account: whatever ends a doubt about the password ends sign-ins and keypairs in its own transaction, so
- * that a request which waited for that lock gives nobody who was inside a way back.
+ * or gives somebody a role: a request may wait long for its turn to hash a password. Call it once the account is locked: whatever ends
+ * a doubt about the password ends sign-ins and keypairs in its own transaction, so that a request which waited for that lock gives
+ * nobody who was inside a way back.
  *
  * @throws AppError `not_signed_in`
  */

@@ -22,6 +22,7 @@ import { endDoubt } from './end-of-doubt.ts'
 import { linkTo } from './links.ts'
 import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
+import { requireStillSignedIn } from './own-proof.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
 import { newsOfOwn, type Telling } from './telling.ts'
@@ -127,6 +128,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       const news = purpose === 'reset' ? ([{ userId, by: caller, kind: 'password_link' }] as const) : []
       const made = await store.transaction(async trx => {
         const user = requireManaged(caller, await holdUser(trx, userId))
+        await requireStillSignedIn(trx, caller)
         requireAnother(caller, userId, 'make_link')
         if (!user.active) throw new AppError('forbidden', because('account_not_active', { email: user.email }))
         if (purpose === 'verify' && user.email_verified_at !== null) {

@@ -33,6 +33,7 @@ import { type Caller, isSuperadmin, requireMayAssign, requireMayGivePolicy } fro
 import { addressCounts, isWithinLimit, limitRequests } from './back-off.ts'
 import { linkTo } from './links.ts'
 import { roadOf } from './links-for-others.ts'
+import { requireStillSignedIn } from './own-proof.ts'
 import { type Passwords } from './passwords.ts'
 import { hashToken, newPassword, newToken } from './secrets.ts'
 import { requireAgreement, requireMailDomain } from './sign-up-rules.ts'
@@ -181,6 +182,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
       const password_hash = await passwords.hash(newPassword())
       const system = await settings.read()
       const made = await store.transaction(async trx => {
+        await requireStillSignedIn(trx, caller)
         const request = await takeSignUpRequest(trx, id, seen(caller))
         if (!request) throw notFound()
         const { email, name } = request

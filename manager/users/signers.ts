@@ -5,8 +5,9 @@ import { AccessKey, AppError, because, SIGNATURE_WINDOW_SECONDS } from '#manager
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
-import { findSigners, listUsableKeypairs, takeNonce } from '../store/identity/signing.ts'
+import { findSigners, listUsableKeypairs, type Signer, takeNonce } from '../store/identity/signing.ts'
 import { type Store } from '../store/open-store.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { placeOfKeypair } from './keypairs.ts'
@@ -53,6 +54,13 @@ export interface Signers extends AsyncDisposable {
    *   `rate_limited`
    */
   authenticate(claim: Claim): Promise<SignedCaller>
+  /**
+   * Finds the caller of a request that was authenticated before, as keypair and account are now. For a request whose body arrived later:
+   * its nonce is used up and its use counted.
+   *
+   * @throws AppError `signature_invalid` (the keypair was deleted), `keypair_inactive`, `user_inactive`
+   */
+  authenticateAgain(accessKey: string): Promise<Pick<SignedCaller, 'caller' | 'user'>>
   /** Watches for the end of a keypair from now on, because something outlives its request. Sign-ins are ignored. */
   watch(credential: string): void
   /** Announces that a keypair was deactivated or deleted here. */
@@ -106,32 +114,36 @@ export function createSigners(deps: SignersDeps): Signers {
       const signer = await findSigner(accessKey)
       const secretKey = signer ? box.open(signer.keypair.sealed_secret, placeOfKeypair(accessKey)) : nobody
       const right = timingSafeEqual(Buffer.from(claim.expected(secretKey)), Buffer.from(claim.signature))
-      if (!signer || !right) throw new AppError('signature_invalid', because('access_key_or_signature'))
+      if (!signer || !right) throw unknown()
       checkDate(date, now())
       if (restoredAt && date < restoredAt) {
         throw new AppError('signature_replayed', because('signed_before_restore'))
       }
-      const { keypair, user } = signer
-      if (!keypair.active) {
-        throw new AppError('keypair_inactive', because(keypair.waits ? 'keypair_waits' : 'keypair_deactivated'))
-      }
-      if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
-      if (!signer.domainActive) throw new AppError('user_inactive', because('account_domain_deactivated'))
+      const { keypair } = signer
+      const usable = usableOf(signer)
       const rate = await rates.take(accessKey, keypair.rate_limit)
       // The nonce is kept until no manager's clock can take the date for a fresh one.
       const forget = new Date(date.getTime() + 2 * WINDOW_MS)
-      if (!(await takeNonce(db, accessKey, nonce, forget))) {
+      const taken = takeNonce(db, accessKey, nonce, forget).catch((error: unknown) => {
+        // The keypair was deleted since it was read.
+        throw isForeignKeyViolation(error) ? unknown({ cause: error }) : error
+      })
+      if (!(await taken)) {
         rates.giveBack(accessKey)
         throw new AppError('signature_replayed', because('sign_separately'))
       }
-      const { id: userId, email, role, domain } = user
       return {
-        caller: { userId, email, role, domain, loginId: null, keypair: accessKey },
-        user,
+        ...usable,
         bodyHash: claim.bodyHash,
         rate,
         expiresAt: new Date(date.getTime() + WINDOW_MS),
       }
+    },
+
+    async authenticateAgain(accessKey) {
+      const signer = await findSigner(accessKey)
+      if (!signer) throw unknown()
+      return usableOf(signer)
     },
 
     watch(credential) {
@@ -153,6 +165,20 @@ export function createSigners(deps: SignersDeps): Signers {
       await rates[Symbol.asyncDispose]()
     },
   }
+}
+
+const unknown = (options?: ErrorOptions) =>
+  new AppError('signature_invalid', because('access_key_or_signature'), options)
+
+/** @throws AppError `keypair_inactive`, `user_inactive` */
+function usableOf({ keypair, user, domainActive }: Signer): Pick<SignedCaller, 'caller' | 'user'> {
+  if (!keypair.active) {
+    throw new AppError('keypair_inactive', because(keypair.waits ? 'keypair_waits' : 'keypair_deactivated'))
+  }
+  if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
+  if (!domainActive) throw new AppError('user_inactive', because('account_domain_deactivated'))
+  const { id: userId, email, role, domain } = user
+  return { caller: { userId, email, role, domain, loginId: null, keypair: keypair.access_key }, user }
 }
 
 /** @throws AppError `clock_skewed` */

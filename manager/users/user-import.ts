@@ -21,6 +21,7 @@ import { type Db } from '../store/schema.ts'
 import { type AccountWithToken, insertAccountWithLink, passwordLink } from './account-with-link.ts'
 import { type Caller, isSuperadmin, requireMayAssign } from './authorize.ts'
 import { type LinkRoad, roadOf } from './links-for-others.ts'
+import { requireStillSignedIn } from './own-proof.ts'
 import { type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
 import { type News, type Telling } from './telling.ts'
@@ -80,6 +81,7 @@ export function createUserImports(deps: UserImportDeps): UserImports {
       // All accounts get the same password, which is forgotten here: hashing one for each row would take seconds.
       const passwordHash = await passwords.hash(newPassword())
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
+        await requireStillSignedIn(trx, caller)
         const done: (Made | AppError)[] = []
         for (const row of rows)
           done.push(await alone(trx, () => makeAccount(trx, caller, row, { passwordHash, roadTo })))

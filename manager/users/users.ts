@@ -60,6 +60,7 @@ import { endKeypairs } from './end-keypairs.ts'
 import { endDoubt, endDoubtByChoice } from './end-of-doubt.ts'
 import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
+import { requireStillSignedIn } from './own-proof.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
 import { requireSuperadmin } from './superadmins.ts'
@@ -176,6 +177,7 @@ export function createUsers(deps: UsersDeps): Users {
       const password_from = passwordSetBy(caller)
       const given = { password_hash, password_from, must_change_password: mustChangePassword, resourcePolicy }
       const { created, news } = await store.transaction(async trx => {
+        await requireStillSignedIn(trx, caller)
         const created = await insertAccount(trx, { ...spec, ...given, domain })
         const news = [{ userId: created.id, by: caller, kind: 'account_made_password' }] as const
         await telling.write(trx, news)
@@ -199,6 +201,7 @@ export function createUsers(deps: UsersDeps): Users {
         change.role === undefined && change.domain === undefined ? '' : await passwords.hash(newPassword())
       const done = await store.transaction(async trx => {
         await lockSuperadmins(trx)
+        await requireStillSignedIn(trx, caller)
         const user = requireManaged(caller, await lockUser(trx, id))
         const projects = await listGroupIds(trx, id)
         const moves = (change.domain ?? user.domain) !== user.domain

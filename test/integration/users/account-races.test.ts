@@ -8,15 +8,24 @@ import { type Settings } from '../../../manager/settings/settings.ts'
 import { updateDomain } from '../../../manager/store/identity/domains.ts'
 import { addMembers, listGroupIds } from '../../../manager/store/identity/groups.ts'
 import { deactivateKeypairs } from '../../../manager/store/identity/keypairs.ts'
-import { newId } from '../../../manager/store/new-id.ts'
+import { deleteLogins, insertLogin } from '../../../manager/store/identity/logins.ts'
+import { newId, newUuid } from '../../../manager/store/new-id.ts'
 import { insertIdentity, noteGiven } from '../../../manager/store/identity/sign-in-identities.ts'
-import { findUser, insertUser, lockUser, updateUser, type UserUpdate } from '../../../manager/store/identity/users.ts'
+import {
+  findUser,
+  findUserByEmail,
+  insertUser,
+  lockUser,
+  updateUser,
+  type UserUpdate,
+} from '../../../manager/store/identity/users.ts'
 import { type Caller } from '../../../manager/users/authorize.ts'
 import { createKeypairs } from '../../../manager/users/keypairs.ts'
 import { createLogins } from '../../../manager/users/logins.ts'
 import { createPasswordResets } from '../../../manager/users/password-reset.ts'
 import { type Passwords } from '../../../manager/users/passwords.ts'
 import { createTelling } from '../../../manager/users/telling.ts'
+import { createUserImports } from '../../../manager/users/user-import.ts'
 import { createUsers } from '../../../manager/users/users.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
@@ -26,6 +35,8 @@ let db: TestStore['store']['db']
 let world: TestStore
 /** Runs while a password is being checked, which takes a while. */
 let meanwhile: () => Promise<unknown>
+/** Runs while a password is being hashed, which takes a while. */
+let whileHashing: () => Promise<unknown>
 beforeAll(async () => {
   world = await openTestStore()
   db = world.store.db
@@ -33,11 +44,15 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]())
 beforeEach(() => {
   meanwhile = () => Promise.resolve()
+  whileHashing = () => Promise.resolve()
 })
 
 /** Every password is right. */
 const passwords: Passwords = {
-  hash: password => Promise.resolve(`hash of ${password}`),
+  hash: async password => {
+    await whileHashing()
+    return `hash of ${password}`
+  },
   verify: async () => {
     await meanwhile()
     return true
@@ -64,6 +79,7 @@ async function services() {
     left,
     users: createUsers({ store, passwords, logins, settings, mailer, telling, events }),
     resets: createPasswordResets({ store, passwords, logins, settings, mailer, telling }),
+    imports: createUserImports({ store, passwords, settings, mailer, events, telling }),
     keypairs: createKeypairs({ store, box, passwords, secondFactor, telling, onEnd: nobody }),
     [Symbol.dispose]: () => logins[Symbol.dispose](),
   }
@@ -78,7 +94,10 @@ async function somebody(role: Role) {
 
 async function callerOf(role: Role): Promise<Caller> {
   const { id: userId, email } = await somebody(role)
-  return { userId, email, role, domain: DEFAULT_DOMAIN, loginId: null, keypair: null }
+  const loginId = newUuid()
+  const login = { id: loginId, userId, tokenHash: randomBytes(32), label: null, address: '::1', keypair: null }
+  await insertLogin(db, { ...login, kind: 'token', idleSeconds: 3_600, maxSeconds: 3_600 })
+  return { userId, email, role, domain: DEFAULT_DOMAIN, loginId, keypair: null }
 }
 
 const loginsOf = async (id: UserId) =>
@@ -179,6 +198,31 @@ test.each<[string, (made: Awaited<ReturnType<typeof services>>, admin: Caller, k
     .where('user_id', '=', made.id)
     .where('active', '=', true)
   expect(await active.execute()).toEqual([])
+})
+
+test.each<[string, (made: Awaited<ReturnType<typeof services>>, admin: Caller) => Promise<unknown>]>([
+  [
+    'a new superadmin',
+    ({ users, id }, admin) => {
+      const spec = { email: `new-${id}@example.org`, name: 'new', role: 'superadmin' } as const
+      return users.create(admin, { ...spec, password: 'Brand-new-pass-2', mustChangePassword: false })
+    },
+  ],
+  ['a role', ({ users, id }, admin) => users.change(admin, id, { role: 'superadmin' }, 'http://l')],
+  ['a password', ({ users, id }, admin) => users.change(admin, id, { password: 'Brand-new-pass-2' }, 'http://l')],
+  [
+    'a file of users',
+    ({ imports, id }, admin) =>
+      imports.run(admin, { rows: [{ email: `new-${id}@example.org` }], dryRun: false, mail: false }, 'http://l'),
+  ],
+])('a caller who is signed out while a password is being hashed gives nobody %s', async (_what, act) => {
+  using made = await services()
+  const admin = await callerOf('superadmin')
+  const before = await findUser(db, made.id)
+  whileHashing = () => deleteLogins(db, { userId: admin.userId })
+  await expect(act(made, admin)).rejects.toMatchObject({ code: 'not_signed_in' })
+  expect(await findUser(db, made.id)).toEqual(before)
+  expect(await findUserByEmail(db, `new-${made.id}@example.org`)).toBeUndefined()
 })
 
 test.each<[string, (made: Awaited<ReturnType<typeof services>>) => Promise<unknown>]>([
