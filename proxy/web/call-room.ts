@@ -4,88 +4,173 @@ import { fullest } from '#base/fullest'
 export interface Caller {
   /** The answer needs no sign-in: everybody may have it sent. */
   readonly isStranger: boolean
-  /** The networks that the call comes from, widest first, and then the sign-in that it names. */
+  /** The networks that the call comes from, widest first, and then the sign-in that it names; an empty name for none. */
   readonly branch: readonly string[]
 }
 
+/** A call that came in. Neither function may throw. */
+export interface EnteringCall {
+  readonly response: ServerResponse
+  readonly caller: Caller
+  /** Sends the call on; at once, or when a connection is free for it. */
+  readonly begin: () => void
+  /** Answers a call that has waited for too long, or that finds too many others waiting. It has not begun. */
+  readonly refuse: () => void
+}
+
 export interface CallRoom {
-  enter(response: ServerResponse, caller: Caller): void
+  enter(call: EnteringCall): void
   close(): void
 }
 
-interface Call extends Caller {
-  readonly response: ServerResponse
+export interface CallRoomOptions {
+  /** Connections to the manager. */
+  readonly most: number
+  readonly lookMs?: number
+  readonly waitMs?: number
+}
+
+interface Call extends EnteringCall {
   /** Names of the branches from the root: those with the same name have the same ones before. */
   readonly path: readonly string[]
+  /** The most calls on each of these branches at a time. */
+  readonly limits: readonly number[]
   /** Bytes of its connection when they were looked at last. */
   bytes: number
+  timer?: NodeJS.Timeout
 }
 
 /** Between two looks. Somebody who reads takes a part of the answer in this time, also by a slow line. */
 const LOOK_MS = 2_000
+/** Longest wait for a connection. */
+const WAIT_MS = 30_000
 /** Answers to one sign-in, or network of strangers, whose readers are behind: with more, none of them counts as read. */
 const MOST_BEHIND = 64
+/** Parts of all connections. What one network leaves is enough for the others; a sign-in has more than any browser asks for. */
+const SHARES = { strangers: 1 / 2, network: 3 / 4, signIn: 1 / 4 } as const
 
 /**
- * Keeps calls whose answers are not read from taking all connections to the manager. While there are more calls than connections,
- * such answers are cut: those to strangers first, then those to the sign-ins that have most calls.
+ * Shares the connections to the manager among callers. Each sign-in, each network, and all calls that need no sign-in together have a
+ * part of them; what exceeds it waits. A free connection goes to the caller who has fewest, so a person without any gets the
+ * next one. While calls wait, answers that are not read are cut: those to strangers first, then those to the sign-ins that have
+ * most calls.
  *
- * Threat model: an answer is not stored here, so a client who does not read holds a connection to the manager. Without a shortage
- * nothing is cut. What a request says about its sender is not believed: callers are strangers unless the manager answers only
- * people who are signed in, whose refusals are too short to be held.
+ * Threat model: a call may wait for an agent or send a byte a minute, and an answer is not stored here: one person could hold every
+ * connection to the manager. Without a shortage nothing is cut. What a request says about its sender is not believed: callers are
+ * strangers unless the manager answers only people who are signed in, whose refusals are too short to be held. One person may
+ * have any number of sign-ins, so the manager bounds the calls of a person (`manager/http/call-places.ts`).
  */
-export function createCallRoom({ most, lookMs = LOOK_MS }: { most: number; lookMs?: number }): CallRoom {
-  const calls = new Set<Call>()
+export function createCallRoom({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }: CallRoomOptions): CallRoom {
+  const running = new Set<Call>()
+  const waiting = new Set<Call>()
+  /** Numbers of running calls on each branch. */
+  const counts = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
 
-  function cut(call: Call): void {
-    calls.delete(call)
-    call.response.destroy()
+  const isFull = ({ limits }: Call, name: string, at: number) => (counts.get(name) ?? 0) >= (limits[at] ?? most)
+  const hasRoom = (call: Call) => !call.path.some((name, at) => isFull(call, name, at))
+
+  function start(call: Call): void {
+    running.add(call)
+    for (const name of call.path) counts.set(name, (counts.get(name) ?? 0) + 1)
+    call.begin()
+  }
+
+  function leave(call: Call): void {
+    stopWaiting(call)
+    if (!running.delete(call)) return
+    for (const name of call.path) {
+      const left = (counts.get(name) ?? 1) - 1
+      if (left > 0) counts.set(name, left)
+      else counts.delete(name)
+    }
+    startNext()
+  }
+
+  function stopWaiting(call: Call): void {
+    waiting.delete(call)
+    clearTimeout(call.timer)
+  }
+
+  function startNext(): void {
+    const compare = byBranch(counts)
+    for (;;) {
+      let next: Call | undefined
+      for (const call of waiting) if (hasRoom(call) && (!next || compare(next, call) < 0)) next = call
+      if (!next) return
+      stopWaiting(next)
+      start(next)
+    }
+  }
+
+  function wait(call: Call): void {
+    waiting.add(call)
+    call.timer = setTimeout(() => turnAway(call), waitMs).unref()
+    const [longest] = waiting.size > most ? fullest([...waiting], ({ path }) => path).slice(-1) : []
+    if (longest) turnAway(longest)
+    timer ??= setInterval(look, lookMs).unref()
+  }
+
+  function turnAway(call: Call): void {
+    stopWaiting(call)
+    call.refuse()
   }
 
   /** Answers whose readers are behind, and have taken nothing since the last look. */
   function findStuck(): readonly Call[] {
-    const behind = [...calls].filter(({ response }) => response.writableNeedDrain && !response.writableEnded)
-    const counts = countsOf(behind)
+    const behind = [...running].filter(({ response }) => response.writableNeedDrain && !response.writableEnded)
+    const counted = countsOf(behind)
     return behind.filter(call => {
       const bytes = call.response.socket?.bytesWritten ?? 0
       const isSame = bytes === call.bytes
       call.bytes = bytes
-      return isSame || (counts.get(call.path.at(-1) ?? '') ?? 0) > MOST_BEHIND
+      return isSame || (counted.get(call.path.at(-1) ?? '') ?? 0) > MOST_BEHIND
     })
   }
 
   function look(): void {
-    const over = calls.size - most
-    if (over <= 0) {
+    if (waiting.size === 0) {
       clearInterval(timer)
       timer = undefined
       return
     }
-    const stuck = findStuck().toSorted(byBranch(countsOf(calls)))
-    const strangers = stuck.filter(({ isStranger }) => isStranger)
-    const people = stuck.filter(({ isStranger }) => !isStranger)
+    // Calls wait for the narrowest branch that is full: an end elsewhere makes no room for them.
+    const full = new Set([...waiting].map(call => call.path.findLast((name, at) => isFull(call, name, at))))
+    const stuck = findStuck()
+      .filter(({ path }) => path.some(name => full.has(name)))
+      .toSorted(byBranch(countsOf([...running, ...waiting])))
+    const strangers = stuck.filter(({ caller }) => caller.isStranger)
+    const people = stuck.filter(({ caller }) => !caller.isStranger)
     // At most half of the people's: those who have few calls keep theirs.
     const leaving = [...strangers, ...people.slice(0, Math.floor(people.length / 2))]
-    for (const call of leaving.slice(0, over)) cut(call)
+    for (const call of leaving.slice(0, waiting.size)) call.response.destroy()
   }
 
   return {
-    enter(response, caller) {
-      // Calls that wait are limited as well.
-      const [further] = calls.size >= 2 * most ? fullest([...calls], ({ path }) => path) : []
-      if (further) cut(further)
-      const names = [caller.isStranger ? 'strangers' : 'people', ...caller.branch]
-      const path = names.map((_, at) => names.slice(0, at + 1).join(' '))
-      const call = { ...caller, path, response, bytes: 0 }
-      calls.add(call)
-      response.once('close', () => calls.delete(call))
-      if (calls.size > most) timer ??= setInterval(look, lookMs).unref()
+    enter(entering) {
+      const { response, caller } = entering
+      if (response.destroyed) return
+      const call: Call = { ...entering, path: pathOf(caller), limits: limitsOf(caller, most), bytes: 0 }
+      response.once('close', () => leave(call))
+      if (hasRoom(call)) start(call)
+      else wait(call)
     },
     close() {
       clearInterval(timer)
+      for (const call of waiting) stopWaiting(call)
     },
   }
+}
+
+function pathOf({ isStranger, branch }: Caller): readonly string[] {
+  const names = ['all', isStranger ? 'strangers' : 'people', ...branch]
+  return names.map((_, at) => names.slice(0, at + 1).join(' '))
+}
+
+function limitsOf({ isStranger, branch }: Caller, most: number): readonly number[] {
+  const part = (share: number) => Math.ceil(most * share)
+  const networks = branch.slice(1).map(() => part(SHARES.network))
+  return [most, isStranger ? part(SHARES.strangers) : most, ...networks, part(SHARES.signIn)]
 }
 
 /** Numbers of calls on each branch. */

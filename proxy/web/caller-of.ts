@@ -19,5 +19,5 @@ export function callerOf({ url = '', headers }: IncomingMessage, address: string
   const signIn = headers.authorization?.split(',', 1)[0] ?? headers[ORIGIN_SECRET_HEADER]
   const isNamed = !isStranger && typeof signIn === 'string'
   const networks = networksOf(address).toReversed()
-  return { isStranger, branch: isNamed ? [...networks, signIn] : networks }
+  return { isStranger, branch: [...networks, isNamed ? signIn : ''] }
 }

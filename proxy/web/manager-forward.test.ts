@@ -112,3 +112,74 @@ test.each([
     await expect.poll(() => bytes).toBeGreaterThan(LARGE.length)
   },
 )
+
+/** A console with room for 16 calls, whose manager answers only `/api/v1/me`; with this many calls of a kind that wait there. */
+async function withWaiting(count: number, headOf: (index: number) => string, waitMs?: number) {
+  const reached: string[] = []
+  const managerPort = await listen(({ url = '' }, response) => {
+    reached.push(url)
+    if (url === '/api/v1/me') response.end('answer')
+  })
+  const room = { most: 16, lookMs: 50, ...(waitMs === undefined ? {} : { waitMs }) }
+  const trustedProxies = ['127.0.0.1']
+  const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', { trustedProxies, room, log: silentLog })
+  onTestFinished(forward.close)
+  let entered = 0
+  const port = await listen((request, response) => {
+    entered++
+    forward.request(request, response)
+  })
+  const sockets = Array.from({ length: count }, (_, index) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    socket.write(headOf(index))
+    return socket
+  })
+  onTestFinished(() => sockets.forEach(socket => void socket.destroy()))
+  await expect.poll(() => entered).toBe(count)
+  return { port, reached, sockets, entered: () => entered }
+}
+const START = '/api/v1/sessions/1/apps/jupyter/start'
+const me = (port: number, more: Record<string, string> = {}) =>
+  fetch(`http://127.0.0.1:${port}/api/v1/me`, { headers: { authorization: 'Bearer theirs', ...more } })
+
+test('calls of one sign-in that wait at the manager leave connections to other people', async () => {
+  const { port, reached } = await withWaiting(40, () => get(START, 'Authorization: Bearer one'))
+  expect(await (await me(port)).text()).toBe('answer')
+  expect(reached.filter(url => url === START)).toHaveLength(4)
+})
+
+test.each([
+  ['that names no sign-in', (index: number) => get(START, `X-Forwarded-For: 2001:db8:0:${index.toString(16)}::1`)],
+  [
+    'with many sign-ins',
+    (index: number) => get(START, `X-Forwarded-For: 2001:db8::1\r\nAuthorization: Bearer ${index}`),
+  ],
+])('calls of one network %s that wait at the manager leave connections to other networks', async (_, head) => {
+  const { port, reached } = await withWaiting(40, head)
+  expect(await (await me(port, { 'x-forwarded-for': '192.0.2.1' })).text()).toBe('answer')
+  expect(reached.filter(url => url === START)).toHaveLength(12)
+})
+
+test('a person without a call gets the next connection, before the calls that wait for longer', async () => {
+  const { port, reached, sockets, entered } = await withWaiting(40, index =>
+    get(START, `X-Forwarded-For: 192.0.2.${index % 10}\r\nAuthorization: Bearer ${index % 10}`),
+  )
+  await expect.poll(() => reached.length).toBe(16)
+  const answer = me(port)
+  await expect.poll(entered).toBe(41)
+  sockets[0]?.destroy()
+  expect(await (await answer).text()).toBe('answer')
+})
+
+test('a call that waits for too long for a connection is refused with the next step', async () => {
+  const { sockets } = await withWaiting(5, () => get(START, 'Authorization: Bearer one'), 100)
+  const said = await new Promise<string>(done => sockets[4]?.once('data', bytes => done(String(bytes))))
+  expect(said).toMatch(/^HTTP\/1\.1 429 [^]*"code":"rate_limited"[^]*End some of them/)
+})
+
+test('more calls than can wait are refused at once, those of the caller who has most', async () => {
+  const { port, sockets } = await withWaiting(40, () => get(START, 'Authorization: Bearer one'))
+  const refused = () => sockets.filter(socket => socket.readableLength > 0).length
+  await expect.poll(refused).toBe(20)
+  expect((await me(port)).status).toBe(200)
+})

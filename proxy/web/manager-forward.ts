@@ -7,9 +7,10 @@ import { containedBy } from '../http/contain.ts'
 import { forwardRequest, type Upstream } from '../http/forward.ts'
 import { forwardUpgrade } from '../http/forward-upgrade.ts'
 import { hasBody, mapHeaders } from '../http/headers.ts'
+import { closeIfEarly } from '../http/when-uploaded.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
-import { createCallRoom } from './call-room.ts'
+import { type CallRoomOptions, createCallRoom } from './call-room.ts'
 import { callerOf } from './caller-of.ts'
 import { clientOf } from './client.ts'
 import { signInCookies } from './sign-in-cookies.ts'
@@ -22,8 +23,8 @@ const isOurs = (name: string) =>
   name === 'forwarded' || name === CONSOLE_SECRET_HEADER || name.startsWith('x-forwarded-')
 /**
  * Maximum number of connections to the manager for ordinary calls; further calls wait. Far above the number of concurrent
- * requests of browsers: the manager ends a request that does not arrive within 30 seconds, and the console cuts answers that are
- * not read (`call-room.ts`).
+ * requests of browsers: the manager ends a request that does not arrive within 30 seconds. `call-room.ts` shares them among
+ * callers.
  */
 const MAX_CALLS = 1024
 /** Arguments of calls that are still arriving: those of clients that are not slow on purpose are there in a moment. */
@@ -42,8 +43,8 @@ export interface ForwardDeps {
   readonly consoleSecret?: string | undefined
   /** Connections by the proxy of the network; direct ones if left out. */
   readonly agent?: RequestOptions['agent']
-  /** Connections for ordinary calls, and the interval at which readers are looked at while these are too few; for tests. */
-  readonly room?: { readonly most: number; readonly lookMs?: number }
+  /** Connections for ordinary calls, and how they are shared; for tests. */
+  readonly room?: CallRoomOptions
   readonly log: Log
 }
 
@@ -53,8 +54,8 @@ export interface ForwardDeps {
  * Threat model: our own Host and Origin checks come first; the far end then sees its own name as Host and Origin, and the
  * browser's name for us as `x-forwarded-host`. The manager trusts that field because of the secret that it shares with us. A
  * client's own claims in such fields are dropped, except a trusted reverse proxy's report about its client (`client.ts`).
- * A stranger who sends the arguments of a sign-in slowly, or does not read an answer, would hold a connection to the manager, so
- * both are limited (`turnstile.ts`, `call-room.ts`).
+ * A stranger who sends the arguments of a sign-in slowly, or does not read an answer, would hold a connection to the manager, and so
+ * would a person whose calls wait for an agent: all are limited (`turnstile.ts`, `call-room.ts`).
  */
 export function createForward(
   url: string,
@@ -128,14 +129,26 @@ export function createForward(
 
   return {
     request(request: IncomingMessage, response: ServerResponse) {
-      if (bringsArguments(request)) arriving.enter(clientOf(request, trustedProxies).address, request)
       const hasOwn = isStream(request.url ?? '')
       const connection = { agent: hasOwn ? unpooled : agent }
-      inTurn(request, response, () => {
-        if (!hasOwn) calls.enter(response, callerOf(request, clientOf(request, trustedProxies).address))
+      const contained = containedBy(response, log)
+      const send = contained(() => {
+        // Nothing of a body is read before.
+        if (bringsArguments(request)) arriving.enter(clientOf(request, trustedProxies).address, request)
         forwardRequest(request, response, upstream(request, connection), error => {
           answerProblem(response, unavailable(error))
         })
+      })
+      const refuse = contained(() => {
+        closeIfEarly(request, response)
+        answerProblem(response, new AppError('rate_limited', { ...because('calls_waiting'), whySaysNext: true }))
+      })
+      inTurn(request, response, () => {
+        if (hasOwn) send()
+        else {
+          const caller = callerOf(request, clientOf(request, trustedProxies).address)
+          calls.enter({ response, caller, begin: send, refuse })
+        }
       })
     },
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {

@@ -23,6 +23,8 @@ export const SERVER_CAUSES = {
     'The directory {directory} cannot be used ({errno}). It must belong to the user of the manager.',
   backup_disk_full: 'The disk of {directory} has too little free space for a backup.',
   backup_interrupted: 'The manager that made the backup has stopped.',
+  calls_waiting:
+    'Too many calls of this sign-in, or of this network, are in progress. End some of them or wait for their answers, then try again.',
   certificate_changed:
     'The certificate of {server} is not the one that you trusted, so somebody else may answer there. Known: SHA-256 {known}. Now: SHA-256 {now}. Ask the administrator of the server. If the new one is right, compare and trust it in the desktop app, or sign in again with --fingerprint.',
   database_away: 'The database does not answer. Try again in a moment.',
