@@ -28,7 +28,10 @@ async function main(): Promise<void> {
     process.on('message', message => {
       const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
       if (type !== 'get_isolation') return
-      void agent.isolation().then(value => answerParent(process, { id, ok: true, value }))
+      agent.isolation().then(
+        value => answerParent(process, { id, ok: true, value }),
+        (error: unknown) => answerParent(process, { id, ok: false, error: toWireError(error) }),
+      )
     })
   }
   process.stdout.write(`${JSON.stringify({ ready: 'agent', agentId: agent.agentId })}\n`)

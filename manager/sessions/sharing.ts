@@ -111,8 +111,8 @@ export function createSessionSharing({ store, changes, events, members, log }: S
 
     async membersLeft(userIds) {
       for (const userId of userIds) {
-        const sessions = members.changed(userId)
         try {
+          const sessions = members.changed(userId)
           hint(userId, await touchSessions(store.db, sessions))
         } catch (error) {
           log.warn({ err: error, userId }, 'pages were not told of sessions that are not shared any more')

@@ -27,6 +27,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
   /** Resolves when nothing of the connection is open any more. */
   readonly closed: Promise<unknown>
   readonly #onClosed: () => void
+  readonly #onUnexpected: (error: unknown) => void
 
   constructor({ operations, isFlushed, onBroken, onUnexpected }: LocalEndDeps) {
     super()
@@ -34,6 +35,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
     this.closed = promise
     this.#onClosed = () => resolve(undefined)
     this.#operations = operations
+    this.#onUnexpected = onUnexpected
     this.#connection = new SftpConnection({
       operations,
       isFlushed,
@@ -77,13 +79,14 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
     if (this.destroyed) return
     this.destroyed = true
     this.writable = false
-    void this.#close()
+    this.#close().catch(this.#onUnexpected)
     this.emit('close')
   }
 
   async #close(): Promise<void> {
     try {
       await this.#connection.end()
+      // The count of what was written may not reach the database.
       await this.#operations[Symbol.asyncDispose]()
     } finally {
       this.#onClosed()

@@ -1,40 +1,22 @@
-import { type Selectable } from 'kysely'
-import { every } from '#base/every'
-import { inTurn } from '#base/in-turn'
 import {
   AppError,
   because,
-  type Login,
   type Me,
   type StoredSettings,
   SYSTEM_SETTINGS_DEFAULTS,
   type UserId,
 } from '#manager/contract'
-import { NO_PEERS, type Peers } from '../cluster/peers.ts'
-import {
-  deleteLogins,
-  findTicketUser,
-  insertLogin,
-  insertTicket,
-  listExpiredLogins,
-  listLiveLogins,
-  listLoginsOf,
-  takeTicket,
-} from '../store/identity/logins.ts'
+import { findTicketUser, insertLogin, insertTicket, takeTicket } from '../store/identity/logins.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import { newUuid } from '../store/new-id.ts'
-import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { type LoginsTable } from '../store/tables/accounts.ts'
 import { holdActiveKeypair } from '../store/identity/keypairs.ts'
 import { type Signer } from '../store/identity/signing.ts'
 import { findUserByEmail, holdUser, type UserRow } from '../store/identity/users.ts'
-import { type Aftermath } from './aftermath.ts'
-import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { duePasswordRefusal, replaceDuePassword } from './due-password.ts'
 import { type DoubtEnd } from './end-of-doubt.ts'
-import { createLoginCache, type LoginCache } from './login-cache.ts'
+import { createLoginEnds, type LoginEnds, type LoginEndsDeps } from './login-ends.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
 import { type Passwords, strangerAt } from './passwords.ts'
@@ -44,13 +26,6 @@ import { browserToken, hashToken, newToken } from './secrets.ts'
 import { toUser } from './to-user.ts'
 
 const TICKET_SECONDS = 10 * 60
-/** How long tunnels and streams may outlive the sign-in that opened them. */
-const EXPIRE_MS = 15_000
-/** Shortest interval between calls of `onChange` listeners: users may change by the thousand, and each check is a query. */
-const TELL_CHANGES_MS = 100
-/** Ids per message to other managers, well below what a message holds. */
-const TOLD_AT_ONCE = 100
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export interface NewSignIn {
   readonly me: Me
@@ -72,7 +47,7 @@ export interface NewSignIn {
  * settings (by default a browser's after 12 hours unused or 7 days, a bearer token's after 30 days), at logout, with a new
  * password, role or domain, and when the user is deactivated.
  */
-export interface Logins extends Disposable, Pick<LoginCache, 'authenticate' | 'authenticateOneOf'> {
+export interface Logins extends LoginEnds {
   /**
    * @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited`; only to a
    *   caller who has the password: `password_sign_in_off`, `email_unverified`, `password_change_required`, `weak_password`,
@@ -121,128 +96,27 @@ export interface Logins extends Disposable, Pick<LoginCache, 'authenticate' | 'a
   ): Promise<NewSignIn>
   /** Makes a ticket that is good for one sign-in within ten minutes. */
   createTicket(userId: UserId): Promise<string>
-  /** Ends a sign-in at once, at other managers too. */
-  end(loginId: string): Promise<void>
-  /** The valid sign-ins of a user; `loginId` is the one that asks. */
-  list(of: Pick<Caller, 'userId' | 'loginId'>): Promise<{ items: Login[] }>
-  /** Ends one of the caller's own sign-ins, as `end` does. @throws AppError `login_not_found` */
-  endOwn(caller: Caller, loginId: string): Promise<void>
-  /** Ends all sign-ins of the caller but the one of the request. @returns how many */
-  endOthers(caller: Caller): Promise<number>
-  /** Ends all sign-ins of browsers. @returns how many */
-  endBrowsers(): Promise<number>
-  /** Whether `endBrowsers` ended any, since the start of this process. */
-  readonly haveBrowsersEnded: boolean
-  /**
-   * Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. Every listener of `onEnd`
-   * hears it, also after one that throws.
-   */
-  tellEnd(loginIds: readonly string[]): Promise<void>
-  /** Announces all that a committed change of an account has left to announce, also after a part that fails. @throws its failure */
-  settle(userId: UserId, aftermath: Aftermath): Promise<void>
-  /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
-  recheck(loginIds: readonly string[]): Promise<void>
-  /**
-   * Handles a change of this user's row, or of many users' rows (null): drops cached sign-ins and calls the listeners of
-   * `onChange`, at other managers too.
-   */
-  forget(userId: UserId | null): void
-  /**
-   * Listens for possible changes of roles, domains or accounts, made here or by another manager: anything that lives longer
-   * than a request must check again. Returns the unsubscribe function.
-   */
-  onChange(listener: () => void): () => void
-  /**
-   * Listens for every end of a sign-in, expiry included. For anything that lives longer than a request (event streams,
-   * tunnels). Returns the unsubscribe function.
-   */
-  onEnd(listener: (loginId: string) => void): () => void
 }
 
-export interface LoginsDeps {
-  readonly store: Store
+export interface LoginsDeps extends LoginEndsDeps {
   readonly passwords: Passwords
   readonly secondFactor: SecondFactorCheck
   readonly telling: Pick<Telling, 'write' | 'announce'>
-  /** Called when a user may have left projects. */
-  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
   /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
   /** Users who may sign in with a password; left out: everyone. */
   readonly passwordSignIn?: () => Promise<StoredSettings['passwordSignIn']>
   /** Left out: nobody signs in with a keypair. */
   readonly checkKeypair?: KeypairCheck
-  /** The other managers on the database; without them there are none. */
-  readonly peers?: Peers
-  readonly now?: () => number
-  readonly expireMs?: number
 }
 
 export function createLogins(deps: LoginsDeps): Logins {
-  const { store, passwords, secondFactor, telling, onMembersLeft } = deps
-  const { peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
+  const { store, passwords, secondFactor, telling } = deps
   const { checkKeypair = () => Promise.resolve(undefined) } = deps
   const { passwordSignIn = () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS.passwordSignIn) } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
   const { db } = store
-  const cache = createLoginCache({ db, now })
-  const listeners = new Set<(loginId: string) => void>()
-  const changeListeners = new Set<() => void>()
-  let changesToTell: NodeJS.Timeout | undefined
-  let changesToldAt = Number.NEGATIVE_INFINITY
-  /** Expired sign-ins whose end was announced. The rows stay for an hour, so that every manager sees them. */
-  let told: ReadonlySet<string> = new Set<string>()
-  let haveBrowsersEnded = false
-  // If the database does not answer, nothing ends now; the next round tries again.
-  const expiring = every(expireMs, endExpired)
-
-  const ended = peers.topic<readonly string[]>('logins_ended')
-  const userChanged = peers.topic<UserId | null>('user_changed')
-  const forget = (userId: UserId | null) => {
-    if (userId === null) cache.clear()
-    else void cache.drop(({ caller }) => caller.userId === userId)
-    changesToTell ??= setTimeout(tellChanges, Math.max(0, changesToldAt + TELL_CHANGES_MS - performance.now())).unref()
-  }
-  const forgetEverywhere = (userId: UserId | null) => {
-    forget(userId)
-    userChanged.tell(userId)
-  }
-  function tellChanges(): void {
-    changesToTell = undefined
-    changesToldAt = performance.now()
-    for (const listener of changeListeners) listener()
-  }
-  ended.on(ids => void endHere(new Set(ids)))
-  userChanged.on(forget)
-  peers.onGap(() => forget(null))
-
-  async function endExpired(): Promise<void> {
-    const expired = new Set(await listExpiredLogins(db, new Date(now())))
-    const fresh = new Set([...expired].filter(id => !told.has(id)))
-    told = expired
-    await endHere(fresh)
-  }
-
-  async function endHere(ended: ReadonlySet<string>): Promise<void> {
-    if (ended.size === 0) return
-    await cache.drop(({ caller }) => caller.loginId !== null && ended.has(caller.loginId))
-    await inTurn([...ended].flatMap(id => [...listeners].map(listener => () => listener(id))))
-  }
-
-  async function tellEnd(ids: readonly string[]): Promise<void> {
-    for (let start = 0; start < ids.length; start += TOLD_AT_ONCE) ended.tell(ids.slice(start, start + TOLD_AT_ONCE))
-    await endHere(new Set(ids))
-  }
-
-  async function settle(userId: UserId, { ended, hasLeftProjects, news }: Aftermath): Promise<void> {
-    // The change is committed: cached sign-ins must not keep the old role because a listener fails.
-    await inTurn([
-      () => forgetEverywhere(userId),
-      () => hasLeftProjects && onMembersLeft?.([userId]),
-      () => tellEnd(ended),
-      () => telling.announce(news),
-    ])
-  }
+  const ends = createLoginEnds(deps)
 
   /** @param hold locks the account until the transaction ends, so that a later change of it ends this sign-in as well */
   async function start(
@@ -280,6 +154,8 @@ export function createLogins(deps: LoginsDeps): Logins {
   }
 
   return {
+    ...ends,
+
     async signIn({ email, password, newPassword, totp, address, ...options }) {
       const user = await findUserByEmail(db, email)
       let refusal = wrongCredentials()
@@ -319,7 +195,7 @@ export function createLogins(deps: LoginsDeps): Logins {
         requireSameFactor(user, held)
         return held
       })
-      if (replaced) await settle(user.id, replaced)
+      if (replaced) await ends.settle(user.id, replaced)
       return signedIn
     },
 
@@ -368,67 +244,6 @@ export function createLogins(deps: LoginsDeps): Logins {
       await insertTicket(db, { hash: hashToken(ticket), userId, lifetimeSeconds: TICKET_SECONDS })
       return ticket
     },
-
-    authenticate: (token, use) => cache.authenticate(token, use),
-    authenticateOneOf: tokens => cache.authenticateOneOf(tokens),
-
-    async end(id) {
-      await tellEnd(await deleteLogins(db, { id }))
-    },
-
-    async list({ userId, loginId }) {
-      const rows = await listLoginsOf(db, userId)
-      return { items: rows.map(row => toLogin(row, loginId)) }
-    },
-
-    async endOwn({ userId }, loginId) {
-      const ended = await deleteLogins(db, { userId, only: loginId })
-      if (ended.length === 0) throw new AppError('login_not_found')
-      await tellEnd(ended)
-    },
-
-    async endOthers({ userId, loginId }) {
-      const ended = await deleteLogins(db, { userId, except: loginId ?? undefined })
-      await tellEnd(ended)
-      return ended.length
-    },
-
-    async endBrowsers() {
-      const ended = await deleteLogins(db, { kind: 'browser' })
-      haveBrowsersEnded ||= ended.length > 0
-      await tellEnd(ended)
-      return ended.length
-    },
-
-    get haveBrowsersEnded() {
-      return haveBrowsersEnded
-    },
-
-    tellEnd,
-    settle,
-
-    async recheck(loginIds) {
-      const ids = loginIds.filter(id => UUID.test(id))
-      const live = await listLiveLogins(db, ids)
-      await endHere(new Set(ids.filter(id => !live.has(id))))
-    },
-
-    forget: forgetEverywhere,
-
-    onEnd(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-
-    onChange(listener) {
-      changeListeners.add(listener)
-      return () => void changeListeners.delete(listener)
-    },
-
-    [Symbol.dispose]() {
-      expiring[Symbol.dispose]()
-      clearTimeout(changesToTell)
-    },
   }
 }
 
@@ -438,21 +253,6 @@ interface StartOptions {
   readonly address: string
   /** Access key with which the sign-in is made. */
   readonly keypair?: string | null
-}
-
-function toLogin(row: Selectable<LoginsTable>, thisId: string | null): Login {
-  const { id, kind, label, address } = row
-  return {
-    id,
-    kind,
-    label,
-    address: address.replace(/^::ffff:/, ''),
-    createdAt: row.created_at.toISOString(),
-    lastUsedAt: row.last_used_at.toISOString(),
-    expiresAt: new Date(Math.min(row.expires_at.getTime(), row.ends_at.getTime())).toISOString(),
-    accessKey: row.keypair,
-    isThis: id === thisId,
-  }
 }
 
 /**

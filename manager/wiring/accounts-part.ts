@@ -103,6 +103,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       passwords,
       secondFactor,
       telling,
+      log,
       onMembersLeft,
       lifetimes: async () => lifetimesOf(await settings.read()),
       passwordSignIn: async () => (await settings.read()).passwordSignIn,
@@ -139,7 +140,9 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   })
   const endKeypair = (accessKey: string, loginIds: readonly string[]) => {
     signers.end(accessKey)
-    void logins.tellEnd(loginIds)
+    logins.tellEnd(loginIds).catch((error: unknown) => {
+      log.error({ err: error, accessKey }, 'not everything was told of the end of a keypair')
+    })
   }
   const proving = { store, passwords, secondFactor }
   const mailing = { store, passwords, settings, mailer }

@@ -126,7 +126,11 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
         .endOfSessions()
         .catch((error: unknown) => log.error({ err: error }, 'places of apps of an ended session were not deleted')),
   )
-  members.onChanged(userId => void tunnels.checkShared(userId))
+  members.onChanged(userId => {
+    tunnels.checkShared(userId).catch((error: unknown) => {
+      log.error({ err: error, userId }, 'tunnels to shared sessions were not checked again')
+    })
+  })
   sessions.watchTraffic(id => tunnels.activity(id))
   sessions.onAgentGone(id => tunnels.dropAgent(id))
   const endAll = (credential: string) => {

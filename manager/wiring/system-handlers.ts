@@ -49,7 +49,7 @@ export function createSystemHandlers(deps: SystemHandlersDeps) {
       events,
       now: () => store.now(),
       endPublishedApps: () => published.endAll(),
-      haveSignInsEnded: () => accounts.logins.haveBrowsersEnded,
+      haveSignInsEnded: () => accounts.logins.haveBrowsersEnded(),
     }),
     ...createServedAppRoutes(published, ownApps, settings),
     ...createAuditRoutes(createAuditLog(store.db)),

@@ -82,7 +82,10 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     onChange: state => {
       deps.onChange(snapshot())
       if (state !== 'ended') return
-      void close().then(deps.onEnded)
+      const complain = (error: unknown) => {
+        deps.log.warn({ tunnel: id, error: String(error) }, 'an ended tunnel did not close cleanly')
+      }
+      void close().catch(complain).then(deps.onEnded)
     },
     ...(deps.limits ? { limits: deps.limits } : {}),
   })

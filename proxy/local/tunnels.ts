@@ -139,7 +139,9 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       },
       onEnded: () => {
         life.isOver = true
-        void finish(key, 'session_ended')
+        finish(key, 'session_ended').catch((error: unknown) => {
+          log.warn({ error: String(error) }, 'a tunnel of an ended session did not close cleanly')
+        })
       },
     })
     const { port } = tunnel.snapshot()

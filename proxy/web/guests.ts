@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { every } from '#base/every'
 import {
   AppError,
   CONSOLE_SECRET_HEADER,
@@ -94,8 +95,9 @@ export function createGuests(deps: GuestsDeps): Guests {
   const holders = new Map<string, Set<() => void>>()
   const places = createStreamPlaces()
   const strange = createQuestions(STRANGE)
-  const sweep = setInterval(() => void closeIdle(), SWEEP_MS)
-  sweep.unref()
+  const sweep = every(SWEEP_MS, closeIdle, error =>
+    deps.log.warn({ error: String(error) }, 'unused proxies stay open for now'),
+  )
 
   function headersOf({ cookie, originSecret }: Credentials): SignInHeaders {
     const proof = deps.consoleSecret === undefined ? {} : { [CONSOLE_SECRET_HEADER]: deps.consoleSecret }
@@ -220,7 +222,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       }
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(sweep)
+      await sweep[Symbol.asyncDispose]()
       await Promise.all([...entries.keys()].map(close))
     },
   }

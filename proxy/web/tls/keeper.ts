@@ -80,7 +80,12 @@ export async function keepCertificate(
     if (failure && hasOther) log.warn({ why: failure.why }, 'the certificate was not renewed')
     const isNews = current !== before || hasOther
     problem = failure
-    if (isNews) tell()
+    if (!isNews) return
+    try {
+      tell()
+    } catch (error) {
+      log.error({ error: String(error) }, 'not everything was told of the certificate')
+    }
   }
   const lookNow = () => (looking ??= look().finally(() => (looking = undefined)))
   const timer = setInterval(() => void lookNow(), everyMs)

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { DEFAULT_DOMAIN, type Role, SYSTEM_SETTINGS_DEFAULTS, UserId } from '#manager/contract'
 import { type Mailer } from '../../../manager/mail/mailer.ts'
 import { createSecretBox, toMasterKey } from '../../../manager/secrets/secret-box.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { type Settings } from '../../../manager/settings/settings.ts'
 import { updateDomain } from '../../../manager/store/identity/domains.ts'
 import { addMembers, listGroupIds } from '../../../manager/store/identity/groups.ts'
@@ -70,7 +71,7 @@ async function services() {
   const telling = createTelling({ store, settings, mailer, events })
   const left: UserId[] = []
   const onMembersLeft = (ids: readonly UserId[]) => void left.push(...ids)
-  const logins = createLogins({ store, passwords, secondFactor, telling, onMembersLeft })
+  const logins = createLogins({ store, passwords, secondFactor, telling, log: silentLog, onMembersLeft })
   const { id, email } = await somebody('user')
   return {
     id,

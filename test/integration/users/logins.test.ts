@@ -26,7 +26,8 @@ async function open(deps: Partial<LoginsDeps> = {}) {
   const secondFactor = { check: () => Promise.resolve(false) }
   const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
   const passwords = createPasswords()
-  const logins = stack.use(createLogins({ store, passwords, secondFactor, telling, now, expireMs: 10, ...deps }))
+  const own = { store, passwords, secondFactor, telling, log: silentLog, now, expireMs: 10 }
+  const logins = stack.use(createLogins({ ...own, ...deps }))
   const ended: string[] = []
   logins.onEnd(id => ended.push(id))
   const signIn = async () => {
@@ -94,6 +95,36 @@ test('a change of an account is announced in all its parts, whichever of them fa
   expect((await logins.authenticate(kept.token))?.caller.role).toBe('domain_admin')
   expect(ended).toEqual([gone.id])
   expect(heard).toEqual(['user_changed', 'members left', 'logins_ended', 'end', 'end after the failure', 'news'])
+})
+
+test('a listener that throws ends no process: those after it hear the end and the change, and the log says so', async () => {
+  const topics = new Map<string, (message: never) => void>()
+  const faults: unknown[] = []
+  await using world = await open({
+    peers: {
+      topic: name => ({ tell: () => undefined, on: listener => void topics.set(name, listener) }),
+      onGap: () => undefined,
+    },
+    log: { error: fields => void faults.push((fields as { err: Error }).err.message) },
+  })
+  const { id } = await world.signIn()
+  const expiring = await world.signIn()
+  const heard: string[] = []
+  world.logins.onEnd(one => {
+    throw new Error(`end of ${one}`)
+  })
+  world.logins.onEnd(one => heard.push(one))
+  world.logins.onChange(() => {
+    throw new Error('change')
+  })
+  world.logins.onChange(() => heard.push('change'))
+  topics.get('logins_ended')?.([id] as never)
+  topics.get('user_changed')?.(null as never)
+  await expect.poll(() => heard.toSorted()).toEqual([id, 'change'].toSorted())
+  expect(faults.toSorted()).toEqual(['change', `end of ${id}`])
+  world.goAhead(13 * HOUR)
+  await expect.poll(() => heard).toContain(expiring.id)
+  expect(faults).toHaveLength(3)
 })
 
 /** A running session of theirs with one app. */

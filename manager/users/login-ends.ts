@@ -1,0 +1,216 @@
+import { type Selectable } from 'kysely'
+import { every } from '#base/every'
+import { inTurn } from '#base/in-turn'
+import { AppError, type Login, type UserId } from '#manager/contract'
+import { NO_PEERS, type Peers } from '../cluster/peers.ts'
+import { type Log } from '../log.ts'
+import { deleteLogins, listExpiredLogins, listLiveLogins, listLoginsOf } from '../store/identity/logins.ts'
+import { type Store } from '../store/open-store.ts'
+import { type LoginsTable } from '../store/tables/accounts.ts'
+import { type Aftermath } from './aftermath.ts'
+import { type Caller } from './authorize.ts'
+import { createLoginCache, type LoginCache } from './login-cache.ts'
+import { type Telling } from './telling.ts'
+
+/** How long tunnels and streams may outlive the sign-in that opened them. */
+const EXPIRE_MS = 15_000
+/** Shortest interval between calls of `onChange` listeners: users may change by the thousand, and each check is a query. */
+const TELL_CHANGES_MS = 100
+/** Ids per message to other managers, well below what a message holds. */
+const TOLD_AT_ONCE = 100
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Sign-ins that exist: found by their token, listed, and ended at every manager at once. */
+export interface LoginEnds extends Disposable, Pick<LoginCache, 'authenticate' | 'authenticateOneOf'> {
+  /** Ends a sign-in at once, at other managers too. */
+  end(loginId: string): Promise<void>
+  /** The valid sign-ins of a user; `loginId` is the one that asks. */
+  list(of: Pick<Caller, 'userId' | 'loginId'>): Promise<{ items: Login[] }>
+  /** Ends one of the caller's own sign-ins, as `end` does. @throws AppError `login_not_found` */
+  endOwn(caller: Caller, loginId: string): Promise<void>
+  /** Ends all sign-ins of the caller but the one of the request. @returns how many */
+  endOthers(caller: Caller): Promise<number>
+  /** Ends all sign-ins of browsers. @returns how many */
+  endBrowsers(): Promise<number>
+  /** Whether `endBrowsers` ended any, since the start of this process. */
+  haveBrowsersEnded(): boolean
+  /**
+   * Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. Every listener of `onEnd`
+   * hears it, also after one that throws.
+   */
+  tellEnd(loginIds: readonly string[]): Promise<void>
+  /** Announces all that a committed change of an account has left to announce, also after a part that fails. @throws its failure */
+  settle(userId: UserId, aftermath: Aftermath): Promise<void>
+  /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
+  recheck(loginIds: readonly string[]): Promise<void>
+  /**
+   * Handles a change of this user's row, or of many users' rows (null): drops cached sign-ins and calls the listeners of
+   * `onChange`, at other managers too.
+   */
+  forget(userId: UserId | null): void
+  /**
+   * Listens for possible changes of roles, domains or accounts, made here or by another manager: anything that lives longer
+   * than a request must check again. Returns the unsubscribe function.
+   */
+  onChange(listener: () => void): () => void
+  /**
+   * Listens for every end of a sign-in, expiry included. For anything that lives longer than a request (event streams,
+   * tunnels). Returns the unsubscribe function.
+   */
+  onEnd(listener: (loginId: string) => void): () => void
+}
+
+export interface LoginEndsDeps {
+  readonly store: Store
+  readonly telling: Pick<Telling, 'announce'>
+  readonly log: Pick<Log, 'error'>
+  /** Called when a user may have left projects. */
+  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
+  /** The other managers on the database; without them there are none. */
+  readonly peers?: Peers
+  readonly now?: () => number
+  readonly expireMs?: number
+}
+
+export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
+  const { store, telling, log, onMembersLeft } = deps
+  const { peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
+  const { db } = store
+  const cache = createLoginCache({ db, now })
+  const listeners = new Set<(loginId: string) => void>()
+  const changeListeners = new Set<() => void>()
+  let changesToTell: NodeJS.Timeout | undefined
+  let changesToldAt = Number.NEGATIVE_INFINITY
+  /** Expired sign-ins whose end was announced. The rows stay for an hour, so that every manager sees them. */
+  let told: ReadonlySet<string> = new Set<string>()
+  let haveBrowsersEnded = false
+  // If the database does not answer, nothing ends now; the next round tries again.
+  const expiring = every(expireMs, endExpired)
+
+  const ended = peers.topic<readonly string[]>('logins_ended')
+  const userChanged = peers.topic<UserId | null>('user_changed')
+  const forget = (userId: UserId | null) => {
+    if (userId === null) cache.clear()
+    else cache.drop(({ caller }) => caller.userId === userId).catch(complain)
+    changesToTell ??= setTimeout(tellChanges, Math.max(0, changesToldAt + TELL_CHANGES_MS - performance.now())).unref()
+  }
+  const forgetEverywhere = (userId: UserId | null) => {
+    forget(userId)
+    userChanged.tell(userId)
+  }
+  function tellChanges(): void {
+    changesToTell = undefined
+    changesToldAt = performance.now()
+    inTurn(changeListeners).catch(complain)
+  }
+  // A message and a timer have nobody who could take a failure: thrown on, it would end the process.
+  function complain(error: unknown): void {
+    log.error({ err: error }, 'not everything was told of a change or an end of sign-ins')
+  }
+  ended.on(ids => void endHere(new Set(ids)).catch(complain))
+  userChanged.on(forget)
+  peers.onGap(() => forget(null))
+
+  async function endExpired(): Promise<void> {
+    const expired = new Set(await listExpiredLogins(db, new Date(now())))
+    const fresh = new Set([...expired].filter(id => !told.has(id)))
+    told = expired
+    await endHere(fresh).catch(complain)
+  }
+
+  async function endHere(ended: ReadonlySet<string>): Promise<void> {
+    if (ended.size === 0) return
+    await cache.drop(({ caller }) => caller.loginId !== null && ended.has(caller.loginId))
+    await inTurn([...ended].flatMap(id => [...listeners].map(listener => () => listener(id))))
+  }
+
+  async function tellEnd(ids: readonly string[]): Promise<void> {
+    for (let start = 0; start < ids.length; start += TOLD_AT_ONCE) ended.tell(ids.slice(start, start + TOLD_AT_ONCE))
+    await endHere(new Set(ids))
+  }
+
+  return {
+    authenticate: (token, use) => cache.authenticate(token, use),
+    authenticateOneOf: tokens => cache.authenticateOneOf(tokens),
+
+    async end(id) {
+      await tellEnd(await deleteLogins(db, { id }))
+    },
+
+    async list({ userId, loginId }) {
+      const rows = await listLoginsOf(db, userId)
+      return { items: rows.map(row => toLogin(row, loginId)) }
+    },
+
+    async endOwn({ userId }, loginId) {
+      const ended = await deleteLogins(db, { userId, only: loginId })
+      if (ended.length === 0) throw new AppError('login_not_found')
+      await tellEnd(ended)
+    },
+
+    async endOthers({ userId, loginId }) {
+      const ended = await deleteLogins(db, { userId, except: loginId ?? undefined })
+      await tellEnd(ended)
+      return ended.length
+    },
+
+    async endBrowsers() {
+      const ended = await deleteLogins(db, { kind: 'browser' })
+      haveBrowsersEnded ||= ended.length > 0
+      await tellEnd(ended)
+      return ended.length
+    },
+
+    haveBrowsersEnded: () => haveBrowsersEnded,
+
+    tellEnd,
+
+    async settle(userId, { ended, hasLeftProjects, news }) {
+      // The change is committed: cached sign-ins must not keep the old role because a listener fails.
+      await inTurn([
+        () => forgetEverywhere(userId),
+        () => hasLeftProjects && onMembersLeft?.([userId]),
+        () => tellEnd(ended),
+        () => telling.announce(news),
+      ])
+    },
+
+    async recheck(loginIds) {
+      const ids = loginIds.filter(id => UUID.test(id))
+      const live = await listLiveLogins(db, ids)
+      await endHere(new Set(ids.filter(id => !live.has(id))))
+    },
+
+    forget: forgetEverywhere,
+
+    onEnd(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+
+    onChange(listener) {
+      changeListeners.add(listener)
+      return () => void changeListeners.delete(listener)
+    },
+
+    [Symbol.dispose]() {
+      expiring[Symbol.dispose]()
+      clearTimeout(changesToTell)
+    },
+  }
+}
+
+function toLogin(row: Selectable<LoginsTable>, thisId: string | null): Login {
+  const { id, kind, label, address } = row
+  return {
+    id,
+    kind,
+    label,
+    address: address.replace(/^::ffff:/, ''),
+    createdAt: row.created_at.toISOString(),
+    lastUsedAt: row.last_used_at.toISOString(),
+    expiresAt: new Date(Math.min(row.expires_at.getTime(), row.ends_at.getTime())).toISOString(),
+    accessKey: row.keypair,
+    isThis: id === thisId,
+  }
+}
