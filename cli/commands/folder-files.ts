@@ -1,12 +1,13 @@
 import { stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { type Command } from 'commander'
-import { type ApiClient, AppError, type FileEntry } from '#manager/contract'
+import { type ApiClient, AppError, type FileEntry, shownFileName } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { downloadFile, type DownloadSource, isSafeName, makeLocalDirectory } from '../transfer/download.ts'
 import { type DownloadItem, downloadItems } from '../transfer/download-tree.ts'
+import { below, LocalNames, type LocalPath, NAMES_ARE_BYTES } from '../transfer/local-path.ts'
 import { showProgress, sizeText } from '../transfer/progress.ts'
 import {
   type FollowedTree,
@@ -82,6 +83,10 @@ export function addFolderFileCommands(folder: Command): void {
         output.note(
           `left out, because it is a link to a directory that is downloaded itself, or has it in it: ${path} → ${target}`,
         )
+      for (const { path, local: saved } of result.renamed)
+        output.note(
+          `saved under another name, because this computer cannot have its own: ${shownFileName(path)} → ${saved}`,
+        )
       tellFailed(output, 'downloaded', result.failed)
     })
 }
@@ -92,6 +97,8 @@ interface Downloaded {
   readonly skipped: string[]
   /** Links to directories that are downloaded under their own names. */
   readonly aliases: { readonly path: string; readonly target: string }[]
+  /** Files and directories whose names this computer cannot have. */
+  readonly renamed: { readonly path: string; readonly local: string }[]
   readonly failed: FailedFile[]
 }
 
@@ -105,26 +112,28 @@ async function downloadAll(source: DownloadSource, wanted: Wanted, onFile: () =>
   const { connection, folderId, signal } = source
   const { remote, folderName } = wanted
   const { api } = connection
-  const result: Downloaded = { files: 0, bytes: 0, skipped: [], aliases: [], failed: [] }
+  const result: Downloaded = { files: 0, bytes: 0, skipped: [], aliases: [], renamed: [], failed: [] }
   const named = await api.getFile({ params: { id: folderId }, query: { path: remote }, signal })
   const top = named.target ?? named
   const name = remote === '' ? folderName : basename(remote)
   if (!isSafeName(name)) throw new AppError('bad_request', { why: 'Name a local file: this name cannot be used here.' })
-  const target = await localTarget(wanted.local, name)
+  const localNames = NAMES_ARE_BYTES ? undefined : new LocalNames()
+  const place = await localPlace(wanted.local, localNames?.take('', name) ?? name)
   const onDone = (bytes: number) => {
     result.files++
     result.bytes += bytes
     onFile()
   }
   if (top.kind === 'file') {
-    await downloadFile(source, { ...top, path: remote }, target)
+    await downloadFile(source, { ...top, path: remote }, place)
     onDone(top.size)
   } else if (top.kind === 'directory') {
+    const target = below(place.directory, place.name)
     await makeLocalDirectory(target, [])
     await downloadItems(
       source,
       target,
-      itemsOf({ api, folderId, signal }, { top: named.target?.path ?? remote, remote, target }, result),
+      itemsOf({ api, folderId, signal }, { top: named.target?.path ?? remote, remote, target, localNames }, result),
       {
         onDone: (_item, bytes) => onDone(bytes),
         onFailed: ({ path }, error) => result.failed.push(failedFile(path, error)),
@@ -140,17 +149,34 @@ async function downloadAll(source: DownloadSource, wanted: Wanted, onFile: () =>
 /**
  * Files of a tree. Makes its directories, also the empty ones.
  *
- * @param top the directory by its path without links, @param remote as the user named it
+ * @param top the directory by its path without links, @param remote as the user named it @param localNames where names here are no bytes
  */
 async function* itemsOf(
   tree: RemoteTree,
-  { top, remote, target }: { top: string; remote: string; target: string },
-  result: Pick<Downloaded, 'skipped' | 'aliases'>,
+  { top, remote, target, localNames }: TreePlace,
+  result: Pick<Downloaded, 'skipped' | 'aliases' | 'renamed'>,
 ): AsyncGenerator<DownloadItem> {
   for await (const { entry, parts } of safeTree(tree, top, result)) {
-    if (entry.kind === 'directory') await makeLocalDirectory(target, parts)
-    else yield { entry, path: [remote, ...parts].filter(part => part !== '').join('/'), parents: parts.slice(0, -1) }
+    const path = parts.join('/')
+    const local: string[] = []
+    for (const name of parts) local.push(localNames?.take(local.join('/'), name) ?? name)
+    if (local.at(-1) !== parts.at(-1)) result.renamed.push({ path, local: local.join('/') })
+    if (entry.kind === 'directory') await makeLocalDirectory(target, local)
+    else
+      yield {
+        entry,
+        path: [remote, ...parts].filter(part => part !== '').join('/'),
+        parents: local.slice(0, -1),
+        name: local.at(-1) ?? '',
+      }
   }
+}
+
+interface TreePlace {
+  readonly top: string
+  readonly remote: string
+  readonly target: LocalPath
+  readonly localNames: LocalNames | undefined
 }
 
 /** Files and directories of a tree, and what its links lead to. Names that would lead elsewhere on this computer are left out. */
@@ -172,12 +198,14 @@ async function* safeTree(
 }
 
 /** As `cp` does: into a directory that exists, else the path itself. */
-async function localTarget(local: string | undefined, name: string): Promise<string> {
-  if (local === undefined) return name
+async function localPlace(local: string | undefined, name: string): Promise<{ directory: string; name: string }> {
+  if (local === undefined) return { directory: '.', name }
   const found = await stat(local).catch(() => undefined)
-  if (found?.isDirectory()) return join(local, name)
-  if (found || (await stat(dirname(local)).catch(() => undefined))?.isDirectory()) return local
-  throw new AppError('bad_request', { why: `There is no directory ${dirname(local)}.` })
+  if (found?.isDirectory()) return { directory: local, name }
+  const directory = dirname(local)
+  if (found || (await stat(directory).catch(() => undefined))?.isDirectory())
+    return { directory, name: basename(local) }
+  throw new AppError('bad_request', { why: `There is no directory ${directory}.` })
 }
 
 const fileTable = (items: readonly FileEntry[]) =>

@@ -1,5 +1,4 @@
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type Command, Option } from 'commander'
 import { AppError, type FolderId } from '#manager/contract'
 import { keypairOf } from '../config/access.ts'
@@ -8,6 +7,7 @@ import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, type Output } from '../output.ts'
 import { setExecutable } from '../transfer/download.ts'
 import { type DownloadItem, downloadItems } from '../transfer/download-tree.ts'
+import { below, type LocalPath } from '../transfer/local-path.ts'
 import { type Progress, showProgress, sizeText } from '../transfer/progress.ts'
 import { type Difference, differences } from '../transfer/sync.ts'
 import { localSide, remoteSide, type SyncSide } from '../transfer/sync-sides.ts'
@@ -185,7 +185,7 @@ class SyncRun {
         await this.#target.makeDirectory(found.targetParts)
         this.result.directories++
       } else if (found.step === 'mode') {
-        const local = join(this.#deps.local, ...found.targetParts)
+        const local = found.targetParts.reduce<LocalPath>(below, this.#deps.local)
         if (await setExecutable(local, found.node.executable ?? false)) this.result.modes++
         else this.result.same++
       } else yield found
@@ -214,7 +214,7 @@ class SyncRun {
     for await (const { parts, targetParts } of this.#files())
       yield {
         kind: 'file',
-        local: join(local, ...parts),
+        local: parts.reduce<LocalPath>(below, local),
         remote: [top, ...targetParts].filter(part => part !== '').join('/'),
       }
   }
@@ -237,14 +237,18 @@ class SyncRun {
   async *#downloads(top: string): AsyncGenerator<DownloadItem> {
     for await (const { parts, targetParts, node } of this.#files()) {
       const entry = {
-        name: targetParts.at(-1) ?? '',
         size: node.size,
         modifiedAt: new Date(node.modifiedMs).toISOString(),
         etag: node.etag ?? null,
         executable: node.executable ?? false,
         ownerOnly: node.ownerOnly,
       }
-      yield { entry, path: [top, ...parts].filter(part => part !== '').join('/'), parents: targetParts.slice(0, -1) }
+      yield {
+        entry,
+        path: [top, ...parts].filter(part => part !== '').join('/'),
+        parents: targetParts.slice(0, -1),
+        name: targetParts.at(-1) ?? '',
+      }
     }
   }
 

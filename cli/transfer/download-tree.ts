@@ -1,18 +1,20 @@
 import { closeSync, constants, fchmodSync, futimesSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
 import { type AppError, type FileEntry, MOST_BUNDLED_BYTES } from '#manager/contract'
 import { downloadBundle, type ReceivedFile } from './bundle.ts'
 import { downloadFile, type DownloadSource, makeLocalDirectory, modeOf, NO_FOLLOW, partialName } from './download.ts'
+import { below, type LocalPath } from './local-path.ts'
 import { createPool } from './pool.ts'
 import { isOfOneFile, stopsAll } from './upload-tree.ts'
 
 /** A file of the folder, and its place on this computer. */
 export interface DownloadItem {
-  readonly entry: Pick<FileEntry, 'name' | 'size' | 'modifiedAt' | 'etag' | 'executable' | 'ownerOnly'>
+  readonly entry: Pick<FileEntry, 'size' | 'modifiedAt' | 'etag' | 'executable' | 'ownerOnly'>
   /** In the folder. */
   readonly path: string
   /** Directories below the local top. */
   readonly parents: readonly string[]
+  /** Name on this computer. */
+  readonly name: string
 }
 
 export interface DownloadEvents {
@@ -27,12 +29,12 @@ const BUNDLE_BYTES = 8 * 1024 * 1024
 /** Downloads files into a local directory: small ones in bundles, each of the others by itself. @throws AppError that stops all of them */
 export async function downloadItems(
   source: DownloadSource,
-  top: string,
+  top: LocalPath,
   items: AsyncIterable<DownloadItem> | Iterable<DownloadItem>,
   events: DownloadEvents,
 ): Promise<void> {
   const pool = createPool(AT_ONCE)
-  const directories = new Map<string, Promise<string>>()
+  const directories = new Map<string, Promise<LocalPath>>()
   const directoryOf = ({ parents }: DownloadItem) => {
     const key = parents.join('/')
     const made = directories.get(key) ?? makeLocalDirectory(top, parents)
@@ -62,7 +64,7 @@ export async function downloadItems(
 }
 
 interface Work extends DownloadEvents {
-  readonly directoryOf: (item: DownloadItem) => Promise<string>
+  readonly directoryOf: (item: DownloadItem) => Promise<LocalPath>
 }
 
 async function fetchBundle(source: DownloadSource, bundle: readonly DownloadItem[], work: Work): Promise<void> {
@@ -88,9 +90,9 @@ async function fetchBundle(source: DownloadSource, bundle: readonly DownloadItem
 }
 
 /** Writes a file beside its place and renames it. Synchronous, as the reading of small files. */
-function writeSmall({ bytes, modifiedAt }: ReceivedFile, item: DownloadItem, directory: string): void {
+function writeSmall({ bytes, modifiedAt }: ReceivedFile, item: DownloadItem, directory: LocalPath): void {
   const { O_CREAT, O_TRUNC, O_WRONLY } = constants
-  const partial = join(directory, partialName(item))
+  const partial = below(directory, partialName(item))
   const file = openSync(partial, O_CREAT | O_TRUNC | O_WRONLY | NO_FOLLOW, 0o600)
   try {
     try {
@@ -101,7 +103,7 @@ function writeSmall({ bytes, modifiedAt }: ReceivedFile, item: DownloadItem, dir
     } finally {
       closeSync(file)
     }
-    renameSync(partial, join(directory, item.entry.name))
+    renameSync(partial, below(directory, item.name))
   } catch (error) {
     unlinkSync(partial)
     throw error
@@ -114,8 +116,8 @@ async function fetchOne(
   { onDone, onFailed, directoryOf }: Work,
 ): Promise<void> {
   try {
-    const local = join(await directoryOf(item), item.entry.name)
-    await downloadFile(source, { ...item.entry, path: item.path }, local)
+    const place = { directory: await directoryOf(item), name: item.name }
+    await downloadFile(source, { ...item.entry, path: item.path }, place)
     onDone(item, item.entry.size)
   } catch (error) {
     if (!isOfOneFile(error) || error.code === 'bad_request') throw error

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, rename, utimes } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Writable } from 'node:stream'
 import { releaseBytes } from '#base/release-bytes'
 import { AppError, fileContentAddress, type FolderId } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
+import { below, type LocalPath, shownPath } from './local-path.ts'
 import { retrying } from './retrying.ts'
 import { sendTransfer } from './send.ts'
 
@@ -41,7 +41,7 @@ export const modeOf = ({ executable, ownerOnly = false }: Pick<RemoteFile, 'exec
  *
  * @returns whether the file changed: some file systems have no such bit, and only the owner of a file may change it
  */
-export async function setExecutable(local: string, executable: boolean): Promise<boolean> {
+export async function setExecutable(local: LocalPath, executable: boolean): Promise<boolean> {
   const { O_RDONLY, O_NONBLOCK } = constants
   await using file = await open(local, O_RDONLY | O_NONBLOCK | NO_FOLLOW)
   const { mode } = await file.stat()
@@ -73,9 +73,13 @@ export const isPartial = (name: string) => /^\.berth-[0-9a-f]{12}\.part$/.test(n
  * Downloads a file next to its place and then renames it, so the place holds the old or the whole new file. What an earlier run
  * has received of the same version is continued: the name of the partial file contains the version.
  */
-export async function downloadFile(source: DownloadSource, remote: RemoteFile, local: string): Promise<void> {
+export async function downloadFile(
+  source: DownloadSource,
+  remote: RemoteFile,
+  { directory, name }: { readonly directory: LocalPath; readonly name: string },
+): Promise<void> {
   const { connection, folderId, signal, onBytes, onPause } = source
-  const partial = join(dirname(local), partialName({ path: remote.path, entry: remote }))
+  const partial = below(directory, partialName({ path: remote.path, entry: remote }))
   const { O_CREAT, O_RDWR } = constants
   await using file = await open(partial, O_CREAT | O_RDWR | NO_FOLLOW, 0o600)
   let end = Math.min((await file.stat()).size, remote.size)
@@ -129,7 +133,7 @@ export async function downloadFile(source: DownloadSource, remote: RemoteFile, l
   await file.close()
   const modified = new Date(remote.modifiedAt)
   await utimes(partial, modified, modified)
-  await rename(partial, local)
+  await rename(partial, below(directory, name))
 }
 
 /**
@@ -137,17 +141,17 @@ export async function downloadFile(source: DownloadSource, remote: RemoteFile, l
  *
  * @throws AppError `bad_request`
  */
-export async function makeLocalDirectory(top: string, parts: readonly string[]): Promise<string> {
+export async function makeLocalDirectory(top: LocalPath, parts: readonly string[]): Promise<LocalPath> {
   let here = top
   await mkdir(top, { recursive: true })
   for (const part of parts) {
-    here = join(here, part)
+    here = below(here, part)
     await mkdir(here).catch(async (error: unknown) => {
       const found = await lstat(here).catch(() => undefined)
       if (found?.isDirectory()) return
       throw new AppError(
         'bad_request',
-        { why: `${here} exists and is not a directory. Move it away, or choose another place.` },
+        { why: `${shownPath(here)} exists and is not a directory. Move it away, or choose another place.` },
         { cause: error },
       )
     })

@@ -2,12 +2,13 @@ import { defined } from '#base/defined'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, mkdir, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
+import { hasRawBytes } from '#base/byte-names'
 import { parseJson } from '#base/parse-json'
 import { AppError, isAppError } from '#manager/contract'
 import { isPartial, isSafeName, makeLocalDirectory } from './download.ts'
+import { below, folderName, type LocalPath, NAMES_ARE_BYTES, shownPath } from './local-path.ts'
 import { listRemote } from './remote-tree.ts'
 import { sendTransfer } from './send.ts'
 import { type SyncNode } from './sync-plan.ts'
@@ -24,19 +25,21 @@ export interface SyncSide {
 }
 
 export function localSide(top: string): SyncSide {
-  const pathOf = (parts: readonly string[]) => join(top, ...parts)
+  const pathOf = (parts: readonly string[]) => parts.reduce<LocalPath>(below, top)
   return {
     async list(parts) {
       const directory = pathOf(parts)
-      const names = await readdir(directory).catch((error: unknown) => {
+      const names = await readdir(directory, { encoding: 'buffer' }).catch((error: unknown) => {
         if (codeOf(error) === 'ENOENT') return []
-        throw new AppError('bad_request', { why: `${directory} cannot be read as a directory.` }, { cause: error })
+        const why = `${shownPath(directory)} cannot be read as a directory.`
+        throw new AppError('bad_request', { why }, { cause: error })
       })
       const nodes = new Map<string, SyncNode>()
-      for (const name of names) {
+      for (const bytes of names) {
+        const name = folderName(bytes)
         // An incomplete download of ours is continued by the next one.
         if (isPartial(name)) continue
-        const state = await lstat(join(directory, name)).catch(() => undefined)
+        const state = await lstat(below(directory, name)).catch(() => undefined)
         if (!state) continue
         const kind = state.isFile() ? 'file' : state.isDirectory() ? 'directory' : 'other'
         nodes.set(name, {
@@ -64,7 +67,7 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined
 }
 
-async function hashLocal(path: string): Promise<string | null> {
+async function hashLocal(path: LocalPath): Promise<string | null> {
   const hash = createHash('sha256')
   try {
     await pipeline(createReadStream(path), hash)
@@ -73,6 +76,9 @@ async function hashLocal(path: string): Promise<string | null> {
     return null // sent again, which says why it cannot be read
   }
 }
+
+/** Whether a file of this computer can have a name of a folder. */
+const isLocalName = (name: string) => NAMES_ARE_BYTES || !hasRawBytes(name)
 
 export type RemoteDeps = Pick<UploadTarget, 'connection' | 'folderId' | 'signal'>
 
@@ -92,7 +98,7 @@ export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: st
           const { kind, size, modifiedAt, etag, executable, ownerOnly } = isLinked ? target : entry
           nodes.set(name, {
             // A name that this computer cannot have is left alone, and so is a link to a directory: its files are there by their own names.
-            kind: kind === 'link' || !isSafeName(name) ? 'other' : kind,
+            kind: kind === 'link' || !isSafeName(name) || !isLocalName(name) ? 'other' : kind,
             size,
             modifiedMs: Date.parse(modifiedAt),
             etag,

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { AppError, ERRORS, isAppError, MOST_BUNDLED_BYTES } from '#manager/contract'
 import { type Packed, uploadBundle } from './bundle.ts'
+import { type LocalPath, shownPath } from './local-path.ts'
 import { createPool } from './pool.ts'
 import { HAS_EXECUTABLE_BIT, isExecutable, isOwnerOnly, type UploadTarget, uploadFile } from './upload.ts'
 
 /** A file or empty directory of this computer, and its path in the folder. */
 export interface UploadItem {
   readonly kind: 'file' | 'directory'
-  readonly local: string
+  readonly local: LocalPath
   readonly remote: string
 }
 
@@ -79,7 +80,7 @@ function pack({ onConflict }: UploadTarget, item: UploadItem, { onFailed }: Uplo
       closeSync(file)
     }
   } catch (cause) {
-    onFailed(item, new AppError('bad_request', { why: `${local} cannot be read.` }, { cause }))
+    onFailed(item, new AppError('bad_request', { why: `${shownPath(local)} cannot be read.` }, { cause }))
     return 'failed'
   }
 }

@@ -10,6 +10,7 @@ import {
   type UploadId,
 } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
+import { type LocalPath, shownPath } from './local-path.ts'
 import { retrying } from './retrying.ts'
 import { sendTransfer } from './send.ts'
 
@@ -32,7 +33,7 @@ export interface UploadTarget {
 }
 
 /** @param remote path in the folder   @returns the path that the file has there */
-export async function uploadFile(target: UploadTarget, local: string, remote: string): Promise<string> {
+export async function uploadFile(target: UploadTarget, local: LocalPath, remote: string): Promise<string> {
   await using file = await openLocal(local)
   const { size, mtime, mode } = await file.stat()
   const metadata = {
@@ -60,9 +61,9 @@ export const isExecutable = (mode: number) => (mode & 0o100) !== 0
 /** Whether nobody but the owner of a file has any right to it. */
 export const isOwnerOnly = (mode: number) => (mode & 0o077) === 0
 
-async function openLocal(local: string): Promise<FileHandle> {
+async function openLocal(local: LocalPath): Promise<FileHandle> {
   return await open(local, 'r').catch((error: unknown) => {
-    throw new AppError('bad_request', { why: `${local} cannot be read.` }, { cause: error })
+    throw new AppError('bad_request', { why: `${shownPath(local)} cannot be read.` }, { cause: error })
   })
 }
 
@@ -111,7 +112,7 @@ const TUS = { 'tus-resumable': TUS_VERSION }
 
 interface LargeFile {
   readonly file: FileHandle
-  readonly local: string
+  readonly local: LocalPath
   readonly size: number
   readonly metadata: Metadata
 }
@@ -162,7 +163,8 @@ async function uploadLarge(target: UploadTarget, { file, local, size, metadata }
   }
 
   await retrying(attempt, { signal, onPause, progress: () => told })
-  if (hashing.upTo !== size) throw new AppError('bad_request', { why: `${local} became shorter while it was sent.` })
+  if (hashing.upTo !== size)
+    throw new AppError('bad_request', { why: `${shownPath(local)} became shorter while it was sent.` })
   const sha256 = hashing.hash.digest('hex')
   const finish = () =>
     api.finishUpload({ params: { id: folderId, uploadId: id }, body: { sha256, onConflict }, signal })

@@ -226,7 +226,7 @@ test('files of a folder are listed, made, moved, downloaded and deleted', async 
 
   const got = await cli.run(['folder', 'download', 'data', 'set', join(local, 'copy'), '--json'])
   expect(got).toMatchObject({ code: 0 })
-  expect(JSON.parse(got.out)).toEqual({ files: 2, bytes: 6, skipped: ['link'], aliases: [], failed: [] })
+  expect(JSON.parse(got.out)).toEqual({ files: 2, bytes: 6, skipped: ['link'], aliases: [], renamed: [], failed: [] })
   expect((await readdir(join(local, 'copy'))).toSorted()).toEqual(['deep', 'one.txt'])
   expect(await readFile(join(local, 'copy/deep/two.txt'), 'utf8')).toBe('two')
   expect((await stat(join(local, 'copy/one.txt'))).mtimeMs).toBe(1_700_000_000_000)
@@ -293,6 +293,42 @@ test('a download has what links lead to in the folder, and says which links are 
   await expect(ticket('hub/out')).rejects.toMatchObject({ code: 'file_kind_refused' })
   await cli.run(['folder', 'rm', 'data', 'hub', 'beside', 'named', 'model'])
 })
+
+test.runIf(process.platform === 'linux')(
+  'names that are not UTF-8 keep their bytes on the way to a folder and back',
+  async () => {
+    const raw = (...parts: readonly (string | number)[]) =>
+      Buffer.concat(parts.map(part => (typeof part === 'number' ? Buffer.of(part) : Buffer.from(part))))
+    const tree = join(local, 'old')
+    await mkdir(raw(`${tree}/d-`, 0xb0, 0xa1), { recursive: true })
+    const names = [0xe8, 0xe9].map(byte => raw('latin1-', byte, '.txt'))
+    for (const name of names) await writeFile(Buffer.concat([raw(`${tree}/d-`, 0xb0, 0xa1, '/'), name]), name)
+    await writeFile(raw(`${tree}/large-`, 0xff), Buffer.alloc(2 * MiB, 1))
+    expect(JSON.parse((await cli.run(['folder', 'upload', 'data', tree, '--json'])).out)).toMatchObject({
+      files: 3,
+      skipped: [],
+      failed: [],
+    })
+    const there = raw(join(directory, 'old'), '/d-', 0xb0, 0xa1)
+    const listed = async (at: Buffer) =>
+      (await readdir(at, { encoding: 'buffer' })).map(name => name.toString('latin1')).toSorted()
+    expect(await listed(there)).toEqual(['latin1-\xe8.txt', 'latin1-\xe9.txt'])
+    const got = await cli.run(['folder', 'download', 'data', 'old', join(local, 'old-back'), '--json'])
+    expect(JSON.parse(got.out)).toMatchObject({ files: 3, skipped: [], renamed: [], failed: [] })
+    expect(await listed(raw(join(local, 'old-back'), '/d-', 0xb0, 0xa1))).toEqual([
+      'latin1-\xe8.txt',
+      'latin1-\xe9.txt',
+    ])
+    expect((await stat(raw(join(local, 'old-back'), '/large-', 0xff))).size).toBe(2 * MiB)
+    const synced = await cli.run(['folder', 'sync', 'data', tree, 'old', '--to', '--delete', '--json'])
+    expect(JSON.parse(synced.out)).toMatchObject({ files: 0, same: 3, deleted: 0 })
+    // A directory whose own name is no text, into a directory that exists.
+    await mkdir(join(local, 'into'))
+    await cli.run(['folder', 'download', 'data', 'old/d-\uefb0\uefa1', join(local, 'into')])
+    expect(await listed(raw(join(local, 'into'), '/d-', 0xb0, 0xa1))).toHaveLength(2)
+    await cli.run(['folder', 'rm', 'data', 'old'])
+  },
+)
 
 test('files are copied within a folder, and moved and copied into another one; a name that is taken is refused', async () => {
   const { api } = await manager.signIn()
