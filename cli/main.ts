@@ -6,6 +6,7 @@ import { addAgentCommands } from './commands/agents.ts'
 import { addAppCommand } from './commands/app.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
+import { addRotateMasterKeyCommand } from './commands/rotate-master-key.ts'
 import { addDomainCommands } from './commands/domains.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addDiagnosticsCommand } from './commands/diagnostics.ts'
@@ -56,6 +57,7 @@ export function createProgram(json: boolean): Command {
   addServerCommands(program)
   addDoctorCommand(program)
   addBackupCommands(program)
+  addRotateMasterKeyCommand(program)
   addLoginCommands(program)
   addLocalCommand(program)
   addSessionCommands(program)

@@ -16,6 +16,7 @@ import { type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
 import { createMetrics } from './metrics.ts'
 import { registerFigures } from './operation/figures.ts'
+import { requireCurrentKey } from './secrets/open-secret-box.ts'
 import { createSettings } from './settings/settings.ts'
 import { readSetUp } from './usage/set-up.ts'
 import { createTelling } from './users/telling.ts'
@@ -190,7 +191,10 @@ export async function startManager(
       heavyWork: folders.heavyWork,
       metrics,
       warnings: () => [...cluster.warnings(), ...judgeDatabaseClock(store.clock.lastStep())],
-      check: () => store.check(),
+      check: async () => {
+        await store.check()
+        await requireCurrentKey(store, box)
+      },
       log,
     }),
   )

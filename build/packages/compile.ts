@@ -8,7 +8,7 @@ const ENTRIES = [
   'cli/stdio.ts',
   'manager/main.ts',
   'manager/backup/main.ts',
-  'manager/secrets/rotate.ts',
+  'manager/secrets/main.ts',
   'manager/storage/batch-worker.ts',
   'agent/main.ts',
   'proxy/web/main.ts',

@@ -1,17 +1,13 @@
-import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { type Command } from 'commander'
 import { AppError } from '#manager/contract'
-import { environmentOf } from '../config/berth-toml/parse.ts'
 import { readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
-import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
-import { programFile } from '../program-file.ts'
-import { serverError } from '../server-error.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
-import { giveTo, type Owner, ownerOf, takeFrom } from './as-owner.ts'
+import { giveTo, ownerOf, takeFrom } from './as-owner.ts'
 import { addBackupFlags, type BackupFlags } from './backup-flags.ts'
+import { runOffline } from './run-offline.ts'
 
 interface Outcome {
   readonly file: string
@@ -51,55 +47,20 @@ export function addBackupCommands(program: Command): void {
   })
 }
 
-/**
- * Runs the manager's store in a process of its own, which does the work: the CLI knows no tables. On an interrupt the process
- * stops what it has started, and we wait for it.
- */
 async function run(command: 'backup' | 'restore', file: string, flags: BackupFlags): Promise<Outcome> {
   const data = resolve(flags.data ?? dataDirectory())
   const path = resolve(file)
   const settings = await readSettings(data, flags.config)
   const secret = flags.withKey ? await readPassphrase(command, flags.passphraseStdin ?? false) : undefined
   const owner = await ownerOf(data)
-  const child = (at: string) => runChild(command, at, { data, settings, secret, owner })
+  const child = (at: string) =>
+    runOffline<Outcome>('manager/backup/main', [command, at, ...(secret === undefined ? [] : ['--with-key'])], {
+      ...{ data, settings, owner },
+      input: secret ?? '',
+    })
   if (!owner) return await child(path)
   const outcome = await (command === 'backup' ? takeFrom : giveTo)(owner, path, child)
   return { ...outcome, file: path }
-}
-
-interface Work {
-  readonly data: string
-  readonly settings: Awaited<ReturnType<typeof readSettings>>
-  readonly secret: string | undefined
-  /** The user as which the process works, if it is another one. */
-  readonly owner: Owner | undefined
-}
-
-async function runChild(
-  command: 'backup' | 'restore',
-  file: string,
-  { data, settings, secret, owner }: Work,
-): Promise<Outcome> {
-  const script = programFile('manager/backup/main')
-  const args = [script, command, file, ...(secret === undefined ? [] : ['--with-key'])]
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
-    env: { ...process.env, ...environmentOf(settings, 'manager', process.env), BERTH_DATA: data, BERTH_LOG: 'error' },
-    stdio: ['pipe', 'pipe', 'inherit'],
-    // A directory that the other user may be in.
-    ...(owner ? { uid: owner.uid, gid: owner.gid, cwd: '/' } : {}),
-  })
-  using interrupt = listenForInterrupt()
-  interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))
-  child.stdin.on('error', () => undefined) // the child ended without reading; its output says why
-  child.stdin.end(secret ?? '')
-  const chunks: Buffer[] = []
-  for await (const chunk of child.stdout) chunks.push(chunk as Buffer)
-  const line = Buffer.concat(chunks).toString('utf8').trim()
-  if (line === '') interrupt.signal.throwIfAborted()
-  if (line === '') throw new AppError('internal', { why: `${command} ended without a result.` })
-  const error = serverError(line)
-  if (error) throw error
-  return JSON.parse(line) as Outcome
 }
 
 async function readPassphrase(command: 'backup' | 'restore', fromStandardInput: boolean): Promise<string> {

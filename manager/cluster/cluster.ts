@@ -8,6 +8,7 @@ import {
   type LinkCounts,
   listLockHolders,
   listManagers,
+  MANAGER_GONE_MS,
   type ManagerRow,
   saveManager,
 } from '../store/operation/managers.ts'
@@ -59,7 +60,7 @@ export interface ClusterTimings {
   readonly agentLostMs: number
 }
 
-export const DEFAULT_CLUSTER_TIMINGS: ClusterTimings = { heartbeatMs: 3_000, goneMs: 15_000, agentLostMs: 12_000 }
+export const DEFAULT_CLUSTER_TIMINGS: ClusterTimings = { heartbeatMs: 3_000, goneMs: MANAGER_GONE_MS, agentLostMs: 12_000 }
 
 export interface ClusterDeps {
   readonly store: Store

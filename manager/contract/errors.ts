@@ -63,6 +63,7 @@ export const ERRORS = {
   login_throttled: { status: 429, retry: true, title: 'Too many failed sign-ins' },
   mail_failed: { status: 502, retry: true, title: 'The mail could not be sent' },
   mail_not_configured: { status: 409, retry: false, title: 'Mail is not set up' },
+  master_key_in_use: { status: 409, retry: false, title: 'Managers run with the old master key' },
   master_key_mismatch: { status: 409, retry: false, title: 'The master key does not fit this database' },
   not_signed_in: { status: 401, retry: false, title: 'Sign in first' },
   over_dotfile_limit: { status: 409, retry: false, title: 'The dotfiles are too many or too large' },

@@ -52,8 +52,22 @@ export async function createMasterKeys(path: string): Promise<MasterKeys> {
   return keys
 }
 
+/**
+ * Puts a new key before the others of the file. The old ones stay below it: secrets can be opened after a rotation that was interrupted,
+ * and those of an older backup too.
+ *
+ * @throws AppError `config_invalid` if there is no such file
+ */
+export async function addMasterKey(path: string): Promise<{ readonly keyId: string }> {
+  const keys = await readMasterKeys(path)
+  if (!keys) throw new AppError('config_invalid', { why: `${path} does not exist.` })
+  const added = toMasterKey(randomBytes(MASTER_KEY_BYTES))
+  await writeMasterKeys(path, [added, ...keys])
+  return { keyId: added.id }
+}
+
 /** Replaces the file by these keys in one step. */
-export function writeMasterKeys(path: string, keys: readonly MasterKey[]): Promise<void> {
+function writeMasterKeys(path: string, keys: readonly MasterKey[]): Promise<void> {
   return writeAside(
     path,
     keys.map(({ key }) => key),

@@ -1,12 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { toAuditRow } from '../store/operation/audit-row.ts'
 import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { type Store } from '../store/open-store.ts'
 import { chooseMasterKeyId, readMasterKeyId, resealAll } from './sealed.ts'
-import { createMasterKeys, masterKeyPath, readMasterKeys, writeMasterKeys } from './master-key-file.ts'
-import { createSecretBox, MASTER_KEY_BYTES, type SecretBox, toMasterKey } from './secret-box.ts'
+import { createMasterKeys, masterKeyPath, readMasterKeys } from './master-key-file.ts'
+import { requireAlone } from './require-alone.ts'
+import { createSecretBox, type SecretBox } from './secret-box.ts'
 
 export interface OpenSecretBoxOptions {
   readonly store: Store
@@ -14,15 +14,18 @@ export interface OpenSecretBoxOptions {
   /** BERTH_MASTER_KEY_FILE; without it DATA/master.key, which the first start makes. */
   readonly file?: string | undefined
   readonly log: Log
+  /** A manager that is silent for longer counts as gone. */
+  readonly goneMs?: number | undefined
 }
 
 /**
  * Opens the secret box of this manager, after a check that its key is the key of the database. If the key of the database is
- * in the file but not the first one there, this is a rotation: everything is sealed again with the first key.
+ * in the file but not the first one there, this is a rotation: everything is sealed again with the first key, unless another manager
+ * lives, which could open nothing then.
  *
- * @throws AppError `config_invalid` (no such file, not a key), `master_key_mismatch` (not the key of this database)
+ * @throws AppError `config_invalid` (no such file, not a key), `master_key_mismatch` (not the key of this database), `master_key_in_use`
  */
-export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBoxOptions): Promise<SecretBox> {
+export async function openSecretBox({ store, dataDir, file, log, goneMs }: OpenSecretBoxOptions): Promise<SecretBox> {
   const path = file ?? masterKeyPath(dataDir)
   const known = await readMasterKeyId(store.db)
   const found = await readMasterKeys(path)
@@ -36,6 +39,7 @@ export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBox
     throw mismatch(path, expected ?? 'unknown', `The file holds ${keys.map(({ id }) => id).join(', ')}.`)
   }
   if (expected !== box.keyId) {
+    await requireAlone(store.db, goneMs)
     await store.transaction(async trx => {
       await resealAll(trx, box)
       const detail = { from: expected, to: box.keyId }
@@ -47,16 +51,14 @@ export async function openSecretBox({ store, dataDir, file, log }: OpenSecretBox
 }
 
 /**
- * Puts a new key before the others of DATA/master.key; the next start of the manager seals everything with it. The old
- * ones stay below it, so that secrets can be opened after an interrupted start, and those of an older backup too.
+ * Checks that the key of the database is still one of this manager: after a rotation past it, it can open no secret.
+ *
+ * @throws AppError `master_key_mismatch`
  */
-export async function addMasterKey(dataDir: string): Promise<{ keyId: string }> {
-  const path = masterKeyPath(dataDir)
-  const keys = await readMasterKeys(path)
-  if (!keys) throw new AppError('config_invalid', { why: `${path} does not exist.` })
-  const added = toMasterKey(randomBytes(MASTER_KEY_BYTES))
-  await writeMasterKeys(path, [added, ...keys])
-  return { keyId: added.id }
+export async function requireCurrentKey(store: Store, box: SecretBox): Promise<void> {
+  const expected = await readMasterKeyId(store.db)
+  if (expected !== undefined && !box.has(expected))
+    throw mismatch('its key file', expected, 'Start this manager again.')
 }
 
 function mismatch(path: string, expected: string, what: string): AppError {

@@ -1,12 +1,40 @@
-import { parseArgs } from 'node:util'
-import { addMasterKey } from './open-secret-box.ts'
+import { type Log } from '../log.ts'
+import { openStore } from '../store/open-store.ts'
+import { addMasterKey, masterKeyPath } from './master-key-file.ts'
+import { openSecretBox } from './open-secret-box.ts'
+import { requireAlone } from './require-alone.ts'
+
+export interface Rotation {
+  /** Id of the key that seals from now on. */
+  readonly keyId: string
+  /** Key file, absolute. */
+  readonly file: string
+}
+
+export interface RotateOptions {
+  readonly dataDir: string
+  readonly databaseUrl?: string | undefined
+  /** BERTH_MASTER_KEY_FILE; without it DATA/master.key. */
+  readonly file?: string | undefined
+  readonly log: Log
+  /** A manager that is silent for longer counts as gone. */
+  readonly goneMs?: number | undefined
+}
 
 /**
- * `node manager/secrets/rotate.ts --data DIR`, while the manager is stopped: its next start seals every secret again
- * with a new key. With BERTH_MASTER_KEY_FILE, put the new key (`openssl rand -base64 32`) on the first line instead.
+ * Makes a new master key and seals every secret with it, while no manager runs. An interruption leaves secrets that can be opened: the
+ * next start of a manager finishes the work.
+ *
+ * @throws AppError `master_key_in_use` (a manager runs), `data_dir_locked` (the same, with the embedded database), `config_invalid` (no
+ *   key file), `master_key_mismatch` (not the key of this database)
  */
-if (import.meta.main) {
-  const { data = process.env.BERTH_DATA } = parseArgs({ options: { data: { type: 'string' } } }).values
-  if (data === undefined || data === '') throw new Error('name the data directory: --data DIR')
-  process.stdout.write(`${JSON.stringify(await addMasterKey(data))}\n`)
+export async function rotateMasterKey({ dataDir, databaseUrl, file, log, goneMs }: RotateOptions): Promise<Rotation> {
+  const path = file ?? masterKeyPath(dataDir)
+  await using store = await openStore({ dataDir, databaseUrl, log, isPatient: true })
+  await requireAlone(store.db, goneMs)
+  // A key that does not belong to this database is refused before it gets one more.
+  await openSecretBox({ store, dataDir, file: path, log, goneMs })
+  await addMasterKey(path)
+  const { keyId } = await openSecretBox({ store, dataDir, file: path, log, goneMs })
+  return { keyId, file: path }
 }

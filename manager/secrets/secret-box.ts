@@ -7,6 +7,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto'
+import { AppError } from '#manager/contract'
 
 /** A key of 256 bits, with the id by which ciphertexts and the database refer to it. */
 export interface MasterKey {
@@ -33,9 +34,11 @@ export function toMasterKey(key: Buffer): MasterKey {
 export interface SecretBox {
   /** Key that new secrets are sealed with. */
   readonly keyId: string
+  /** Whether secrets that are sealed with this key can be opened. */
+  has(keyId: string): boolean
   /** @param place what the secret belongs to, e.g. `keypair:AKIA…`; needed to open it again */
   seal(secret: string, place: string): string
-  /** @throws Error if it was changed, belongs to another place, or its key is not here */
+  /** @throws Error if it was changed or belongs to another place; AppError `master_key_mismatch` if its key is not here */
   open(sealed: string, place: string): string
   /**
    * Makes a MAC that proves that this Berth wrote a text. Every manager with the master key can check it, also a restored one.
@@ -68,6 +71,7 @@ export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): Sec
   const macWith = (key: Buffer, text: string) => createHmac('sha256', key).update(text, 'utf8').digest()
   return {
     keyId: current.id,
+    has: keyId => byId.has(keyId),
 
     seal(secret, place) {
       const nonce = randomBytes(NONCE_BYTES)
@@ -97,7 +101,10 @@ export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): Sec
       if (version !== VERSION || more.length > 0 || bytes.length < NONCE_BYTES + TAG_BYTES) {
         throw new Error('this is no sealed secret')
       }
-      if (!key) throw new Error(`the secret is sealed with master key ${id}, which this manager does not have`)
+      if (!key) {
+        const why = `The secret is sealed with master key ${id}, which this manager does not have. Put that key into its file, and start it again.`
+        throw new AppError('master_key_mismatch', { why, keyId: id })
+      }
       const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
         .setAAD(boundTo(id, place))
         .setAuthTag(bytes.subarray(-TAG_BYTES))

@@ -13,6 +13,9 @@ export interface ManagerRow {
   readonly silentMs: number
 }
 
+/** A manager that is silent for longer counts as gone. */
+export const MANAGER_GONE_MS = 15_000
+
 /** Heartbeat of a manager process. @returns true if it was not in the table (new, or removed meanwhile) */
 export async function saveManager(db: Db, manager: { id: string; url: string; version: string }): Promise<boolean> {
   // eslint-disable-next-line no-restricted-syntax -- measures how far the clock of this process is off

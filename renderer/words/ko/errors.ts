@@ -42,6 +42,7 @@ export default {
   login_throttled: '로그인에 여러 번 실패했습니다',
   mail_failed: '메일을 보내지 못했습니다',
   mail_not_configured: '메일이 설정되어 있지 않습니다',
+  master_key_in_use: '이전 마스터 키를 쓰는 매니저가 실행 중입니다',
   master_key_mismatch: '마스터 키가 이 데이터베이스와 맞지 않습니다',
   not_signed_in: '먼저 로그인하세요',
   over_dotfile_limit: '닷파일이 너무 많거나 너무 큽니다',

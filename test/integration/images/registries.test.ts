@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { type EventHint, type RegistryChange, type Task } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { readMasterKeys } from '../../../manager/secrets/master-key-file.ts'
-import { addMasterKey, openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
+import { addMasterKey, masterKeyPath } from '../../../manager/secrets/master-key-file.ts'
+import { openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
 import { createSecretBox } from '../../../manager/secrets/secret-box.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
 import { findRegistry } from '../../../manager/store/images/registries.ts'
@@ -349,7 +350,7 @@ describe('registries', () => {
       const { api } = await first.signIn()
       await api.createRegistry({ body: { name: 'cr.example.org', ...BOB } })
     }
-    await addMasterKey(data.path)
+    await addMasterKey(masterKeyPath(data.path))
     await using store = await openStore({ dataDir: data.path, log: silentLog })
     const before = await findRegistry(store.db, 'cr.example.org')
     expect(before?.sealed_password).not.toContain(BOB.password)

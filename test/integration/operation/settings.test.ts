@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, NO_ANNOUNCEMENT, type SystemSettingsChange } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { createMailer } from '../../../manager/mail/mailer.ts'
-import { addMasterKey } from '../../../manager/secrets/open-secret-box.ts'
+import { addMasterKey, masterKeyPath } from '../../../manager/secrets/master-key-file.ts'
 import { ADMIN, startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 import { openEventStream } from '../../fixtures/event-stream.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
@@ -309,7 +309,7 @@ test('a rotation of the master key covers the password of the mail server and th
     await api.updateSettings({ body })
     ;({ secret } = await api.enrolTotp({ body: { password: ADMIN.password } }))
   }
-  const { keyId } = await addMasterKey(data.path)
+  const { keyId } = await addMasterKey(masterKeyPath(data.path))
   {
     await using rotated = await startTestManager({ dataDir: data.path })
     expect((await rotated.signIn()).token).toBeTruthy()

@@ -6,7 +6,7 @@ import { type AuditEntry, type RouteName, ROUTES, type RouteSpec, SessionId, Use
 import { createAuditLog } from '../../../manager/audit/audit-log.ts'
 import { createAuditRecorder } from '../../../manager/audit/recorder.ts'
 import { silentLog } from '../../../manager/log.ts'
-import { addMasterKey } from '../../../manager/secrets/open-secret-box.ts'
+import { addMasterKey, masterKeyPath } from '../../../manager/secrets/master-key-file.ts'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
@@ -154,7 +154,7 @@ describe('the audit log of changes', () => {
     expect((await newest({ limit: 1 }))[0]).toMatchObject({ actor: null, action: 'createSignInTicket', address: null })
     await using data = await temporaryDirectory()
     await (await startTestManager({ dataDir: data.path }))[Symbol.asyncDispose]()
-    await addMasterKey(data.path)
+    await addMasterKey(masterKeyPath(data.path))
     await using again = await startTestManager({ dataDir: data.path })
     const rows = await newest({ action: 'rotateMasterKey' }, (await again.signIn()).api)
     expect(rows).toHaveLength(1)

@@ -2,7 +2,8 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RequestInput } from '#agent/contract'
 import { silentLog } from '../../../manager/log.ts'
-import { addMasterKey, openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
+import { addMasterKey, masterKeyPath } from '../../../manager/secrets/master-key-file.ts'
+import { openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -87,7 +88,7 @@ test('the database holds neither dotfiles nor scripts in the clear, and a new ma
     await api.putDotfile({ body: { path: '.netrc', content: 'password hunter2' } })
     await api.setBootstrapScript({ body: { script: 'login hunter2' } })
   }
-  await addMasterKey(data.path)
+  await addMasterKey(masterKeyPath(data.path))
   {
     await using store = await openStore({ dataDir: data.path, log: silentLog })
     const { rows } = await sql`select sealed from dotfiles union all select sealed from bootstrap_scripts`.execute(

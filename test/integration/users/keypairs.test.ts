@@ -4,7 +4,8 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type AppError } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
-import { addMasterKey, openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
+import { addMasterKey, masterKeyPath } from '../../../manager/secrets/master-key-file.ts'
+import { openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
 import { createSecretBox } from '../../../manager/secrets/secret-box.ts'
 import { readMasterKeys } from '../../../manager/secrets/master-key-file.ts'
 import { findKeypair } from '../../../manager/store/identity/keypairs.ts'
@@ -176,7 +177,7 @@ test('the database holds no secret in the clear, a rotation seals all again, and
     const { api } = await first.signIn()
     return await api.createKeypair({ body: {} })
   })()
-  await addMasterKey(data.path)
+  await addMasterKey(masterKeyPath(data.path))
   {
     await using store = await openStore({ dataDir: data.path, log: silentLog })
     const before = await findKeypair(store.db, made.accessKey)
