@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { basename, extname, join, resolve, sep } from 'node:path'
 import { AppError } from '#manager/contract'
+import { sendBytes } from '../http/send-bytes.ts'
 import { type Log } from '../log.ts'
 import { answerProblem } from './answers.ts'
 import { type CachedFile, createFileCache } from './file-cache.ts'
@@ -95,7 +96,8 @@ export function createStaticFiles(directory: string, log: Log) {
       return
     }
     response.writeHead(200, { ...headers, 'content-length': bytes.length })
-    response.end(request.method === 'HEAD' ? undefined : bytes)
+    if (request.method === 'HEAD') response.end()
+    else await sendBytes(response, bytes)
   }
 
   /** The compressed copy that the browser accepts; a copy older than its file belongs to an earlier build. */
