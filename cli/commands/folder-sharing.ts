@@ -158,10 +158,10 @@ export const sharesTable = ({ members, invitations }: FolderShares): string =>
         PERMISSION_TEXT[permission],
         sessions === 0 ? 'member' : `member, in ${sessions === 1 ? '1 session' : `${sessions} sessions`}`,
       ]),
-      ...invitations.map(({ email, permission, expiresAt }) => [
+      ...invitations.map(({ email, permission, expiresAt, ended }) => [
         email,
         PERMISSION_TEXT[permission],
-        `invited, until ${expiresAt}`,
+        ended ? 'ended: whoever invited may not share the folder any more' : `invited, until ${expiresAt}`,
       ]),
     ],
   )

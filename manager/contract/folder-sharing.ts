@@ -32,6 +32,11 @@ export const FolderInvitation = z
     permission: FolderPermission,
     createdAt: z.iso.datetime(),
     expiresAt: z.iso.datetime(),
+    ended: z
+      .boolean()
+      .describe(
+        'Whoever invited may not share the folder any more: it cannot be accepted. Another invitation to the address replaces it.',
+      ),
   })
   .meta({ id: 'FolderInvitation' })
 export type FolderInvitation = z.infer<typeof FolderInvitation>

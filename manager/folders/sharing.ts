@@ -56,6 +56,8 @@ import { type FolderHints } from './hints.ts'
  * - Only an account whose address is confirmed, in the domain of the folder, sees an invitation: domains keep apart.
  * - An invitation is for the owner of an address. An admin of the domain who makes an account with it afterwards, or sets its password,
  *   does not read the folder from inside: the invitation waits until the person has a password that nobody else knows.
+ * - An invitation counts as long as its inviter may share the folder, with an active account: one that an administrator sent does not
+ *   outlive their role.
  * - A folder whose name starts with a dot is not shared: it is mounted in each session of its owner, and whatever a member wrote
  *   to `.local/bin` would run there.
  * - Invitations of one user are limited by the hour, and shares of one folder by number.
@@ -274,6 +276,7 @@ const toInvitation = (row: InvitationRow): FolderInvitation => ({
   permission: row.permission,
   createdAt: row.created_at.toISOString(),
   expiresAt: row.expires_at.toISOString(),
+  ended: row.ended,
 })
 
 const toReceived = (row: ReceivedRow): ReceivedFolderInvitation => ({

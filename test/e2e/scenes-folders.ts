@@ -33,6 +33,7 @@ const SHARES: FolderShares = {
       permission: 'ro',
       createdAt: ago(60),
       expiresAt: ago(-9_000),
+      ended: false,
     },
   ],
 }

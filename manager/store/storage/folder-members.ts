@@ -7,7 +7,7 @@ import {
   LIVE_STATUSES,
   type UserId,
 } from '#manager/contract'
-import { ACCOUNT_HOLDS, enteredSince } from '../identity/users.ts'
+import { ACCOUNT_HOLDS, accountHolds, enteredSince } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 
 export interface MemberRow {
@@ -20,17 +20,25 @@ export interface MemberRow {
   readonly sessions: number
 }
 
+/** `ended`: whether the inviter may not share the folder any more. */
 export interface InvitationRow {
   readonly id: FolderInvitationId
   readonly email: string
   readonly permission: FolderPermission
   readonly created_at: Date
   readonly expires_at: Date
+  readonly ended: boolean
 }
 
 const NOW = sql<Date>`now()`
 const isOpen = sql<boolean>`folder_invitations.expires_at > now()`
-const INVITATION = ['id', 'email', 'permission', 'created_at', 'expires_at'] as const
+/** The rule of `manages` about the inviter as they are now, with an active account: rights are read when they are used (ADR 60). */
+const ended = sql<boolean>`not exists (
+  select from users inviter join folders f on f.id = folder_invitations.folder_id left join groups g on g.id = f.group_id
+  where inviter.id = folder_invitations.invited_by and ${accountHolds('inviter')} and (f.user_id = inviter.id
+    or (g.id is not null and inviter.role = 'superadmin') or (inviter.role = 'domain_admin' and inviter.domain = g.domain)))`
+const COLUMNS = ['id', 'email', 'permission', 'created_at', 'expires_at'] as const
+const INVITATION = [...COLUMNS, ended.as('ended')] as const
 
 const liveSessions = sql<number>`(
   select count(distinct s.id) from session_folders f join sessions s on s.id = f.session_id
@@ -89,7 +97,7 @@ export async function isMemberByEmail(db: Db, id: FolderId, email: string): Prom
   return row !== undefined
 }
 
-/** Open invitations to one folder, ordered by address. */
+/** Invitations to one folder that are not accepted and have not expired, ordered by address. */
 export function listInvitationsTo(db: Db, id: FolderId): Promise<InvitationRow[]> {
   return db
     .selectFrom('folder_invitations')
@@ -153,7 +161,7 @@ export async function deleteInvitationTo(
   return (await query.returning('email').executeTakeFirst())?.email
 }
 
-export interface ReceivedRow extends InvitationRow {
+export interface ReceivedRow extends Omit<InvitationRow, 'ended'> {
   readonly folder_id: FolderId
   readonly folder_name: string
   readonly group_id: GroupId | null
@@ -164,7 +172,7 @@ export interface ReceivedRow extends InvitationRow {
 
 /**
  * Open invitations to the address of the user, newest first: to folders outside of the trash, in the domain of the user only,
- * because domains keep apart. One that was sent before an admin could enter the account waits until its person alone can: it was
+ * because domains keep apart. One whose inviter may not share the folder any more is not there. One that was sent before an admin could enter the account waits until its person alone can: it was
  * sent to the person.
  */
 export function listReceived(db: Db, userId: UserId): Promise<ReceivedRow[]> {
@@ -185,6 +193,7 @@ export function listReceived(db: Db, userId: UserId): Promise<ReceivedRow[]> {
     .select(['folders.id as folder_id', 'folders.name as folder_name', 'folders.group_id', 'groups.name as group_name'])
     .select(['inviters.email as from_email', 'inviters.name as from_name'])
     .where(isOpen)
+    .where(sql<boolean>`not ${ended}`)
     .where('folders.status', '=', 'ready')
     .where(sql<boolean>`me.domain = coalesce(owners.domain, groups.domain)`)
     .where(sql<boolean>`not ${enteredSince('me', sql.ref('folder_invitations.created_at'))}`)

@@ -161,6 +161,7 @@ const en = {
   shareLoading: 'Loading…',
   shareNobody: 'Nobody else has access. Invite somebody by the e-mail address of their account.',
   shareOpen: 'Invited, not accepted yet',
+  shareEnded: 'Ended: whoever invited may not share the folder any more. Invite again.',
   shareSessions: '{count, plural, one {# running session mounts it} other {# running sessions mount it}}',
   shareRemove: 'Remove {email}',
   sharedWith: '{count, plural, one {Shared with # person} other {Shared with # people}}',

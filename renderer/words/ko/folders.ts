@@ -158,6 +158,7 @@ export default {
   shareLoading: '불러오는 중…',
   shareNobody: '다른 사용자는 접근할 수 없습니다. 계정의 이메일 주소로 초대하세요.',
   shareOpen: '초대함, 아직 수락하지 않음',
+  shareEnded: '종료됨: 초대한 사용자가 더 이상 이 폴더를 공유할 수 없습니다. 다시 초대하세요.',
   shareSessions: '{count, plural, other {실행 중인 세션 #개가 마운트함}}',
   shareRemove: '{email} 사용자 제거',
   sharedWith: '{count, plural, other {#명과 공유됨}}',

@@ -9,6 +9,7 @@ import {
   type FolderPermission,
   isAppError,
   MOST_SHARES,
+  type UserChange,
   type UserId,
 } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
@@ -323,6 +324,63 @@ test('an admin of a project invites to its folder, also members of the project, 
   expect(await seen(ann)).toMatchObject({ permission: 'ro', invited: false })
   await bob.api.leaveFolder({ params: { id: folder.id } })
   expect(await seen(bob)).toBeUndefined()
+})
+
+describe('an invitation to the folder of a project, whose inviter', () => {
+  type Lose = (lead: Someone, domain: string) => Promise<unknown>
+  const put = (lead: Someone, body: UserChange) => cluster.api.updateUser({ params: { id: lead.id }, body })
+  const LOSSES: readonly (readonly [string, Lose, Lose])[] = [
+    ['was demoted', lead => put(lead, { role: 'user' }), lead => put(lead, { role: 'domain_admin' })],
+    ['was deactivated', lead => put(lead, { active: false }), lead => put(lead, { active: true })],
+    ['was moved', lead => put(lead, { domain: 'elsewhere' }), (lead, domain) => put(lead, { domain })],
+    [
+      'is a superadmin of a domain that was deactivated',
+      async lead => {
+        await cluster.api.createDomain({ body: { name: `closing-${counter}` } })
+        await put(lead, { role: 'superadmin', domain: `closing-${counter}` })
+        await cluster.api.updateDomain({ params: { name: `closing-${counter}` }, body: { active: false } })
+      },
+      () => cluster.api.updateDomain({ params: { name: `closing-${counter}` }, body: { active: true } }),
+    ],
+  ]
+
+  test.each(LOSSES)('%s, has ended until the right is there again', async (_what, lose, regain) => {
+    const name = `project-${counter}`
+    const group = await cluster.api.createGroup({ body: { name } })
+    const lead = await someone(`lead-${counter}@example.org`)
+    await cluster.api.addGroupMember({ params: { id: group.id, userId: lead.id } })
+    await put(lead, { role: 'domain_admin' })
+    const { token } = await apiOf(cluster.url).login({ body: { email: lead.email, password: PASSWORD, kind: 'token' } })
+    const api = apiOf(cluster.url, token ?? '')
+    folder = await api.createFolder({ body: { name: 'set', group: name, permission: 'ro' } })
+    const { id, ended } = await invite(bob.email, 'delete', { ...lead, api })
+    expect(ended).toBe(false)
+    const sent = async () => (await cluster.api.listFolderShares({ params: { id: folder.id } })).invitations
+    await lose(lead, 'default')
+    expect(await received(bob)).toEqual([])
+    const late = bob.api.acceptFolderInvitation({ params: { id } })
+    expect(await refusal(late)).toMatchObject({ code: 'folder_invitation_not_found' })
+    expect(await sent()).toMatchObject([{ id, ended: true }])
+    const params = { id: folder.id, invitationId: id }
+    const changed = await cluster.api.updateFolderInvitation({ params, body: { permission: 'ro' } })
+    expect(changed).toMatchObject({ permission: 'ro', ended: true })
+    expect(await received(bob)).toEqual([])
+    await regain(lead, 'default')
+    expect(await sent()).toMatchObject([{ id, ended: false }])
+    // Whoever else manages the folder may invite instead.
+    const again = await cluster.api.inviteToFolder({ params: { id: folder.id }, body: { email: bob.email } })
+    expect(await accept(bob)).toMatchObject({ permission: 'ro' })
+    expect(again.ended).toBe(false)
+  })
+
+  test('has left the own folder behind by being deactivated, has ended', async () => {
+    const gone = await someone(`gone-${counter}@example.org`)
+    folder = await gone.api.createFolder({ body: { name: 'own' } })
+    await invite(bob.email, 'rw', gone)
+    expect(await received(bob)).toHaveLength(1)
+    await put(gone, { active: false })
+    expect(await received(bob)).toEqual([])
+  })
 })
 
 test('a folder that is mounted automatically cannot be shared, and a shared one cannot become such a folder', async () => {
