@@ -30,7 +30,7 @@ export interface ResponseLike {
 export interface RequestTurns<Request extends RequestLike> {
   /** Calls `begin` when it is the request's turn; never, if its connection ends before. */
   enter(request: Request, response: ResponseLike, begin: () => void): void
-  /** Calls `act` once when the request is over, whether its answer was sent or not. Only after `enter` has begun it. */
+  /** Calls `act` once when the request is over, whether its answer was sent or not; now, if it is over. Only after `enter` has begun it. */
   onOver(request: Request, act: () => void): void
   /** Requests of a connection that have begun or wait. */
   unanswered(connection: ConnectionLike): number
@@ -146,7 +146,9 @@ export function createRequestTurns<Request extends RequestLike>({
       socket.pause()
     },
     onOver(request, act) {
-      lines.get(request.socket)?.running.get(request)?.acts.push(act)
+      const running = lines.get(request.socket)?.running.get(request)
+      if (running) running.acts.push(act)
+      else act()
     },
     unanswered(connection) {
       const line = lines.get(connection)

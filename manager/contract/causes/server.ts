@@ -23,6 +23,10 @@ export const SERVER_CAUSES = {
     'The directory {directory} cannot be used ({errno}). It must belong to the user of the manager.',
   backup_disk_full: 'The disk of {directory} has too little free space for a backup.',
   backup_interrupted: 'The manager that made the backup has stopped.',
+  calls_of_person:
+    'You have {limit} calls in progress, as many as one person may have. Wait until some of them have ended, then try again.',
+  lasting_calls_of_person:
+    'You have {limit} uploads and starts of apps in progress, as many as one person may have. Wait until some of them have ended, then try again.',
   calls_waiting:
     'Too many calls of this sign-in, or of this network, are in progress. End some of them or wait for their answers, then try again.',
   certificate_changed:

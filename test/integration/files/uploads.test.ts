@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { Upload as TusUpload, type UploadOptions } from 'tus-js-client'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type ApiClient, type Folder, FolderId } from '#manager/contract'
+import { CALL_LIMITS } from '../../../manager/http/call-places.ts'
 import { startCuttingProxy } from '../../fixtures/cutting-proxy.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
@@ -325,6 +326,39 @@ function slowPatch(url: string, offset: number, length: number, bytes: Buffer) {
   request.write(bytes)
   return { request, answered }
 }
+
+test('one person has so many uploads that wait for bytes, others have their own, and an end makes room', async () => {
+  const crowd = await manager.addUser('crowd@example.org')
+  const { id } = await crowd.api.createFolder({ body: { name: 'crowd' } })
+  const headers = { 'upload-length': '9', 'upload-metadata': metadata({ path: 'next.txt', onConflict: 'replace' }) }
+  const next = async () => {
+    const { status, json } = await tus(uploadsAt(manager.url, id), { method: 'POST', headers, token: crowd.token })
+    return [status, (json?.data as { cause?: string } | undefined)?.cause]
+  }
+  const begun = Array.from({ length: CALL_LIMITS.lasting }, (_, index) => {
+    const request = httpRequest(uploadsAt(manager.url, id), {
+      method: 'POST',
+      agent: false,
+      headers: {
+        authorization: `Bearer ${crowd.token}`,
+        'tus-resumable': '1.0.0',
+        'content-type': 'application/offset+octet-stream',
+        'upload-length': '9',
+        'upload-metadata': metadata({ path: `${index}.txt` }),
+        'content-length': '9',
+      },
+    })
+    request.on('error', () => undefined) // cut at the end
+    request.write('abc')
+    return request
+  })
+  await expect.poll(next).toEqual([429, 'lasting_calls_of_person'])
+  expect((await crowd.api.me()).user.email).toBe('crowd@example.org')
+  expect((await create(1, { path: 'others.txt' }, Buffer.from('x'))).status).toBe(201)
+  begun[0]?.destroy()
+  await expect.poll(async () => (await next())[0]).toBe(201)
+  for (const request of begun) request.destroy()
+})
 
 describe('two writers', () => {
   test('a second writer of an upload is refused while the first one writes, and takes over when it falls silent', async () => {

@@ -1,0 +1,49 @@
+import { createOpenCounts } from '#base/open-counts'
+import { AppError, because, type RouteName, type UserId } from '#manager/contract'
+
+/**
+ * Calls of one person in progress at one manager. `any`: as many as the console sends on of one sign-in, so further sign-ins gain nothing.
+ * `lasting`: uploads and starts of apps, which take as long as the sender or an agent likes.
+ */
+export const CALL_LIMITS = { any: 256, lasting: 64 } as const
+
+const RETRY_AFTER_SECONDS = 2
+const STARTS: ReadonlySet<RouteName> = new Set<RouteName>(['startApp', 'createGrant'])
+
+export interface CallPlaces {
+  /**
+   * @param isUpload the body is read as a stream
+   * @returns gives the place back
+   * @throws AppError `rate_limited`
+   */
+  take(userId: UserId, call: { readonly route: RouteName; readonly isUpload: boolean }): () => void
+}
+
+/**
+ * Bounds the calls of a person over all sign-ins and keypairs.
+ *
+ * Threat model: a call that waits keeps a descriptor here, and one of the connections that the console has for everybody. A person may
+ * sign in any number of times, so a bound of a sign-in is none.
+ */
+export function createCallPlaces(): CallPlaces {
+  const counts = createOpenCounts()
+  return {
+    take(userId, { route, isUpload }) {
+      const leave = counts.take(userId, CALL_LIMITS.any)
+      if (!leave) throw tooMany(because('calls_of_person', { limit: CALL_LIMITS.any }))
+      if (!isUpload && !STARTS.has(route)) return leave
+      const leaveLasting = counts.take(`lasting:${userId}`, CALL_LIMITS.lasting)
+      if (leaveLasting) {
+        return () => {
+          leaveLasting()
+          leave()
+        }
+      }
+      leave()
+      throw tooMany(because('lasting_calls_of_person', { limit: CALL_LIMITS.lasting }))
+    },
+  }
+}
+
+const tooMany = (why: ReturnType<typeof because>) =>
+  new AppError('rate_limited', { ...why, whySaysNext: true, retryAfterSeconds: RETRY_AFTER_SECONDS })
