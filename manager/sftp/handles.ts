@@ -17,6 +17,8 @@ export interface FileHandle {
   readonly mayWrite: boolean
   /** Writes go to the end, wherever the client wants them. */
   readonly appends: boolean
+  /** Whether this connection has made the file. */
+  readonly isOwn: boolean
   isWritten: boolean
 }
 

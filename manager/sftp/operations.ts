@@ -14,6 +14,7 @@ import { attributesOf, modeOf } from './attributes.ts'
 import { ChangeCount } from './changes-made.ts'
 import { type FileHandle, type Handle, Handles } from './handles.ts'
 import { nextEntries } from './list-entries.ts'
+import { OwnFiles } from './own-files.ts'
 import { absolute, inFolder, type Place, placeOf, splitPath } from './place.ts'
 import {
   type Attributes,
@@ -49,8 +50,6 @@ export interface OperationsDeps {
   readonly room: Pick<FolderRoom, 'meter' | 'require'>
 }
 
-/** Files that this many later ones of the connection have followed are not remembered as its own. */
-const MOST_REMEMBERED = 1_000
 const ONE_FILE = amount(0, 1)
 const TOP_MODE = modeOf('directory', 0o555)
 
@@ -77,8 +76,7 @@ interface Spot {
 export function createOperations({ tree, hints, room }: OperationsDeps): Operations {
   const handles = new Handles()
   const changes = new ChangeCount()
-  /** Files that this connection has made. */
-  const own = new Set<string>()
+  const own = new OwnFiles()
   /** Room of folders that this connection writes to, with the row by whose limits it is measured. */
   const meters = new Map<FolderId, { readonly row: FolderRow; readonly meter: Meter }>()
 
@@ -196,9 +194,14 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const handle = await atTarget(path, mayWrite ? 'rw' : 'ro', async (spot): Promise<FileHandle> => {
       const { held, directory, name } = spot
       const mode = 0o600 | modeOfFile(entryOf(spot), permissionsOf(attributes))
+      let isOwn = false
       const isNew = async () => {
         await takeRoom(await tree.require(held.id, 'rw'), ONE_FILE)
-        return await remember(spot, await directory.create(name, mode))
+        const made = await directory.create(name, mode)
+        isOwn = true
+        own.add(held.id, await made.state())
+        changed(held, spot.path, 'made')
+        return made
       }
       const isThere = () => directory.open(name, mayWrite ? 'write' : 'read')
       const found =
@@ -211,20 +214,20 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         throw error
       }
       const isWritten = mayWrite && has(OPEN.truncate)
-      return { kind: 'file', file, folderId: held.id, directory: spot.path, mayRead, mayWrite, appends, isWritten }
+      return {
+        kind: 'file',
+        file,
+        folderId: held.id,
+        directory: spot.path,
+        mayRead,
+        mayWrite,
+        appends,
+        isOwn,
+        isWritten,
+      }
     })
     return { kind: 'handle', handle: handles.add(handle) }
   }
-
-  async function remember({ held, path }: Spot, file: OpenFile): Promise<OpenFile> {
-    own.add(keyOf(held, (await file.state()).inode))
-    const [oldest] = own
-    if (own.size > MOST_REMEMBERED && oldest !== undefined) own.delete(oldest)
-    changed(held, path, 'made')
-    return file
-  }
-
-  const keyOf = ({ id }: HeldFolder, inode: bigint) => `${id}/${inode}`
 
   function changed({ id }: Pick<HeldFolder, 'id'>, directory: string, how: 'made' | 'written' | 'renamed' | 'deleted') {
     changes.add(id, how)
@@ -232,13 +235,34 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
   }
 
   /** @throws AppError `forbidden` if this connection has not made the file, and the user may not delete */
-  async function requireMayTake({ held, directory, name }: Spot): Promise<void> {
-    const { kind, inode } = await directory.lstat(name)
-    if (kind !== 'file' || !own.has(keyOf(held, inode))) await tree.require(held.id, 'delete')
+  async function requireMayTake({ held, directory, name }: Spot): Promise<FileState> {
+    const state = await directory.lstat(name)
+    if (state.kind !== 'file' || !own.has(held.id, state)) await tree.require(held.id, 'delete')
+    return state
+  }
+
+  const stateIfThere = ({ directory, name }: Pick<Spot, 'directory' | 'name'>): Promise<FileState | undefined> =>
+    directory.lstat(name).catch((error: unknown) => {
+      if (isCode(error, 'file_not_found')) return undefined
+      throw error
+    })
+
+  /** Notes that an own file was changed by this connection, where the file system does not tell when it was made. @param isOwn before the change */
+  async function keepOwn(
+    spot: Pick<Spot, 'held' | 'directory' | 'name'>,
+    before: FileState,
+    isOwn: boolean,
+  ): Promise<void> {
+    if (!isOwn || before.bornNs !== undefined) return
+    const after = await stateIfThere(spot)
+    if (after?.inode === before.inode) own.add(spot.held.id, after)
   }
 
   async function close(name: string): Promise<Reply> {
+    const open = handles.get(name)
+    const state = open.kind === 'file' && open.isOwn ? await open.file.state() : undefined
     const handle = await handles.close(name)
+    if (handle.kind === 'file' && state && state.links > 0) own.add(handle.folderId, state)
     tellWritten(handle)
     return OK
   }
@@ -282,8 +306,9 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     if (place.kind === 'top') throw ofFolders()
     if (place.path === '') throw new Refused('permissionDenied', 'The attributes of a folder itself cannot be changed.')
     return await atTarget(path, 'rw', async ({ held, directory, name, path: parent }) => {
-      const { kind } = await directory.lstat(name)
-      if (kind === 'directory') {
+      const before = await directory.lstat(name)
+      const isOwn = own.has(held.id, before)
+      if (before.kind === 'directory') {
         await using entered = await directory.enter(name)
         if (attributes.mode !== undefined) await entered.setMode(0o700 | attributes.mode)
         if (attributes.times) await entered.setTimes(...datesOf(attributes.times))
@@ -291,6 +316,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         await using file = await directory.open(name, attributes.size === undefined ? 'read' : 'write')
         await apply(held.id, file, attributes)
       }
+      await keepOwn({ held, directory, name }, before, isOwn)
       changed(held, parent, 'written')
       return OK
     })
@@ -300,12 +326,16 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const target = placeOf(to)
     return await at(from, 'rw', async source => {
       if (target.kind === 'top' || target.path === '') throw ofFolders()
-      await requireMayTake(source)
+      const before = await requireMayTake(source)
+      const isOwn = own.has(source.held.id, before)
       return await at(to, 'rw', async spot => {
         if (spot.held.id !== source.held.id)
           throw new Refused('failure', 'The file would leave its folder. Copy it, and delete it here.')
+        const replaced = replaces ? await stateIfThere(spot) : undefined
         if (replaces) await source.directory.rename(source.name, spot.directory, spot.name)
         else await source.directory.renameNew(source.name, spot.directory, spot.name)
+        if (replaced && replaced.inode !== before.inode) own.forget(spot.held.id, replaced)
+        await keepOwn(spot, before, isOwn)
         changed(source.held, source.path, 'renamed')
         if (spot.path !== source.path) hints.changed(spot.held.id, spot.path)
         return OK
@@ -315,9 +345,10 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
 
   const remove = (path: Buffer, kind: 'file' | 'directory') =>
     at(path, 'rw', async (spot): Promise<Reply> => {
-      await requireMayTake(spot)
+      const state = await requireMayTake(spot)
       if (kind === 'directory') await spot.directory.rmdir(spot.name)
       else await spot.directory.unlink(spot.name)
+      own.forget(spot.held.id, state)
       changed(spot.held, spot.path, 'deleted')
       return OK
     })

@@ -17,6 +17,10 @@ export interface FileState {
   readonly uid: number
   /** Number of the file in its file system. */
   readonly inode: bigint
+  /** Nanoseconds since 1970 at which it was made; undefined where the file system does not tell. */
+  readonly bornNs: bigint | undefined
+  /** Nanoseconds since 1970 at which its inode last changed. */
+  readonly changedNs: bigint
   /** Number of its names. */
   readonly links: number
 }
@@ -51,7 +55,7 @@ export function modeOfUploaded({ executable, ownerOnly }: UploadedMode, replaced
 }
 
 export function stateOf(stats: BigIntStats): FileState {
-  const { ino, size, mtimeNs, ctimeNs } = stats
+  const { ino, size, birthtimeNs, mtimeNs, ctimeNs } = stats
   return {
     kind: kindOf(stats),
     size: Number(size),
@@ -61,7 +65,9 @@ export function stateOf(stats: BigIntStats): FileState {
     etag: `"${[ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')}"`,
     mode: Number(stats.mode) & 0o7777,
     uid: Number(stats.uid),
-    inode: stats.ino,
+    inode: ino,
+    bornNs: birthtimeNs > 0n ? birthtimeNs : undefined,
+    changedNs: ctimeNs,
     links: Number(stats.nlink),
   }
 }

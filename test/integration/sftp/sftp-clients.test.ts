@@ -322,6 +322,32 @@ describe('permissions', () => {
     expect(await readFile(join(directory, 'read.txt'), 'utf8')).toBe('read me')
   })
 
+  test.each([
+    ['was deleted', ['rm data/mine']],
+    ['was deleted by another program', ['!rm DIRECTORY/mine']],
+    ['was replaced', [`put LOCAL/read.txt data/next`, 'rename data/next data/mine']],
+  ])(
+    'read and write: a file of somebody else is not own because it got the inode of an own one that %s',
+    async (_how, steps) => {
+      await permit('rw')
+      await writeFile(join(local, 'read.txt'), 'read me')
+      for (const theft of ['rm data/theirs', 'rename data/theirs data/taken']) {
+        const lines = [
+          `put LOCAL/read.txt data/mine`,
+          ...steps,
+          `!rm -f DIRECTORY/theirs && echo theirs >DIRECTORY/theirs && chmod 666 DIRECTORY/theirs`,
+          theft,
+        ].map(line => line.replaceAll('LOCAL', local).replaceAll('DIRECTORY', directory))
+        const { ok, out } = await sftp(lines, alias)
+        expect(ok).toBe(false)
+        expect(out).toContain('Permission denied')
+        expect(await readFile(join(directory, 'theirs'), 'utf8')).toBe('theirs\n')
+        await rm(join(directory, 'mine'), { force: true })
+      }
+      await rm(join(directory, 'theirs'))
+    },
+  )
+
   test('read and write: own files may be renamed and deleted, others not; withdrawing the permission ends access to an open file', async () => {
     await permit('rw')
     const first = await sftp(
