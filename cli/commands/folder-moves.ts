@@ -1,10 +1,11 @@
 import { basename } from 'node:path'
 import { type Command, Option } from 'commander'
-import { type ApiClient, type FileConflict, type Folder, type Task } from '#manager/contract'
+import { type ApiClient, type FileConflict, type FilesCopied, type Folder } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { findFolder } from './find-folder.ts'
-import { followCopy } from './follow-task.ts'
+import { createOutput } from '../output.ts'
+import { followCopy, tellLeftOut } from './follow-task.ts'
 import { parentOf, plain } from './folder-paths.ts'
 
 interface MoveFlags {
@@ -35,8 +36,9 @@ export function addFolderMoveCommands(folder: Command): void {
         using interrupt = listenForInterrupt()
         const source = await findFolder(api, reference)
         const target = toFolder === undefined ? source : await findFolder(api, toFolder)
-        const task = await send(api, { source, target, mode }, { from, to, onConflict })
-        if (task) await followCopy(api, target.id, task, interrupt.signal)
+        const { task, leftOut } = await send(api, { source, target, mode }, { from, to, onConflict })
+        const ended = task ? await followCopy(api, target.id, task, interrupt.signal) : undefined
+        tellLeftOut(createOutput(false), ended?.copy?.leftOut ?? leftOut)
       })
   }
 }
@@ -47,17 +49,17 @@ interface Between {
   readonly mode: 'copy' | 'move'
 }
 
-/** @returns the task that continues what takes long */
+/** @returns with the task that continues what takes long */
 async function send(
   api: ApiClient,
   { source, target, mode }: Between,
   { from, to, onConflict }: { from: string; to: string; onConflict: FileConflict },
-): Promise<Task | null> {
+): Promise<Pick<FilesCopied, 'task' | 'leftOut'>> {
   const place = to.endsWith('/') ? { to: plain(to) } : { to: parentOf(plain(to)), name: basename(plain(to)) }
   const body = { paths: [plain(from)], ...place, onConflict }
   const params = { id: target.id }
-  if (source.id !== target.id) return (await api.importFiles({ params, body: { from: source.id, mode, ...body } })).task
-  if (mode === 'copy') return (await api.copyFiles({ params, body })).task
+  if (source.id !== target.id) return api.importFiles({ params, body: { from: source.id, mode, ...body } })
+  if (mode === 'copy') return api.copyFiles({ params, body })
   await api.moveFiles({ params, body })
-  return null
+  return { task: null }
 }

@@ -3,7 +3,7 @@ import { defined } from '#base/defined'
 import { AppError, FolderPermission, FolderUsageMode } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
-import { followCopy } from './follow-task.ts'
+import { followCopy, tellLeftOut } from './follow-task.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { findFolder, findTrashed, folderTable } from './find-folder.ts'
 import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-files.ts'
@@ -88,9 +88,11 @@ export function addFolderCommands(program: Command): void {
       using interrupt = listenForInterrupt()
       const { id } = await findFolder(api, reference)
       const body = { name, ...defined({ storageHost }) }
-      const { folder: made, task } = await api.cloneFolder({ params: { id }, body })
-      const isDone = task === null || (await followCopy(api, made.id, task, interrupt.signal)).status === 'done'
-      if (isDone) createOutput(json).data(made, () => folderTable([made]))
+      const { folder: made, task, leftOut } = await api.cloneFolder({ params: { id }, body })
+      const ended = task === null ? undefined : await followCopy(api, made.id, task, interrupt.signal)
+      const output = createOutput(json)
+      if (ended === undefined || ended.status === 'done') output.data(made, () => folderTable([made]))
+      tellLeftOut(output, ended?.copy?.leftOut ?? leftOut)
     })
 
   folder

@@ -1,13 +1,14 @@
 import {
   type ApiClient,
   type AgentPull,
+  type CopyLeftOut,
   type FolderId,
   type RescanProgress,
   type SessionId,
   type Task,
 } from '#manager/contract'
 import { EXIT } from '../exit-codes.ts'
-import { printable } from '../output.ts'
+import { type Output, printable } from '../output.ts'
 import { pollUntil } from '../poll.ts'
 import { bytes } from './text.ts'
 
@@ -30,6 +31,17 @@ export function followCopy(api: ApiClient, folderId: FolderId, task: Task, signa
     ask: signal => api.getCopy({ params, ...(signal && { signal }) }),
     cancel: () => api.cancelCopy({ params }),
   })
+}
+
+/** Says what a copy lacks. */
+export function tellLeftOut(output: Pick<Output, 'note'>, leftOut: CopyLeftOut | undefined): void {
+  if (!leftOut) return
+  for (const path of leftOut.paths)
+    output.note(
+      `left out, because it is no regular file, may not be read, or lies more than 128 directories deep: ${path}`,
+    )
+  const more = leftOut.total - leftOut.paths.length
+  if (more > 0) output.note(`left out for the same reasons: ${more} more`)
 }
 
 /** As `followTask`, for an image of a session, by its owner. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isFilePath, MOST_PATHS } from './file-paths.ts'
 import { Folder } from './folders.ts'
 import { FolderId } from './ids.ts'
-import { Task } from './tasks.ts'
+import { CopyLeftOut, Task } from './tasks.ts'
 
 /** Bodies and queries hold whole paths; longer ones exist only where a program made them step by step. */
 const LONGEST_PATH = 8_192
@@ -140,6 +140,7 @@ export const FilesCopied = z
   .object({
     items: z.array(z.object({ path: z.string(), to: z.string() })).describe('Copies that are complete.'),
     task: Task.nullable().describe('Set if the copy takes longer than a second: it continues as this task.'),
+    leftOut: CopyLeftOut.optional(),
   })
   .meta({ id: 'FilesCopied' })
 export type FilesCopied = z.infer<typeof FilesCopied>
@@ -150,6 +151,7 @@ export const FolderCloned = z
     task: Task.nullable().describe(
       'Set if the copy takes longer than a second: it goes on as this task, a copy of the new folder.',
     ),
+    leftOut: CopyLeftOut.optional(),
   })
   .meta({ id: 'FolderCloned' })
 export type FolderCloned = z.infer<typeof FolderCloned>

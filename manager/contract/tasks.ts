@@ -32,6 +32,18 @@ export const AgentPull = z
   .meta({ id: 'AgentPull' })
 export type AgentPull = z.infer<typeof AgentPull>
 
+/** Files and directories that a copy lacks. */
+export const CopyLeftOut = z
+  .object({
+    paths: z.array(z.string()).describe('Some of them, below what is copied.'),
+    total: z.int(),
+  })
+  .describe(
+    'Pipes, sockets and devices, what Berth may not read, and directories that lie too deep. Left out if there are none.',
+  )
+  .meta({ id: 'CopyLeftOut' })
+export type CopyLeftOut = z.infer<typeof CopyLeftOut>
+
 /**
  * Long-running work: of an admin on images, a copy of files, or a backup. It reports its progress and can be cancelled; it ends when the manager that
  * runs it stops.
@@ -47,7 +59,7 @@ export const Task = z
     rescan: RescanProgress.nullable(),
     pull: z.array(AgentPull).nullable(),
     copy: z
-      .object({ folderId: FolderId, files: z.int(), bytes: z.int() })
+      .object({ folderId: FolderId, files: z.int(), bytes: z.int(), leftOut: CopyLeftOut.optional() })
       .nullable()
       .describe('Files and bytes that were copied so far.'),
     backup: z.object({ rows: z.int() }).nullable().describe('Rows that were written so far.'),

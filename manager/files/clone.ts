@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { every } from '#base/every'
 import {
   AppError,
@@ -116,7 +117,7 @@ export function startClones({ store, open, folders, removals, copies, room, hint
       const held = stack.move()
       // The new folder is the caller's own; one that was deleted meanwhile shows when its mark is renewed.
       const check = () => requireStill(open, caller, [id, 'ro'])
-      const { task } = await copies.run({ caller, folder, items: [], check }, async (progress, signal) => {
+      const { task, leftOut } = await copies.run({ caller, folder, items: [], check }, async (progress, signal) => {
         await using _held = held
         try {
           await fill(folder, [from, to], { progress, signal })
@@ -126,7 +127,7 @@ export function startClones({ store, open, folders, removals, copies, room, hint
           throw error
         }
       })
-      return { folder: task === null ? { ...folder, cloning: false } : folder, task }
+      return { folder: task === null ? { ...folder, cloning: false } : folder, task, ...defined({ leftOut }) }
     },
 
     [Symbol.asyncDispose]: () => sweeping[Symbol.asyncDispose](),

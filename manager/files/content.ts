@@ -1,5 +1,6 @@
 import { AppError, because, type FileEntry, MOST_TEXT_BYTES } from '#manager/contract'
 import { newDraftName } from '../storage/drafts.ts'
+import { renamedError } from '../storage/file-errors.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
@@ -102,7 +103,11 @@ export async function writeContent(
   const { directory, name } = place
   const found = await requireUnchanged(directory, name, expected)
   const beside = newDraftName()
-  await using file = await directory.create(beside, found?.mode ?? modeOfFile({ folder, path, head: bytes }))
+  const mode = found?.mode ?? modeOfFile({ folder, path, head: bytes })
+  const named = (error: unknown) => renamedError(error, beside, name)
+  await using file = await directory.create(beside, mode).catch((error: unknown) => {
+    throw named(error)
+  })
   try {
     await file.write(bytes, 0)
     await file.sync()
@@ -112,7 +117,7 @@ export async function writeContent(
     else await directory.rename(beside, directory, name)
   } catch (error) {
     await directory.unlink(beside).catch(() => undefined) // the first error is the one to report
-    throw isCode(error, 'file_exists') ? changed(name, 'file_made_meanwhile', error) : error
+    throw isCode(error, 'file_exists') ? changed(name, 'file_made_meanwhile', error) : named(error)
   }
   return toEntry(name, await directory.lstat(name))
 }

@@ -1,12 +1,13 @@
-import { AppError, because, type FileMoveSpec } from '#manager/contract'
+import { AppError, because, type CopyLeftOut, type FileMoveSpec } from '#manager/contract'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
+import { renamedError } from '../storage/file-errors.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type Moved, removeEntry, type Storage } from './changes.ts'
 import { BufferPair, CHUNK_BYTES, chunksOf } from './content.ts'
 import { namesThere, nameThere } from './names-there.ts'
-import { joinPath, nameOfPath, takeName } from './places.ts'
+import { isCode, joinPath, nameOfPath, takeName } from './places.ts'
 import { type Tally, tallyOf } from './tally.ts'
 import { passOver } from './walk.ts'
 
@@ -16,6 +17,16 @@ const MOST_LEVELS = 128
 export interface CopyProgress {
   files: number
   bytes: number
+  /** What the copy lacks; undefined while there is nothing. */
+  leftOut?: CopyLeftOut
+}
+
+/** Paths that are named of what a copy lacks. */
+const MOST_NAMED = 100
+
+function leaveOut(progress: CopyProgress, path: string): void {
+  const { paths, total } = progress.leftOut ?? { paths: [], total: 0 }
+  progress.leftOut = { paths: total < MOST_NAMED ? [...paths, path] : paths, total: total + 1 }
 }
 
 export interface CopyJob {
@@ -29,7 +40,8 @@ export interface CopyJob {
 
 /**
  * Copies one entry: under a random name first, so that a partial copy is never mistaken for a whole one. Links are copied as
- * links; pipes, sockets, devices and what cannot be read are left out. Permissions and times of files are kept.
+ * links; pipes, sockets, devices, directories that lie too deep and what cannot be read are left out, and noted in the progress. Permissions and times of
+ * files are kept.
  *
  * @returns its new path, and whether files are still to be removed: those of a copy that failed, or that were replaced
  * @throws AppError `file_changed` if the copy of a move is not what the original is by now
@@ -42,7 +54,7 @@ export async function copyEntry(
   const draft = newDraftName()
   let swept = false
   try {
-    await copyOne(job, from, { directory: target, name: draft }, 1)
+    await copyOne(job, from, { directory: target, name: draft }, { path: from.name, level: 1 })
     if (job.noted) await requireUnchanged(from, job.noted, job.signal)
     const taken = await takeName(await nameThere(target, name ?? from.name), onConflict, {
       make: toName => target.renameNew(draft, target, toName),
@@ -54,7 +66,7 @@ export async function copyEntry(
     return { path, to: joinPath(to, taken), swept }
   } catch (error) {
     await removeEntry(storage, { directory: target, name: draft }).catch(() => undefined) // the first error is the one to report
-    throw error
+    throw renamedError(error, draft, name ?? from.name)
   }
 }
 
@@ -92,10 +104,10 @@ async function requireUnchanged(from: Spot, copied: Tally, signal: AbortSignal):
 /**
  * Copies everything in a directory into another one, which may lie on another storage. What is left out is that of `copyEntry`.
  *
- * @throws AppError `path_invalid` if directories are nested too deeply, `disk_full`; the reason of the signal
+ * @throws AppError `disk_full`; the reason of the signal
  */
 export async function copyEntries(source: Directory, target: Directory, job: CopyJob): Promise<void> {
-  await copyChildren(job, source, target, 1)
+  await copyChildren(job, source, target, { path: '', level: 1 })
 }
 
 export interface Spot {
@@ -103,12 +115,18 @@ export interface Spot {
   readonly name: string
 }
 
-async function copyOne(job: CopyJob, from: Spot, to: Spot, level: number): Promise<void> {
+/** Where the copy has come to. @property path below what is copied */
+interface Depth {
+  readonly path: string
+  readonly level: number
+}
+
+async function copyOne(job: CopyJob, from: Spot, to: Spot, at: Depth): Promise<void> {
   job.signal.throwIfAborted()
   const state = await from.directory.lstat(from.name)
   job.noted?.add(state)
   await job.takeRoom(amount(0, 1))
-  if (state.kind === 'directory') await copyDirectory(job, from, to, { state, level })
+  if (state.kind === 'directory') await copyDirectory(job, from, to, { ...at, state })
   else if (state.kind === 'link') await to.directory.symlink(to.name, await from.directory.readlink(from.name))
   else if (state.kind === 'file') await copyFile(job, from, to)
   else throw new AppError('file_kind_refused', { name: from.name, ...because('special_file', { name: from.name }) })
@@ -119,7 +137,7 @@ async function copyDirectory(
   job: CopyJob,
   from: Spot,
   to: Spot,
-  { state, level }: { state: FileState; level: number },
+  { state, path, level }: Depth & { readonly state: FileState },
 ): Promise<void> {
   if (level > MOST_LEVELS) {
     const { name } = from
@@ -129,24 +147,27 @@ async function copyDirectory(
   // The owner can write to it while it is filled, whatever the permissions of the original.
   await to.directory.mkdir(to.name, (state.mode & 0o777) | 0o700)
   await using made = await to.directory.enter(to.name)
-  await copyChildren(job, source, made, level + 1)
+  await copyChildren(job, source, made, { path, level: level + 1 })
 }
 
 /** Drafts are not listed, so a copy of the directory that it is made in does not copy itself. */
-async function copyChildren(job: CopyJob, source: Directory, made: Directory, level: number): Promise<void> {
+async function copyChildren(job: CopyJob, source: Directory, made: Directory, { path, level }: Depth): Promise<void> {
   await using listing = await source.list()
   for (let batch = await listing.next(); batch.length > 0; batch = await listing.next()) {
     for (const { name } of batch) {
-      const copied = copyOne(job, { directory: source, name }, { directory: made, name }, level)
-      await (job.noted ? copied : copied.catch((error: unknown) => passOverOf(job, error)))
+      const below = joinPath(path, name)
+      const copied = copyOne(job, { directory: source, name }, { directory: made, name }, { path: below, level })
+      await (job.noted ? copied : copied.catch((error: unknown) => passOverOf(job, error, below)))
     }
   }
 }
 
 /** As `passOver`; the end of a copy may have the code of an entry that cannot be read, and is never passed over. */
-function passOverOf({ signal }: CopyJob, error: unknown): void {
+function passOverOf({ signal, progress }: CopyJob, error: unknown, path: string): void {
   signal.throwIfAborted()
-  passOver(error)
+  if (!isCode(error, 'path_invalid')) passOver(error)
+  // An entry that was deleted meanwhile is not missing.
+  if (!isCode(error, 'file_not_found')) leaveOut(progress, path)
 }
 
 const ZEROS = Buffer.alloc(CHUNK_BYTES)

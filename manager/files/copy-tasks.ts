@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { defined } from '#base/defined'
 import { every } from '#base/every'
 import { AppError, type FilesCopied, type FolderId, isAppError, type Task, type UserId } from '#manager/contract'
 import { type FolderRow } from '../store/storage/folders.ts'
@@ -71,7 +72,7 @@ export function createCopyTasks({ tasks, isActive, recheckMs = RECHECK_MS }: Cop
       })
       const done = work(progress, cut.signal).finally(() => checking[Symbol.dispose]())
       const inTime = await Promise.race([done.then(() => true), delay(PATIENCE_MS, false)])
-      if (inTime) return { items, task: null }
+      if (inTime) return { items, task: null, ...defined({ leftOut: progress.leftOut }) }
       const detail = () => ({ rescan: null, pull: null, copy: { folderId: folder.id, ...progress } })
       const start = tasks.start({
         kind: 'copy',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { AppError } from '#manager/contract'
-import { toFileError } from './file-errors.ts'
+import { renamedError, toFileError } from './file-errors.ts'
 
 const systemError = (code: string) => Object.assign(new Error(`${code}: refused, open`), { code, syscall: 'open' })
 
@@ -13,6 +13,21 @@ test.each([
     code,
     detail: { name: 'a.txt', why, cause, values: { name: 'a.txt' } },
   })
+})
+
+test('an error of a file in the making names the file of the user; others stay', () => {
+  const draft = toFileError(systemError('ENOSPC'), '.berth-1')
+  expect(renamedError(draft, '.berth-1', 'a.txt')).toMatchObject({
+    code: 'disk_full',
+    detail: {
+      name: 'a.txt',
+      why: '"a.txt" cannot be written: the storage has no space left.',
+      values: { name: 'a.txt' },
+    },
+  })
+  expect(renamedError(draft, 'b', 'a.txt')).toBe(draft)
+  const own = new Error('b')
+  expect(renamedError(own, 'b', 'a.txt')).toBe(own)
 })
 
 test('an error that is told already, and one that no file system gives, stay as they are', () => {

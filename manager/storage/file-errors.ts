@@ -1,4 +1,4 @@
-import { AppError, because, type CauseKey, type ErrorCode } from '#manager/contract'
+import { AppError, because, type CauseKey, causeIn, type ErrorCode } from '#manager/contract'
 
 const KNOWN = {
   ENOENT: ['file_not_found', 'file_missing'],
@@ -40,6 +40,18 @@ export function toFileError(error: unknown, name: string): unknown {
   const [code, cause] = KNOWN[errno]
   return new AppError(code, { name, ...because(cause, { name }) }, { cause: error })
 }
+
+/** The error with the name that the user knows, for one that names a file in the making. Other errors stay. */
+export function renamedError(error: unknown, from: string, to: string): unknown {
+  if (!(error instanceof AppError) || error.detail.name !== from) return error
+  const { detail } = error
+  const known = causeIn(detail)
+  const told = known && 'values' in known ? because(known.cause as NamedCause, { ...known.values, name: to }) : {}
+  return new AppError(error.code, { ...detail, ...told, name: to }, { cause: error.cause ?? error })
+}
+
+/** Causes whose text has the name of a file. */
+type NamedCause = (typeof KNOWN)[keyof typeof KNOWN][1]
 
 /** Name of the system error, e.g. `ENOENT`, of an error or of its cause. */
 export function errnoOf(error: unknown): string | undefined {

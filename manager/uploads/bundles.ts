@@ -18,7 +18,7 @@ import { joinPath, makeDirectories, nameOfPath, parentOf } from '../files/places
 import { replacedSize } from '../files/replaced-size.ts'
 import { amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
-import { errnoOf } from '../storage/file-errors.ts'
+import { errnoOf, renamedError } from '../storage/file-errors.ts'
 import { modeOfUploaded, type UploadedMode } from '../storage/file-state.ts'
 import { isPrivate } from '../storage/private-files.ts'
 import { createSharedSync, type SharedSync } from '../storage/sync-file-system.ts'
@@ -241,7 +241,10 @@ async function stage(batch: readonly Arrived[], directory: Directory, owner: Own
       const { path } = one.entry
       delete one.id
       one.error = toEntryError(new AppError('upload_damaged', { path, ...because('upload_other_hash', { path }) }))
-    } else await stageAlone(one, bytes, { directory, owner })
+    } else
+      await stageAlone(one, bytes, { directory, owner }).catch((error: unknown) => {
+        throw renamedError(error, one.id ?? '', one.entry.path)
+      })
   }
 }
 

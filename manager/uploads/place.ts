@@ -4,7 +4,7 @@ import { pathThere } from '../files/names-there.ts'
 import { isCode, makeDirectories, takeName } from '../files/places.ts'
 import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
-import { errnoOf } from '../storage/file-errors.ts'
+import { errnoOf, renamedError } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { type FileState, modeOfUploaded, type UploadedMode } from '../storage/file-state.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
@@ -139,7 +139,7 @@ export async function putIn(
   } catch (error) {
     // The first error is the one to report; the draft is removed later.
     if (isCopied()) await parent.unlink(from.name).catch(() => undefined)
-    throw error
+    throw renamedError(renamedError(error, from.name, name), part.id, name)
   }
 }
 
@@ -166,7 +166,7 @@ async function copyBeside({ id, directory }: Omit<Part, 'file'>, to: Directory):
     return { directory: to, name }
   } catch (error) {
     await to.unlink(name).catch(() => undefined) // the first error is the one to report
-    throw error
+    throw renamedError(error, name, id)
   }
 }
 

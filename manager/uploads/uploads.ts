@@ -13,6 +13,7 @@ import { pathThere } from '../files/names-there.ts'
 import { replacedSize } from '../files/replaced-size.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
+import { renamedError } from '../storage/file-errors.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { countMissing } from './count-missing.ts'
 import { newId } from '../store/new-id.ts'
@@ -158,7 +159,9 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       await using directory = await parts.open(storageHost)
       if (await isPlaced(directory, row.id)) return await finished(caller, row, row.path)
       await using file = await directory.open(row.id, 'write')
-      return await work({ row, file, directory, hold, offset: (await file.state()).size })
+      return await work({ row, file, directory, hold, offset: (await file.state()).size }).catch((error: unknown) => {
+        throw renamedError(error, row.id, row.path)
+      })
     })
   }
 
@@ -333,7 +336,9 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       const id = newId(UploadId)
       await using directory = await parts.open(folder.storageHost)
       // First the file: one without a row is removed later, and a row without a file would be taken for a finished upload.
-      await using file = await directory.createPrivate(id)
+      await using file = await directory.createPrivate(id).catch((error: unknown) => {
+        throw renamedError(error, id, path)
+      })
       await file.close()
       const row = await store.transaction(trx =>
         insertUpload(

@@ -2,6 +2,7 @@ import {
   fileContentAddress,
   type FileConflict,
   type FileEntry,
+  type FilesCopied,
   type FilePage,
   type FolderId,
   MOST_PATHS,
@@ -43,6 +44,9 @@ export interface FoundEntry extends Entry {
   readonly path: string
 }
 
+/** A copy that is complete, or continues as a task. */
+export type Copied = Pick<FilesCopied, 'task' | 'leftOut'>
+
 /** File calls of one folder. All throw AppError. */
 export interface FilesClient {
   list(query: {
@@ -55,10 +59,9 @@ export interface FilesClient {
   /** @param parents also makes missing directories on the way, and accepts one that exists */
   createDirectory(path: string, parents?: boolean): Promise<void>
   move(spec: MoveSpec): Promise<void>
-  /** @returns id of the task that continues the copy, if it takes longer */
-  copy(spec: MoveSpec): Promise<string | null>
-  /** Copies or moves from another folder into this one. @returns as `copy` */
-  bring(from: FolderId, mode: 'copy' | 'move', spec: MoveSpec): Promise<string | null>
+  copy(spec: MoveSpec): Promise<Copied>
+  /** Copies or moves from another folder into this one. */
+  bring(from: FolderId, mode: 'copy' | 'move', spec: MoveSpec): Promise<Copied>
   /** Removes entries; the space is freed in the background. */
   remove(paths: readonly string[]): Promise<void>
   /** Reads the first `most` bytes. */
@@ -99,14 +102,9 @@ export function createFilesClient({ folderId, ...deps }: FilesClientDeps): Files
     createDirectory: async (path, parents = false) =>
       void (await api.makeDirectory({ params, body: { path, parents } })),
     move: async ({ paths, ...spec }) => void (await api.moveFiles({ params, body: { paths: [...paths], ...spec } })),
-    async copy({ paths, ...spec }) {
-      const { task } = await api.copyFiles({ params, body: { paths: [...paths], ...spec } })
-      return task?.id ?? null
-    },
-    async bring(from, mode, { paths, ...spec }) {
-      const { task } = await api.importFiles({ params, body: { from, mode, paths: [...paths], ...spec } })
-      return task?.id ?? null
-    },
+    copy: ({ paths, ...spec }) => api.copyFiles({ params, body: { paths: [...paths], ...spec } }),
+    bring: (from, mode, { paths, ...spec }) =>
+      api.importFiles({ params, body: { from, mode, paths: [...paths], ...spec } }),
     async remove(paths) {
       for (let start = 0; start < paths.length; start += MOST_PATHS)
         await api.deleteFiles({ params, body: { paths: paths.slice(start, start + MOST_PATHS) } })

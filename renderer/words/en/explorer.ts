@@ -65,6 +65,8 @@ const en = {
   copies: 'Copies and moves in progress',
   copyProgress: 'Copying: {count, plural, one {# file} other {# files}}, {size} so far',
   copyCancel: 'Cancel the copy',
+  copyLacks:
+    'Left out of the copy: {name}{count, plural, one {} other { and others, # in all}}. No regular file, not readable, or more than 128 directories deep.',
   copyEnded: 'Finished: {count, plural, one {# file} other {# files}}',
   copyCancelled: 'The copy was cancelled. Entries that were complete stay.',
   copyFailed: 'The copy failed: {why}',

@@ -125,6 +125,8 @@ const en = {
   cloneTitle: 'Clone “{name}”',
   cloneName: 'Name of the new folder',
   cloneHint: 'All files are copied to a new folder of yours. Links stay links.',
+  cloneLacks:
+    'Left out of the copy: {path}{count, plural, one {} other { and others, # in all}}. No regular file, not readable, or more than 128 directories deep.',
   cloned: 'Copied all files to {name}.',
   cloning: 'Copying: {count, plural, one {# file} other {# files}}, {size}',
   cloningOther: 'Being filled with a copy',

@@ -66,6 +66,8 @@ export default {
   copies: '진행 중인 복사와 이동',
   copyProgress: '복사 중: 지금까지 파일 {count, number}개, {size}',
   copyCancel: '복사 취소',
+  copyLacks:
+    '복사에서 제외됨: {name} 등 {count, number}개 (일반 파일이 아니거나, 읽을 수 없거나, 디렉터리가 128단계보다 깊음)',
   copyEnded: '완료: 파일 {count, number}개',
   copyCancelled: '복사를 취소했습니다. 복사가 끝난 항목은 그대로 남습니다.',
   copyFailed: '복사하지 못했습니다. {why}',

@@ -124,6 +124,8 @@ export default {
   cloneTitle: '“{name}” 폴더 복제',
   cloneName: '새 폴더의 이름',
   cloneHint: '모든 파일을 본인의 새 폴더에 복사합니다. 링크는 링크로 남습니다.',
+  cloneLacks:
+    '복사에서 제외됨: {path} 등 {count, number}개. 일반 파일이 아니거나, 읽을 수 없거나, 디렉터리가 128단계보다 깊습니다.',
   cloned: '모든 파일을 {name} 폴더에 복사했습니다.',
   cloning: '복사 중: {count, plural, other {파일 #개}}, {size}',
   cloningOther: '복사본으로 채우는 중',

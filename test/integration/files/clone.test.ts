@@ -100,6 +100,27 @@ test('a folder that is still being filled is mounted in no session, named or aut
   expect(items.filter(({ cloning }) => cloning).map(({ name }) => name)).toEqual(['.dotted', 'filled'])
 })
 
+test('a clone and a copy lack what lies too deep, and say so; a move of it is refused', async () => {
+  await using cli = await createCli()
+  await cli.signIn(manager.url)
+  const { api } = await manager.signIn()
+  const deep = await api.createFolder({ body: { name: 'deep' } })
+  const params = { id: deep.id }
+  await mkdir(join(directoryOf(deep), ...Array.from({ length: 131 }, () => 'd')), { recursive: true })
+  await writeFile(join(directoryOf(deep), 'file'), 'x')
+  const done = await cli.run(['folder', 'clone', 'deep', 'shallow', '--json'])
+  expect(done).toMatchObject({ code: 0 })
+  expect(done.err).toContain(`directories deep: ${Array(129).fill('d').join('/')}\n`)
+  expect((await readdir(directoryOf(JSON.parse(done.out) as Folder))).toSorted()).toEqual(['d', 'file'])
+  const spec = { paths: ['d'], to: '', name: 'copy', onConflict: 'fail' } as const
+  const { task, leftOut } = await api.copyFiles({ params, body: spec })
+  if (!task) expect(leftOut).toMatchObject({ total: 1 })
+  const other = await api.createFolder({ body: { name: 'other' } })
+  const body = { from: deep.id, mode: 'move', paths: ['d'], to: '', onConflict: 'fail' } as const
+  const moved = api.importFiles({ params: { id: other.id }, body })
+  await expect(copyEnded(api, other, moved)).rejects.toMatchObject({ code: 'path_invalid' })
+})
+
 test('the command clones, and names a failure', async () => {
   await using cli = await createCli()
   await cli.signIn(manager.url)

@@ -4,7 +4,7 @@ import { useCopy } from '../../../ui/useCopy.ts'
 import { useNotifications } from '../../../ui/useNotifications.ts'
 import { type ConflictAnswer, type ConflictQuestion, throughConflicts } from './conflicts.ts'
 import { joinPath, isWithin, nameOf, parentOf, sessionPath } from '../../../data/files/file-path.ts'
-import { type FilesClient, type MoveSpec } from '../../../data/files/files-client.ts'
+import { type Copied, type FilesClient, type MoveSpec } from '../../../data/files/files-client.ts'
 import { startDownload } from './start-download.ts'
 import { selectOnly } from './selection.ts'
 import { type Explorer } from './useExplorer.ts'
@@ -62,28 +62,33 @@ export function useFileActions(explorer: Explorer): FileActions {
       }
     })
 
-  /** Sends one request. @returns the task that continues it, if it takes longer */
-  function sending(mode: 'copy' | 'move', from: FolderId): (spec: MoveSpec) => Promise<string | null> {
+  /** Sends one request. */
+  function sending(mode: 'copy' | 'move', from: FolderId): (spec: MoveSpec) => Promise<Copied> {
     const client = explorer.client.value
     if (from !== explorer.folderId.value) return spec => client.bring(from, mode, spec)
     if (mode === 'copy') return spec => client.copy(spec)
-    return spec => client.move(spec).then(() => null)
+    return spec => client.move(spec).then(() => ({ task: null }))
+  }
+
+  /** Says what a copy lacks. @returns whether it continues as a task */
+  function isContinued({ task, leftOut }: Copied): boolean {
+    if (leftOut) notifications.info(t('copyLacks', { count: leftOut.total, name: leftOut.paths[0] ?? '' }))
+    return task !== null
   }
 
   /** @returns whether all is done; false if the user cancelled, or something continues */
   async function withConflicts(mode: 'copy' | 'move', { folderId, paths }: FilesOf, to: string): Promise<boolean> {
     const send = sending(mode, folderId)
-    const tasks: string[] = []
+    let continues = false
     const isDone = await throughConflicts(
       paths,
       async (some, onConflict) => {
-        const task = await send({ paths: some, to, onConflict })
-        if (task !== null) tasks.push(task)
+        continues = isContinued(await send({ paths: some, to, onConflict })) || continues
       },
       askConflict,
     )
-    if (tasks.length > 0) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
-    return isDone && tasks.length === 0
+    if (continues) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
+    return isDone && !continues
   }
 
   async function transfer(mode: 'copy' | 'move', { folderId, paths }: FilesOf, to: string): Promise<void> {
@@ -98,7 +103,7 @@ export function useFileActions(explorer: Explorer): FileActions {
     try {
       const isCopyInPlace = mode === 'copy' && moving.every(isIn)
       const isDone = isCopyInPlace
-        ? (await explorer.client.value.copy({ paths: moving, to, onConflict: 'rename' })) === null
+        ? !isContinued(await explorer.client.value.copy({ paths: moving, to, onConflict: 'rename' }))
         : await withConflicts(mode, { folderId, paths: moving }, to)
       if (isDone)
         notifications.success(
