@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { AppError } from '#manager/contract'
@@ -141,7 +142,7 @@ test('the inode of a listening socket is found in the table of the kernel, not t
 
 test.runIf(process.platform === 'linux')('the process that holds a port is named', async () => {
   const listener = await listenOnLoopback({ port: 0, onConnection: socket => socket.destroy() })
-  expect(await findPortHolder(listener.port)).toMatchObject({ pid: process.pid })
+  expect(await findPortHolder(listener.port)).toMatchObject({ pid: process.pid, isBerth: true })
   await listener.close()
   expect(await findPortHolder(listener.port)).toBeUndefined()
 })
@@ -159,6 +160,27 @@ test.runIf(process.platform === 'linux')(
     child.kill()
   },
 )
+
+test.runIf(process.platform === 'linux')('another server of this installation on a port is Berth', async () => {
+  const code = `import { createServer } from 'node:net'
+  const server = createServer().listen(0, '127.0.0.1', () => console.log(server.address().port))`
+  const ofBerth = fileURLToPath(new URL('open-listener.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code, ofBerth], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [port] = (await once(child.stdout, 'data')) as [Buffer]
+  expect(await findPortHolder(Number(port))).toMatchObject({ pid: child.pid, isBerth: true })
+  const request = {
+    wanted: Number(port),
+    remembered: undefined,
+    onPortTaken: 'fail',
+    ownTunnelOn: () => undefined,
+  } as const
+  await expect(openListener({ ...request, onConnection: socket => socket.destroy() })).rejects.toMatchObject({
+    detail: { holder: { kind: 'berth' }, cause: 'port_of_berth' },
+  })
+  child.kill()
+})
 
 test.runIf(process.platform === 'linux')('the kernel probes a silent connection within half a minute', async () => {
   const accepted = Promise.withResolvers<Socket>()

@@ -74,7 +74,7 @@ async function explain(port: number, request: ListenerRequest, cause: unknown): 
   const holder = tunnel
     ? { kind: 'tunnel', sessionName: tunnel.sessionName, app: tunnel.app }
     : process
-      ? { kind: 'process', name: process.name, pid: process.pid }
+      ? { kind: process.isBerth ? 'berth' : 'process', name: process.name, pid: process.pid }
       : null
   const why = tunnel
     ? because('port_of_tunnel', { port, offered, app: tunnel.app, session: tunnel.sessionName })
@@ -84,7 +84,8 @@ async function explain(port: number, request: ListenerRequest, cause: unknown): 
 
 function whyOfProcess(process: PortHolder | undefined, ports: { port: number; offered: number }): Because {
   if (!process) return because('port_of_nobody_known', ports)
-  const { name, pid } = process
+  const { name, pid, isBerth } = process
+  if (isBerth) return because('port_of_berth', ports)
   return name === ''
     ? because('port_of_unknown_program', { ...ports, pid })
     : because('port_of_program', { ...ports, pid, program: name })

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { posix } from 'node:path'
+import { posix, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { readTcpTables } from '../network/tcp-table.ts'
 import { listeningInodes, parseLsof, parseNetstat, parseTasklist, programName } from './port-tables.ts'
@@ -9,24 +10,32 @@ export interface PortHolder {
   readonly pid: number
   /** E.g. `node server.js`, or `chrome.exe`; empty if it is not known. */
   readonly name: string
+  /** A process of this Berth: this one, or on Linux also another one that runs a file of the same installation. */
+  readonly isBerth?: true
 }
 
 const TIMEOUT_MS = 3_000
+/** The folder of the installation, with a separator at its end. */
+const INSTALLATION = fileURLToPath(new URL('../../', import.meta.url))
 
 /**
  * The process that listens on a local TCP port, as far as this user may see it; otherwise undefined, and the user is told the port alone.
  */
 export async function findPortHolder(port: number, platform = process.platform): Promise<PortHolder | undefined> {
   try {
-    if (platform === 'linux') return await onLinux(port)
-    if (platform === 'win32') return await onWindows(port)
-    if (platform === 'darwin')
-      return parseLsof(await output('/usr/sbin/lsof', ['-nP', `-iTCP:${String(port)}`, '-sTCP:LISTEN', '-Fpc']))
-    return undefined
+    const holder = await holderOn(port, platform)
+    return holder?.pid === process.pid ? { ...holder, isBerth: true } : holder
   } catch {
     // There is no such table or program here: the holder stays unknown.
     return undefined
   }
+}
+
+async function holderOn(port: number, platform: NodeJS.Platform): Promise<PortHolder | undefined> {
+  if (platform === 'linux') return await onLinux(port)
+  if (platform === 'win32') return await onWindows(port)
+  if (platform !== 'darwin') return undefined
+  return parseLsof(await output('/usr/sbin/lsof', ['-nP', `-iTCP:${String(port)}`, '-sTCP:LISTEN', '-Fpc']))
 }
 
 async function output(program: string, args: readonly string[]): Promise<string> {
@@ -48,12 +57,18 @@ async function onLinux(port: number): Promise<PortHolder | undefined> {
     if (!/^\d+$/.test(pid) || !(await ownsOneOf(pid, inodes))) continue
     const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
     const executable = await readlink(`/proc/${pid}/exe`).catch(() => '')
-    const name = programName(posix.basename(executable), (await read('cmdline')).split('\0'))
+    const args = (await read('cmdline')).split('\0')
+    const name = programName(posix.basename(executable), args)
     // The name of the main thread, which programs choose freely ("MainThread").
-    return { pid: Number(pid), name: name || (await read('comm')).trim() }
+    const holder = { pid: Number(pid), name: name || (await read('comm')).trim() }
+    return args.some(isOfInstallation) ? { ...holder, isBerth: true } : holder
   }
   return undefined
 }
+
+/** A program of the installation itself; those of the packages in it are others. */
+const isOfInstallation = (path: string): boolean =>
+  path.startsWith(INSTALLATION) && !path.includes(`${sep}node_modules${sep}`)
 
 async function ownsOneOf(pid: string, inodes: ReadonlySet<string>): Promise<boolean> {
   const descriptors = await readdir(`/proc/${pid}/fd`).catch(() => [])

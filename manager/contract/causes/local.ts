@@ -35,6 +35,8 @@ export const LOCAL_CAUSES = {
     'Port {port} is taken by the {app} tunnel of session "{session}". Choose another port, for example {offered}, or use a random one.',
   port_of_program:
     'Port {port} is taken by {program} (process {pid}). Choose another port, for example {offered}, or use a random one.',
+  port_of_berth:
+    'Port {port} is taken by Berth itself. Choose another port, for example {offered}, or use a random one.',
   port_of_unknown_program:
     'Port {port} is taken by a program (process {pid}). Choose another port, for example {offered}, or use a random one.',
   port_of_nobody_known:

@@ -122,8 +122,9 @@ export function toFailure(error: unknown): Opening {
 /** The holder of a port in words. @returns null if the holder is unknown */
 function holderText(holder: unknown): string | null {
   if (typeof holder !== 'object' || holder === null) return null
-  const { sessionName, app, name, pid } = holder as Readonly<Record<string, unknown>>
+  const { kind, sessionName, app, name, pid } = holder as Readonly<Record<string, unknown>>
   if (typeof sessionName === 'string' && typeof app === 'string') return t('ownTunnel', { app, session: sessionName })
+  if (kind === 'berth') return 'Berth'
   if (typeof pid !== 'number') return null
   return t('processOf', { program: typeof name === 'string' && name !== '' ? name : t('aProgram'), pid })
 }

@@ -113,6 +113,15 @@ describe('opening an app', () => {
       offered: 8901,
     })
     expect(tab.close).toHaveBeenCalled()
+    openApp.mockRejectedValue(
+      new AppError('port_in_use', {
+        port: 8400,
+        holder: { kind: 'berth', name: 'node main.ts', pid: 7 },
+        offered: 8901,
+      }),
+    )
+    await open(JUPYTER, { port: 8400 })
+    expect(openings.get('jupyterlab')).toMatchObject({ holder: 'Berth' })
     openApp.mockRejectedValue(new AppError('app_failed'))
     await open(JUPYTER)
     expect(openings.get('jupyterlab')).toMatchObject({ status: 'failed', error: { code: 'app_failed' } })

@@ -34,6 +34,8 @@ export default {
     '{port}번 포트는 "{session}" 세션의 {app} 터널이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
   port_of_program:
     '{port}번 포트를 쓰는 프로그램: {program}(프로세스 {pid}). {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
+  port_of_berth:
+    '{port}번 포트는 Berth가 직접 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
   port_of_unknown_program:
     '{port}번 포트는 어떤 프로그램(프로세스 {pid})이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
   port_of_nobody_known:

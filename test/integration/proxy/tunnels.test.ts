@@ -234,12 +234,12 @@ test('a session that is not running, or lacks the app, is refused and leaves no 
   expect(await proxy.tunnel.list()).toEqual([])
 })
 
-test('a preferred port that another program holds is an error that names it; a random port is used only on request', async () => {
+test('a preferred port that is taken is an error that names its holder; a random port is used only on request', async () => {
   const { proxy, spec } = await setUp(echo)
   const taken = await aService(echo)
   await expect(proxy.tunnel.open({ ...spec, port: taken })).rejects.toMatchObject({
     code: 'port_in_use',
-    detail: { port: taken, holder: { kind: 'process', pid: process.pid }, offered: expect.any(Number) as number },
+    detail: { port: taken, holder: { kind: 'berth', pid: process.pid }, offered: expect.any(Number) as number },
   })
   const tunnel = await proxy.tunnel.open({ ...spec, port: taken, onPortTaken: 'random' })
   expect(tunnel.port).not.toBe(taken)
