@@ -234,3 +234,24 @@ test('a running session whose folders are fixed says why, and is ended before it
   await page.getByText('is started again.').waitFor()
   expect(world.changes.at(-1)?.request).toBe(`POST /api/v1/sessions/${session.id}/restart`)
 })
+
+test('the port for SFTP is opened by a press, not by the dialog; one that is open is shown at once', async () => {
+  await using console = await openConsole(browser, '/data')
+  const { page, world } = console
+  const opened: string[] = []
+  page.on('request', request => request.url().endsWith('/host/sftp/open') && opened.push(request.url()))
+  await button(page, 'Connect with SFTP').click()
+  await button(page, /^Open$/).waitFor()
+  expect(opened).toEqual([])
+  await button(page, /^Open$/).click()
+  await page.getByText('FileZilla site').waitFor()
+  expect(opened).toHaveLength(1)
+
+  await page.keyboard.press('Escape')
+  Object.assign(world, {
+    folderPort: { host: '127.0.0.1', port: 40_100, connections: 1, openedAt: new Date().toISOString() },
+  })
+  await button(page, 'Connect with SFTP').click()
+  await page.getByText('FileZilla site').waitFor()
+  expect(opened).toHaveLength(2)
+})

@@ -104,7 +104,18 @@ export const FOLDER_SCENES: readonly Scene[] = [
     world: { folders: variedFolders() },
     async act(page) {
       await button(page, 'Connect with SFTP').click()
+      await button(page, /^Open$/).click()
       await page.getByText('FileZilla site').waitFor()
+    },
+  },
+  {
+    name: 'folders-sftp-before',
+    alike: true,
+    path: '/data',
+    world: { folders: variedFolders() },
+    async act(page) {
+      await button(page, 'Connect with SFTP').click()
+      await button(page, /^Open$/).waitFor()
     },
   },
   {
@@ -114,6 +125,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
     world: { folders: variedFolders() },
     async act(page) {
       await button(page, 'Connect with SFTP').click()
+      await button(page, /^Open$/).click()
       await page.getByRole('tab', { name: 'Commands' }).click()
       await page.getByText('Mount as a file system, with sshfs').waitFor()
     },

@@ -220,6 +220,9 @@ const en = {
   sftpTitle: 'All your folders by SFTP',
   sftpAbout:
     'FileZilla, WinSCP, rclone, sshfs and OpenSSH reach all your folders at this address on your computer, without a session. What you may do in a folder is the same as here.',
+  sftpBefore:
+    'FileZilla, WinSCP, rclone, sshfs and OpenSSH can reach all your folders, without a session. Open starts a port on this computer and stores a key for it here.',
+  sftpOpen: 'Open',
   sftpElsewhere:
     'This browser runs on another computer than Berth. To reach your folders by SFTP, use the desktop app or the berth command on your computer.',
   sftpCommand: 'Move files interactively',

@@ -215,6 +215,9 @@ export default {
   sftpTitle: '모든 폴더에 SFTP로 연결',
   sftpAbout:
     'FileZilla, WinSCP, rclone, sshfs, OpenSSH에서 세션 없이 내 컴퓨터의 이 주소로 모든 폴더를 열 수 있습니다. 폴더의 권한은 이 화면과 같습니다.',
+  sftpBefore:
+    'FileZilla, WinSCP, rclone, sshfs, OpenSSH에서 세션 없이 모든 폴더를 열 수 있습니다. 열기를 누르면 이 컴퓨터에 포트가 열리고 그 포트의 키가 저장됩니다.',
+  sftpOpen: '열기',
   sftpElsewhere:
     '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. 폴더를 SFTP로 열려면 내 컴퓨터에서 데스크톱 앱이나 berth 명령을 사용하세요.',
   sftpCommand: '파일을 대화형으로 옮기기',
