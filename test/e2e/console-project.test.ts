@@ -51,7 +51,7 @@ test('the list, the gauges and the launch dialog follow the chosen project, whic
 
   const tab = await it.newTab('/sessions')
   await expect.poll(() => rowNames(tab)).toEqual(['of-vision'])
-  await tab.getByRole('tab', { name: /^Finished/ }).click()
+  await tab.getByRole('tab', { name: /finished/ }).click()
   await tab.getByRole('button', { name: 'Show all projects' }).click()
   await expect.poll(() => rowNames(tab)).toEqual(['ended-of-default'])
   expect(await selector(tab).getAttribute('aria-label')).toBe('Project: All projects')
