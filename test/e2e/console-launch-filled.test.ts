@@ -61,7 +61,7 @@ test('the dialog begins with the template that the preferences name, with the am
 test('settings are saved as a template, and a template fills in the form', async () => {
   await using it = await open('/sessions', { templates: [aTemplate('training')] })
   await openLaunchDialog(it.page)
-  await button(it.page, 'Templates').click()
+  await button(it.page, 'Templates and recent').click()
   await button(it.page, /^training/).click()
   const cpu = it.page.getByRole('textbox', { name: 'CPU', exact: true })
   await expect.poll(() => cpu.inputValue()).toBe('4')
@@ -70,6 +70,7 @@ test('settings are saved as a template, and a template fills in the form', async
     .and(it.page.locator(':checked'))
     .waitFor({ state: 'attached' })
   await cpu.fill('2')
+  await button(it.page, 'Templates and recent').click()
   await button(it.page, 'Save as template').click()
   await it.page.getByLabel('Name of the template').fill('training')
   await it.page.getByText('Replaces the template of this name').waitFor()
@@ -80,7 +81,7 @@ test('settings are saved as a template, and a template fills in the form', async
     ['training', '4'],
     ['half of it', '2'],
   ])
-  await button(it.page, 'Templates').click()
+  await button(it.page, 'Templates and recent').click()
   await button(it.page, 'Delete the template training').click()
   await expect.poll(() => it.world.templates?.map(({ name }) => name)).toEqual(['half of it'])
 })
@@ -90,10 +91,10 @@ test('an earlier launch fills in the form, or is launched again with one click',
   const old = it.world.sessions.find(({ name }) => name === 'yesterday')!
   Object.assign(old, { startupCommand: 'echo hi' })
   await openLaunchDialog(it.page)
-  await button(it.page, 'Recent launches').click()
+  await button(it.page, 'Templates and recent').click()
   await button(it.page, /^yesterday/).click()
   await expect.poll(() => it.page.getByLabel('Name optional').inputValue()).toBe('yesterday')
-  await button(it.page, 'Recent launches').click()
+  await button(it.page, 'Templates and recent').click()
   await button(it.page, 'Launch yesterday again').click()
   await it.page.getByRole('heading', { name: 'New session' }).waitFor({ state: 'detached' })
   expect(it.world.changes.at(-1)).toMatchObject({ request: 'POST /api/v1/sessions', body: { image: old.image } })

@@ -69,7 +69,8 @@ test('the command that fetches a repository goes before the startup command, and
   await openLaunchDialog(it.page)
   await openSection(it.page, 'How long it runs')
   await it.page.getByLabel('Startup command').fill('make ready')
-  await button(it.page, /^Import$/).click()
+  await button(it.page, 'Templates and recent').click()
+  await button(it.page, 'Import a repository or notebook').click()
   const field = it.page.getByLabel('Address', { exact: true })
   await button(it.page, 'Add to the session').click()
   await it.page.getByText('Enter the https address').waitFor()
@@ -295,9 +296,16 @@ describe('the app that the page opens when the session runs', () => {
     await message.waitFor({ state: 'detached' })
 
     await openLaunchDialog(it.page)
-    await it.page.locator('.fold', { hasText: 'As soon as there is room · opens JupyterLab' }).waitFor()
+    const opens = it.page.locator('.opens')
+    await opens.getByText('JupyterLab').waitFor()
     await it.page.getByLabel('Number of sessions').fill('2')
-    await it.page.locator('.fold', { hasText: 'opens JupyterLab' }).waitFor({ state: 'detached' })
+    await opens.getByText('Only for one interactive session').waitFor()
+    await opens.getByText('JupyterLab').waitFor({ state: 'detached' })
+
+    await button(it.page, 'Launch 2 sessions').click()
+    await it.page.getByRole('heading', { name: 'New session' }).waitFor({ state: 'detached' })
+    await openLaunchDialog(it.page)
+    expect(await it.page.getByLabel('Number of sessions').inputValue()).toBe('1')
   })
 
   test('shortly after a click it opens at once; the message goes when the session ends', async () => {

@@ -43,7 +43,6 @@ export async function openSection(page: Page, title: string): Promise<void> {
 
 /** Chooses the app that the page opens when the session runs; the launch dialog is open. */
 export async function chooseToOpen(page: Page, app: string): Promise<void> {
-  await openSection(page, 'When it starts')
   await page.getByRole('combobox', { name: 'When it runs, open' }).press('ArrowDown')
   await page.getByRole('option', { name: app, exact: true }).click()
 }

@@ -90,7 +90,7 @@ export const LAUNCH_SCENES: readonly Scene[] = [
     },
     async act(page) {
       await button(page, 'New session').click()
-      await button(page, 'Templates').click()
+      await button(page, 'Templates and recent').click()
       await button(page, /^training/).waitFor()
     },
   },
@@ -99,7 +99,8 @@ export const LAUNCH_SCENES: readonly Scene[] = [
     path: '/sessions',
     async act(page) {
       await openLaunchDialog(page)
-      await button(page, /^Import$/).click()
+      await button(page, 'Templates and recent').click()
+      await button(page, 'Import a repository or notebook').click()
       await page.getByLabel('Address', { exact: true }).fill('http://git.example.org/notes')
       await page.getByText('Enter the https address').waitFor()
     },

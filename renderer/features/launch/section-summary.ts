@@ -1,10 +1,8 @@
 import { parseDuration } from '#base/duration'
-import { type Image } from '#manager/contract'
 import { formatList, formatSeconds, formatStart } from '../../ui/format.ts'
 import { t as ofFolders } from '../../words/en/folders.ts'
 import { amountText } from './amount-text.ts'
 import { durationError, isBatch, type GpuSlot, type LaunchForm } from './launch-form.ts'
-import { appsToOpen, appToOpen } from './open-after.ts'
 import { type SectionId } from './sections.ts'
 import { startFault } from './start-time.ts'
 import { t } from '../../words/en/launch.ts'
@@ -13,7 +11,6 @@ import { t } from '../../words/en/launch.ts'
 const MOST_NAMES = 3
 
 export interface SectionFacts {
-  readonly image: Image | undefined
   /** Title of the image, which differs from those of others. */
   readonly title: string | undefined
   readonly mounted: readonly string[]
@@ -21,7 +18,7 @@ export interface SectionFacts {
 }
 
 /** Choices of a section in one line, shown while the section is folded. */
-export function sectionSummary(id: SectionId, form: LaunchForm, { image, title, mounted, gpu }: SectionFacts): string {
+export function sectionSummary(id: SectionId, form: LaunchForm, { title, mounted, gpu }: SectionFacts): string {
   switch (id) {
     case 'environment':
       return title ?? t('chooseEnvironment')
@@ -32,7 +29,7 @@ export function sectionSummary(id: SectionId, form: LaunchForm, { image, title, 
     case 'lifetime':
       return lifetimeText(form)
     case 'start':
-      return [startText(form), opensText(form, image)].filter(Boolean).join(' · ')
+      return startText(form)
     case 'resources':
       return sizeText(form, gpu)
     case 'name':
@@ -63,12 +60,6 @@ function lifetimeText(form: LaunchForm): string {
 }
 
 const firstLine = (text: string) => text.trim().split('\n')[0] ?? ''
-
-function opensText(form: LaunchForm, image: Image | undefined): string {
-  const name = appToOpen(form, image)
-  const app = appsToOpen(image).find(each => each.name === name)
-  return app ? t('opensShort', { app: app.title }) : ''
-}
 
 function startText({ dependsOn, priority, interruptible, startsAt }: LaunchForm): string {
   const parts = [

@@ -2,17 +2,18 @@ import { type LaunchErrors, type LaunchField } from './launch-form.ts'
 
 /** The parts of the form in their order on the page; the outline beside it lists them. Titles are keys of the catalogue. */
 export const SECTIONS = [
-  { id: 'name', title: 'nameAndProject', fields: ['name', 'count', 'project', 'resourceGroup', 'owner'] },
-  { id: 'environment', title: 'environment', fields: ['image'] },
-  { id: 'variables', title: 'variables', fields: ['environ'] },
-  { id: 'folders', title: 'folders', fields: ['folders', 'automount'] },
+  // The app to open is chosen beside the launch button; which ones there are follows from the environment.
+  { id: 'environment', title: 'environment', fields: ['image', 'opens'] },
   { id: 'resources', title: 'resources', fields: ['cpu', 'mem', 'shmem', 'gpu', 'clusterSize'] },
+  { id: 'folders', title: 'folders', fields: ['folders', 'automount'] },
+  { id: 'name', title: 'nameAndProject', fields: ['name', 'count', 'project', 'resourceGroup', 'owner'] },
+  { id: 'variables', title: 'variables', fields: ['environ'] },
   {
     id: 'lifetime',
     title: 'howLong',
     fields: ['kind', 'startupCommand', 'runImageCommand', 'maxLifetime', 'idleTimeout'],
   },
-  { id: 'start', title: 'whenStarts', fields: ['startsAt', 'dependsOn', 'priority', 'interruptible', 'opens'] },
+  { id: 'start', title: 'whenStarts', fields: ['startsAt', 'dependsOn', 'priority', 'interruptible'] },
 ] as const satisfies readonly { id: string; title: string; fields: readonly LaunchField[] }[]
 
 export type SectionId = (typeof SECTIONS)[number]['id']
@@ -26,6 +27,20 @@ export function sectionOf(field: LaunchField): SectionId {
 export function faultySections(errors: LaunchErrors): ReadonlySet<SectionId> {
   const faulty = Object.entries(errors).filter(([, message]) => message)
   return new Set(faulty.map(([field]) => sectionOf(field as LaunchField)))
+}
+
+/**
+ * The section that a reader looks at.
+ * @param places of the headings, in their order, in CSS pixels below the top of the visible part
+ * @param reached the section that was chosen or has the focus: it counts while its heading is visible
+ */
+export function sectionInView(
+  places: readonly { readonly id: SectionId; readonly top: number }[],
+  { height, reached }: { readonly height: number; readonly reached: SectionId | null },
+): SectionId | undefined {
+  const isVisible = ({ top }: { top: number }) => top >= -1 && top < height
+  const chosen = places.find(place => place.id === reached && isVisible(place))
+  return (chosen ?? places.findLast(({ top }) => top <= height / 3) ?? places[0])?.id
 }
 
 /** Id of the element of a section, which the outline scrolls to. */

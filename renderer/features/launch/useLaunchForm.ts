@@ -156,7 +156,11 @@ export function useLaunchForm() {
       const wanted = launch.like?.image ?? last?.image
       const start = imageNamed(images, wanted) ?? images.toSorted(byUse)[0]
       const base = defaultForm(start, atMost(largest, left))
-      const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
+      const kept = launch.like
+        ? formLike(launch.like)
+        : last && last.image === start?.reference
+          ? { ...last, count: 1 }
+          : {}
       const { project, resourceGroup, opens } = form.value
       const wish = { ...base, ...kept, image: start?.reference ?? '', project, resourceGroup, opens }
       if (launch.like) form.value = fitForm(wish, start, largest, left)

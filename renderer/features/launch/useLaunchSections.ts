@@ -1,18 +1,22 @@
-import { nextTick, reactive, type Ref } from 'vue'
+import { nextTick, reactive, ref, type Ref } from 'vue'
 import { focusFault, type Fault } from './first-fault.ts'
-import { sectionElement, sectionOf, SECTIONS, type SectionId } from './sections.ts'
+import { sectionElement, sectionInView, sectionOf, SECTIONS, type SectionId } from './sections.ts'
 
-/** Open sections of the form, and ways to reach them. @param body of the form, once it is rendered */
+/** Open sections of the form, the one in view, and ways to reach them. @param body of the form, once it is rendered */
 export function useLaunchSections(body: Readonly<Ref<HTMLElement | null>>, first: readonly SectionId[]) {
   const open = reactive(
     Object.fromEntries(SECTIONS.map(({ id }) => [id, first.includes(id)])) as Record<SectionId, boolean>,
   )
+  const inView = ref<SectionId>(SECTIONS[0].id)
+  /** The section that was reached last by the outline or by the focus: it counts while it is on the screen. */
+  let reached: SectionId | null = null
+  const elementOf = (id: SectionId) => body.value?.querySelector<HTMLElement>(`#${sectionElement(id)}`)
 
   /** Opens a section, scrolls to it, and focuses its heading or its first field. */
   async function goTo(id: SectionId): Promise<void> {
     open[id] = true
     await nextTick()
-    const element = body.value?.querySelector<HTMLElement>(`#${sectionElement(id)}`)
+    const element = elementOf(id)
     element?.scrollIntoView({ block: 'start' })
     element?.querySelector<HTMLElement>('button, input, textarea')?.focus({ preventScroll: true })
   }
@@ -21,5 +25,20 @@ export function useLaunchSections(body: Readonly<Ref<HTMLElement | null>>, first
     await nextTick()
     if (body.value) focusFault(fault, body.value)
   }
-  return { open, goTo, showFault }
+  function onFocus({ target }: FocusEvent): void {
+    const id = SECTIONS.find(section => elementOf(section.id)?.contains(target as Node))?.id
+    if (!id) return
+    reached = id
+    inView.value = id
+  }
+  function onScroll({ currentTarget }: Event): void {
+    if (!(currentTarget instanceof HTMLElement)) return
+    const { top, bottom } = currentTarget.getBoundingClientRect()
+    const places = SECTIONS.flatMap(({ id }) => {
+      const place = elementOf(id)?.getBoundingClientRect()
+      return place ? [{ id, top: place.top - top }] : []
+    })
+    inView.value = sectionInView(places, { height: bottom - top, reached }) ?? inView.value
+  }
+  return { open, inView, goTo, showFault, onFocus, onScroll }
 }
