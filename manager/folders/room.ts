@@ -16,7 +16,7 @@ import { type FolderUsages } from './usage.ts'
 
 /**
  * Limits on the size of folders and on the number of their files. Each write that passes through Berth is checked against the measured size and added to it; a write that
- * does not fit is refused only after a new count. Where the file system has quotas it enforces the limit too, also for sessions.
+ * does not fit is refused only after a new count. A folder is counted again soon after a write, limited or not. Where the file system has quotas it enforces the limit too, also for sessions.
  */
 export interface FolderRoom extends AsyncDisposable {
   /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
@@ -57,7 +57,7 @@ const NOTHING = amount(0, 0)
 export interface FolderRoomDeps {
   readonly store: Pick<Store, 'db'>
   readonly storage: Pick<StorageHosts, 'limit'>
-  readonly usages: Pick<FolderUsages, 'look' | 'again'>
+  readonly usages: Pick<FolderUsages, 'look' | 'again' | 'wrote'>
   readonly log: Log
 }
 
@@ -83,6 +83,7 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
 
   async function take(row: LimitedRow, more: Amount): Promise<void> {
     await require(row, more)
+    usages.wrote(row.id)
     if (isLimited(row) && isSome(more)) await addUsage(db, row.id, more)
   }
 
@@ -154,6 +155,7 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
       let turn = Promise.resolve()
       return {
         take(wanted) {
+          usages.wrote(row.id)
           if (!isLimited(row)) return Promise.resolve()
           // Each call waits for the one before it: writes at the same time would each take a step.
           const mine = turn.then(async () => {

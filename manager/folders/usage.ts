@@ -4,7 +4,7 @@ import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Store } from '../store/open-store.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
-import { readUsage, saveUsage } from '../store/storage/folder-usage.ts'
+import { readSizes, readUsage, saveUsage } from '../store/storage/folder-usage.ts'
 import { type FolderHints } from './hints.ts'
 
 /**
@@ -18,6 +18,8 @@ export interface FolderUsages extends AsyncDisposable {
    * Measures the folders anew, unless that happened just now, and waits: for ten seconds at most. Several callers share one count.
    */
   again(folders: readonly LookedAt[]): Promise<void>
+  /** Counts the folder soon after the last of a run of writes, if it was counted before. Returns at once. */
+  wrote(id: FolderId): void
 }
 
 export type LookedAt = Pick<FolderRow, 'id' | 'storage_host' | 'measured_at' | 'took_ms'>
@@ -28,6 +30,8 @@ export interface FolderUsagesDeps {
   readonly hints: FolderHints
   readonly log: Log
   readonly freshMs?: number
+  /** From the last write to the count. */
+  readonly soonMs?: number
 }
 
 /** Figures count as fresh for this long, or for `FRESH_TIMES` the duration of the count: counting takes 5 % of the time at most. */
@@ -39,10 +43,16 @@ const LONGEST_MS = 30 * 60_000
 const LONGEST_QUEUE = 1_000
 /** Figures of this age are new enough to refuse a write by them. */
 const JUST_NOW_MS = 1_000
+/** Writes that follow each other within this time are one run: the files of a directory, the parts of a large file. */
+const SOON_MS = 3_000
 /** How long a write waits for new figures. */
 const PATIENCE_MS = 10_000
 
-export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH_MS }: FolderUsagesDeps): FolderUsages {
+/** The least time from the end of one count to the begin of the next. */
+const restMs = ({ took_ms }: Pick<LookedAt, 'took_ms'>) => Math.max(JUST_NOW_MS, FRESH_TIMES * (took_ms ?? 0))
+
+export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
+  const { store, storage, hints, log, freshMs = FRESH_MS, soonMs = SOON_MS } = deps
   const cut = new AbortController()
   const pending = new Map<string, Set<FolderId>>()
   const workers = new Map<string, Promise<void>>()
@@ -87,11 +97,38 @@ export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH
     }
   }
 
+  const written = new Map<FolderId, NodeJS.Timeout>()
+  const recounts = new Set<Promise<void>>()
+  function countIn(id: FolderId, ms: number): void {
+    const timer = setTimeout(() => {
+      written.delete(id)
+      const recount = recountWritten(id)
+        .catch((error: unknown) => log.warn({ err: error, folderId: id }, 'a folder was not counted after a write'))
+        .finally(() => recounts.delete(recount))
+      recounts.add(recount)
+    }, ms)
+    timer.unref()
+    written.set(id, timer)
+  }
+  async function recountWritten(id: FolderId): Promise<void> {
+    const sizes = await readSizes(store.db, id)
+    if (!sizes?.measured_at || cut.signal.aborted) return
+    const waitMs = sizes.measured_at.getTime() + restMs(sizes) - store.now()
+    if (waitMs <= 0) await measureOnce(sizes.storage_host, id)
+    // Soon figures of a folder that takes long are those of the usual look.
+    else if (waitMs < freshMs && !written.has(id)) countIn(id, waitMs)
+  }
+
   return {
+    wrote(id) {
+      if (cut.signal.aborted) return
+      const timer = written.get(id)
+      if (timer) timer.refresh()
+      else countIn(id, soonMs)
+    },
     async again(folders) {
-      const isStale = ({ measured_at, took_ms }: LookedAt) =>
-        measured_at === null ||
-        store.now() - measured_at.getTime() > Math.max(JUST_NOW_MS, FRESH_TIMES * (took_ms ?? 0))
+      const isStale = (folder: LookedAt) =>
+        folder.measured_at === null || store.now() - folder.measured_at.getTime() > restMs(folder)
       const counted = (async () => {
         for (const folder of folders.filter(isStale))
           if (!cut.signal.aborted) await measureOnce(folder.storage_host, folder.id)
@@ -116,7 +153,8 @@ export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH
     },
     async [Symbol.asyncDispose]() {
       cut.abort()
-      await Promise.all([...workers.values(), ...counting.values()])
+      for (const timer of written.values()) clearTimeout(timer)
+      await Promise.all([...workers.values(), ...counting.values(), ...recounts])
     },
   }
 }

@@ -20,7 +20,7 @@ test('the view is written to the address and read back; unknown values are dropp
   ]) {
     expect(writeFolderView(readFolderView(query))).toEqual(query)
   }
-  expect(writeFolderView(readFolderView({ tab: 'nowhere', sort: '-size', q: ['a', 'b'] }))).toEqual({})
+  expect(writeFolderView(readFolderView({ tab: 'nowhere', sort: '-weight', q: ['a', 'b'] }))).toEqual({})
 })
 
 test('own folders whose names begin with a dot are mounted by themselves, those of others are not', () => {
@@ -37,6 +37,14 @@ test('search and sort use the owner as shown, and numbers in names by value', ()
   expect(sorted('owner')).toEqual(['models', 'run-9', 'run-10'])
   expect(filterFolders(folders, 'VISION mod', ownerOf).map(({ name }) => name)).toEqual(['models'])
   expect(filterFolders(folders, 'you vision', ownerOf)).toEqual([])
+})
+
+test('folders are sorted by their size, those that are not counted at the small end', () => {
+  const sized = (n: number, name: string, bytes: number | null) =>
+    named(n, name, { usage: bytes === null ? null : { bytes, files: 1, measuredAt: '2026-11-01T00:00:00.000Z' } })
+  const folders = [sized(1, 'small', 9), sized(2, 'unknown', null), sized(3, 'large', 1e12), sized(4, 'empty', 0)]
+  const largestFirst = sortFolders(folders, { key: 'size', descending: true }, () => '')
+  expect(largestFirst.map(({ name }) => name)).toEqual(['large', 'small', 'empty', 'unknown'])
 })
 
 describe('the name of a folder', () => {

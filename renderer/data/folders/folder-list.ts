@@ -5,7 +5,7 @@ import { t } from '../../words/en/folders.ts'
 
 export const FOLDER_TABS = ['folders', 'automount', 'trash', 'invitations'] as const
 export type FolderTab = (typeof FOLDER_TABS)[number]
-const SORT_KEYS = ['name', 'owner', 'storage', 'created', 'trashed'] as const
+const SORT_KEYS = ['name', 'owner', 'size', 'storage', 'created', 'trashed'] as const
 export type FolderSortKey = (typeof SORT_KEYS)[number]
 export type FolderSort = ListSort<FolderSortKey>
 
@@ -72,7 +72,12 @@ export function sortFolders(
   { key, descending }: FolderSort,
   ownerOf: (folder: Folder) => string,
 ): Folder[] {
-  const TEXT: Readonly<Record<FolderSortKey, (folder: Folder) => string>> = {
+  const sign = descending ? -1 : 1
+  const byName = (a: Folder, b: Folder) => collator.compare(a.name, b.name)
+  // Folders that are not counted yet come before an empty one.
+  const sizeOf = ({ usage }: Folder) => usage?.bytes ?? -1
+  if (key === 'size') return folders.toSorted((a, b) => sign * (sizeOf(a) - sizeOf(b)) || byName(a, b))
+  const TEXT: Readonly<Record<Exclude<FolderSortKey, 'size'>, (folder: Folder) => string>> = {
     name: ({ name }) => name,
     owner: ownerOf,
     storage: ({ storageHost }) => storageHost,
@@ -80,8 +85,5 @@ export function sortFolders(
     trashed: ({ trashedAt }) => trashedAt ?? '',
   }
   const textOfKey = TEXT[key]
-  const sign = descending ? -1 : 1
-  return folders.toSorted(
-    (a, b) => sign * collator.compare(textOfKey(a), textOfKey(b)) || collator.compare(a.name, b.name),
-  )
+  return folders.toSorted((a, b) => sign * collator.compare(textOfKey(a), textOfKey(b)) || byName(a, b))
 }

@@ -4,19 +4,22 @@ import { t } from '../../words/en/folders.ts'
 
 type Sized = Pick<Folder, 'usage' | 'limit' | 'fileLimit'>
 
-/** Size of a folder and number of its files, with their limits; empty if none is known. */
-export function sizeText({ usage, limit, fileLimit }: Sized): string {
-  if (usage === null) {
-    const size = limit === null ? [] : [t('limitOnly', { limit: formatBytes(limit.bytes) })]
-    const files = fileLimit === null ? [] : [t('filesOnly', { count: fileLimit.files })]
-    return [...size, ...files].join(', ')
-  }
+/**
+ * Size of a folder and number of its files, with their limits. Until the folder is counted the size is a dash, and the number of files
+ * is empty; limits are told all the same.
+ */
+export function sizeTexts({ usage, limit, fileLimit }: Sized): { readonly bytes: string; readonly files: string } {
+  if (usage === null)
+    return {
+      bytes: limit === null ? '–' : t('limitOnly', { limit: formatBytes(limit.bytes) }),
+      files: fileLimit === null ? '' : t('filesOnly', { count: fileLimit.files }),
+    }
   const used = formatBytes(usage.bytes)
   const count = usage.files
-  return [
-    limit === null ? used : t('sizeOf', { used, limit: formatBytes(limit.bytes) }),
-    fileLimit === null ? t('files', { count }) : t('filesOf', { count, limit: fileLimit.files }),
-  ].join(', ')
+  return {
+    bytes: limit === null ? used : t('sizeOf', { used, limit: formatBytes(limit.bytes) }),
+    files: fileLimit === null ? t('files', { count }) : t('filesOf', { count, limit: fileLimit.files }),
+  }
 }
 
 /** When a folder was counted, and what its limits mean for sessions. */

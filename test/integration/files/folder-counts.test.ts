@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { FolderId, GroupId } from '#manager/contract'
 import { createFolderRoom } from '../../../manager/folders/room.ts'
@@ -35,7 +36,7 @@ test('the limits of a policy and of a project reach the file systems of all fold
       return Promise.resolve({})
     },
   }
-  const usages = { look: () => undefined, again: () => Promise.resolve() }
+  const usages = { look: () => undefined, again: () => Promise.resolve(), wrote: () => undefined }
   const enforced = async () => {
     await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
     room.enforceAll()
@@ -129,4 +130,37 @@ test('what Berth writes while a folder is counted stays counted', async () => {
   release(undefined)
   await counted
   expect(await readUsage(db, id)).toEqual({ bytes: 4 * MIB, files: 3 })
+})
+
+test('a folder is counted soon after the last of a run of writes, without a look and without a limit', async () => {
+  await using test = await openTestStore()
+  const { db } = test.store
+  await setMarker(db, 'local', randomUUID())
+  const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
+  const folder = async (name: string) => {
+    const id = newId(FolderId)
+    await insertFolder(db, { id, name, ...of, storage_host: 'local', max_bytes: null, max_files: null })
+    return id
+  }
+  const [known, unknown] = [await folder('known'), await folder('unknown')]
+  await saveUsage(db, known, undefined, { bytes: 0, files: 0, tookMs: 0 })
+  await sql`update folder_usage set measured_at = now() - interval '2 seconds'`.execute(db)
+  const counted: string[] = []
+  const storage = {
+    measure(_host: string, id: string) {
+      counted.push(id)
+      return Promise.resolve({ bytes: MIB, files: 1 })
+    },
+    limit: () => Promise.resolve({}),
+  }
+  const hints = { changed: () => Promise.resolve() }
+  await using usages = createFolderUsages({ store: test.store, storage, hints, log: silentLog, soonMs: 50 })
+  await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
+  const limits = { max_bytes: null, max_files: null, owner_max_bytes: null, owner_max_files: null }
+  for (const id of [unknown, known, known, known]) await room.take({ id, ...limits }, { bytes: 10, files: 1 })
+  await using meter = room.meter({ id: known, ...limits })
+  await meter.take({ bytes: 10, files: 0 })
+  await expect.poll(() => readUsage(db, known)).toEqual({ bytes: MIB, files: 1 })
+  // Nobody has looked at the other one: it costs nothing.
+  expect(counted).toEqual([known])
 })
