@@ -16,6 +16,12 @@ const queuedItem = (
   group: null,
   ...more,
 })
+const fileItem = (status: TransferStatus, id: number, path: string, batch = one) => ({
+  ...item(status, id),
+  path: `in/${path}`,
+  source: { path },
+  batch,
+})
 const idsOf = (groups: readonly (readonly { id: number }[])[]) => groups.map(group => group.map(({ id }) => id))
 
 describe('the queue of transfers', () => {
@@ -66,7 +72,27 @@ describe('the queue of transfers', () => {
   })
 
   test('transfers that need attention come first', () => {
-    const items = [item('done', 1), item('queued', 2), item('running', 3), item('failed', 4), item('cancelled', 5)]
-    expect(shownFirst(items, 3).map(({ id }) => id)).toEqual([4, 3, 2])
+    const statuses = ['done', 'queued', 'running', 'failed', 'cancelled'] as const
+    const items = statuses.map((status, n) => fileItem(status, n + 1, `f${n}`))
+    expect(shownFirst(items, 3).map(row => row.kind === 'file' && row.item.id)).toEqual([4, 3, 2])
+  })
+
+  test('a directory is one row, beside its files that need somebody; another upload of the same name is another row', () => {
+    const other: Batch = { ...one }
+    const items = [
+      fileItem('done', 1, 'set/a'),
+      fileItem('done', 2, 'set/deep/b'),
+      fileItem('failed', 3, 'set/c'),
+      fileItem('cancelled', 4, 'set/d'),
+      fileItem('done', 5, 'single'),
+      fileItem('done', 6, 'set/e', other),
+      fileItem('queued', 7, 'set/f', other),
+    ]
+    expect(shownFirst(items, 9)).toMatchObject([
+      { kind: 'file', item: { id: 3 } },
+      { kind: 'directory', path: 'in/set', status: 'running', files: 2, filesDone: 1, ids: [6, 7] },
+      { kind: 'directory', path: 'in/set', status: 'done', files: 2, bytes: 20, ids: [1, 2] },
+      { kind: 'file', item: { id: 5 } },
+    ])
   })
 })

@@ -120,10 +120,68 @@ const ORDER: Readonly<Record<TransferStatus, number>> = {
   cancelled: 6,
 }
 
-/** The first `most` transfers for the panel: those that need somebody first, then those that run. */
-export function shownFirst<T extends Pick<TransferItem, 'status' | 'id'>>(items: readonly T[], most: number): T[] {
-  return items
-    .filter(item => item.status !== 'cancelled')
-    .toSorted((a, b) => ORDER[a.status] - ORDER[b.status] || a.id - b.id)
+/** The files of one directory that nobody needs to look at, in one row of the panel. */
+export interface DirectoryRow extends Totals {
+  readonly kind: 'directory'
+  /** That of its first file. */
+  readonly id: number
+  /** Relative to the folder. */
+  readonly path: string
+  readonly status: Extract<TransferStatus, 'running' | 'paused' | 'done'>
+  /** Its files, for the actions of the row. */
+  readonly ids: readonly number[]
+}
+export interface FileRow<T> {
+  readonly kind: 'file'
+  readonly item: T
+}
+type Row = Pick<TransferItem, 'id' | 'path' | 'status' | 'batch' | 'size' | 'sent'> & {
+  readonly source: Pick<FileSource, 'path'>
+}
+
+/**
+ * The first `most` rows for the panel: what needs somebody first, then what runs. A directory is one row; its files that failed, or whose
+ * names exist, have rows of their own.
+ */
+export function shownFirst<T extends Row>(items: readonly T[], most: number): (DirectoryRow | FileRow<T>)[] {
+  const rows: { readonly order: number; readonly id: number; readonly row: DirectoryRow | FileRow<T> }[] = []
+  const directories = new Map<Batch, Map<string, T[]>>()
+  for (const item of items) {
+    if (item.status === 'cancelled') continue
+    const [top = '', ...inside] = item.source.path.split('/')
+    if (inside.length === 0 || item.status === 'failed' || item.status === 'conflict') {
+      rows.push({ order: ORDER[item.status], id: item.id, row: { kind: 'file', item } })
+      continue
+    }
+    const ofBatch = directories.get(item.batch) ?? new Map<string, T[]>()
+    directories.set(item.batch, ofBatch)
+    const files = ofBatch.get(top)
+    if (files) files.push(item)
+    else ofBatch.set(top, [item])
+  }
+  for (const ofBatch of directories.values())
+    for (const [top, files] of ofBatch) {
+      const row = directoryRow(top, files)
+      rows.push({ order: ORDER[row.status], id: row.id, row })
+    }
+  return rows
+    .toSorted((a, b) => a.order - b.order || a.id - b.id)
     .slice(0, most)
+    .map(({ row }) => row)
+}
+
+/** @param files at least one */
+function directoryRow(top: string, files: readonly Row[]): DirectoryRow {
+  const totals = totalsOf(files)
+  const first = files[0]
+  // Below the directory of the page into which it was dropped.
+  const above = first ? first.path.length - first.source.path.length : 0
+  return {
+    ...totals,
+    kind: 'directory',
+    id: first?.id ?? 0,
+    path: `${first?.path.slice(0, above) ?? ''}${top}`,
+    status: totals.pending > 0 ? 'running' : totals.paused > 0 ? 'paused' : 'done',
+    ids: files.map(({ id }) => id),
+  }
 }

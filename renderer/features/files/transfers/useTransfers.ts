@@ -66,7 +66,12 @@ export const useTransfers = defineStore('transfers', () => {
     revision.value += 1
   })
   const totals = computed(() => (void revision.value, totalsOf(items)))
-  const shown = computed(() => (void revision.value, shownFirst(items, SHOWN).map(item => ({ ...item }))))
+  const shown = computed(
+    () => (
+      void revision.value,
+      shownFirst(items, SHOWN).map(row => (row.kind === 'file' ? { ...row, item: { ...row.item } } : row))
+    ),
+  )
   const rate = computed(() => rateOf(samples.value))
 
   function add(
@@ -361,6 +366,10 @@ export const useTransfers = defineStore('transfers', () => {
     cancel,
     pauseAll: () => each(item => isPending(item), pause),
     resumeAll: () => each(({ status }) => status === 'paused' || status === 'failed', resume),
+    /** Acts on several, for example those of a directory; what an action is not for is left out. */
+    forAll: (ids: readonly number[], act: 'pause' | 'resume' | 'cancel') => {
+      for (const id of ids) void { pause, resume, cancel }[act](id)
+    },
     cancelAll: () => each(({ status }) => status !== 'done', cancel),
     clearOver,
     /** Addresses of uploads that this tab holds, so that they are not offered as unfinished. */
