@@ -9,11 +9,12 @@ const en = {
   user: 'User',
   hostKey: 'Host key',
   keyProtects: 'Any user of this computer can try to connect to this port; the key protects it.',
-  quitAsks: 'When you quit the app, it asks whether to keep the tunnel in the background or to close it.',
-  tabMayClose:
-    'Berth on this computer keeps the tunnel when you close this tab, and closes it when Berth stops or you sign out.',
+  stays: 'The connection stays open until you sign out or Berth stops.',
+  staysInApp: 'The connection stays open until you sign out or quit the app, which asks first.',
+  howProtected: 'How it is protected',
   copyRemoved: 'Berth removes its copy of the key when the tunnel closes.',
   settingsAt: 'A preferred port, and ~/.ssh/config, are in your <link>preferences</link>.',
+  facts: 'For other programs',
   privateKey: 'Private key of this session',
   keyOpenssh: 'OpenSSH key',
   keyPutty: 'PuTTY, WinSCP',
@@ -25,7 +26,7 @@ const en = {
   commands: 'Commands',
   editors: 'Editors',
   forwardsInherited:
-    'Your ~/.ssh/config forwards ports for every host, so also for this session: <code>{forwards}</code>. Programs in the session could use a RemoteForward to reach services of this computer. The commands below leave your file out; for editors, put these lines into a block <code>Host * !berth-*</code>.',
+    'Your ~/.ssh/config forwards ports for every host, so also for this session: <code>{forwards}</code>. Programs in the session could use a RemoteForward to reach services of this computer. The commands here leave your file out; for editors, put these lines into a block <code>Host * !berth-*</code>.',
   hostInConfig: 'While this is open, <code>ssh {alias}</code> is all you need: the host is in your ~/.ssh/config.',
   shell: 'Shell',
   filesInteractive: 'Files, interactive',
@@ -36,14 +37,14 @@ const en = {
   needsExtension:
     'Needs the extension “Remote - SSH”. Other editors that read ~/.ssh/config know the host as <code>{alias}</code>.',
   configElsewhere:
-    'VS Code finds hosts in ~/.ssh/config of the computer it runs on, and this console does not write there. Add a host with the address, port, user and key above.',
+    'VS Code finds hosts in ~/.ssh/config of the computer it runs on, and this console does not write there. Add a host with the address, port, user and key below.',
   stepsFileZilla:
     '<b>FileZilla:</b> download the site file and id_container, choose File → Import, then connect to “{name}”.',
   stepsPutty:
     '<b>PuTTY:</b> Host <code>{host}</code>, port <code>{port}</code>; Connection → Data → user <code>{user}</code>; SSH → Auth → Credentials → id_container.ppk.',
   stepsWinScp:
     '<b>WinSCP:</b> the same values; Advanced → SSH → Authentication → id_container.ppk. <link>Open in WinSCP</link>',
-  compareKey: 'At the first connection, compare the host key with the fingerprint above.',
+  compareKey: 'At the first connection, compare the host key with the fingerprint below.',
   closeTunnel: 'Close tunnel',
   done: 'Done',
 

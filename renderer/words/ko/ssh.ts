@@ -10,10 +10,12 @@ export default {
   user: '사용자',
   hostKey: '호스트 키',
   keyProtects: '이 컴퓨터의 모든 사용자가 이 포트에 접속을 시도할 수 있지만, 키로 보호됩니다.',
-  quitAsks: '앱을 종료할 때 연결을 백그라운드에서 유지할지 닫을지 묻습니다.',
-  tabMayClose: '이 탭을 닫아도 이 컴퓨터의 Berth가 연결을 유지합니다. Berth가 멈추거나 로그아웃하면 연결이 닫힙니다.',
+  stays: '로그아웃하거나 Berth가 멈출 때까지 연결이 열려 있습니다.',
+  staysInApp: '로그아웃하거나 앱을 종료할 때까지 연결이 열려 있습니다. 앱은 종료하기 전에 묻습니다.',
+  howProtected: '보호 방법',
   copyRemoved: '연결이 닫히면 Berth가 가진 키의 사본을 제거합니다.',
   settingsAt: '선호 포트와 ~/.ssh/config 항목은 <link>설정</link>에 있습니다.',
+  facts: '다른 프로그램용 정보',
   privateKey: '이 세션의 개인 키',
   keyOpenssh: 'OpenSSH 키',
   keyPutty: 'PuTTY, WinSCP',
@@ -25,7 +27,7 @@ export default {
   commands: '명령',
   editors: '편집기',
   forwardsInherited:
-    '사용자의 ~/.ssh/config가 모든 호스트에 대해, 따라서 이 세션에 대해서도 포트를 전달합니다: <code>{forwards}</code>. 세션의 프로그램이 RemoteForward를 통해 이 컴퓨터의 서비스에 접근할 수 있습니다. 아래 명령은 사용자의 파일을 읽지 않습니다. 편집기를 위해서는 이 줄들을 <code>Host * !berth-*</code> 블록으로 옮기세요.',
+    '사용자의 ~/.ssh/config가 모든 호스트에 대해, 따라서 이 세션에 대해서도 포트를 전달합니다: <code>{forwards}</code>. 세션의 프로그램이 RemoteForward를 통해 이 컴퓨터의 서비스에 접근할 수 있습니다. 이곳의 명령은 사용자의 파일을 읽지 않습니다. 편집기를 위해서는 이 줄들을 <code>Host * !berth-*</code> 블록으로 옮기세요.',
   hostInConfig:
     '연결이 열려 있는 동안에는 <code>ssh {alias}</code> 명령이면 충분합니다. 호스트가 ~/.ssh/config에 등록되어 있습니다.',
   shell: '셸',
@@ -37,14 +39,14 @@ export default {
   needsExtension:
     '“Remote - SSH” 확장이 필요합니다. ~/.ssh/config를 읽는 다른 편집기에서는 호스트 이름이 <code>{alias}</code>입니다.',
   configElsewhere:
-    'VS Code는 실행 중인 컴퓨터의 ~/.ssh/config에서 호스트를 찾는데, 이 콘솔은 그 파일에 쓰지 않습니다. 위의 주소, 포트, 사용자, 키로 호스트를 추가하세요.',
+    'VS Code는 실행 중인 컴퓨터의 ~/.ssh/config에서 호스트를 찾는데, 이 콘솔은 그 파일에 쓰지 않습니다. 아래의 주소, 포트, 사용자, 키로 호스트를 추가하세요.',
   stepsFileZilla:
     '<b>FileZilla:</b> 사이트 파일과 id_container를 다운로드하고 파일 → 가져오기를 선택한 다음 “{name}” 사이트에 연결하세요.',
   stepsPutty:
     '<b>PuTTY:</b> Host <code>{host}</code>, 포트 <code>{port}</code>, Connection → Data → 사용자 <code>{user}</code>, SSH → Auth → Credentials → id_container.ppk.',
   stepsWinScp:
     '<b>WinSCP:</b> 같은 값을 사용합니다. 고급 → SSH → 인증 → id_container.ppk. <link>WinSCP에서 열기</link>',
-  compareKey: '처음 연결할 때 호스트 키를 위의 지문과 비교하세요.',
+  compareKey: '처음 연결할 때 호스트 키를 아래의 지문과 비교하세요.',
   closeTunnel: '연결 닫기',
   done: '완료',
 
