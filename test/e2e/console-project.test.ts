@@ -38,7 +38,7 @@ test('the list, the gauges and the launch dialog follow the chosen project, whic
 
   await choose(it.page, 'vision')
   await expect.poll(() => rowNames(it.page)).toEqual(['of-vision'])
-  await it.page.getByText('vision 20 / 24').waitFor()
+  await it.page.getByTitle(/Project vision: 20 . 24/).waitFor()
   await it.page.getByRole('tab', { name: 'Finished 0' }).click()
   await it.page.getByText('No finished sessions in the project vision').waitFor()
 
@@ -75,7 +75,7 @@ test('the launch dialog and the gauges follow the chosen resource group, also fo
     .waitFor()
   await it.page.getByRole('listitem').filter({ hasText: 'gpu-large' }).click()
   await expect.poll(() => groups.getAttribute('aria-label')).toBe('Resource group: gpu-large')
-  await it.page.getByText('gpu-large 12 / 32').waitFor()
+  await it.page.getByTitle(/resource group gpu-large: 12 . 32/).waitFor()
   await it.page.getByRole('button', { name: 'New session' }).click()
   await it.page
     .locator('.v-select', { has: it.page.getByRole('combobox', { name: 'Resource group' }) })

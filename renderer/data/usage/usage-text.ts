@@ -11,11 +11,9 @@ export interface Meter {
   /** Null if there is no limit to compare with. */
   readonly fraction: number | null
 }
-/** A meter of the signed-in person, with the figures of the chosen project, the chosen resource group or the whole cluster below. */
+/** A meter of the signed-in person. */
 export interface OwnMeter extends Meter {
-  /** `Cluster 27.5 / 64`, `gpu-large 8 / 16` or `vision 6 / 6`. */
-  readonly others: string
-  /** The figures of the meter as a sentence. */
+  /** Its figures as a sentence, with those of the chosen project, and of the chosen resource group or the whole cluster. */
   readonly hint: string
 }
 
@@ -81,7 +79,7 @@ export interface HostFigures {
   readonly resourceGroup?: string
 }
 
-/** The meters in the top bar: the person's own use of their limits first, below that of the chosen project, or of the hosts. */
+/** The meters in the top bar: the person's own use of their limits. */
 export function ownMeters(mine: ScopeUsage, hosts: HostFigures, project?: ScopeUsage): OwnMeter[] {
   const { resourceGroup } = hosts
   const ofHosts = new Map(clusterMeters(hosts.capacity, hosts.occupied).map(each => [each.key, each.text]))
@@ -95,11 +93,6 @@ export function ownMeters(mine: ScopeUsage, hosts: HostFigures, project?: ScopeU
     const own = { label: each.label, amount: each.text }
     return {
       ...each,
-      others: project
-        ? t('projectHolds', { project: project.name, amount: inProject })
-        : resourceGroup === undefined
-          ? t('clusterHolds', { amount: all })
-          : t('groupHolds', { group: resourceGroup, amount: all }),
       hint: [
         each.fraction === null ? t('holdUnlimited', own) : t('holdLimited', own),
         ...(project ? [t('inProject', { project: project.name, amount: inProject })] : []),
