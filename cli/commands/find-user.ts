@@ -10,6 +10,16 @@ export async function findUserId(api: ApiClient, reference: string): Promise<Use
   return user.id
 }
 
+/**
+ * The id of a project: one of the caller's own by this name, else as `findGroup`.
+ * @throws AppError `group_not_found`
+ */
+export async function projectId(api: ApiClient, reference: string): Promise<Group['id']> {
+  const { user } = await api.me()
+  const own = user.groups.find(({ name }) => name.toLowerCase() === reference.toLowerCase())
+  return (own ?? (await findGroup(api, reference))).id
+}
+
 /** Finds a project by id, by `domain/name`, or by a name that only one domain has. @throws AppError `group_not_found` */
 export async function findGroup(api: ApiClient, reference: string): Promise<Group> {
   const wanted = reference.toLowerCase()

@@ -6,6 +6,7 @@ import { createOutput, table } from '../output.ts'
 import { followCopy, tellLeftOut } from './follow-task.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { findFolder, findTrashed, folderTable } from './find-folder.ts'
+import { projectId } from './find-user.ts'
 import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-files.ts'
 import { addFolderSftpCommands } from './folder-sftp.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
@@ -52,7 +53,10 @@ export function addFolderCommands(program: Command): void {
     .command('create <name>')
     .description('Make a folder. A session mounts it with `berth session create --folder NAME`.')
     .option('--storage-host <name>', 'where its files are kept; see `berth folder hosts`')
-    .option('--project <project>', 'a folder of the project instead of your own, for admins')
+    .option(
+      '--project <project>',
+      'a folder of the project instead of your own, for admins; an id, a name or `domain/name`',
+    )
     .option('--max-size <size>', 'the most that its files may take on disk, e.g. 20g', sizeOption)
     .option('--max-files <n>', 'the most files, directories and links that it may have', parseFileLimit)
     .addOption(new Option('--usage-mode <mode>', 'what it is for').choices(FolderUsageMode.options))
@@ -61,10 +65,11 @@ export function addFolderCommands(program: Command): void {
     .action(async (name: string, { json = false, ...flags }: FolderFlags) => {
       const { storageHost, project, readOnly = false, maxSize, maxFiles = UNLIMITED, usageMode } = flags
       const { api } = await connect()
+      const group = project === undefined ? undefined : await projectId(api, project)
       const made = await api.createFolder({
         body: {
           name,
-          ...defined({ storageHost, group: project, maxBytes: maxSize }),
+          ...defined({ storageHost, group, maxBytes: maxSize }),
           ...(maxFiles === UNLIMITED ? {} : { maxFiles }),
           ...defined({ usageMode }),
           ...(readOnly ? { permission: 'ro' as const } : {}),

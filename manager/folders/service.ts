@@ -13,7 +13,7 @@ import {
   isAutomount,
   type StorageHost,
 } from '#manager/contract'
-import { requireGroupOf } from '../quotas/group-of.ts'
+import { requireGroupOfAdmin } from '../quotas/group-of.ts'
 import { listPoliciesOf } from '../store/quotas/resource-policies.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { newId } from '../store/new-id.ts'
@@ -30,7 +30,7 @@ import {
   updateFolder,
 } from '../store/storage/folders.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
-import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
+import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
 import { countOf, mayUseHost, requireRoom } from './limits.ts'
@@ -109,12 +109,9 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
       if (permission === undefined) return null
       throw new AppError('bad_request', because('folder_permission_needs_project'))
     }
-    const { id, domain } = await requireGroupOf(store.db, caller, group)
-    if (administers(caller, domain)) {
-      requireNoDot(name)
-      return id
-    }
-    throw new AppError('forbidden', because('only_admin_project_folders'))
+    const { id } = await requireGroupOfAdmin(store.db, caller, group)
+    requireNoDot(name)
+    return id
   }
 
   return {

@@ -1,9 +1,9 @@
 import { defined } from '#base/defined'
 import { isLikeId } from '#base/shapes'
 import { AppError, because, DEFAULT_GROUP } from '#manager/contract'
-import { type GroupRow, listMemberships } from '../store/identity/groups.ts'
+import { findGroups, type GroupRow, listMemberships } from '../store/identity/groups.ts'
 import { type Db } from '../store/schema.ts'
-import { type Caller } from '../users/authorize.ts'
+import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
 
 /**
  * The group (project) of a new session of the caller: the one of the caller's groups with this name. Without a name, it is
@@ -24,6 +24,30 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
         : because('not_member_of_project', { project: wanted, projects: names })
     throw new AppError('group_not_found', { ...defined({ name: wanted }), ...why })
   }
+  return requireActive(group)
+}
+
+/**
+ * The group that is to own a folder. For administrators it is any that they administer, whether they are members or not; one of their own
+ * goes before others of the same name.
+ *
+ * @param wanted id or name, in any letter case
+ * @throws AppError `group_not_found`, `group_inactive`, `forbidden` for everybody else
+ */
+export async function requireGroupOfAdmin(db: Db, caller: Caller, wanted: string): Promise<GroupRow> {
+  const own = named(await listMemberships(db, caller.userId, caller.domain), wanted)
+  if (own && administers(caller, own.domain)) return requireActive(own)
+  if (!administers(caller, caller.domain)) {
+    await requireGroupOf(db, caller, wanted)
+    throw new AppError('forbidden', because('only_admin_project_folders'))
+  }
+  const [group, ...others] = await findGroups(db, isSuperadmin(caller) ? undefined : caller.domain, [wanted])
+  if (group && others.length === 0) return requireActive(group)
+  const why = because(group ? 'project_in_several_domains' : 'no_project_of_admin', { project: wanted })
+  throw new AppError('group_not_found', { name: wanted, ...why })
+}
+
+function requireActive(group: GroupRow): GroupRow {
   if (group.active) return group
   throw new AppError('group_inactive', {
     name: group.name,

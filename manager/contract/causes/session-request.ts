@@ -85,6 +85,8 @@ export const SESSION_REQUEST_CAUSES = {
   limit_of_domain: 'The request needs {needed}; domain "{domain}" may hold at most {limit} in total. Ask for less.',
   member_of_no_project: 'You are not a member of any project. Ask an admin to add you.',
   choose_project: 'Choose a project. Your projects: {projects}.',
+  no_project_of_admin: 'You administer no project "{project}".',
+  project_in_several_domains: 'Several domains have a project "{project}". Name it by its id.',
   not_member_of_project: 'You are not a member of a project "{project}". Your projects: {projects}.',
   no_host_has_any: 'The request needs {needed}; no host has any. Ask for less.',
   host_offers_at_most: 'The request needs {needed}; one host offers at most {largest}. Ask for less.',

@@ -104,16 +104,15 @@ export function findGroup(db: Db, id: GroupId): Promise<CountedGroupRow | undefi
   return counted(db).where('groups.id', '=', id).executeTakeFirst()
 }
 
-/** Groups of the domain with these ids or names, in any letter case. */
-export async function findGroups(db: Db, domain: string, names: readonly string[]): Promise<GroupRow[]> {
+/** Groups of the domain, or of all domains, with these ids or names, in any letter case. */
+export async function findGroups(db: Db, domain: string | undefined, names: readonly string[]): Promise<GroupRow[]> {
   if (names.length === 0) return []
   const wanted = names.map(name => name.toLowerCase())
-  return db
+  const query = db
     .selectFrom('groups')
     .selectAll()
-    .where('domain', '=', domain)
     .where(eb => eb.or([eb(sql`lower(name)`, 'in', wanted), eb(sql`id::text`, 'in', wanted)]))
-    .execute()
+  return (domain === undefined ? query : query.where('domain', '=', domain)).execute()
 }
 
 /** Limits in base units. */

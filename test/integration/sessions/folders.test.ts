@@ -113,12 +113,24 @@ describe('folders', () => {
     const userId = users[0]?.id
     if (!userId) throw new Error('no member')
     await api.addGroupMember({ params: { id: group.id, userId } })
-    const { user } = await api.me()
-    await api.addGroupMember({ params: { id: group.id, userId: user.id } })
     expect(await refusal(member.createFolder({ body: { name: 'set', group: 'vision' } }))).toMatchObject({
       code: 'forbidden',
     })
+    // An administrator need not be a member.
     const folder = await api.createFolder({ body: { name: 'set', group: 'vision', permission: 'ro' } })
+    expect(folder).toMatchObject({ group: { name: 'vision' }, usable: false, manageable: true })
+    expect(await refusal(api.createFolder({ body: { name: 'set', group: 'nowhere' } }))).toMatchObject({
+      code: 'group_not_found',
+      detail: { cause: 'no_project_of_admin' },
+    })
+    await api.createDomain({ body: { name: 'elsewhere' } })
+    const twin = await api.createGroup({ body: { name: 'vision', domain: 'elsewhere' } })
+    expect(await refusal(api.createFolder({ body: { name: 'twin', group: 'vision' } }))).toMatchObject({
+      detail: { cause: 'project_in_several_domains' },
+    })
+    expect(await api.createFolder({ body: { name: 'twin', group: twin.id } })).toMatchObject({ group: { id: twin.id } })
+    const { user } = await api.me()
+    await api.addGroupMember({ params: { id: group.id, userId: user.id } })
     expect((await member.listFolders()).items).toMatchObject([
       { name: 'set', permission: 'ro', usable: true, manageable: false },
     ])
