@@ -128,7 +128,7 @@ export interface DirectoryRow extends Totals {
   /** Relative to the folder. */
   readonly path: string
   readonly status: Extract<TransferStatus, 'running' | 'paused' | 'done'>
-  /** Its files, for the actions of the row. */
+  /** The files of the directory, for the actions of the row. */
   readonly ids: readonly number[]
 }
 export interface FileRow<T> {
