@@ -1,6 +1,6 @@
 import pluginVue from 'eslint-plugin-vue'
 import tseslint from 'typescript-eslint'
-import { TYPESCRIPT_RULES } from './build/lint-rules.ts'
+import { PAGE_IMPORTS, TYPESCRIPT_RULES } from './build/lint-rules.ts'
 import { CAUSES_CONFIG } from './build/lint-causes.ts'
 import { WORDS_CONFIG } from './build/lint-words.ts'
 
@@ -22,6 +22,7 @@ export default tseslint.config(
     },
     rules: {
       ...TYPESCRIPT_RULES,
+      ...PAGE_IMPORTS,
       // Browsers honour it once per document: the second dialog would have no focus. `v-focus` of ui/focus.ts works each time.
       'vue/no-restricted-static-attribute': ['error', { key: 'autofocus', message: 'Use v-focus.' }],
       'vue/no-restricted-v-bind': ['error', { argument: 'autofocus', message: 'Use v-focus.' }],

@@ -1,5 +1,5 @@
 import { defineConfig } from 'oxlint'
-import { TYPESCRIPT_RULES } from './build/lint-rules.ts'
+import { PAGE_IMPORTS, TYPESCRIPT_RULES } from './build/lint-rules.ts'
 
 /** `.ts` files. The `.vue` files, and what oxlint has no rule for, are ESLint's: `eslint.config.js`. */
 export default defineConfig({
@@ -15,6 +15,8 @@ export default defineConfig({
   rules: TYPESCRIPT_RULES,
   overrides: [
     { files: ['cli/**', 'build/**', 'test/**'], rules: { 'no-console': 'off' } },
+    { files: ['renderer/**'], rules: PAGE_IMPORTS },
+    { files: ['renderer/**/*.test.ts', 'renderer/testing/**'], rules: { 'no-restricted-imports': 'off' } },
     {
       // These files run side by side and without a Docker Engine; tests that need one belong in test/engine.
       files: ['test/integration/**'],

@@ -25,3 +25,19 @@ export const TYPESCRIPT_RULES: Readonly<Record<string, Rule>> = {
   '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
   'no-console': 'error',
 }
+
+/** The page makes no errors with a cause of their own: one use would put the English texts of all causes, 20 kB, into its first load. */
+export const PAGE_IMPORTS = {
+  'no-restricted-imports': [
+    'error',
+    {
+      paths: [
+        {
+          name: '#manager/contract',
+          importNames: ['because', 'becauseOf', 'causeIn', 'failureText', 'isCauseKey'],
+          message: 'It needs the English texts of all causes. Use a code of the errors, or words of the page.',
+        },
+      ],
+    },
+  ],
+} as const
