@@ -27,7 +27,7 @@ export const TYPESCRIPT_RULES: Readonly<Record<string, Rule>> = {
 }
 
 /** The page makes no errors with a cause of their own: one use would put the English texts of all causes, 20 kB, into its first load. */
-export const PAGE_IMPORTS = {
+export const PAGE_IMPORTS: Readonly<Record<string, Rule>> = {
   'no-restricted-imports': [
     'error',
     {
@@ -40,4 +40,4 @@ export const PAGE_IMPORTS = {
       ],
     },
   ],
-} as const
+}

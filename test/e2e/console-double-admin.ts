@@ -418,7 +418,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/domains':
       return list(admin.domains)
     case 'GET /api/v1/groups':
-      return list(admin.groups)
+      return list(admin.groups ?? world.projects?.map(project => ({ ...project, domain: 'default' })))
     case 'GET /api/v1/resource-policies':
       return list(admin.policies)
     default:
