@@ -82,8 +82,8 @@ const NOBODYS = { password_set: false, password_from: 'person' } as const
 
 interface Context {
   readonly person: Person
-  /** Id of the provider. */
-  readonly providerId: string
+  /** Id of the provider, and its `mapping_version`. */
+  readonly giver: { readonly provider: string; readonly version: number }
   readonly provider: SignInProviderSettings
   readonly unknownPassword: () => string
   /** By the clock of the database. */
@@ -157,14 +157,14 @@ type Mapped = Omit<Entered, 'isNew'>
 const NOTHING: Wanted = { projects: [], role: null }
 
 async function applyMapping(trx: Db, context: MappingContext): Promise<Mapped> {
-  const { user, identity, person, provider, providerId } = context
+  const { user, identity, person, provider, giver } = context
   const { groupsClaim, mapping } = provider
   const wanted = groupsClaim === null ? NOTHING : wantedBy(mapping, person.groups)
   if (groupsClaim !== null && servesDomain(provider, user.domain)) return give(trx, wanted, context)
   const isSomewhere = wanted.projects.length > 0 || wanted.role !== null
   const told: Told = isSomewhere ? { mappingSkipped: `for the domain ${provider.domain}` } : {}
   // Another provider of the same issuer may serve the domain, and gives what this one does not take.
-  const gives = identity.given_by === null || identity.given_by === providerId
+  const gives = identity.given_by === null || identity.given_by === giver.provider
   if (!gives) return { user, isChanged: false, told, ...aftermathOf() }
   const taken = await give(trx, NOTHING, context)
   return { ...taken, told: { ...taken.told, ...told } }
@@ -175,7 +175,7 @@ type MappingContext = Context & { readonly user: UserRow; readonly identity: Sig
 async function give(
   trx: Db,
   wanted: Wanted,
-  { user, identity, providerId, unknownPassword, telling }: MappingContext,
+  { user, identity, giver, unknownPassword, telling }: MappingContext,
 ): Promise<Mapped> {
   const others = (await listIdentities(trx, user.id)).filter(({ issuer }) => issuer !== identity.issuer)
   const groups = await findGroups(trx, user.domain, wanted.projects)
@@ -200,7 +200,7 @@ async function give(
     user.role === 'superadmin' && next.role !== 'superadmin' && user.password_set && (await countSuperadmins(trx)) <= 1
   const role = isLast ? before : next
   const { givenRole, roleBefore } = role
-  await noteGiven(trx, identity, { givenGroups: given, givenRole, roleBefore, givenBy: providerId })
+  await noteGiven(trx, identity, { givenGroups: given, givenRole, roleBefore, givenBy: giver })
   const changesRole = role.role !== user.role
   const ended = changesRole ? await endAccess(trx, user.id) : []
   // As with a change by an admin: people who managed the account so far may know its secrets.

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import {
   AppError,
   because,
@@ -13,8 +14,7 @@ import { type SecretBox } from '../secrets/secret-box.ts'
 import { signInProviderPlace } from '../secrets/sealed.ts'
 import { type Settings } from '../settings/settings.ts'
 import { findDomain } from '../store/identity/domains.ts'
-import { findGroups } from '../store/identity/groups.ts'
-import { countIdentities, listGivenBy, listIdentities } from '../store/identity/sign-in-identities.ts'
+import { countIdentities, listIdentities } from '../store/identity/sign-in-identities.ts'
 import {
   deleteSignInProvider,
   findSignInProvider,
@@ -31,16 +31,17 @@ import { type Db } from '../store/schema.ts'
 import { endAccess } from '../users/end-access.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
-import { type Left, newsOfTaken, type TakenBack, toldOfTaken, unlinkIdentities } from '../users/take-back.ts'
+import { newsOfTaken, type TakenBack, toldOfTaken, unlinkIdentities } from '../users/take-back.ts'
 import { type Telling } from '../users/telling.ts'
 import { type Told } from './enter-account.ts'
-import { allOf } from './mapping.ts'
 import { type ProviderAccess, type ProviderClient } from './provider-client.ts'
-import { withdraw, type Withdrawn } from './withdraw.ts'
+import { type Withdrawals } from './withdraw.ts'
 
 /** A provider with its settings. `access` holds the client secret: only for the client. */
 export interface OpenProvider {
   readonly settings: SignInProviderSettings
+  /** Version of the mapping, to be noted with what it gives. */
+  readonly mappingVersion: number
   readonly access: ProviderAccess
 }
 
@@ -83,20 +84,27 @@ export interface SignInProvidersDeps {
   readonly telling: Telling
   /** Called when an account has lost what a mapping gave. */
   readonly onTaken: (taken: TakenBack) => Promise<void>
+  readonly withdrawals: Pick<Withdrawals, 'catchUp'>
 }
 
 export function createSignInProviders(deps: SignInProvidersDeps): SignInProviders {
-  const { store, box, client, settings, logins, telling, onTaken } = deps
+  const { store, box, client, settings, logins, telling, onTaken, withdrawals } = deps
   const { db } = store
   const notFound = (id: string) => new AppError('sign_in_provider_not_found', { id })
   const seal = (id: string, secret: string | null) =>
     secret === null ? null : box.seal(secret, signInProviderPlace(id))
 
-  function accessOf({ id, settings: stored, sealed_secret, version }: SignInProviderRow): OpenProvider {
+  function accessOf({
+    id,
+    settings: stored,
+    sealed_secret,
+    version,
+    mapping_version: mappingVersion,
+  }: SignInProviderRow): OpenProvider {
     const settings = SignInProviderSettings.parse(stored)
     const { name, issuer, clientId, scopes } = settings
     const clientSecret = sealed_secret === null ? null : box.open(sealed_secret, signInProviderPlace(id))
-    return { settings, access: { id, version, name, issuer, clientId, scopes, clientSecret } }
+    return { settings, mappingVersion, access: { id, version, name, issuer, clientId, scopes, clientSecret } }
   }
 
   async function view(id: string): Promise<SignInProvider> {
@@ -124,11 +132,6 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     if (!(await findDomain(trx, domain))) throw noSuchDomain(domain)
   }
 
-  async function tell({ taken, news }: Withdrawn): Promise<void> {
-    for (const one of taken) await onTaken(one)
-    await telling.announce(news)
-  }
-
   return {
     async list() {
       const [rows, counts] = await Promise.all([listSignInProviders(db), countIdentities(db)])
@@ -146,7 +149,7 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     },
 
     async change(id, { clientSecret, ...change }) {
-      const withdrawn = await store.transaction(async trx => {
+      await store.transaction(async trx => {
         await lockSuperadmins(trx)
         await lockSignInProviders(trx)
         const row = await findSignInProvider(trx, id)
@@ -159,22 +162,21 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
         const isSameClient = before.issuer === next.issuer && before.clientId === next.clientId
         const sealedSecret =
           clientSecret === undefined ? (isSameClient ? row.sealed_secret : null) : seal(id, clientSecret)
-        await updateSignInProvider(trx, id, { settings: next, sealedSecret })
-        return withdraw(trx, telling, await listGivenBy(trx, id), await leftBy(trx, before, next))
+        const changesMapping = !isDeepStrictEqual(mappingOf(before), mappingOf(next))
+        await updateSignInProvider(trx, id, { settings: next, sealedSecret, changesMapping })
       })
-      await tell(withdrawn)
+      await withdrawals.catchUp()
       return view(id)
     },
 
     async remove(id) {
-      const withdrawn = await store.transaction(async trx => {
+      await store.transaction(async trx => {
         await lockSuperadmins(trx)
         await lockSignInProviders(trx)
         await requireAnother(trx, id)
         if (!(await deleteSignInProvider(trx, id))) throw notFound(id)
-        return withdraw(trx, telling, await listGivenBy(trx, id))
       })
-      await tell(withdrawn)
+      await withdrawals.catchUp()
     },
 
     async check(id) {
@@ -237,17 +239,10 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
   }
 }
 
-/** Rights that a changed provider can still give, of those that it gave before. */
-async function leftBy(
-  trx: Db,
-  before: SignInProviderSettings,
-  next: SignInProviderSettings,
-): Promise<Left | undefined> {
-  const { issuer, domain, groupsClaim, mapping } = next
-  if (issuer !== before.issuer || domain !== before.domain || groupsClaim === null) return undefined
-  const { projects, roles } = allOf(mapping)
-  return { groups: (await findGroups(trx, domain, projects)).map(({ id }) => id), roles }
-}
+/** The settings that decide which rights a provider can give. */
+const mappingOf = ({ issuer, domain, groupsClaim, mapping }: SignInProviderSettings) => ({
+  ...{ issuer, domain, groupsClaim, mapping },
+})
 
 function toView(row: SignInProviderRow, counts: ReadonlyMap<string, number>): SignInProvider {
   const settings = SignInProviderSettings.parse(row.settings)

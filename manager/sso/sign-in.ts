@@ -82,7 +82,7 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
     async finish({ secret, code, totp, address, ...options }) {
       const attempt = await attempts.read({ secret, code })
       const { stateHash, person } = attempt
-      const { settings: provider } = await providers.open(attempt.provider)
+      const { settings: provider, mappingVersion } = await providers.open(attempt.provider)
       const system = await settings.read()
       const first = await findAccount(db, person, provider, system)
       // The factors that a provider reports count for an account that it has signed in to before, not for the one that it links now.
@@ -99,7 +99,8 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
         const found = await findAccount(trx, person, provider, system)
         if (first.kind === 'known' && found.kind !== 'known') throw startAgain()
         entered = await enterAccount(trx, found, {
-          ...{ person, provider, providerId: attempt.provider, telling },
+          ...{ person, provider, telling },
+          giver: { provider: attempt.provider, version: mappingVersion },
           unknownPassword: () => unknownPassword ?? raise(startAgain()),
           now: new Date(store.now()),
         })

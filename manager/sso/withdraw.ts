@@ -1,83 +1,142 @@
 import { every } from '#base/every'
-import { type UserId } from '#manager/contract'
+import { inTurn } from '#base/in-turn'
+import { SignInProviderSettings } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type Settings } from '../settings/settings.ts'
-import { listIdentities, listLapsed } from '../store/identity/sign-in-identities.ts'
-import { lockSuperadmins, lockUser } from '../store/identity/users.ts'
+import { findGroups } from '../store/identity/groups.ts'
+import {
+  type LinkedAccount,
+  listIdentities,
+  listLapsed,
+  listUnjudged,
+  noteJudged,
+  type SignInIdentityRow,
+} from '../store/identity/sign-in-identities.ts'
+import { findSignInProvider } from '../store/identity/sign-in-providers.ts'
+import { lockSuperadmins, lockUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { type Left, newsOfTaken, takeBack, type TakenBack } from '../users/take-back.ts'
-import { type News, type Telling } from '../users/telling.ts'
+import { type Left, newsOfTaken, NOTHING_LEFT, takeBack, type TakenBack } from '../users/take-back.ts'
+import { type Telling } from '../users/telling.ts'
+import { allOf, servesDomain } from './mapping.ts'
 
-export interface Withdrawn {
-  /** Accounts that have lost something. */
-  readonly taken: readonly TakenBack[]
-  readonly news: readonly News[]
+export interface Withdrawals extends AsyncDisposable {
+  /**
+   * Takes back what mappings gave and cannot give any more, because the mapping has changed or its provider is gone. Never rejects: a later
+   * round goes on where this one failed.
+   */
+  catchUp(): Promise<void>
 }
 
-/** A linked account, by its owner. */
-interface Linked {
-  readonly user_id: UserId
-  readonly issuer: string
-}
-
-/**
- * Takes back what a mapping gave by these linked accounts, which stay linked. Call under `lockSuperadmins`.
- *
- * @param left what stays
- */
-export async function withdraw(
-  trx: Db,
-  telling: Pick<Telling, 'write'>,
-  linked: readonly Linked[],
-  left?: Left,
-): Promise<Withdrawn> {
-  const all: TakenBack[] = []
-  for (const { user_id, issuer } of linked) {
-    const user = await lockUser(trx, user_id)
-    const identities = (await listIdentities(trx, user_id)).filter(one => one.issuer === issuer)
-    if (user) all.push(await takeBack(trx, user, identities, left))
-  }
-  const taken = all.filter(({ projects, role }) => projects.length > 0 || role !== null)
-  const news = taken.flatMap(newsOfTaken)
-  await telling.write(trx, news)
-  return { taken, news }
-}
-
-const EVERY_MS = 10 * 60_000
-const USERS_AT_ONCE = 200
-
-export interface LapsesDeps {
+export interface WithdrawalsDeps {
   readonly store: Store
   readonly settings: Pick<Settings, 'read'>
   readonly telling: Pick<Telling, 'write' | 'announce'>
+  /** Called when an account has lost what a mapping gave. */
   readonly onTaken: (taken: TakenBack) => Promise<void>
-  readonly log: Log
+  readonly log: Pick<Log, 'info' | 'error'>
   readonly everyMs?: number | undefined
 }
 
+const EVERY_MS = 10 * 60_000
+/** Accounts in one transaction, during which sign-ins at providers and changes of these accounts wait. */
+const ACCOUNTS_AT_ONCE = 25
+
+type Read = (trx: Db, page: { after: LinkedAccount | undefined; limit: number }) => Promise<LinkedAccount[]>
+type Judge = (user: UserRow, identity: SignInIdentityRow) => Promise<Left>
+
 /**
- * Takes back what a mapping gave people who have not signed in at the provider for `mappingDays`: a group that they have lost there is
- * seen at a sign-in only, and whoever signs in by other ways would keep the right for ever. Every manager runs this.
+ * Takes back what a mapping gave where no sign-in at the provider does: after a change of the mapping, and where nobody has signed in there
+ * for `mappingDays`, because a group that somebody has lost is seen at a sign-in only, and whoever signs in by other ways would keep the
+ * right for ever.
+ *
+ * A provider may have given rights to any number of accounts. Each is judged by what the mapping says then, a few in one transaction, so
+ * that nobody waits for all of them. What is not judged yet is found in the database, so a process that is stopped in the middle leaves it
+ * to the next round of any manager.
  */
-export function startLapses(deps: LapsesDeps): AsyncDisposable {
+export function startWithdrawals(deps: WithdrawalsDeps): Withdrawals {
   const { store, settings, telling, onTaken, log, everyMs = EVERY_MS } = deps
-  return every(
-    everyMs,
-    async () => {
-      const { mappingDays } = await settings.read()
-      const { taken, news } = await store.transaction(async trx => {
-        const lapsed = await listLapsed(trx, mappingDays, USERS_AT_ONCE)
-        if (lapsed.length === 0) return { taken: [], news: [] }
-        await lockSuperadmins(trx)
-        // Read again: somebody may have signed in while the lock was awaited.
-        return withdraw(trx, telling, await listLapsed(trx, mappingDays, USERS_AT_ONCE))
-      })
-      for (const one of taken) await onTaken(one)
-      await telling.announce(news)
+
+  let isStopped = false
+
+  async function inBatches(read: Read, judgeIn: (trx: Db) => Judge): Promise<void> {
+    let after: LinkedAccount | undefined
+    do {
+      const { taken, last } = await store.transaction(trx => withdrawSome(trx, { read, judge: judgeIn(trx), after }))
       if (taken.length > 0)
-        log.info({ users: taken.map(({ user }) => user.id) }, 'rights by groups of sign-in providers have lapsed')
+        log.info({ users: taken.map(({ user }) => user.id) }, 'rights by groups of sign-in providers were taken back')
+      await inTurn([...taken.map(one => () => onTaken(one)), () => telling.announce(taken.flatMap(newsOfTaken))]).catch(
+        complain,
+      )
+      after = last
+    } while (after && !isStopped)
+  }
+
+  /** @returns the last account of a full batch */
+  async function withdrawSome(
+    trx: Db,
+    { read, judge, after }: { read: Read; judge: Judge; after: LinkedAccount | undefined },
+  ): Promise<{ readonly taken: readonly TakenBack[]; readonly last?: LinkedAccount | undefined }> {
+    const page = { after, limit: ACCOUNTS_AT_ONCE }
+    if ((await read(trx, page)).length === 0) return { taken: [] }
+    await lockSuperadmins(trx)
+    // Read again: somebody may have signed in while the lock was awaited.
+    const linked = await read(trx, page)
+    const all: TakenBack[] = []
+    for (const one of linked) {
+      const user = await lockUser(trx, one.user_id)
+      const identity = (await listIdentities(trx, one.user_id)).find(({ issuer }) => issuer === one.issuer)
+      if (user && identity) all.push(await takeBack(trx, user, [identity], await judge(user, identity)))
+      await noteJudged(trx, one)
+    }
+    const taken = all.filter(({ projects, role }) => projects.length > 0 || role !== null)
+    await telling.write(trx, taken.flatMap(newsOfTaken))
+    return { taken, last: linked.length === ACCOUNTS_AT_ONCE ? linked.at(-1) : undefined }
+  }
+
+  function complain(error: unknown): void {
+    log.error({ err: error }, 'rights by groups of sign-in providers could not be taken back; they are tried again')
+  }
+
+  const catchUp = () => inBatches(listUnjudged, judgeByProviders)
+  async function lapse(): Promise<void> {
+    const { mappingDays } = await settings.read()
+    await inBatches(
+      (trx, page) => listLapsed(trx, mappingDays, page),
+      () => () => Promise.resolve(NOTHING_LEFT),
+    )
+  }
+  const repeated = every(everyMs, () => inTurn([catchUp, lapse]), complain)
+  void repeated.now()
+  return {
+    catchUp: () => catchUp().catch(complain),
+    async [Symbol.asyncDispose]() {
+      isStopped = true
+      await repeated[Symbol.asyncDispose]()
     },
-    error => log.error({ err: error }, 'rights by groups of sign-in providers could not be taken back'),
-  )
+  }
+}
+
+/** Judges by what the mappings of the providers say now. Call under `lockSuperadmins`, under which they change. */
+function judgeByProviders(trx: Db): Judge {
+  const known = new Map<string, Promise<(Left & { readonly settings: SignInProviderSettings }) | undefined>>()
+
+  async function read(id: string) {
+    const row = await findSignInProvider(trx, id)
+    if (!row) return undefined
+    const settings = SignInProviderSettings.parse(row.settings)
+    const { projects, roles } = allOf(settings.mapping)
+    return { settings, roles, groups: (await findGroups(trx, settings.domain, projects)).map(group => group.id) }
+  }
+
+  return async (user, { given_by, issuer }) => {
+    if (given_by === null) return NOTHING_LEFT
+    const provider = known.get(given_by) ?? read(given_by)
+    known.set(given_by, provider)
+    const left = await provider
+    if (!left) return NOTHING_LEFT
+    const { settings, ...rights } = left
+    const gives = settings.issuer === issuer && settings.groupsClaim !== null && servesDomain(settings, user.domain)
+    return gives ? rights : NOTHING_LEFT
+  }
 }

@@ -32,7 +32,7 @@ export interface Left {
   readonly groups: readonly GroupId[]
   readonly roles: readonly Role[]
 }
-const NOTHING: Left = { groups: [], roles: [] }
+export const NOTHING_LEFT: Left = { groups: [], roles: [] }
 
 /**
  * Takes back what linked accounts at providers gave by a mapping, and nothing else: what an administrator gave by hand stays, and so does
@@ -47,7 +47,7 @@ export async function takeBack(
   trx: Db,
   user: UserRow,
   identities: readonly SignInIdentityRow[],
-  left: Left = NOTHING,
+  left: Left = NOTHING_LEFT,
 ): Promise<TakenBack> {
   let taken: TakenBack = { user, projects: [], role: null, remains: [], ended: [] }
   for (const { issuer } of identities) {

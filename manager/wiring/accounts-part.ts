@@ -18,7 +18,7 @@ import { createOwnIdentities } from '../sso/own-identities.ts'
 import { createProviderClient } from '../sso/provider-client.ts'
 import { createSignInProviders } from '../sso/providers.ts'
 import { createSsoSignIns } from '../sso/sign-in.ts'
-import { startLapses } from '../sso/withdraw.ts'
+import { startWithdrawals } from '../sso/withdraw.ts'
 import { readRestoredAt } from '../store/operation/restored.ts'
 import { type Store } from '../store/open-store.ts'
 import { createDomains } from '../users/domains.ts'
@@ -123,8 +123,8 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     onMembersLeft([user.id])
     await logins.tellEnd(ended)
   }
-  stack.use(startLapses({ store, settings, telling, onTaken, log }))
-  const providers = createSignInProviders({ store, box, client, settings, logins, telling, onTaken })
+  const withdrawals = stack.use(startWithdrawals({ store, settings, telling, onTaken, log }))
+  const providers = createSignInProviders({ store, box, client, settings, logins, telling, onTaken, withdrawals })
   const attempts = createSsoAttempts({ store, box, client, providers, log })
   const sso = createSsoSignIns({
     store,

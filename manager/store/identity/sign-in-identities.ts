@@ -1,5 +1,4 @@
 import { type Selectable, sql } from 'kysely'
-import { defined } from '#base/defined'
 import { type GroupId, type Role, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type SignInIdentitiesTable } from '../tables/sign-in.ts'
@@ -62,8 +61,8 @@ export interface GivenRights {
   readonly givenGroups: readonly GroupId[]
   readonly givenRole: Role | null
   readonly roleBefore: Role | null
-  /** The provider that gives them; as before if left out. */
-  readonly givenBy?: string
+  /** The provider that gives them, and its `mapping_version`; as before if left out. */
+  readonly givenBy?: { readonly provider: string; readonly version: number }
 }
 
 /** Notes what a mapping gives by a linked account now. */
@@ -74,7 +73,7 @@ export async function noteGiven(trx: Db, { issuer, subject }: Subject, given: Gi
       given_groups: JSON.stringify(given.givenGroups),
       given_role: given.givenRole,
       role_before: given.roleBefore,
-      ...defined({ given_by: given.givenBy }),
+      ...(given.givenBy ? { given_by: given.givenBy.provider, given_version: given.givenBy.version } : {}),
     })
     .where('issuer', '=', issuer)
     .where('subject', '=', subject)
@@ -102,26 +101,59 @@ export async function keepRole(trx: Db, userId: UserId): Promise<void> {
 
 const gives = sql<boolean>`(given_groups <> '[]' or given_role is not null)`
 
-/** Owners of linked accounts by which the mapping of this provider gives something, in the order in which they are locked. */
-export function listGivenBy(db: Db, provider: string): Promise<{ user_id: UserId; issuer: string }[]> {
-  return db
+/** A linked account by its owner, who has one of each issuer. */
+export interface LinkedAccount {
+  readonly user_id: UserId
+  readonly issuer: string
+}
+
+interface PageOfLinked {
+  /** The last one of the page before. */
+  readonly after: LinkedAccount | undefined
+  readonly limit: number
+}
+
+/** In the order in which owners are locked. */
+const linkedPage = (db: Db, { after, limit }: PageOfLinked) =>
+  db
     .selectFrom('sign_in_identities')
     .select(['user_id', 'issuer'])
-    .where('given_by', '=', provider)
     .where(gives)
+    .$if(after !== undefined, query =>
+      query.where(sql<boolean>`(user_id, issuer) > (${after?.user_id}::uuid, ${after?.issuer}::text)`),
+    )
     .orderBy('user_id')
+    .orderBy('issuer')
+    .limit(limit)
+
+/** Linked accounts by which a mapping gives something, which has changed since, or whose provider is gone. */
+export function listUnjudged(db: Db, page: PageOfLinked): Promise<LinkedAccount[]> {
+  return linkedPage(db, page)
+    .where('given_by', 'is not', null)
+    .where(
+      sql<boolean>`not exists (select from sign_in_providers where id = given_by and mapping_version = given_version)`,
+    )
     .execute()
 }
 
-/** As `listGivenBy`, by which nobody has signed in for so many days. */
-export function listLapsed(db: Db, days: number, limit: number): Promise<{ user_id: UserId; issuer: string }[]> {
-  return db
-    .selectFrom('sign_in_identities')
-    .select(['user_id', 'issuer'])
+/** Notes that what this account has is what the mapping gives now. Of a provider that is gone nothing is left to be judged. */
+export async function noteJudged(trx: Db, { user_id, issuer }: LinkedAccount): Promise<void> {
+  const provider = sql`from sign_in_providers where id = given_by`
+  await trx
+    .updateTable('sign_in_identities')
+    .set({
+      given_by: sql<string | null>`(select id ${provider})`,
+      given_version: sql<number | null>`(select mapping_version ${provider})`,
+    })
+    .where('user_id', '=', user_id)
+    .where('issuer', '=', issuer)
+    .execute()
+}
+
+/** Linked accounts by which a mapping gives something, and nobody has signed in for so many days. */
+export function listLapsed(db: Db, days: number, page: PageOfLinked): Promise<LinkedAccount[]> {
+  return linkedPage(db, page)
     .where('last_used_at', '<', sql<Date>`now() - ${days} * interval '1 day'`)
-    .where(gives)
-    .orderBy('user_id')
-    .limit(limit)
     .execute()
 }
 

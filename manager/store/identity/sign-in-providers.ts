@@ -33,16 +33,32 @@ interface Kept {
 export async function insertSignInProvider(trx: Db, id: string, { settings, sealedSecret }: Kept): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await trx
     .insertInto('sign_in_providers')
-    .values({ id, settings: JSON.stringify(settings), sealed_secret: sealedSecret })
+    .values({
+      id,
+      settings: JSON.stringify(settings),
+      sealed_secret: sealedSecret,
+      // Rights that one of this id gave before, and that are not taken back yet, are judged by the new mapping.
+      mapping_version: sql<number>`1 + coalesce((select max(given_version) from sign_in_identities where given_by = ${id}), 0)`,
+    })
     .onConflict(conflict => conflict.column('id').doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
 }
 
-export async function updateSignInProvider(trx: Db, id: string, { settings, sealedSecret }: Kept): Promise<void> {
+/** @param change `changesMapping`: what the mapping gave may be more than it can give now */
+export async function updateSignInProvider(
+  trx: Db,
+  id: string,
+  { settings, sealedSecret, changesMapping }: Kept & { readonly changesMapping: boolean },
+): Promise<void> {
   await trx
     .updateTable('sign_in_providers')
-    .set({ settings: JSON.stringify(settings), sealed_secret: sealedSecret, version: sql`version + 1` })
+    .set({
+      settings: JSON.stringify(settings),
+      sealed_secret: sealedSecret,
+      version: sql`version + 1`,
+      mapping_version: sql`mapping_version + ${changesMapping ? 1 : 0}`,
+    })
     .where('id', '=', id)
     .execute()
 }

@@ -8,6 +8,7 @@ import { tracesOfOthers } from './0006-traces-of-others.ts'
 import { bounds } from './0007-bounds.ts'
 import { ownerOnly } from './0008-owner-only.ts'
 import { linksAsTraces } from './0009-links-as-traces.ts'
+import { givenVersions } from './0010-given-versions.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -20,4 +21,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0007-bounds': bounds,
   '0008-owner-only': ownerOnly,
   '0009-links-as-traces': linksAsTraces,
+  '0010-given-versions': givenVersions,
 }

@@ -9,6 +9,8 @@ export interface SignInProvidersTable {
   sealed_secret: string | null
   created_at: Time
   version: Default<number>
+  /** Counts the changes of what the mapping may give. */
+  mapping_version: Default<number>
 }
 
 /** Accounts at providers that sign in to an account here. Issuer and subject never change. */
@@ -19,6 +21,8 @@ export interface SignInIdentitiesTable {
   email: string
   /** Provider whose mapping gave groups and role, which may have been removed since. */
   given_by: Default<string | null>
+  /** `mapping_version` of that provider when it was judged last what the mapping gives by this account. */
+  given_version: Default<number | null>
   /**
    * Project memberships that the mapping may take back. A membership that an administrator confirms by hand is removed from this
    * list.

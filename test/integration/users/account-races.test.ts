@@ -206,7 +206,7 @@ test.each<[string, (made: Awaited<ReturnType<typeof services>>, admin: Caller) =
     'a new superadmin',
     ({ users, id }, admin) => {
       const spec = { email: `new-${id}@example.org`, name: 'new', role: 'superadmin' } as const
-      return users.create(admin, { ...spec, password: 'Brand-new-pass-2', mustChangePassword: false })
+      return users.create(admin, { ...spec, description: '', password: 'Brand-new-pass-2', mustChangePassword: false })
     },
   ],
   ['a role', ({ users, id }, admin) => users.change(admin, id, { role: 'superadmin' }, 'http://l')],

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type ApiClient, type User } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
-import { startLapses } from '../../../manager/sso/withdraw.ts'
+import { startWithdrawals } from '../../../manager/sso/withdraw.ts'
 import { lockSuperadmins } from '../../../manager/store/identity/users.ts'
 import { type TakenBack } from '../../../manager/users/take-back.ts'
 import { signedApi } from '../../fixtures/manager.ts'
@@ -282,7 +282,7 @@ describe('what groups gave is taken back', () => {
       const settings = { read: () => world.admin.getSettings() }
       const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
       const onTaken = ({ user }: TakenBack) => Promise.resolve(void changed.push(user.id))
-      await using _ = startLapses({ store, settings, telling, onTaken, log: silentLog, everyMs: 50 })
+      await using _ = startWithdrawals({ store, settings, telling, onTaken, log: silentLog, everyMs: 50 })
       await expect.poll(async () => names(await userOf(id))).toEqual(['default'])
       await expect.poll(noted).toBe(0)
     }
