@@ -15,6 +15,7 @@ import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
 import { devicesInUse, imagesInUse } from './kernel/in-use.ts'
 import { createKernelManager, type KernelManager } from './kernel/kernel-manager.ts'
+import { createKeptLogs } from './kernel/kept-logs.ts'
 import { createMemoryKills } from './kernel/memory-kills.ts'
 import { createLiveFolders } from './kernel/live-folders.ts'
 import { startGuards } from './limits/guards.ts'
@@ -91,6 +92,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       storage,
       liveFolders: createLiveFolders({ directory: config.directory, files, storage, onChange, log }),
       toolbox,
+      keptLogs: createKeptLogs({ ...config, engine }),
       accounts: createAccountsOfImages(engine, { reader: `berth-accounts-${agentId.slice(-12)}`, log }),
       devices,
       trust: identity,

@@ -32,6 +32,8 @@ export interface Config {
   readonly claimVolume: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
+  /** Size of the log that is kept of each ended kernel, in MiB; 0: only its end. */
+  readonly logMib: number
   /** Limits of the files of one session. */
   readonly homeLimits: DiskLimits
   /** Absolute directories that may be storages. */
@@ -43,10 +45,12 @@ export interface Config {
 
 /** More would only take addresses: networks are created quicker than people ask for sessions. */
 const MOST_AHEAD = 8
+/** More would not be copied before the end of a session counts as late. */
+const MOST_LOG_MIB = 256
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_EMULATED, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
@@ -93,6 +97,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       amount('BERTH_AGENT_SCRATCH_FLOOR_MIB', read('BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? '1024') * 2 ** 20,
     scratchRetentionMs:
       amount('BERTH_AGENT_SCRATCH_RETENTION_S', read('BERTH_AGENT_SCRATCH_RETENTION_S') ?? '86400') * 1000,
+    logMib: Math.min(MOST_LOG_MIB, amount('BERTH_AGENT_LOG_MIB', read('BERTH_AGENT_LOG_MIB') ?? '16')),
     homeLimits: {
       bytes: limit('BERTH_AGENT_HOME_LIMIT_MIB', read('BERTH_AGENT_HOME_LIMIT_MIB'), 2 ** 20),
       inodes: limit('BERTH_AGENT_HOME_FILES', read('BERTH_AGENT_HOME_FILES'), 1),

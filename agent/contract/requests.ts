@@ -18,6 +18,8 @@ import { KernelReport } from './reports.ts'
 
 /** First line of the log of an ended session of which only the end is kept. */
 export const LOG_CUT = '[The log was longer. Only its end is kept, and follows here.]'
+/** Size of a part of a kept log before it is packed. */
+export const LOG_PART_BYTES = 2 ** 20
 
 /**
  * A kernel to create: the facts of its session and the user's request. It does not contain the commands of apps. The
@@ -178,6 +180,19 @@ export const REQUESTS = {
     /** `timestamps`: each line begins with its time (RFC 3339, UTC) and a space; older agents send none. */
     input: z.object({ kernelId: KernelId, tail: z.int(), timestamps: z.boolean().optional() }),
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
+  },
+  /**
+   * A part of the log of an ended kernel, as long as its host keeps it: the first one, or the one that an earlier reply named as the
+   * next. `truncated`: there was more before the first part. Older agents answer `bad_request`.
+   */
+  read_kept_log: {
+    input: z.object({ kernelId: KernelId, part: z.int().min(1).optional() }),
+    reply: z.object({
+      /** Text of at most LOG_PART_BYTES in UTF-8, packed by gzip, in base64: an agent may send only so much. */
+      packed: z.base64().max(2 * LOG_PART_BYTES),
+      next: z.int().nullable(),
+      truncated: z.boolean(),
+    }),
   },
   /** Pulls an image. With `pullId`, notices report the progress. */
   pull_image: {

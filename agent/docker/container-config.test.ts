@@ -84,7 +84,7 @@ test('a container has exactly the options of the allowlist', () => {
       IpcMode: 'private',
       NetworkMode: 'berth-net',
       RestartPolicy: { Name: 'no' },
-      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } },
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
       Mounts: [
         { Type: 'volume', Source: 'berth-toolbox-1', Target: '/opt/berth', ReadOnly: true },
         { Type: 'bind', Source: '/data/kernels/1/etc/passwd', Target: '/etc/passwd', ReadOnly: true },

@@ -64,6 +64,8 @@ export interface ContainerPlan {
   readonly gpus: GpuRequest
   /** Whether the control directory has notes or a script for the start. */
   readonly hasStart: boolean
+  /** Size of the log that can be read after the end, in MiB. */
+  readonly logMib?: number
 }
 
 export const HOME = '/home/work'
@@ -146,7 +148,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       IpcMode: 'private',
       NetworkMode: plan.networkName,
       RestartPolicy: { Name: 'no' },
-      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } },
+      LogConfig: { Type: 'json-file', Config: { 'max-size': `${engineFileMib(plan.logMib)}m`, 'max-file': '3' } },
       Mounts: [
         { Type: 'volume', Source: plan.toolboxVolume, Target: TOOLBOX, ReadOnly: true },
         { Type: 'bind', Source: `${plan.paths.etc}/passwd`, Target: '/etc/passwd', ReadOnly: true },
@@ -173,6 +175,9 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       : {}),
   }
 }
+
+/** Size of each of the three files in which the engine keeps a log. @param logMib size that can be read after the end */
+export const engineFileMib = (logMib = 0) => Math.max(logMib, 10)
 
 function laterFolders(Source: string): MountSettings {
   return { Type: 'bind', Source, Target: LATER_FOLDERS, ReadOnly: true, BindOptions: LATER }

@@ -30,6 +30,7 @@ import { type Toolbox } from '../toolbox/toolbox.ts'
 import { removeContainer } from '../docker/remove-container.ts'
 import { type FoundContainer, inspectContainer, listContainers } from './containers.ts'
 import { placeDotfiles } from './dotfiles.ts'
+import { type KeptLogs } from './kept-logs.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { type LiveFolders } from './live-folders.ts'
 import { startFailure } from './start-failure.ts'
@@ -45,6 +46,7 @@ export interface CreateDeps {
   readonly liveFolders: LiveFolders
   readonly toolbox: Toolbox
   readonly accounts: AccountsOfImages
+  readonly keptLogs: Pick<KeptLogs, 'mib'>
   readonly devices: Pick<Devices, 'settled' | 'request' | 'limit'>
   readonly trust: LabelTrust
   readonly pace: StartPace
@@ -155,6 +157,7 @@ async function build(
     imageProgram: image.program,
     gpus,
     hasStart,
+    logMib: deps.keptLogs.mib,
   })
   const [container] = await allDone([
     engine.calls.createContainer(config),

@@ -8,6 +8,7 @@ import { type Log } from '../log.ts'
 import { type NetworksAhead } from '../network/networks-ahead.ts'
 import { inspectContainer, listContainers } from './containers.ts'
 import { type Entry, type KernelEntries } from './kernel-entries.ts'
+import { type KeptLogs } from './kept-logs.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { type LiveFolders } from './live-folders.ts'
 import { sortContainers } from './kernel-rules.ts'
@@ -34,6 +35,7 @@ export interface EngineView {
 
 export interface EngineViewDeps {
   readonly engine: EngineClient
+  readonly keptLogs: Pick<KeptLogs, 'sweep'>
   readonly files: Pick<KernelFiles, 'user' | 'ownScratch' | 'discard' | 'sweep'>
   readonly liveFolders: Pick<LiveFolders, 'look' | 'discard' | 'sweep'>
   readonly entries: KernelEntries
@@ -51,7 +53,7 @@ export interface EngineViewDeps {
 const GONE_AGAIN_MS = 1_000
 
 export function createEngineView(deps: EngineViewDeps): EngineView {
-  const { engine, files, liveFolders, entries, networkUse, ahead, stop, log } = deps
+  const { engine, files, keptLogs, liveFolders, entries, networkUse, ahead, stop, log } = deps
   let limits: EngineLimits = { cpus: 0, memBytes: 0 }
   let known = false
   let sweeping: Promise<void> | undefined
@@ -140,6 +142,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
   /** Networks, volumes and files without a kernel were left by a crashed agent, or by containers that someone else removed. */
   async function sweep(managerId: ManagerId): Promise<void> {
     await networkUse.sweep(managerId, complainOfLeftover)
+    await keptLogs.sweep(Date.now()).catch(complainOfLeftover)
     await liveFolders.sweep(entries.isLive, complainOfLeftover)
     await sweepVolumes(engine, managerId, { isLive: entries.isLive, complain: complainOfLeftover })
     // In the background, one at a time: removing a large home takes minutes, and neither a look nor a manager should wait.

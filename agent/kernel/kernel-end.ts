@@ -4,6 +4,7 @@ import { type EngineClient, engineMessage, isEngineUnreachable, isMissing, statu
 import { type Log } from '../log.ts'
 import { endContainer } from './end-container.ts'
 import { type Entry, type KernelEntries } from './kernel-entries.ts'
+import { type KeptLogs } from './kept-logs.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { type LiveFolders } from './live-folders.ts'
 import { type NetworkUse } from './network-use.ts'
@@ -29,6 +30,7 @@ export interface KernelEnd {
 export interface KernelEndDeps {
   readonly engine: EngineClient
   readonly files: Pick<KernelFiles, 'discard'>
+  readonly keptLogs: Pick<KeptLogs, 'keep' | 'discard'>
   readonly liveFolders: Pick<LiveFolders, 'discard'>
   readonly entries: KernelEntries
   readonly networkUse: Pick<NetworkUse, 'leave'>
@@ -41,7 +43,7 @@ export interface KernelEndDeps {
 const NO_WORDS: RequestReply<'destroy_kernel'> = { exitCode: null, logTail: '' }
 
 export function createKernelEnd(deps: KernelEndDeps): KernelEnd {
-  const { engine, files, liveFolders, entries, networkUse, isKnown, log } = deps
+  const { engine, files, keptLogs, liveFolders, entries, networkUse, isKnown, log } = deps
 
   async function takeDown(entry: Entry, graceMs: number, keepMs: number): Promise<RequestReply<'destroy_kernel'>> {
     const { kernelId } = entry.label
@@ -55,7 +57,7 @@ export function createKernelEnd(deps: KernelEndDeps): KernelEnd {
     const id = entries.get(kernelId)?.containerId ?? null
     let words = NO_WORDS
     try {
-      if (id !== null) words = await endContainer({ engine, log }, id, graceMs)
+      if (id !== null) words = await endContainer({ engine, keptLogs, log }, { id, kernelId }, graceMs)
       await networkUse.leave(entry.label)
     } catch (error) {
       throw isEngineUnreachable(error)

@@ -72,6 +72,7 @@ function kernelsOn(inspect: () => Promise<unknown>) {
   const deps = {
     engine: { calls, streams: calls } as unknown as EngineClient,
     files,
+    keptLogs: { sweep: () => Promise.resolve() },
     liveFolders: NO_LIVE_FOLDERS,
     networks: { list: () => Promise.resolve([]) },
     trust: { labelKey: LABEL_KEY, inherited: new Set() },

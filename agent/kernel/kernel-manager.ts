@@ -11,6 +11,7 @@ import { createEngineView, type EngineView, type EngineViewDeps } from './engine
 import { createKernelCreation, type KernelCreation, type KernelCreationDeps } from './kernel-creation.ts'
 import { createKernelEnd, type KernelEnd } from './kernel-end.ts'
 import { createInterruptionNotice, type WarnKernel } from './interruption-notice.ts'
+import { type KeptLogs } from './kept-logs.ts'
 import { createKernelEntries } from './kernel-entries.ts'
 import { createNetworkUse } from './network-use.ts'
 import { createSshRenewal } from './renew-ssh.ts'
@@ -28,6 +29,7 @@ export interface KernelManagerDeps
   readonly releaseAddress?: (kernelId: string) => Promise<void>
   /** A kernel is no longer in `reports`. */
   readonly onRemoved: () => void
+  readonly keptLogs: KeptLogs
   readonly log: Log
 }
 
@@ -40,6 +42,8 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   readonly destroy: KernelEnd['destroy']
   ssh(kernelId: KernelId): Promise<KernelSsh>
   logs(kernelId: KernelId, tail: number, timestamps?: boolean): Promise<RequestReply<'get_logs'>>
+  /** @see KeptLogs.read */
+  keptLog(kernelId: KernelId, part?: number): Promise<RequestReply<'read_kept_log'>>
   /** Adds a folder to a running kernel. @see LiveFolders.add */
   mountFolder(kernelId: KernelId, folder: KernelFolder): Promise<void>
   /** @see LiveFolders.take */
@@ -69,7 +73,7 @@ const BUSY_PAUSE_MS = 2_000
  * Wires the parts: `entries` is what is known, `view` makes it equal to the engine, `creation` and `end` change what runs.
  */
 export function createKernelManager(deps: KernelManagerDeps): KernelManager {
-  const { engine, files, liveFolders, networks, log } = deps
+  const { engine, files, keptLogs, liveFolders, networks, log } = deps
   const stopping = new AbortController()
   const stop = stopping.signal
   let managerId: ManagerId | undefined
@@ -101,7 +105,16 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const releaseAddress = deps.releaseAddress ?? (() => Promise.resolve())
   const networkUse = createNetworkUse(networks, entries.values, key => ahead.has(key), releaseAddress)
   const view = createEngineView({ ...deps, entries, networkUse, ahead, manager, stop })
-  const end = createKernelEnd({ engine, files, liveFolders, entries, networkUse, isKnown: () => view.known, log })
+  const end = createKernelEnd({
+    engine,
+    files,
+    keptLogs,
+    liveFolders,
+    entries,
+    networkUse,
+    isKnown: () => view.known,
+    log,
+  })
   const creation = createKernelCreation({
     ...deps,
     pace,
@@ -134,6 +147,17 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       const containerId = entries.get(kernelId)?.containerId
       if (!containerId) throw new AppError('kernel_not_found', { kernelId })
       return readLogs(engine, containerId, { tail, limitBytes: LOG_LIMIT_BYTES, timestamps })
+    },
+    async keptLog(kernelId, part) {
+      const entry = entries.get(kernelId)
+      if (entry?.destruction) await entry.destruction.catch(() => undefined)
+      // A manager ends a session with the report of its exit, and has the container removed afterwards.
+      else if (part === undefined && entry?.state.state === 'exited' && entry.containerId !== null) {
+        await keptLogs.keep(kernelId, entry.containerId).catch((error: unknown) => {
+          log.warn({ kernelId, why: engineMessage(error) }, 'the log of an ended kernel could not be kept')
+        })
+      }
+      return keptLogs.read(kernelId, part)
     },
     mountFolder: (kernelId, folder) => liveFolders.add(kernelId, folder, () => settled(kernelId)),
     unmountFolder: (kernelId, folder, force) =>

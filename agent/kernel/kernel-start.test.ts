@@ -126,6 +126,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       create: () => Promise.resolve({ name: 'network' }),
       remove: nothing,
     },
+    keptLogs: { mib: 16, keep: nothing, discard: nothing, sweep: nothing },
     accounts: { of: () => Promise.resolve(NO_ACCOUNTS) },
     toolbox: { volume: () => Promise.resolve('toolbox') },
     devices: { settled: nothing, request: noGpus, limit: nothing },

@@ -64,6 +64,7 @@ export function createRequests(deps: RequestDeps): Handlers {
       return Promise.resolve({})
     },
     get_logs: ({ kernelId, tail, timestamps }) => kernels.logs(kernelId, tail, timestamps),
+    read_kept_log: ({ kernelId, part }) => kernels.keptLog(kernelId, part),
     async pull_image({ reference, pullId, auth }, signal) {
       const onProgress = (progress: PullProgress) => (pullId === undefined ? undefined : tellImage(pullId, progress))
       const { id } = await pullImage(engine, reference, { signal, auth, onProgress })

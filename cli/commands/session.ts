@@ -34,6 +34,7 @@ import { parseMoment } from './moment.ts'
 import { findTemplate } from './templates.ts'
 import { collectVariable } from './variable-flag.ts'
 import { waitForCreated, waitForEnded } from './wait-for-sessions.ts'
+import { type LogFlags, writeWholeLog } from './whole-log.ts'
 
 const NO_IMAGE = 'Name an image with --image, or a --template.'
 
@@ -314,23 +315,28 @@ export function addSessionCommands(program: Command): void {
     .description('Show the log of the main container, or of another one.')
     .option('--kernel <role>', 'e.g. sub1')
     .option('--tail <lines>', 'number of last lines', parseCount, 2000)
+    .option('--all', 'everything that is kept; of a running session the last megabyte')
+    .option('--output <file>', 'write everything that is kept to a file, which must not exist yet')
     .option('--timestamps', 'while the session runs: the time before each line')
     .option('--json', 'print JSON')
-    .action(async (reference: string, flags: JsonFlag & { tail: number; kernel?: string; timestamps?: boolean }) => {
+    .action(async (reference: string, flags: LogFlags) => {
       const connection = await connect()
       const { api } = connection
       const session = await findSession(connection, reference)
+      const output = createOutput(flags.json ?? false)
+      const params = { id: session.id }
+      if (flags.all === true || flags.output !== undefined) return writeWholeLog({ api, session, output }, flags)
       const logs = await api.getSessionLogs({
-        params: { id: session.id },
+        params,
         query: {
           tail: flags.tail,
           ...defined({ kernel: flags.kernel }),
           ...(flags.timestamps ? { timestamps: 'true' } : {}),
         },
       })
-      const output = createOutput(flags.json ?? false)
       if (logs.text === '') output.note(emptyLogText(session))
       if (logs.text !== '' || output.json) output.data(logs, () => logs.text.replace(/\n$/, ''))
+      if (logs.truncated) output.note('Older lines are not shown: --all shows everything that is kept.')
     })
 
   session

@@ -284,6 +284,16 @@ export const SessionUsage = z
   .meta({ id: 'SessionUsage' })
 export type SessionUsage = z.infer<typeof SessionUsage>
 
+/** A part of a log, of whole lines where they are not longer than a part. */
+export const LogPart = z
+  .object({
+    text: z.string(),
+    next: z.number().int().nullable().describe('Number of the next part; null = this is the last one.'),
+    truncated: z.boolean().describe('There was more before the first part, which is not kept.'),
+  })
+  .meta({ id: 'LogPart' })
+export type LogPart = z.infer<typeof LogPart>
+
 export const Session = z
   .object({
     id: SessionId,

@@ -1,4 +1,18 @@
-import { AppError, because, type AgentId, type KernelId, type SessionId, type SshAccess } from '#manager/contract'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { defined } from '#base/defined'
+import { createKeyedMutex } from '#base/mutex'
+import {
+  AppError,
+  because,
+  isAppError,
+  type AgentId,
+  type KernelId,
+  type LogPart,
+  type SessionId,
+  type SshAccess,
+} from '#manager/contract'
+import { LOG_CUT, LOG_PART_BYTES } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Db } from '../store/schema.ts'
 import { isCut } from '../store/sessions/kept-log.ts'
@@ -18,14 +32,25 @@ export interface KernelAccess {
     id: SessionId,
     query: { readonly tail: number; readonly kernel?: string | undefined; readonly timestamps?: boolean | undefined },
   ): Promise<{ text: string; truncated: boolean }>
+  /**
+   * The log as far as it is kept, in parts. While the kernel runs there is one part, with its last megabyte.
+   *
+   * @throws AppError `agent_unreachable`, `kernel_not_found`; `files_gone` where a part after the first one is not kept any more
+   */
+  logPart(
+    id: SessionId,
+    query: { readonly kernel?: string | undefined; readonly part?: number | undefined },
+  ): Promise<LogPart>
   /** @throws AppError `session_not_running`, `agent_unreachable` */
   sshAccess(session: OwnedSessionRow): Promise<SshAccess>
 }
 
 const AGENT_TIMEOUT_MS = 15_000
+const MOST_LINES = 50_000
 const HOW = { timeoutMs: AGENT_TIMEOUT_MS, patient: true } as const
 
 export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAccess {
+  const inTurn = createKeyedMutex()
   async function mainKernel(id: SessionId): Promise<KernelRow> {
     const [kernel] = await listKernels(db, [id])
     if (!kernel) throw new Error(`session ${id} has no kernel`)
@@ -54,11 +79,51 @@ export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAcce
         return agents.request(kernel.agent_id, 'get_logs', { kernelId: kernel.id, tail, timestamps }, HOW)
       return lastLines(kernel.log_tail ?? '', tail)
     },
+    async logPart(id, { kernel: wanted, part }) {
+      const kernel = wanted === undefined ? await mainKernel(id) : await kernelNamed(id, wanted)
+      const stored = kernel.log_tail ?? ''
+      if (kernel.status === 'RUNNING' && kernel.agent_id) {
+        const last = { kernelId: kernel.id, tail: MOST_LINES }
+        return { ...(await agents.request(kernel.agent_id, 'get_logs', last, HOW)), next: null }
+      }
+      // An agent that stopped right after the end may have told no end of the log.
+      const isWhole = stored !== '' && !isCut(stored)
+      if (isWhole || !kernel.agent_id) return { text: stored, next: null, truncated: isCut(stored) }
+      try {
+        const kept = { kernelId: kernel.id, ...defined({ part }) }
+        const agentId = kernel.agent_id
+        // Requests of one agent take turns: it may send only so much, and its reports come first.
+        const found = await inTurn(agentId, () => agents.request(agentId, 'read_kept_log', kept, HOW))
+        // A list without an end would keep a download busy for ever.
+        if (found.next !== null && found.next <= (part ?? 0)) throw unreadable()
+        const text = await unpackPart(found.packed)
+        const isFirstOfCut = part === undefined && found.truncated
+        return { text: isFirstOfCut ? `${LOG_CUT}\n${text}` : text, next: found.next, truncated: found.truncated }
+      } catch (error) {
+        // The end is all that is left, and says so itself. An agent of an earlier version keeps no more.
+        const isGone = isAppError(error) && (error.code === 'files_gone' || error.code === 'agent_failed')
+        if (!isGone || part !== undefined) throw error
+        return { text: stored, next: null, truncated: isCut(stored) }
+      }
+    },
     async sshAccess(session) {
       const { kernelId, agentId } = await runningKernel(session)
       const ssh = await agents.request(agentId, 'get_ssh', { kernelId }, HOW)
       return { ...ssh, hostKeyFingerprint: fingerprintOfLine(ssh.hostKey) }
     },
+  }
+}
+
+const unpack = promisify(gunzip)
+const unreadable = (cause?: unknown) =>
+  new AppError('agent_failed', because('agent_answer_unreadable', { request: 'read_kept_log' }), { cause })
+
+/** @throws AppError `agent_failed` for what is no part of a log: an agent may send anything */
+async function unpackPart(packed: string): Promise<string> {
+  try {
+    return (await unpack(Buffer.from(packed, 'base64'), { maxOutputLength: LOG_PART_BYTES })).toString('utf8')
+  } catch (error) {
+    throw unreadable(error)
   }
 }
 

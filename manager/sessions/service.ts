@@ -7,6 +7,7 @@ import {
   type Reason,
   readSort,
   reasonOf,
+  type LogPart,
   type Session,
   type SessionChange,
   type SessionEvent,
@@ -85,6 +86,12 @@ export interface SessionService {
     id: SessionId,
     query: { tail: number; kernel?: string | undefined; timestamps?: boolean | undefined },
   ): Promise<{ text: string; truncated: boolean }>
+  /** @see KernelAccess.logPart */
+  logPart(
+    caller: Caller,
+    id: SessionId,
+    query: { kernel?: string | undefined; part?: number | undefined },
+  ): Promise<LogPart>
   /**
    * The SSH key of the session, for the owner, and for members whom the owner lets use it: with the key they act as the owner
    * inside, as long as they may open connections.
@@ -219,6 +226,11 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     async logs(caller, id, query) {
       await requireVisible(store.db, caller, id)
       return kernels.logs(id, query)
+    },
+
+    async logPart(caller, id, query) {
+      await requireVisible(store.db, caller, id)
+      return kernels.logPart(id, query)
     },
 
     async sshAccess(caller, id) {

@@ -1,6 +1,10 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pack } from 'tar-stream'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { LOG_CUT } from '#agent/contract'
 import { type ApiClient, type Session } from '#manager/contract'
 import { type Berth, type Outcome, startBerth } from '../fixtures/berth.ts'
 import { busyboxImage, docker, importImage, madeContainer } from '../fixtures/docker.ts'
@@ -43,6 +47,22 @@ describe('a batch session', () => {
     expect(session.kernels[0]?.exitCode).toBe(0)
     // The log must be there at once: a client that waited for the end reads it next.
     expect(await logs(session.id)).toBe('from work\n')
+  })
+
+  test('its log is there as a whole at once, and the end of it says that there is more', async () => {
+    const command = `seq -f 'line %08g of the training log, loss=0.123456' 1 20000`
+    const session = sessionOf(await create('wordy', '--batch', '--command', command, '--wait'))
+    const whole = await berth.cli('session', 'logs', session.id, '--all')
+    expect([whole.code, whole.stderr]).toEqual([0, ''])
+    const lines = whole.stdout.split('\n')
+    expect([lines.length, lines[0]]).toEqual([20_001, 'line 00000001 of the training log, loss=0.123456'])
+    const end = await berth.cli('session', 'logs', session.id, '--tail', '50000')
+    expect(end.stdout.startsWith(`${LOG_CUT}\nline 000`)).toBe(true)
+    expect(end.stderr).toContain('--all')
+    const file = join(await mkdtemp(join(tmpdir(), 'berth-test-log-')), 'run.log')
+    expect((await berth.cli('session', 'logs', session.id, '--output', file)).code).toBe(0)
+    expect(await readFile(file, 'utf8')).toBe(whole.stdout)
+    await rm(dirname(file), { recursive: true })
   })
 
   test('a batch session that fails makes the waiting command fail', async () => {

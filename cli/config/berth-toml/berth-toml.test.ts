@@ -48,6 +48,7 @@ gpu.shared = ["GPU-1a", "GPU-2b"]
 gpu.probeImage = "python:3"
 simulatedGpus = "gpus.toml"
 toolboxImage = "x:1"
+logs.mib = 64
 emulated = ["arm64", "riscv64"]
 logLevel = "error"
 network = { range = "10.9.0.0/16", deny = ["10.0.0.0/8"], ahead = 3 }
@@ -105,6 +106,7 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_SIMULATED_GPUS: '/etc/berth/gpus.toml',
     BERTH_STORAGE: 'local=/srv/berth,far=/mnt/far',
     BERTH_TOOLBOX_IMAGE: 'x:1',
+    BERTH_AGENT_LOG_MIB: '64',
     BERTH_AGENT_EMULATED: 'arm64,riscv64',
     BERTH_LOG: 'error',
   })

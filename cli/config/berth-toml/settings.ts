@@ -289,6 +289,14 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.logs.mib',
+    schema: z.int().min(0).max(256),
+    allowed: 'a whole number of MiB from 0 to 256',
+    meaning: 'size of the log that is kept of each ended session; default 16',
+    variable: 'BERTH_AGENT_LOG_MIB',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.emulated',
     schema: z.array(z.string().regex(/^[a-z0-9]{1,32}$/)).max(10),
     allowed: 'a list of architectures of images like ["arm64"]',

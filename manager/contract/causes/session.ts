@@ -29,6 +29,7 @@ export const SESSION_CAUSES = {
   folder_now_at: 'Folder "{name}" is at {path} now.',
   folder_out_of: 'Folder "{name}" is not at {path} any more.',
   folder_not_mounted_again: 'Folder "{name}" could not be mounted at {path} again.',
+  log_not_kept: 'The host does not keep this part of the log any more. Read the log again from its beginning.',
   may_run_until: 'The session may run until {time}.',
   placed_on: 'Placed on host {host}.',
   depends_on_status: 'Will not start: depends on session "{session}", which is {status}.',

@@ -10,6 +10,7 @@ import { ImagePush, ImageRequest, SessionImage, SessionImageSpec } from '../sess
 import { SessionShare, SessionShareSpec } from '../session-sharing.ts'
 import {
   Priority,
+  LogPart,
   Session,
   SessionEvent,
   SessionEventSort,
@@ -263,6 +264,25 @@ export const SESSION_ROUTES = {
         .describe('While it runs: each line begins with the time at which it was written (RFC 3339, UTC) and a space.'),
     }),
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
+  },
+  readSessionLog: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/log',
+    access: 'user',
+    summary:
+      'Log of one container as far as it is kept, in parts of about a megabyte. While it runs: one part, with the last megabyte.',
+    params: session,
+    query: z.object({
+      part: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .optional()
+        .describe('`next` of the reply before; left out = the first part.'),
+      kernel: z.string().max(64).optional().describe('Role (sub1) or id of the container; default main1.'),
+    }),
+    reply: LogPart,
   },
   listSessionShares: {
     method: 'GET',

@@ -23,6 +23,7 @@ type SessionRoutes =
   | 'getSessionStats'
   | 'listSessionEvents'
   | 'getSessionLogs'
+  | 'readSessionLog'
   | 'saveSession'
   | 'getSessionImage'
   | 'cancelSessionImage'
@@ -77,6 +78,7 @@ export function createSessionRoutes({
     getSessionStats: ({ caller }, { params, query }) => lifetimes.stats(caller, params.id, query),
     setSessionPriority: ({ caller }, { params, body }) => setPriority(caller, params.id, body.priority),
     listSessionEvents: ({ caller }, { params, query }) => sessions.events(caller, params.id, query),
+    readSessionLog: ({ caller }, { params, query }) => sessions.logPart(caller, params.id, query),
     getSessionLogs: ({ caller }, { params, query }) => sessions.logs(caller, params.id, query),
     listSessionTemplates: async ({ caller }) => ({ items: await templates.list(caller) }),
     saveSessionTemplate: ({ caller }, { params, body }) => templates.save(caller, params.name, body),

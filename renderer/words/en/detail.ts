@@ -55,7 +55,7 @@ const en = {
   follow: 'Follow',
   wrapLong: 'Wrap long lines',
   wrapLines: 'Wrap lines',
-  downloadLast: 'Download (last {count, number} lines)',
+  downloadKept: 'Download all that is kept',
   downloadLog: 'Download the log',
   loadingLog: 'Loading the log',
   noOutputYet: 'No output yet',

@@ -54,7 +54,7 @@ export default {
   follow: '따라가기',
   wrapLong: '긴 줄 바꿈',
   wrapLines: '줄 바꿈',
-  downloadLast: '다운로드(마지막 {count, number}줄)',
+  downloadKept: '보관된 로그 전체 다운로드',
   downloadLog: '로그 다운로드',
   loadingLog: '로그를 불러오는 중',
   noOutputYet: '아직 출력이 없습니다',

@@ -31,6 +31,7 @@ export default {
   folder_now_at: '"{name}" 폴더가 {path} 경로에 생겼습니다.',
   folder_out_of: '"{name}" 폴더가 {path} 경로에서 빠졌습니다.',
   folder_not_mounted_again: '"{name}" 폴더를 {path} 경로에 다시 마운트하지 못했습니다.',
+  log_not_kept: '호스트에 로그의 이 부분이 더는 남아 있지 않습니다. 로그를 처음부터 다시 읽으세요.',
   may_run_until: '세션은 {time}까지 실행할 수 있습니다.',
   placed_on: '{host} 호스트에 배치되었습니다.',
   depends_on_status: '시작하지 않습니다. "{session}" 세션에 의존하는데 그 세션의 상태는 {status}입니다.',

@@ -182,6 +182,7 @@ test('users see and end only their own sessions, whose names do not collide; a s
     () => ada.deleteSession({ params }),
     () => ada.listSessionEvents({ params }),
     () => ada.getSessionLogs({ params }),
+    () => ada.readSessionLog({ params }),
     () => ada.getSshAccess({ params }),
     () => ada.createGrant({ params: { ...params, app: 'jupyter' } }),
   ]) {
