@@ -13,6 +13,7 @@ import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { type WebConfig } from './config.ts'
 import { checkAddress, hostNames, type HostNames } from './guard.ts'
+import { type ConnectionRoom, createConnectionRoom } from './connection-room.ts'
 import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { environmentNetwork } from '../network/environment-network.ts'
@@ -119,13 +120,15 @@ export async function startWeb(
     proxies,
   }
   const sockets = new Set<Socket>()
+  const room = stack.use(createConnectionRoom())
   const onConnection = (socket: Socket) => {
     sockets.add(socket)
+    room.connect(socket)
     socket.once('close', () => sockets.delete(socket))
   }
   const create = (listeners: Listeners) => () =>
     createServerOf(tls, {
-      ...listeners,
+      ...countedBy(room, listeners),
       maxHeaderSize: PARSED_HEADER_BYTES,
       keepAliveTimeout: 65_000,
       noDelay: true,
@@ -202,6 +205,19 @@ function createServerOf(tls: WebTls | undefined, options: HttpServerOptions): Se
 }
 
 type Listeners = Pick<HttpServerOptions, 'onRequest' | 'onUpgrade'>
+
+function countedBy(room: ConnectionRoom, { onRequest, onUpgrade }: Listeners): Listeners {
+  return {
+    onRequest(request, response) {
+      room.request(request, response)
+      return onRequest(request, response)
+    },
+    onUpgrade(request, socket, head) {
+      room.upgrade(request)
+      return onUpgrade?.(request, socket, head)
+    },
+  }
+}
 
 /** Apps at an address of their own need the secret by which the manager knows this process. */
 function publicAppsOf(config: WebConfig, shared: Pick<PublicAppsDeps, 'direct' | 'log'>) {

@@ -1,0 +1,95 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { expect, onTestFinished, test } from 'vitest'
+import { createHttpServer } from '../http/create-server.ts'
+import { silentLog } from '../log.ts'
+import { createConnectionRoom } from './connection-room.ts'
+import { openOwnCertificate } from './tls/own-certificate.ts'
+import { createTlsServer, tlsOptions } from './tls/tls-server.ts'
+
+const KIB = 1024
+
+/** A server with room for so many KiB, that answers `/wait` never, and `/long` with an answer that fills every buffer. */
+async function start(mostKiB: number, kind: 'http' | 'https' = 'http') {
+  const room = createConnectionRoom({ mostBytes: mostKiB * KIB, lookMs: 20 })
+  onTestFinished(() => room[Symbol.dispose]())
+  let arrived = 0
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    arrived++
+    room.request(request, response)
+    if (request.url === '/long') response.end(Buffer.alloc(16 * KIB * KIB))
+    else if (request.url !== '/wait') response.end('fine')
+  }
+  const options = { onRequest, onUpgrade: room.upgrade, maxHeaderSize: 256 * KIB, log: silentLog }
+  let server = createHttpServer(options)
+  if (kind === 'https') {
+    const directory = await mkdtemp(join(tmpdir(), 'berth-'))
+    onTestFinished(() => rm(directory, { recursive: true }))
+    const tls = tlsOptions(await openOwnCertificate(directory, ['localhost'], new Date()))
+    server = createTlsServer({ tls: createHttpServer({ ...options, tls }), plain: server }) as typeof server
+  }
+  server.on('connection', (socket: Socket) => room.connect(socket)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const connections = () => new Promise<number>(resolve => server.getConnections((_, count) => resolve(count)))
+  const send = (bytes: string) => {
+    const socket =
+      kind === 'https' ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }) : connect(port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.on('error', () => undefined)
+    if (!bytes.includes('/long')) socket.resume()
+    socket.write(bytes)
+    return socket
+  }
+  return { send, connections, arrived: () => arrived }
+}
+const head = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
+const unfinished = (bytes: number) => `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(bytes)}`
+const open = (sockets: readonly Socket[]) => sockets.filter(({ destroyed }) => !destroyed).length
+
+test.each(['http', 'https'] as const)(
+  'heads without an end cost little memory, and a waiting call keeps its connection (%s)',
+  async kind => {
+    const { send } = await start(1_024, kind)
+    const waiting = send(head('/wait'))
+    const slow = Array.from({ length: 20 }, () => send(unfinished(200 * KIB)))
+    await expect.poll(() => open(slow)).toBeLessThanOrEqual(4)
+    expect(open(slow)).toBeGreaterThan(0)
+    expect(waiting.destroyed).toBe(false)
+  },
+)
+
+test('long heads whose answers are not read cost little memory', async () => {
+  const { send, connections, arrived } = await start(1_024)
+  for (let count = 0; count < 20; count++) send(head('/long', `X: ${'y'.repeat(60 * KIB)}\r\n`))
+  await expect.poll(arrived).toBeGreaterThan(9)
+  await expect.poll(connections).toBeLessThanOrEqual(5)
+  expect(await connections()).toBeGreaterThan(0)
+})
+
+test('connections that move nothing make room, those in use stay, and so do upgraded ones', async () => {
+  const { send } = await start(20 * 16)
+  const upgraded = send(head('/wait', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'))
+  const idle = Array.from({ length: 19 }, () => send(''))
+  const busy = send(head('/'))
+  const timer = setInterval(() => busy.write(head('/')), 10)
+  onTestFinished(() => clearInterval(timer))
+  await once(busy, 'data')
+  const more = Array.from({ length: 5 }, () => send(''))
+  await expect.poll(() => open(idle) + open(more)).toBeLessThanOrEqual(19)
+  expect([busy.destroyed, upgraded.destroyed]).toEqual([false, false])
+})
+
+test('the body of an upload is no head', async () => {
+  const { send } = await start(64)
+  const upload = send(`POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${10_000 * KIB}\r\n\r\n`)
+  upload.write(Buffer.alloc(512 * KIB))
+  await new Promise(resolve => setTimeout(resolve, 200))
+  expect(upload.destroyed).toBe(false)
+})
