@@ -19,6 +19,7 @@ import { registerFigures } from './operation/figures.ts'
 import { requireCurrentKey } from './secrets/open-secret-box.ts'
 import { createSettings } from './settings/settings.ts'
 import { readSetUp } from './usage/set-up.ts'
+import { createLastingRequests } from './users/lasting.ts'
 import { createTelling } from './users/telling.ts'
 import { startAccountsPart } from './wiring/accounts-part.ts'
 import { startConnectionsPart } from './wiring/connections-part.ts'
@@ -40,8 +41,8 @@ export interface Manager extends ParentRequests, AsyncDisposable {
 
 export type ManagerTimings = SessionsPartTimings & {
   readonly cluster?: Partial<ClusterTimings>
-  /** How often a copy of files looks again whether its caller may make it. */
-  readonly copyRecheckMs?: number
+  /** How often a request that lasts is checked again. */
+  readonly recheckMs?: number
 }
 
 /**
@@ -95,6 +96,8 @@ export async function startManager(
       log,
     }),
   )
+  const { logins, signers } = accounts
+  const lasting = stack.use(createLastingRequests({ logins, signers, recheckMs: timings?.recheckMs }))
   const audit = stack.use(createAuditRecorder({ store, log }))
   const folders = stack.use(
     await startFoldersPart({
@@ -105,7 +108,7 @@ export async function startManager(
       mailer,
       settings,
       log,
-      copyRecheckMs: timings?.copyRecheckMs,
+      lasting,
     }),
   )
   const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
@@ -167,6 +170,7 @@ export async function startManager(
       accounts,
       sessions,
       connections,
+      lasting,
       ownUrl: () => http.url,
       log,
     }),
@@ -181,8 +185,8 @@ export async function startManager(
       handlers,
       sso: accounts.sso,
       upgrades,
-      logins: accounts.logins,
-      signers: accounts.signers,
+      logins,
+      signers,
       audit,
       db: store.db,
       box,
@@ -219,7 +223,7 @@ export async function startManager(
     take: socket => http.take(socket),
     managerId,
     events: bus,
-    ...createParentRequests({ store, logins: accounts.logins, agentService, agents, audit, log }),
+    ...createParentRequests({ store, logins, agentService, agents, audit, log }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

@@ -20,7 +20,7 @@ import { type Caller } from '../users/authorize.ts'
 import { copyEntries, type CopyProgress } from './copies.ts'
 import { type CopyTasks } from './copy-tasks.ts'
 import { isCode } from './places.ts'
-import { type FolderOpener, type OpenFolder, requireFilled, requireStill } from './open-folder.ts'
+import { type FolderOpener, type FolderRights, type OpenFolder, requireFilled } from './open-folder.ts'
 
 /** The manager that fills a folder says so this often. */
 const RENEW_MS = 5_000
@@ -46,6 +46,7 @@ export interface Clones extends AsyncDisposable {
 export interface ClonesDeps {
   readonly store: Pick<Store, 'db'>
   readonly open: FolderOpener
+  readonly rights: Pick<FolderRights, 'require'>
   readonly folders: Pick<Folders, 'create' | 'trash' | 'remove'>
   readonly removals: Pick<Removals, 'start'>
   readonly copies: CopyTasks
@@ -54,7 +55,7 @@ export interface ClonesDeps {
   readonly log: Log
 }
 
-export function startClones({ store, open, folders, removals, copies, room, hints, log }: ClonesDeps): Clones {
+export function startClones({ store, open, rights, folders, removals, copies, room, hints, log }: ClonesDeps): Clones {
   const { db } = store
 
   /** Deletes folders whose manager has died, with what was copied so far. */
@@ -116,7 +117,7 @@ export function startClones({ store, open, folders, removals, copies, room, hint
       const to = stack.use(await opening)
       const held = stack.move()
       // The new folder is the caller's own; one that was deleted meanwhile shows when its mark is renewed.
-      const check = () => requireStill(open, caller, [id, 'ro'])
+      const check = () => rights.require(caller, id, 'ro')
       const { task, leftOut } = await copies.run({ caller, folder, items: [], check }, async (progress, signal) => {
         await using _held = held
         try {

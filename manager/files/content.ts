@@ -1,3 +1,4 @@
+import { type Readable } from 'node:stream'
 import { AppError, because, type FileEntry, MOST_TEXT_BYTES } from '#manager/contract'
 import { newDraftName } from '../storage/drafts.ts'
 import { renamedError } from '../storage/file-errors.ts'
@@ -17,8 +18,14 @@ export interface Content extends AsyncDisposable {
   readonly file: OpenFile
 }
 
+/** Something that is sent only as long as its reader may read it. */
+export interface Watched {
+  /** Watches until it is disposed. @param cut called once, with the error that says why the reader may not read any more */
+  readonly watch: (cut: (refusal: Error) => void) => Disposable
+}
+
 /** Content that is sent, with the turns of its reader. */
-export interface SentContent extends Content {
+export interface SentContent extends Content, Watched {
   readonly heavy: Pick<HeavyRequest, 'turn'>
 }
 
@@ -149,14 +156,27 @@ function changed(name: string, what: Change, cause?: unknown): AppError {
   return new AppError('file_changed', { name, ...because(what, { name }) }, { cause })
 }
 
-/** Reads a body whole. @throws AppError `body_too_large` */
-export async function readBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body) {
-    length += chunk.byteLength
-    if (length > MOST_TEXT_BYTES) throw new AppError('body_too_large', because('text_too_long'))
-    chunks.push(chunk)
+/** A body of which no byte arrives for this long is given up. */
+const STALLED_MS = 60_000
+
+/** Reads a body whole. @throws AppError `body_too_large`, `upload_stalled`; the reason of the signal */
+export async function readBody(body: Readable, signal: AbortSignal): Promise<Buffer> {
+  const stop = (error: unknown) => body.destroy(error instanceof Error ? error : undefined)
+  const onAbort = () => stop(signal.reason)
+  const timer = setTimeout(() => stop(new AppError('upload_stalled', because('no_byte_arrived'))), STALLED_MS)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      timer.refresh()
+      length += chunk.byteLength
+      if (length > MOST_TEXT_BYTES) throw new AppError('body_too_large', because('text_too_long'))
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
   }
-  return Buffer.concat(chunks)
 }

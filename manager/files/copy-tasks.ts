@@ -1,21 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { defined } from '#base/defined'
-import { every } from '#base/every'
-import { AppError, type FilesCopied, type FolderId, isAppError, type Task, type UserId } from '#manager/contract'
+import { AppError, type FilesCopied, type FolderId, type Task } from '#manager/contract'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 import { type Caller } from '../users/authorize.ts'
+import { type LastingRequests } from '../users/lasting.ts'
 import { type CopyProgress } from './copies.ts'
 
 /** How long a request waits for its copy, which then continues as a task. */
 const PATIENCE_MS = 1_000
 const REPORT_MS = 500
-/** How long a copy may go on after its right was withdrawn. */
-const RECHECK_MS = 5_000
 
 /**
- * Runs copies: short ones within their request, long ones as tasks. A copy looks again and again whether its caller may still make it,
- * and ends with the error that says why not.
+ * Runs copies: short ones within their request, long ones as tasks. A copy ends when its caller may not make it any
+ * more, with the error that says why not: also when the sign-in ends that it was begun with.
  */
 export interface CopyTasks {
   run(copy: Copy, work: (progress: CopyProgress, signal: AbortSignal) => Promise<void>): Promise<FilesCopied>
@@ -38,12 +36,10 @@ export interface Copy {
 
 export interface CopyTasksDeps {
   readonly tasks: Pick<Tasks, 'start' | 'list' | 'get' | 'cancel'>
-  /** Whether the account and its domain are active. */
-  readonly isActive: (userId: UserId) => Promise<boolean>
-  readonly recheckMs?: number | undefined
+  readonly lasting: Pick<LastingRequests, 'watch'>
 }
 
-export function createCopyTasks({ tasks, isActive, recheckMs = RECHECK_MS }: CopyTasksDeps): CopyTasks {
+export function createCopyTasks({ tasks, lasting }: CopyTasksDeps): CopyTasks {
   async function get({ userId }: Caller, id: FolderId, taskId: string): Promise<Task> {
     const task = await tasks.get(taskId, userId)
     if (task.copy?.folderId === id) return task
@@ -63,14 +59,8 @@ export function createCopyTasks({ tasks, isActive, recheckMs = RECHECK_MS }: Cop
     async run({ caller, folder, items, check }, work) {
       const cut = new AbortController()
       const progress: CopyProgress = { files: 0, bytes: 0 }
-      const recheck = async () => {
-        if (!(await isActive(caller.userId))) throw new AppError('user_inactive')
-        await check()
-      }
-      const checking = every(recheckMs, recheck, error => {
-        if (isRefusal(error)) cut.abort(error)
-      })
-      const done = work(progress, cut.signal).finally(() => checking[Symbol.dispose]())
+      const watched = lasting.watch(caller, check, refusal => cut.abort(refusal))
+      const done = work(progress, cut.signal).finally(() => watched[Symbol.dispose]())
       const inTime = await Promise.race([done.then(() => true), delay(PATIENCE_MS, false)])
       if (inTime) return { items, task: null, ...defined({ leftOut: progress.leftOut }) }
       const detail = () => ({ rescan: null, pull: null, copy: { folderId: folder.id, ...progress } })
@@ -102,9 +92,4 @@ export function createCopyTasks({ tasks, isActive, recheckMs = RECHECK_MS }: Cop
       }
     },
   }
-}
-
-/** A database or a storage that does not answer now takes no right away. */
-function isRefusal(error: unknown): boolean {
-  return isAppError(error) && error.code !== 'unavailable' && error.code !== 'storage_away'
 }

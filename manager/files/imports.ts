@@ -8,7 +8,7 @@ import { type CopyTasks } from './copy-tasks.ts'
 import { copyEntry, requireFreeNames } from './copies.ts'
 import { eachPath } from './each-path.ts'
 import { type FileHints } from './hints.ts'
-import { type FolderOpener, type OpenFolder, requireFilled, requireStill } from './open-folder.ts'
+import { type FolderOpener, type FolderRights, type OpenFolder, requireFilled } from './open-folder.ts'
 import { openPlace, parentOf, type Place } from './places.ts'
 import { type Files } from './service.ts'
 import { type Sweeps } from './sweeps.ts'
@@ -31,6 +31,7 @@ export interface Imports {
 
 export interface ImportsDeps {
   readonly open: FolderOpener
+  readonly rights: Pick<FolderRights, 'require'>
   readonly files: Pick<Files, 'copy' | 'move'>
   readonly storage: Pick<StorageHosts, 'takeAway'>
   readonly sweeps: Pick<Sweeps, 'start'>
@@ -39,7 +40,7 @@ export interface ImportsDeps {
   readonly room: Pick<FolderRoom, 'meter'>
 }
 
-export function createImports({ open, files, storage, sweeps, hints, copies, room }: ImportsDeps): Imports {
+export function createImports({ open, rights, files, storage, sweeps, hints, copies, room }: ImportsDeps): Imports {
   const storageOf = storageFor(storage)
 
   async function removeOriginal(folder: OpenFolder, from: Place, path: string): Promise<void> {
@@ -70,8 +71,8 @@ export function createImports({ open, files, storage, sweeps, hints, copies, roo
       const held = stack.move()
       const items: Moved[] = []
       const check = async () => {
-        await requireStill(open, caller, [id, need])
-        await requireStill(open, caller, [fromId, needThere])
+        await rights.require(caller, id, need)
+        await rights.require(caller, fromId, needThere)
       }
       return await copies.run({ caller, folder: folder.row, items, check }, async (progress, signal) => {
         await using _held = held

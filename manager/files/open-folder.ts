@@ -1,10 +1,11 @@
 import { AppError, because, type FolderId, type FolderPermission } from '#manager/contract'
-import { requireFolder } from '../folders/require-folder.ts'
+import { requireFolder, requireFolderStill } from '../folders/require-folder.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Db } from '../store/schema.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
+import { type LastingRequests } from '../users/lasting.ts'
 
 /** A folder whose files a caller may reach, with its open top. Disposing closes the top. */
 export interface OpenFolder extends AsyncDisposable {
@@ -24,13 +25,22 @@ export function createFolderOpener({ db, storage }: { db: Db; storage: StorageHo
   }
 }
 
-/** Checks again what `open` has checked. @throws AppError as the opener */
-export async function requireStill(
-  open: FolderOpener,
-  caller: Caller,
-  [id, need]: readonly [FolderId, FolderPermission],
-): Promise<void> {
-  await using _folder = await open(caller, id, need)
+/** Checks that a caller whose request lasts may go on with it, and watches it. */
+export interface FolderRights {
+  /** @throws AppError `not_signed_in`, and as the opener */
+  require(caller: Caller, id: FolderId, need: FolderPermission): Promise<void>
+  /** @param cut called once with the error of `require`, when the right has ended */
+  watch(caller: Caller, id: FolderId, need: FolderPermission, cut: (refusal: Error) => void): Disposable
+}
+
+export function createFolderRights({ db, lasting }: { db: Db; lasting: LastingRequests }): FolderRights {
+  const require = async (caller: Caller, id: FolderId, need: FolderPermission) => {
+    await requireFolderStill(db, caller, id, need)
+  }
+  return {
+    require,
+    watch: (caller, id, need, cut) => lasting.watch(caller, () => require(caller, id, need), cut),
+  }
 }
 
 /** For what needs all files of a folder. @throws AppError `folder_incomplete` while a clone is being filled */

@@ -1,4 +1,7 @@
+import { createOpenCounts } from '#base/open-counts'
 import {
+  AppError,
+  because,
   type DirectorySpec,
   type FileDeletionSpec,
   type FileEntry,
@@ -23,7 +26,7 @@ import { bundleOf } from './bundle.ts'
 import { checksumsOf } from './checksums.ts'
 import { makeDirectory, mayDelete, moveEntry, type Moved, pathsOf, removeEntry, storageFor } from './changes.ts'
 import { replacedSize } from './replaced-size.ts'
-import { type Expected, openContent, type SentContent, writeContent } from './content.ts'
+import { type Expected, openContent, type SentContent, type Watched, writeContent } from './content.ts'
 import { copyEntry, requireFreeNames, requireOutside } from './copies.ts'
 import { eachPath } from './each-path.ts'
 import { type HeavyRequest, type HeavyWork } from './heavy-work.ts'
@@ -31,7 +34,7 @@ import { type FileHints } from './hints.ts'
 import { entryAt, withTargets } from './link-targets.ts'
 import { pathThere } from './names-there.ts'
 import { createPages } from './listing.ts'
-import { type FolderOpener, requireStill } from './open-folder.ts'
+import { type FolderOpener, type FolderRights } from './open-folder.ts'
 import { openPlace, parentOf } from './places.ts'
 import { searchNames } from './search.ts'
 import { type Sweeps } from './sweeps.ts'
@@ -40,7 +43,7 @@ import { zipOf } from './zip.ts'
 
 /**
  * The operations on files in folders. Each opens the folder again: a permission that was withdrawn ends with the operation in
- * progress. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`, and the errors of `Directory`.
+ * progress, and what lasts is checked while it does. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`, and the errors of `Directory`.
  */
 export interface Files extends AsyncDisposable {
   list(caller: Caller, id: FolderId, query: FileListQuery): Promise<FilePage>
@@ -59,7 +62,7 @@ export interface Files extends AsyncDisposable {
   remove(caller: Caller, id: FolderId, spec: FileDeletionSpec): Promise<void>
   /** Opens a file to download; it must be disposed. */
   open(caller: Caller, id: FolderId, path: string): Promise<SentContent>
-  /** @throws AppError `file_changed`, and what `read` throws */
+  /** @throws AppError `file_changed`, `rate_limited`, `not_signed_in`, and what `read` throws */
   write(caller: Caller, id: FolderId, write: FileWrite): Promise<FileEntry>
   /** Begins a ZIP file; it must be disposed. @throws AppError `too_many_files` */
   archive(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<Archive>
@@ -70,7 +73,7 @@ export interface Files extends AsyncDisposable {
 }
 
 /** Bytes in the making, with the turns of their reader. Disposing ends the request that counts for the reader. */
-export interface Sending extends Disposable {
+export interface Sending extends Disposable, Watched {
   readonly bytes: ByteStream
   readonly heavy: Pick<HeavyRequest, 'turn'>
 }
@@ -79,20 +82,29 @@ export type ByteStream = AsyncGenerator<Uint8Array, void, undefined>
 
 export interface FileWrite {
   readonly path: string
-  /** Called once the folder is found, for the new bytes and what the writer expects to be there. */
-  readonly read: () => Promise<{ bytes: Buffer; expected: Expected }>
+  /**
+   * Called once the folder is found, for the new bytes and what the writer expects to be there.
+   *
+   * @param signal aborted when the writer may not write any more
+   */
+  readonly read: (signal: AbortSignal) => Promise<{ bytes: Buffer; expected: Expected }>
 }
 
 /** A ZIP file in the making. Disposing closes the folder. */
-export interface Archive extends AsyncDisposable {
+export interface Archive extends AsyncDisposable, Watched {
   /** Name of the ZIP file without `.zip`. */
   readonly name: string
   readonly bytes: ByteStream
   readonly heavy: Pick<HeavyRequest, 'turn'>
 }
 
+/** Files of one person that arrive at the same time to be written whole: each is held in memory. */
+const MOST_WRITES = 16
+const RETRY_AFTER_SECONDS = 5
+
 export interface FilesDeps {
   readonly open: FolderOpener
+  readonly rights: FolderRights
   readonly storage: Pick<StorageHosts, 'takeAway'>
   readonly sweeps: Pick<Sweeps, 'start'>
   readonly hints: FileHints
@@ -101,13 +113,19 @@ export interface FilesDeps {
   readonly heavyWork: Pick<HeavyWork, 'enter'>
 }
 
-export function createFiles({ open, storage, sweeps, hints, copies, room, heavyWork }: FilesDeps): Files {
+export function createFiles({ open, rights, storage, sweeps, hints, copies, room, heavyWork }: FilesDeps): Files {
   const pages = createPages()
+  const writes = createOpenCounts()
   const storageOf = storageFor(storage)
 
   async function requireFolder(caller: Caller, id: FolderId): Promise<void> {
     await using _folder = await open(caller, id, 'ro')
   }
+
+  const watchOf =
+    (caller: Caller, id: FolderId): Watched['watch'] =>
+    cut =>
+      rights.watch(caller, id, 'ro', cut)
 
   function sending(
     heavy: HeavyRequest,
@@ -118,7 +136,20 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
       await using folder = await open(caller, id, 'ro')
       yield* bytesOf(folder.top)
     }
-    return { bytes: bytes(), heavy, [Symbol.dispose]: () => heavy[Symbol.dispose]() }
+    return { bytes: bytes(), heavy, watch: watchOf(caller, id), [Symbol.dispose]: () => heavy[Symbol.dispose]() }
+  }
+
+  function enterWrite(user: string): Disposable {
+    const leave = writes.take(user, MOST_WRITES)
+    if (leave) return { [Symbol.dispose]: leave }
+    const why = because('file_requests', { limit: MOST_WRITES })
+    throw new AppError('rate_limited', { ...why, retryAfterSeconds: RETRY_AFTER_SECONDS })
+  }
+
+  async function readWatched(caller: Caller, id: FolderId, read: FileWrite['read']) {
+    const cut = new AbortController()
+    using _watched = rights.watch(caller, id, 'rw', refusal => cut.abort(refusal))
+    return await read(cut.signal)
   }
 
   return {
@@ -184,7 +215,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
       await requireFreeNames(target, spec)
       const held = stack.move()
       const items: Moved[] = []
-      const check = () => requireStill(open, caller, [id, need])
+      const check = () => rights.require(caller, id, need)
       return await copies.run({ caller, folder: folder.row, items, check }, async (progress, signal) => {
         await using _held = held
         await using meter = room.meter(folder.row)
@@ -239,12 +270,15 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
       const folder = stack.use(await open(caller, id, 'ro'))
       const content = stack.use(await openContent(folder.top, path))
       const kept = stack.move()
-      return { ...content, heavy, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+      return { ...content, heavy, watch: watchOf(caller, id), [Symbol.asyncDispose]: () => kept.disposeAsync() }
     },
 
     async write(caller, id, { path, read }) {
+      using _place = enterWrite(caller.userId)
       await using folder = await open(caller, id, 'rw')
-      const content = await read()
+      const content = await readWatched(caller, id, read)
+      // Checked again: the body may have taken minutes.
+      await rights.require(caller, id, 'rw')
       const isNew = content.expected === 'absent'
       // A file is replaced where it is, also if it was read by a link; a new one takes no name that a link has.
       const at = isNew ? await pathThere(folder.top, path) : await realPathOf(folder.top, path)
@@ -268,6 +302,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room, heavyW
         name,
         bytes,
         heavy,
+        watch: watchOf(caller, id),
         async [Symbol.asyncDispose]() {
           await bytes.return()
           await kept.disposeAsync()

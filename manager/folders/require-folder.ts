@@ -2,6 +2,7 @@ import { AppError, because, type FolderId, type FolderPermission } from '#manage
 import { type Db } from '../store/schema.ts'
 import { findFolder, type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
+import { requireStillSignedIn } from '../users/standing.ts'
 import { allows, permissionOf } from './access.ts'
 
 /**
@@ -19,6 +20,21 @@ export async function requireFolder(db: Db, caller: Caller, id: FolderId, need: 
   requireUsable(row)
   requireAllowed(caller, row, need)
   return row
+}
+
+/**
+ * As `requireFolder`, for a request that has lasted: its sign-in or keypair, its account and the right to the folder hold now.
+ *
+ * @throws AppError `not_signed_in`, and as `requireFolder`
+ */
+export async function requireFolderStill(
+  db: Db,
+  caller: Caller,
+  id: FolderId,
+  need: FolderPermission,
+): Promise<FolderRow> {
+  await requireStillSignedIn(db, caller)
+  return requireFolder(db, caller, id, need)
 }
 
 /** @param row read for the caller @throws AppError `forbidden` */

@@ -62,7 +62,7 @@ export interface Bundles {
   receive(caller: Caller, folderId: FolderId, body: Readable): Promise<BundleResult>
 }
 
-export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bundles {
+export function createBundles({ parts, openFolder, watch, onPlaced }: BundlesDeps): Bundles {
   const sync = createSharedSync()
   const counts = createOpenCounts()
 
@@ -77,6 +77,7 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
     async receive(caller, folderId, body) {
       using _place = enter(caller)
       const first = await openFolder(caller, folderId)
+      using _watched = watch(caller, folderId, refusal => void body.destroy(refusal))
       await using directory = await parts.open(first.storageHost)
       const staged: Staged[] = []
       try {
@@ -103,7 +104,7 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
   }
 }
 
-export type BundlesDeps = Pick<UploadsDeps, 'openFolder' | 'onPlaced'> & {
+export type BundlesDeps = Pick<UploadsDeps, 'openFolder' | 'watch' | 'onPlaced'> & {
   readonly parts: Pick<Parts, 'open'>
 }
 

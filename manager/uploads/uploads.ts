@@ -56,8 +56,8 @@ export interface UploadAddress {
  * links or renames it into the folder, so no half-written file is ever seen there.
  *
  * The offset of an upload is the size of that file. The data is on the disk before an offset is told to the client and before
- * the file is put in its place. The right to write to the folder is checked with every request, every few seconds of a long
- * one, and before the last step.
+ * the file is put in its place. The sign-in and the right to write to the folder are checked with every request, every few seconds of a
+ * long one, and before the last step.
  *
  * Threat model: the directory of these files belongs to the manager and no session sees it; its names are ids. A path comes
  * from the client and is walked by descriptors (`storage/`). Another user's upload is `upload_not_found`.
@@ -123,8 +123,10 @@ export interface WritableFolder {
 export interface UploadsDeps {
   readonly store: Store
   readonly parts: Parts
-  /** Checks that the caller may write now. @throws AppError `folder_not_found`, `forbidden` */
+  /** Checks that the caller is still signed in and may write now. @throws AppError `not_signed_in`, `folder_not_found`, `forbidden` */
   readonly openFolder: (caller: Caller, folderId: FolderId) => Promise<WritableFolder>
+  /** Watches that it stays so. @param cut called once with the error of `openFolder` */
+  readonly watch: (caller: Caller, folderId: FolderId, cut: (refusal: Error) => void) => Disposable
   readonly onPlaced: (caller: Caller, folderId: FolderId, path: string) => void
 }
 

@@ -22,7 +22,7 @@ import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from './authorize.ts'
 import { linkTo } from './links.ts'
-import { requireStillSignedIn } from './own-proof.ts'
+import { requireStillSignedIn } from './standing.ts'
 import { hashToken, newToken } from './secrets.ts'
 
 /**

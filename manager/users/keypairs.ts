@@ -43,7 +43,8 @@ import {
   requirePerson,
   visibleTo,
 } from './authorize.ts'
-import { type OwnProofDeps, provePerson, requireStillSignedIn } from './own-proof.ts'
+import { type OwnProofDeps, provePerson } from './own-proof.ts'
+import { requireStillSignedIn } from './standing.ts'
 import { newsOfRemains } from './set-by-keypair.ts'
 import { type News, type Telling } from './telling.ts'
 

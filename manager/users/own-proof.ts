@@ -1,13 +1,10 @@
 import { AppError, because } from '#manager/contract'
-import { credentialOf } from '../store/identity/credential.ts'
 import { isLoginYounger } from '../store/identity/logins.ts'
 import { findUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
-import { type Db } from '../store/schema.ts'
 import { type Caller, requirePerson } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type Passwords } from './passwords.ts'
-import { credentialHolds } from './standing.ts'
 
 /** Checks the second factor of a sign-in. */
 export interface SecondFactorCheck {
@@ -68,17 +65,4 @@ export async function provePerson(
   if (password !== undefined) return proveOwn(deps, user, { password, totp })
   if (caller.loginId !== null && (await isLoginYounger(db, caller.loginId, FRESH_MINUTES))) return
   throw new AppError('proof_required', because(user.password_set ? 'prove_with_password' : 'prove_by_sign_in'))
-}
-
-/**
- * Refuses a caller whose sign-in has ended since the request was authenticated. For the transaction that makes a way into an account,
- * or gives somebody a role: a request may wait long for its turn to hash a password. Call it once the account is locked: whatever ends
- * a doubt about the password ends sign-ins and keypairs in its own transaction, so that a request which waited for that lock gives
- * nobody who was inside a way back.
- *
- * @throws AppError `not_signed_in`
- */
-export async function requireStillSignedIn(trx: Db, caller: Pick<Caller, 'loginId' | 'keypair'>): Promise<void> {
-  if (await credentialHolds(trx, credentialOf(caller))) return
-  throw new AppError('not_signed_in', because('sign_in_ended'))
 }

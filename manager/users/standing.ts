@@ -1,4 +1,5 @@
-import { AccessKey } from '#manager/contract'
+import { AccessKey, AppError, because } from '#manager/contract'
+import { credentialOf } from '../store/identity/credential.ts'
 import { listOpen } from '../store/sessions/published-apps.ts'
 import { listLiveLogins } from '../store/identity/logins.ts'
 import { type Db } from '../store/schema.ts'
@@ -27,4 +28,27 @@ export async function credentialHolds(db: Db, credential: string): Promise<boole
   const isKeypair = AccessKey.safeParse(credential).success
   const holding = await (isKeypair ? listUsableKeypairs(db, [credential]) : listLiveLogins(db, [credential]))
   return holding.has(credential) || (!isKeypair && (await listOpen(db, [credential])).has(credential))
+}
+
+/**
+ * Refuses a caller whose sign-in has ended since the request was authenticated. For the transaction that makes a way into an account,
+ * or gives somebody a role: a request may wait long for its turn to hash a password. Call it once the account is locked: whatever ends
+ * a doubt about the password ends sign-ins and keypairs in its own transaction, so that a request which waited for that lock gives
+ * nobody who was inside a way back.
+ *
+ * @throws AppError `not_signed_in`
+ */
+export async function requireStillSignedIn(trx: Db, caller: Pick<Caller, 'loginId' | 'keypair'>): Promise<void> {
+  if (await credentialHolds(trx, credentialOf(caller))) return
+  throw new AppError('not_signed_in', because('sign_in_ended'))
+}
+
+/**
+ * Refuses a caller who may not go on with what an administrator's request began: signed out, inactive, or of another role or domain.
+ *
+ * @throws AppError `not_signed_in`, `forbidden`
+ */
+export async function requireStanding(db: Db, caller: Caller): Promise<void> {
+  await requireStillSignedIn(db, caller)
+  if ((await withoutStanding(db, [caller])).length > 0) throw new AppError('forbidden', because('export_lost'))
 }

@@ -16,6 +16,8 @@ import { readMigrationNames } from '../store/operation/snapshot.ts'
 import { listResourceGroups } from '../store/quotas/resource-groups.ts'
 import { listPending } from '../store/sessions/queue.ts'
 import { type Store } from '../store/open-store.ts'
+import { type LastingRequests } from '../users/lasting.ts'
+import { requireStanding } from '../users/standing.ts'
 import { version } from '../version.ts'
 
 export interface DiagnosticsPartDeps {
@@ -27,6 +29,7 @@ export interface DiagnosticsPartDeps {
   readonly agentService: Pick<AgentService, 'list' | 'get'>
   readonly managers: ManagerList
   readonly settings: Pick<Settings, 'read'>
+  readonly lasting: LastingRequests
   readonly doctor: () => Promise<Diagnosis>
   readonly logLines: () => readonly string[]
   readonly log: Log
@@ -84,7 +87,7 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
     secrets,
     log: deps.log,
   })
-  return createDiagnosticsRoutes(diagnostics)
+  return createDiagnosticsRoutes(diagnostics, { lasting: deps.lasting, check: caller => requireStanding(db, caller) })
 
   /** Without what users wrote: commands and environments are theirs. */
   async function waitingIn(group: string) {

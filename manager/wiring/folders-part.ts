@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { USUAL_STORAGE_HOST } from '#manager/contract'
-import { requireFolder } from '../folders/require-folder.ts'
+import { requireFolderStill } from '../folders/require-folder.ts'
 import { startRemovals } from '../folders/removals.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
@@ -11,7 +11,7 @@ import { createHeavyWork, type HeavyWork } from '../files/heavy-work.ts'
 import { createImports } from '../files/imports.ts'
 import { createCopyTasks } from '../files/copy-tasks.ts'
 import { createFileHints, type FileHints } from '../files/hints.ts'
-import { createFolderOpener, type FolderOpener } from '../files/open-folder.ts'
+import { createFolderOpener, createFolderRights, type FolderOpener } from '../files/open-folder.ts'
 import { parentOf } from '../files/places.ts'
 import { createDownloadTickets } from '../files/tickets.ts'
 import { startSweeps } from '../files/sweeps.ts'
@@ -31,8 +31,8 @@ import { startParts } from '../uploads/parts.ts'
 import { createBundles } from '../uploads/bundles.ts'
 import { createUploads, type UploadsDeps } from '../uploads/uploads.ts'
 import { createTasks } from '../tasks/tasks.ts'
-import { listStandings } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
+import { type LastingRequests } from '../users/lasting.ts'
 
 export interface FoldersPartDeps {
   readonly store: Store
@@ -44,7 +44,7 @@ export interface FoldersPartDeps {
   readonly mailer: Pick<Mailer, 'post'>
   readonly settings: Pick<Settings, 'read'>
   readonly log: Log
-  readonly copyRecheckMs: number | undefined
+  readonly lasting: LastingRequests
 }
 
 /** Folders, their files, and the storage hosts that hold them. Closing interrupts removals and copies. */
@@ -62,7 +62,7 @@ export interface FoldersPart extends AsyncDisposable {
 
 /** Marks new storage hosts before agents look for them. A storage host that is away does not prevent the start. */
 export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPart> {
-  const { store, dataDir, paths, events, mailer, settings, log } = deps
+  const { store, dataDir, paths, events, mailer, settings, lasting, log } = deps
   const usual = join(dataDir, 'storage')
   if (!paths) await mkdir(usual, { recursive: true, mode: 0o711 })
   const storage = createStorageHosts({ db: store.db, paths: paths ?? new Map([[USUAL_STORAGE_HOST, usual]]) })
@@ -74,24 +74,21 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const sweeps = stack.use(startSweeps({ storage, log }))
   const fileHints = stack.use(createFileHints({ store, events, log }))
   const fileWatches = stack.use(createFileWatches({ store, storage, log }))
-  const copies = createCopyTasks({
-    tasks: stack.use(createTasks({ store, events, log })),
-    isActive: async userId => (await listStandings(store.db, [userId])).has(userId),
-    recheckMs: deps.copyRecheckMs,
-  })
+  const copies = createCopyTasks({ tasks: stack.use(createTasks({ store, events, log })), lasting })
   const open = createFolderOpener({ db: store.db, storage })
+  const rights = createFolderRights({ db: store.db, lasting })
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
   const room = stack.use(createFolderRoom({ store, storage, usages, log }))
   const heavyWork = createHeavyWork()
-  const files = stack.use(createFiles({ open, storage, sweeps, hints: fileHints, copies, room, heavyWork }))
-  const imports = createImports({ open, files, storage, sweeps, hints: fileHints, copies, room })
+  const files = stack.use(createFiles({ open, rights, storage, sweeps, hints: fileHints, copies, room, heavyWork }))
+  const imports = createImports({ open, rights, files, storage, sweeps, hints: fileHints, copies, room })
   const uploadDeps: UploadsDeps = {
     store,
     parts,
     async openFolder(caller, folderId) {
-      const row = await requireFolder(store.db, caller, folderId, 'rw')
+      const row = await requireFolderStill(store.db, caller, folderId, 'rw')
       return {
         storageHost: row.storage_host,
         name: row.name,
@@ -103,10 +100,11 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
         open: () => storage.open(row.storage_host, folderId),
       }
     },
+    watch: (caller, folderId, cut) => rights.watch(caller, folderId, 'rw', cut),
     onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),
   }
   const folders = createFolders({ store, storage, removals, hints, usages, room })
-  const clones = stack.use(startClones({ store, open, folders, removals, copies, room, hints, log }))
+  const clones = stack.use(startClones({ store, open, rights, folders, removals, copies, room, hints, log }))
   const opened = stack.move()
   return {
     open,

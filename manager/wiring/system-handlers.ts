@@ -21,7 +21,10 @@ import { type ConnectionsPart } from './connections-part.ts'
 import { createDiagnosticsPart, type DiagnosticsPartDeps } from './diagnostics-part.ts'
 import { type SessionsPart } from './sessions-part.ts'
 
-export interface SystemHandlersDeps extends Pick<DiagnosticsPartDeps, 'config' | 'store' | 'cluster' | 'box' | 'log'> {
+export interface SystemHandlersDeps extends Pick<
+  DiagnosticsPartDeps,
+  'config' | 'store' | 'cluster' | 'box' | 'lasting' | 'log'
+> {
   /** Absolute. */
   readonly dataDir: string
   readonly settings: Settings
@@ -74,6 +77,7 @@ export function createSystemHandlers(deps: SystemHandlersDeps) {
       agentService: sessions.agentService,
       managers,
       settings,
+      lasting: deps.lasting,
       doctor: () => runDoctor(dataDir, deps.ownUrl()),
       logLines: () => log.recent?.() ?? [],
       log,

@@ -1,16 +1,21 @@
 import { pipeline } from 'node:stream/promises'
 import { type Diagnostics } from '../../diagnostics/diagnostics.ts'
+import { type Caller } from '../../users/authorize.ts'
+import { type LastingRequests } from '../../users/lasting.ts'
 import { type Handlers } from '../handlers.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
 
 type DiagnosticsRoutes = 'diagnoseManager' | 'diagnoseAgent' | 'downloadDiagnostics'
 
-export function createDiagnosticsRoutes(diagnostics: Diagnostics): Pick<Handlers, DiagnosticsRoutes> {
+export function createDiagnosticsRoutes(
+  diagnostics: Diagnostics,
+  { lasting, check }: { readonly lasting: LastingRequests; readonly check: (caller: Caller) => Promise<void> },
+): Pick<Handlers, DiagnosticsRoutes> {
   return {
     diagnoseManager: ({ signal }, { params }) => diagnostics.manager(params.id, signal),
     diagnoseAgent: (_context, { params }) => diagnostics.agent(params.id),
 
-    async downloadDiagnostics({ request, reply, signal }, { query }) {
+    async downloadDiagnostics({ caller, request, reply, signal }, { query }) {
       const bundle = await diagnostics.bundle(query, signal)
       reply.hijack()
       reply.raw.writeHead(200, {
@@ -19,6 +24,11 @@ export function createDiagnosticsRoutes(diagnostics: Diagnostics): Pick<Handlers
         'content-disposition': 'attachment; filename="berth-diagnostics.tar.gz"',
         'x-request-id': request.id,
       })
+      using _watched = lasting.watch(
+        caller,
+        () => check(caller),
+        () => reply.raw.destroy(),
+      )
       // The client went away, or sees that the file is cut off.
       await pipeline(bundle, reply.raw).catch(() => undefined)
       return ''

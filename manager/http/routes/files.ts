@@ -73,9 +73,10 @@ export function createFileRoutes(
 
     writeFile({ caller, request }, { params, query }) {
       tell(request, { path: query.path })
-      const read = async () => {
+      const read = async (signal: AbortSignal) => {
         const expected = expectedOf(request)
-        return { expected, bytes: await readBody(request.body instanceof Readable ? request.body : Readable.from([])) }
+        const body = request.body instanceof Readable ? request.body : Readable.from([])
+        return { expected, bytes: await readBody(body, signal) }
       }
       return files.write(caller, params.id, { path: query.path, read })
     },

@@ -1,7 +1,7 @@
 import { appendFile, chown, link, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type ApiClient, type Folder } from '#manager/contract'
+import { type ApiClient, type Folder, UserId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
 import { insertFolderClone } from '../../../manager/store/storage/folder-clones.ts'
@@ -18,7 +18,7 @@ let target: Folder
 let count = 0
 
 beforeAll(async () => {
-  manager = await startTestManager({ timings: { copyRecheckMs: 50 } })
+  manager = await startTestManager({ timings: { recheckMs: 50 } })
   owner = await manager.addUser('owner@example.org')
 })
 afterAll(() => manager[Symbol.asyncDispose]())
@@ -136,7 +136,23 @@ test('a copy that takes long is a task of the folder that gets the files; cancel
   expect(await treeOf(source)).toEqual(['one'])
 }, 30_000)
 
-test('a copy in progress ends when the right to its folder is withdrawn, or its account is deactivated', async () => {
+interface Member {
+  readonly id: UserId
+  readonly api: ApiClient
+}
+test.each<[string, string, (member: Member) => Promise<unknown>]>([
+  [
+    'the right to its folder is withdrawn',
+    'folder_not_found',
+    ({ id: userId }) => owner.api.deleteFolderMember({ params: { id: source.id, userId } }),
+  ],
+  [
+    'its account is deactivated',
+    'not_signed_in',
+    async ({ id }) => (await manager.signIn()).api.updateUser({ params: { id }, body: { active: false } }),
+  ],
+  ['its person signs out', 'not_signed_in', ({ api }) => api.logout()],
+])('a copy in progress ends when %s', async (_what, code, end) => {
   await newFolders()
   await mkdir(inSource('deep'))
   await writeFile(inSource('deep/large'), '')
@@ -145,21 +161,14 @@ test('a copy in progress ends when the right to its folder is withdrawn, or its 
   const member = await manager.addUser(name)
   await share(source, name, member.api, 'ro')
   target = await member.api.createFolder({ body: { name: `kept-${count}` } })
-  const { task } = await bring({ paths: ['deep'], to: '' }, member.api)
-  await owner.api.deleteFolderMember({ params: { id: source.id, userId: member.id } })
-  const params = { id: target.id, taskId: task?.id ?? '' }
-  await expect
-    .poll(() => member.api.getCopy({ params }))
-    .toMatchObject({ status: 'failed', error: { code: 'folder_not_found' } })
-  await expect.poll(() => treeOf(target)).toEqual([])
-
-  await share(source, name, member.api, 'ro')
-  const { task: second } = await member.api.cloneFolder({ params: { id: source.id }, body: { name: 'all-of-it' } })
+  const { task: copy } = await bring({ paths: ['deep'], to: '' }, member.api)
+  const { task: clone } = await member.api.cloneFolder({ params: { id: source.id }, body: { name: `all-${count}` } })
   const { api: admin } = await manager.signIn()
-  await admin.updateUser({ params: { id: member.id }, body: { active: false } })
-  await expect
-    .poll(() => admin.getTask({ params: { id: second?.id ?? '' } }))
-    .toMatchObject({ status: 'failed', error: { code: 'user_inactive' } })
+  await end({ id: UserId.parse(member.id), api: member.api })
+  for (const id of [copy?.id ?? '', clone?.id ?? '']) {
+    await expect.poll(() => admin.getTask({ params: { id } })).toMatchObject({ status: 'failed', error: { code } })
+  }
+  expect(await treeOf(target)).toEqual([])
 })
 
 test('a directory that changes while it is moved stays whole where it is', async () => {

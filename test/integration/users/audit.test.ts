@@ -1,8 +1,16 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defined } from '#base/defined'
-import { type AuditEntry, type RouteName, ROUTES, type RouteSpec, SessionId, UserId } from '#manager/contract'
+import {
+  type ApiClient,
+  type AuditEntry,
+  type RouteName,
+  ROUTES,
+  type RouteSpec,
+  SessionId,
+  UserId,
+} from '#manager/contract'
 import { createAuditLog } from '../../../manager/audit/audit-log.ts'
 import { createAuditRecorder } from '../../../manager/audit/recorder.ts'
 import { silentLog } from '../../../manager/log.ts'
@@ -343,22 +351,47 @@ describe('the protection of the audit log', () => {
     expect((await rowsOf('failing-too@example.org')).map(({ action }) => action)).toContain('createUser')
   })
 
-  test('an export stops when its reader loses the right to it', async () => {
+  interface Exporter {
+    readonly id: UserId
+    readonly api: ApiClient
+    readonly accessKey: string
+  }
+  test.each<[string, 'sign-in' | 'keypair', string, (who: Exporter) => Promise<unknown>]>([
+    ['is signed out', 'sign-in', 'not_signed_in', ({ api }) => api.logout()],
+    [
+      'has another role',
+      'sign-in',
+      'not_signed_in',
+      ({ id }) => admin.api.updateUser({ params: { id }, body: { role: 'user' } }),
+    ],
+    [
+      'signed, and has another role',
+      'keypair',
+      'forbidden',
+      ({ id }) => admin.api.updateUser({ params: { id }, body: { role: 'user' } }),
+    ],
+    [
+      'signed with a keypair that is deactivated',
+      'keypair',
+      'not_signed_in',
+      ({ api, accessKey }) => api.updateKeypair({ params: { accessKey }, body: { active: false } }),
+    ],
+  ])('an export stops when its reader %s', async (_what, way, code, end) => {
     await using store = await storeOf(manager)
-    const { id } = await manager.addUser('exports@example.org', 'superadmin')
+    const email = `exports-${randomUUID()}@example.org`
+    const { id: userId, api } = await manager.addUser(email, 'superadmin')
+    const id = UserId.parse(userId)
     await sql`insert into audit_log (action, result) select 'filler', 'ok' from generate_series(1, 2500)`.execute(
       store.db,
     )
-    const caller = {
-      userId: UserId.parse(id),
-      email: 'exports@example.org',
-      role: 'superadmin',
-      domain: 'default',
-    } as const
-    const pieces = createAuditLog(store.db).export({ ...caller, loginId: null, keypair: 'AKIA' }, { format: 'jsonl' })
+    const { accessKey } = await api.createKeypair({ body: {} })
+    const loginId = (await api.listLogins()).items.find(({ isThis }) => isThis)?.id ?? null
+    const credential = way === 'keypair' ? { loginId: null, keypair: accessKey } : { loginId, keypair: null }
+    const caller = { userId: id, email, role: 'superadmin', domain: 'default', ...credential } as const
+    const pieces = createAuditLog(store.db).export(caller, { format: 'jsonl' })
     expect((await pieces.next()).done).toBe(false)
-    await admin.api.updateUser({ params: { id: UserId.parse(id) }, body: { role: 'user' } })
-    await expect(pieces.next()).rejects.toMatchObject({ code: 'forbidden' })
+    await end({ id, api, accessKey })
+    await expect(pieces.next()).rejects.toMatchObject({ code })
   })
 
   test('counts are written at the end of the minute', async () => {

@@ -1,7 +1,7 @@
 import { type ServerResponse } from 'node:http'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError, because } from '#manager/contract'
-import { BufferPair, chunksOf, type SentContent } from '../../../files/content.ts'
+import { BufferPair, chunksOf, type SentContent, type Watched } from '../../../files/content.ts'
 import { type HeavyRequest } from '../../../files/heavy-work.ts'
 import { type Archive } from '../../../files/service.ts'
 import { SECURITY_HEADERS } from '../../security-headers.ts'
@@ -20,7 +20,7 @@ export async function sendContent(
   content: SentContent,
   { request, reply, download }: { request: FastifyRequest; reply: FastifyReply; download: boolean },
 ): Promise<void> {
-  const { name, state, file, heavy } = content
+  const { name, state, file, heavy, watch } = content
   const type = shownType(name)
   const headers = {
     ...CONTENT_HEADERS,
@@ -49,6 +49,7 @@ export async function sendContent(
     },
     bytes: chunksOf(file, start, end, new BufferPair()),
     heavy,
+    watch,
   })
 }
 
@@ -63,37 +64,63 @@ export async function sendArchive(
     'content-type': 'application/zip',
     'content-disposition': attachment(`${archive.name}.zip`),
   }
-  await sendBytes(request, reply, { status: 200, headers, bytes: archive.bytes, heavy: archive.heavy })
+  const { bytes, heavy, watch } = archive
+  await sendBytes(request, reply, { status: 200, headers, bytes, heavy, watch })
 }
 
-interface Answer {
+type Answer = AnswerHead & (Partial<Record<keyof AnswerBytes, never>> | AnswerBytes)
+interface AnswerHead {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly bytes?: AsyncGenerator<Uint8Array, void, undefined>
-  readonly heavy?: Pick<HeavyRequest, 'turn'>
+}
+interface AnswerBytes extends Watched {
+  readonly bytes: AsyncGenerator<Uint8Array, void, undefined>
+  readonly heavy: Pick<HeavyRequest, 'turn'>
 }
 
-/** Sends bytes as they are read. A failure after the headers cuts the connection, so that nobody takes the file for whole. */
+/**
+ * Sends bytes as they are read, for as long as their reader may read them. A failure after the headers cuts the connection, so that nobody
+ * takes the file for whole.
+ */
 export async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
-  { status, headers, bytes, heavy }: Answer,
+  { status, headers, bytes, heavy, watch }: Answer,
 ): Promise<void> {
-  const isWanted = bytes !== undefined && request.method !== 'HEAD'
-  // Read the first piece before the headers go out: a failure up to here is answered as any other.
-  const first = isWanted ? await bytes.next() : undefined
-  reply.hijack()
   const { raw } = reply
+  if (bytes === undefined || request.method === 'HEAD') {
+    await bytes?.return()
+    reply.hijack()
+    raw.writeHead(status, { ...headers, 'x-request-id': request.id }).end()
+    return
+  }
+  const cut = new AbortController()
+  using _watched = watch(refusal => {
+    cut.abort(refusal)
+    if (raw.headersSent) raw.destroy()
+  })
   try {
-    raw.writeHead(status, { ...headers, 'x-request-id': request.id })
-    if (!isWanted || first === undefined) {
-      raw.end()
-      return
-    }
+    // Read the first piece before the headers go out: a failure up to here is answered as any other.
+    const first = await bytes.next()
+    cut.signal.throwIfAborted()
+    reply.hijack()
+    await send(raw, { status, headers: { ...headers, 'x-request-id': request.id } }, { first, bytes, heavy })
+  } finally {
+    await bytes.return()
+  }
+}
+
+async function send(
+  raw: ServerResponse,
+  { status, headers }: AnswerHead,
+  { first, bytes, heavy }: Omit<AnswerBytes, 'watch'> & { readonly first: IteratorResult<Uint8Array, void> },
+): Promise<void> {
+  try {
+    raw.writeHead(status, headers)
     let written = Promise.resolve()
     for (let next = first; !next.done; next = await bytes.next()) {
       await written
-      await heavy?.turn()
+      await heavy.turn()
       written = write(raw, next.value)
       written.catch(() => undefined) // awaited before the next piece
     }
@@ -101,8 +128,6 @@ export async function sendBytes(
     raw.end()
   } catch {
     raw.destroy() // the client went away, or sees that the file is cut off
-  } finally {
-    await bytes?.return()
   }
 }
 
