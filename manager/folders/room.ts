@@ -25,9 +25,11 @@ export interface FolderRoom extends AsyncDisposable {
    * Checks a recorded upload of so many bytes: it has to fit beside all other unfinished uploads. Two uploads that begin at once both
    * count, so both may be refused, but they never share the last room. The file that it replaces gives its room to it.
    *
+   * @param upload `freed`: bytes of files that the other uploads replace, of those that have not changed since a count began; asked for only
+   *   where it does not fit otherwise
    * @throws as `require`
    */
-  requireStaged(row: LimitedRow, bytes: number, replaced: number): Promise<void>
+  requireStaged(row: LimitedRow, upload: StagedUpload): Promise<void>
   /** Notes what is about to be written. @throws as `require` */
   take(row: LimitedRow, more: Amount): Promise<void>
   /** Takes back what was not written after all. */
@@ -41,6 +43,14 @@ export interface FolderRoom extends AsyncDisposable {
    * resource policy. It runs in the background; disposing waits for it.
    */
   enforceAll(): void
+}
+
+/** An upload that is on record. */
+export interface StagedUpload {
+  readonly bytes: number
+  /** Bytes of the file that it replaces. */
+  readonly replaced: number
+  readonly freed: (countedAt: Date) => Promise<number>
 }
 
 export type LimitedRow = Pick<FolderRow, 'id' | 'max_bytes' | 'owner_max_bytes' | 'max_files' | 'owner_max_files'>
@@ -61,10 +71,21 @@ export interface FolderRoomDeps {
   readonly log: Log
 }
 
+const withFreed = (sizes: FolderSizes, bytes: number): FolderSizes => ({
+  ...sizes,
+  staged: sizes.staged - bytes,
+  owned_staged: sizes.owned_staged - bytes,
+})
+
 export function createFolderRoom({ store: { db }, storage, usages, log }: FolderRoomDeps): FolderRoom {
   const require = (row: LimitedRow, more: Amount): Promise<void> => judge(row, sizes => sizeFault(sizes, more))
 
-  async function judge(row: LimitedRow, faultOf: (sizes: FolderSizes) => AppError | undefined): Promise<void> {
+  /** @param freed bytes that staged uploads will free in the folder, of those that the count has */
+  async function judge(
+    row: LimitedRow,
+    faultOf: (sizes: FolderSizes) => AppError | undefined,
+    freed?: (countedAt: Date) => Promise<number>,
+  ): Promise<void> {
     if (!isLimited(row)) return
     const sizes = await readSizes(db, row.id)
     if (!sizes) return
@@ -75,7 +96,10 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
     const isAlone = row.owner_max_bytes === null && row.owner_max_files === null
     await usages.again(isAlone ? [sizes] : await listOfSameOwner(db, row.id))
     const counted = await readSizes(db, row.id)
-    const fault = counted && faultOf(counted)
+    if (!counted || !faultOf(counted)) return
+    const { measured_at, took_ms } = counted
+    const countedAt = measured_at && new Date(measured_at.getTime() - (took_ms ?? 0))
+    const fault = faultOf(withFreed(counted, (countedAt && (await freed?.(countedAt))) ?? 0))
     if (fault) throw fault
   }
 
@@ -124,7 +148,7 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
 
   return {
     require,
-    requireStaged: (row, bytes, replaced) => judge(row, sizes => stagedFault(sizes, bytes, replaced)),
+    requireStaged: (row, { bytes, replaced, freed }) => judge(row, sizes => stagedFault(sizes, bytes, replaced), freed),
     take,
     giveBack,
     enforce,

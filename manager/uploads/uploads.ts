@@ -11,13 +11,16 @@ import {
 } from '#manager/contract'
 import { pathThere } from '../files/names-there.ts'
 import { replacedSize } from '../files/replaced-size.ts'
+import { type StagedUpload } from '../folders/room.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { renamedError } from '../storage/file-errors.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { countMissing } from './count-missing.ts'
+import { freedBytes } from './freed-bytes.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
+import { listReplacing } from '../store/storage/folder-usage.ts'
 import {
   deleteUpload,
   findUpload,
@@ -113,7 +116,7 @@ export interface WritableFolder {
   /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
   requireRoom(more: Amount): Promise<void>
   /** Checks the room for an upload that is on record, beside all others. @throws as `requireRoom` */
-  requireStaged(bytes: number, replaced: number): Promise<void>
+  requireStaged(upload: StagedUpload): Promise<void>
   /** Takes room for what is put into the folder now. @throws as `requireRoom` */
   takeRoom(more: Amount): Promise<void>
   /** Opens its top. @throws AppError `storage_away` */
@@ -210,6 +213,15 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     return end
   }
 
+  /** @throws as `WritableFolder.requireStaged` */
+  function requireStaged(folder: WritableFolder, { id, folder_id, path, size }: UploadRow, replaced: number) {
+    const freed = async (countedAt: Date) => {
+      await using top = await folder.open()
+      return await freedBytes(top, await listReplacing(db, folder_id, id), { own: path, countedAt })
+    }
+    return folder.requireStaged({ bytes: size, replaced, freed })
+  }
+
   const isSilent = ({ moved_at }: UploadRow) => store.now() - moved_at.getTime() > MOVING_MINUTES * 60_000
 
   /**
@@ -225,7 +237,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     const replaced = await replacedBytes(folder, top, { path, onConflict: row.on_conflict })
     // First it counts: two that continue at once must not share the last room.
     await saveMoved(db, row.id, 'now')
-    await folder.requireStaged(row.size, replaced).catch(async (error: unknown) => {
+    await requireStaged(folder, row, replaced).catch(async (error: unknown) => {
       await saveMoved(db, row.id, row.moved_at)
       throw error
     })
@@ -365,7 +377,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
         await removePart(directory, id)
         throw new AppError('over_upload_limit', { limit: MOST, ...because('uploads_at_most', { limit: MOST }) })
       }
-      await folder.requireStaged(size, replaced).catch(async (error: unknown) => {
+      await requireStaged(folder, row, replaced).catch(async (error: unknown) => {
         await discard(id, directory)
         throw error
       })

@@ -95,7 +95,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
         limitsBytes: row.max_bytes !== null || row.owner_max_bytes !== null,
         limitsFiles: row.max_files !== null || row.owner_max_files !== null,
         requireRoom: more => room.require(row, more),
-        requireStaged: (bytes, replaced) => room.requireStaged(row, bytes, replaced),
+        requireStaged: upload => room.requireStaged(row, upload),
         takeRoom: more => room.take(row, more),
         open: () => storage.open(row.storage_host, folderId),
       }

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type FolderId, type GroupId, type UserId } from '#manager/contract'
+import { type FolderId, type GroupId, type UploadId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { MOVING_MINUTES } from './uploads.ts'
 
@@ -108,6 +108,31 @@ const heldBytes = sql<number>`case when up.moved_at > now() - ${MOVING_MINUTES} 
 const stagedBytes = (which: RawBuilder<unknown>) => sql<number>`(
   select coalesce(sum(${heldBytes}), 0)::bigint from uploads up join folders f on f.id = up.folder_id
   where ${which} and f.status <> 'deleting' and not up.finished and up.expires_at > now())`
+
+/** A path whose file unfinished uploads replace. */
+export interface Replacing {
+  readonly path: string
+  /** Room that the largest of these uploads holds. */
+  readonly held: number
+}
+
+const MOST_REPLACING = 1_000
+
+/** Paths in a folder that unfinished uploads replace, but for those of one upload. */
+export function listReplacing(db: Db, folderId: FolderId, except: UploadId): Promise<Replacing[]> {
+  return db
+    .selectFrom('uploads as up')
+    .select(['up.path', sql<number>`max(${heldBytes})::bigint`.as('held')])
+    .where('up.folder_id', '=', folderId)
+    .where('up.id', '!=', except)
+    .where('up.on_conflict', '=', 'replace')
+    .where('up.finished', '=', false)
+    .where('up.expires_at', '>', sql<Date>`now()`)
+    .groupBy('up.path')
+    .orderBy('held', 'desc')
+    .limit(MOST_REPLACING)
+    .execute()
+}
 
 /** Measured size of all folders that a user owns. */
 export function readOwned(db: Db, userId: UserId): Promise<{ bytes: number; files: number }> {

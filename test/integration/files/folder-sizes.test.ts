@@ -459,6 +459,42 @@ test('uploads that replace the same file do not share its room', async () => {
   expect((await send(location, MIB)).status).toBe(507)
 })
 
+test('uploads that replace different files of a full folder are begun together, and each file gives its room once', async () => {
+  const folder = await api.createFolder({ body: { name: `files-${randomUUID()}`, maxBytes: 4 * MIB } })
+  for (const name of ['one', 'two']) await fill(folder, name, 2 * MIB)
+  await using announcer = await announcerTo(folder)
+  const { begin, send, silence } = announcer
+  const first = (await begin('one', 2 * MIB, 'replace')).headers.get('location') ?? ''
+  // A file that has just changed gives its room to the next count.
+  const second = async () => (await begin('two', 2 * MIB, 'replace')).status
+  await expect.poll(second, { timeout: 60_000, interval: 200 }).toBe(201)
+  // None of it is there for others, nor a second time for the same file.
+  expect((await begin('new', 1)).status).toBe(507)
+  const again = await begin('two', 2 * MIB, 'replace')
+  expect([again.status, await again.json()]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
+  // Continued after a while, it is judged in the same way.
+  await silence()
+  await expect.poll(second, { timeout: 60_000, interval: 200 }).toBe(201)
+  expect((await send(first, 2 * MIB)).status).toBe(204)
+  expect((await begin('new', 1)).status).toBe(507)
+})
+
+test('a replaced file that is deleted or grows meanwhile gives no more room than it has, and no more than replaces it', async () => {
+  const folder = await api.createFolder({ body: { name: `changing-${randomUUID()}`, maxBytes: 4 * MIB } })
+  for (const name of ['one', 'two']) await fill(folder, name, 2 * MIB)
+  await using announcer = await announcerTo(folder)
+  const { begin } = announcer
+  expect((await begin('one', 2 * MIB, 'replace')).status).toBe(201)
+  await rm(join(storage, folder.id, 'one'))
+  // The upload needs the room that the file has left.
+  expect((await begin('new', 1)).status).toBe(507)
+  const status = async () => (await begin('two', 2 * MIB, 'replace')).status
+  await expect.poll(status, { timeout: 60_000, interval: 200 }).toBe(201)
+  await fill(folder, 'one', 2 * MIB)
+  await fill(folder, 'two', 3 * MIB)
+  expect((await begin('new', 1)).status).toBe(507)
+})
+
 test('an upload that continues is judged when its first byte arrives, not when its request does', async () => {
   const folder = await api.createFolder({ body: { name: `late-${randomUUID()}`, maxBytes: 3 * MIB } })
   await using announcer = await announcerTo(folder)
