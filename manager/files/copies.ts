@@ -17,7 +17,7 @@ const MOST_LEVELS = 128
 export interface CopyProgress {
   files: number
   bytes: number
-  /** What the copy lacks; undefined while there is nothing. */
+  /** Entries that the copy lacks; undefined while there is nothing. */
   leftOut?: CopyLeftOut
 }
 

@@ -56,6 +56,19 @@ describe('previews', () => {
     await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1)
   })
 
+  test('a text in another encoding is shown, can be read in others, and is not edited', async () => {
+    // CP949: 한글 보고서
+    const korean = Buffer.from([0xc7, 0xd1, 0xb1, 0xdb, 0x20, 0xba, 0xb8, 0xb0, 0xed, 0xbc, 0xad])
+    await using it = await open(filesOf({ 'old.txt': korean }), `${HOME}?open=old.txt`)
+    await it.page.getByText('한글 보고서').waitFor()
+    await it.page.getByText('This text is not UTF-8').waitFor()
+    expect(await button(it.page, 'Edit').count()).toBe(0)
+    await it.page.getByRole('combobox', { name: 'Encoding' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: 'Western European (Latin-1)' }).click()
+    await it.page.getByText('ÇÑ±Û').waitFor()
+    expect(await button(it.page, 'Edit').count()).toBe(0)
+  })
+
   test('a PDF file is shown by the viewer of the browser', async () => {
     await using it = await open(filesOf({ 'paper.pdf': aPdf('Tides of the North Sea') }), `${HOME}?open=paper.pdf`)
     const frame = it.page.locator('iframe[title="paper.pdf"]')

@@ -79,16 +79,17 @@ export function useFileActions(explorer: Explorer): FileActions {
   /** @returns whether all is done; false if the user cancelled, or something continues */
   async function withConflicts(mode: 'copy' | 'move', { folderId, paths }: FilesOf, to: string): Promise<boolean> {
     const send = sending(mode, folderId)
-    let continues = false
+    const tasks: unknown[] = []
     const isDone = await throughConflicts(
       paths,
       async (some, onConflict) => {
-        continues = isContinued(await send({ paths: some, to, onConflict })) || continues
+        const sent = await send({ paths: some, to, onConflict })
+        if (isContinued(sent)) tasks.push(sent.task)
       },
       askConflict,
     )
-    if (continues) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
-    return isDone && !continues
+    if (tasks.length > 0) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
+    return isDone && tasks.length === 0
   }
 
   async function transfer(mode: 'copy' | 'move', { folderId, paths }: FilesOf, to: string): Promise<void> {

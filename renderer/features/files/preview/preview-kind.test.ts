@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { decodeText, mediaType, previewKind } from './preview-kind.ts'
+import { mediaType, previewKind } from './preview-kind.ts'
 
 describe('previews', () => {
   test.each([
@@ -20,13 +20,5 @@ describe('previews', () => {
     expect([mediaType('a.html'), mediaType('a.xhtml'), mediaType('a.xml')]).toEqual(
       Array.from({ length: 3 }, () => 'application/octet-stream'),
     )
-  })
-
-  test('binary files are not shown as text, and a cut character is tolerated', () => {
-    const text = new TextEncoder().encode('größer')
-    expect(decodeText(text, true)).toBe('größer')
-    expect(decodeText(text.subarray(0, 3), false)).toBe('gr')
-    expect(decodeText(text.subarray(0, 3), true)).toBeNull()
-    expect(decodeText(new Uint8Array([1, 0, 2]), true)).toBeNull()
   })
 })

@@ -53,13 +53,3 @@ const TYPES: Readonly<Record<string, string>> = {
   ogv: 'video/ogg',
 }
 export const mediaType = (name: string): string => TYPES[extensionOf(name)] ?? 'application/octet-stream'
-
-/** Decodes text. @returns null for binary files: NUL bytes, or bytes that are no UTF-8; the end may be cut within a character */
-export function decodeText(bytes: Uint8Array, isWhole: boolean): string | null {
-  if (bytes.subarray(0, 8192).includes(0)) return null
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: !isWhole })
-  } catch {
-    return null
-  }
-}
