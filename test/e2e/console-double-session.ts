@@ -21,6 +21,8 @@ export interface SessionsWorld {
   foldersBusy?: boolean
   /** Logs by the id of the session; with times if they are asked for. */
   logs?: Readonly<Record<string, string>>
+  /** Parts of every kept log; default: the log in one. */
+  logParts?: readonly string[]
 }
 
 type Answer =
@@ -38,6 +40,14 @@ export function answerSession(
   const [method = '', path = ''] = route.split(' ')
   if (path.endsWith('/logs')) {
     return { status: 200, value: { text: world.logs?.[session.id] ?? 'Jupyter Server is running\n', truncated: false } }
+  }
+  if (path.endsWith('/log')) {
+    const parts = world.logParts ?? [world.logs?.[session.id] ?? '']
+    const part = Number(new URLSearchParams(search).get('part') ?? 1)
+    return {
+      status: 200,
+      value: { text: parts[part - 1] ?? '', next: part < parts.length ? part + 1 : null, truncated: false },
+    }
   }
   const [, app] = /\/apps\/(\w+)\/grant$/.exec(path) ?? []
   if (app !== undefined) {

@@ -46,6 +46,8 @@ export interface World extends PublishedWorld {
   sessions: Session[]
   members?: SessionShare[]
   logs?: Readonly<Record<string, string>>
+  /** Parts of every kept log; default: the log in one. */
+  logParts?: readonly string[]
   images: Image[]
   resources: Resources
   /** Answers for single resource groups; all others get `resources`. */

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Session } from '#manager/contract'
@@ -121,6 +122,15 @@ describe('a member', () => {
     expect(await row.getByRole('button', { name: 'Terminal of wave' }).isEnabled()).toBe(true)
     expect(await row.getByRole('button', { name: 'Terminate wave' }).isDisabled()).toBe(true)
   })
+})
+
+test('the log of a session is downloaded in all the parts that are kept', async () => {
+  const session = aSession(1, { name: 'wave', group })
+  const logParts = ['first line\n', 'second line\n', 'third line\n']
+  await using it = await openConsole(browser, `/sessions/${session.id}?tab=logs`, { sessions: [session], logParts })
+  const [download] = await Promise.all([it.page.waitForEvent('download'), button(it.page, 'Download the log').click()])
+  expect(download.suggestedFilename()).toBe('wave.log')
+  expect(await readFile(await download.path(), 'utf8')).toBe(logParts.join(''))
 })
 
 describe('logs of several sessions', () => {
