@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { AppError, because, isAppError, type UploadId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
-import { holdUpload, releaseUpload } from '../store/storage/uploads.ts'
+import { holdUpload, releaseUpload, renewHolds } from '../store/storage/uploads.ts'
 
 /** A writer that dies with its manager keeps others out for this long. */
 const HOLD_SECONDS = 10
@@ -22,23 +22,80 @@ export interface Hold {
 }
 
 interface Writer {
+  /** The writer's name in the database. */
+  readonly name: string
+  readonly check: () => Promise<unknown>
   readonly controller: AbortController
   readonly ended: Promise<undefined>
   arrivedAt: number
   isSettled: boolean
+  /** The database has the name. */
+  isHeld: boolean
+  /** Arrival of the last byte that a renewal has seen. */
+  seenAt: number
+  renewedAt: number
 }
 
 /**
  * Allows one writer at a time for each upload, at all managers: a row in the database holds its name, and is renewed while it works.
  *
+ * Threat model: one person may keep many uploads open and send nothing. All holds are renewed by one statement, and the right to write is
+ * checked again only where bytes have arrived.
+ *
  * @param livesSeconds how long an upload lives after each renewal
  */
 export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number }) {
   const writers = new Map<UploadId, Writer>()
+  const times = { holdSeconds: HOLD_SECONDS, livesSeconds }
+  let timer: NodeJS.Timeout | undefined
+  let renewing: Promise<void> | undefined
+
+  function onTime(): void {
+    if (writers.size === 0) {
+      clearInterval(timer)
+      timer = undefined
+      return
+    }
+    const now = performance.now()
+    for (const { controller, isSettled, arrivedAt, renewedAt } of writers.values()) {
+      if (!isSettled && now - arrivedAt > STALLED_MS) controller.abort(new AppError('upload_stalled'))
+      // Another manager may have taken the upload meanwhile.
+      if (now - renewedAt > HOLD_SECONDS * 1_000) controller.abort(locked())
+    }
+    renewing ??= renewAll().finally(() => (renewing = undefined))
+  }
+
+  async function renewAll(): Promise<void> {
+    const checked = await Promise.all([...writers].filter(([, { isHeld }]) => isHeld).map(checkAgain))
+    const due = checked.filter(hold => hold !== undefined)
+    // A database that does not answer now may answer before the holds end.
+    const held = await renewHolds(db, due, times).catch(() => undefined)
+    if (!held) return
+    for (const { id, writer } of due) {
+      const known = writers.get(id)
+      if (known?.name !== writer) continue
+      if (held.has(id)) known.renewedAt = performance.now()
+      else known.controller.abort(locked())
+    }
+  }
+
+  /** @returns the hold to renew; undefined if the writer may not go on, or cannot be checked now */
+  async function checkAgain([id, writer]: [UploadId, Writer]) {
+    const moved = writer.arrivedAt > writer.seenAt
+    const { name, check, controller } = writer
+    try {
+      if (moved || writer.isSettled) await check()
+    } catch (error) {
+      if (isAppError(error) && error.code !== 'unavailable') controller.abort(error)
+      return undefined
+    }
+    if (moved) writer.seenAt = writer.arrivedAt
+    return { id, writer: name, moved }
+  }
 
   return {
     /**
-     * @param check that the caller may write, as was checked before; repeated while the work continues
+     * @param check that the caller may write, as was checked before; repeated while bytes arrive
      * @throws AppError `upload_locked`; errors of `check` and of `work`
      */
     async hold<T>(id: UploadId, check: () => Promise<unknown>, work: (hold: Hold) => Promise<T>): Promise<T> {
@@ -51,43 +108,22 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
       }
       const { promise: ended, resolve: end } = Promise.withResolvers<undefined>()
       const controller = new AbortController()
-      const writer: Writer = { controller, ended, arrivedAt: performance.now(), isSettled: false }
+      const now = performance.now()
+      const own = { name: randomUUID(), check, controller, ended }
+      const writer: Writer = { ...own, arrivedAt: now, isSettled: false, isHeld: false, seenAt: now, renewedAt: now }
       writers.set(id, writer)
-      const name = randomUUID()
-      let seenAt = writer.arrivedAt
-      const take = async () => {
-        const moved = writer.arrivedAt > seenAt
-        seenAt = writer.arrivedAt
-        if (!(await holdUpload(db, id, name, { holdSeconds: HOLD_SECONDS, livesSeconds, moved }))) throw locked()
-      }
-      let renewing: Promise<void> | undefined
-      let renewedAt = performance.now()
-      const timer = setInterval(() => {
-        const now = performance.now()
-        if (!writer.isSettled && now - writer.arrivedAt > STALLED_MS) controller.abort(new AppError('upload_stalled'))
-        // Another manager may have taken the upload meanwhile.
-        if (now - renewedAt > HOLD_SECONDS * 1_000) controller.abort(locked())
-        renewing ??= check()
-          .then(take)
-          .then(() => void (renewedAt = performance.now()))
-          // A database that does not answer now may answer before the hold ends.
-          .catch((error: unknown) => {
-            if (isAppError(error) && error.code !== 'unavailable') controller.abort(error)
-          })
-          .finally(() => (renewing = undefined))
-      }, RENEW_MS).unref()
+      timer ??= setInterval(onTime, RENEW_MS).unref()
       try {
-        await take()
+        if (!(await holdUpload(db, id, writer.name, times))) throw locked()
+        writer.isHeld = true
         return await work({
           signal: controller.signal,
           arrived: () => void (writer.arrivedAt = performance.now()),
           settle: () => void (writer.isSettled = true),
         })
       } finally {
-        clearInterval(timer)
-        await renewing
-        // If this fails, the hold ends by itself.
-        await releaseUpload(db, id, name).catch(() => undefined)
+        // If this fails, the hold ends by itself. A renewal that comes after it finds no writer of this name.
+        await releaseUpload(db, id, writer.name).catch(() => undefined)
         writers.delete(id)
         end(undefined)
       }

@@ -59,8 +59,8 @@ export interface UploadAddress {
  * links or renames it into the folder, so no half-written file is ever seen there.
  *
  * The offset of an upload is the size of that file. The data is on the disk before an offset is told to the client and before
- * the file is put in its place. The sign-in and the right to write to the folder are checked with every request, every few seconds of a
- * long one, and before the last step.
+ * the file is put in its place. The sign-in and the right to write to the folder are checked with every request, every few seconds while
+ * bytes arrive in a long one, and before the last step.
  *
  * Threat model: the directory of these files belongs to the manager and no session sees it; its names are ids. A path comes
  * from the client and is walked by descriptors (`storage/`). Another user's upload is `upload_not_found`.

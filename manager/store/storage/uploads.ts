@@ -67,17 +67,22 @@ export function listUnfinished(db: Db, folderId: FolderId, userId: UserId): Prom
     .execute()
 }
 
+/** How long a hold and its upload last after it was taken or renewed. */
+export interface HoldTimes {
+  readonly holdSeconds: number
+  readonly livesSeconds: number
+}
+
 /**
- * Takes the upload for one writer, or renews what it holds.
+ * Takes the upload for one writer.
  *
- * @param moved bytes have arrived since
  * @returns false while another one holds it, or if the upload is gone
  */
 export async function holdUpload(
   db: Db,
   id: UploadId,
   writer: string,
-  { holdSeconds, livesSeconds, moved }: { holdSeconds: number; livesSeconds: number; moved: boolean },
+  { holdSeconds, livesSeconds }: HoldTimes,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('uploads')
@@ -85,7 +90,6 @@ export async function holdUpload(
       writer,
       writer_until: seconds(holdSeconds),
       expires_at: seconds(livesSeconds),
-      ...(moved ? { moved_at: sql<Date>`now()` } : {}),
     })
     .where('id', '=', id)
     .where(eb =>
@@ -93,6 +97,29 @@ export async function holdUpload(
     )
     .executeTakeFirst()
   return numUpdatedRows > 0n
+}
+
+/**
+ * Renews the holds of several writers by one statement.
+ *
+ * @param holds moved: bytes have arrived since the last renewal
+ * @returns uploads that still have the same writer
+ */
+export async function renewHolds(
+  db: Db,
+  holds: readonly { readonly id: UploadId; readonly writer: string; readonly moved: boolean }[],
+  { holdSeconds, livesSeconds }: HoldTimes,
+): Promise<ReadonlySet<UploadId>> {
+  if (holds.length === 0) return new Set()
+  const ids = holds.map(({ id }) => id)
+  const names = holds.map(({ writer }) => writer)
+  const moved = holds.map(hold => hold.moved)
+  const { rows } = await sql<{ id: UploadId }>`
+    update uploads u set writer_until = ${seconds(holdSeconds)}, expires_at = ${seconds(livesSeconds)},
+      moved_at = case when h.moved then now() else u.moved_at end
+    from unnest(${ids}::uuid[], ${names}::uuid[], ${moved}::bool[]) as h (id, writer, moved)
+    where u.id = h.id and u.writer = h.writer returning u.id`.execute(db)
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** An upload that receives nothing for so long holds room only for the bytes that have arrived. */
