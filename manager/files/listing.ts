@@ -12,7 +12,10 @@ const MOST_KEPT_PER_USER = 4
 
 /** Pages of directories. Disposing closes the listings that wait for their next page, and waits for those that are being closed. */
 export interface Pages extends AsyncDisposable {
-  /** @param open opens the directory; the page closes it, now or after its last page */
+  /**
+   * @param owner who may read the directory now: a page that continues does not open it again
+   * @param open opens the directory; the page closes it, now or after its last page
+   */
   list(
     owner: { userId: UserId; place: string },
     query: FileListQuery,

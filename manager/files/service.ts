@@ -154,6 +154,8 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
 
   return {
     async list(caller, id, query) {
+      // A page may come from a directory that was opened for the page before it.
+      if (query.after !== undefined) await rights.require(caller, id, 'ro')
       const owner = { userId: caller.userId, place: `${id}/${query.path}` }
       const page = await pages.list(owner, query, async () => {
         await using stack = new AsyncDisposableStack()
@@ -176,7 +178,10 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
 
     async search(caller, id, query, signal) {
       await using folder = await open(caller, id, 'ro')
-      return await searchNames(folder.top, query, signal)
+      const found = await searchNames(folder.top, query, signal)
+      // Checked again: the search may have taken ten seconds.
+      await rights.require(caller, id, 'ro')
+      return found
     },
 
     async makeDirectory(caller, id, spec) {

@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type ApiClient, BUNDLE_CONTENT, type Folder, TUS_CONTENT, type UserId } from '#manager/contract'
+import { type ApiClient, BUNDLE_CONTENT, type Folder, type GroupId, TUS_CONTENT, type UserId } from '#manager/contract'
 import { type HeldRequest, heldRequest } from '../../fixtures/held-request.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { type SlowReader, slowReader } from '../../fixtures/slow-reader.ts'
@@ -177,5 +179,45 @@ describe.each(Object.entries(READS))('%s', (_road, read) => {
     expect(await reader.begun).toMatch(/^HTTP\/1.1 20/)
     await end()
     expect((await reader.readOn(5)).isCut).toBe(true)
+  })
+})
+
+describe('the pages of a large directory', () => {
+  let group: { readonly id: GroupId }
+  let shared: Folder
+  beforeEach(async () => {
+    group = await admin.createGroup({ body: { name: `lab-${++count}` } })
+    await admin.addGroupMember({ params: { id: group.id, userId: guest.id } })
+    shared = await admin.createFolder({ body: { name: `of-lab-${count}`, group: group.id } })
+    const cwd = join(manager.dataDir, 'storage', 'folders', shared.id)
+    await promisify(execFile)('sh', ['-c', 'seq 10200 | xargs touch'], { cwd })
+  })
+
+  const pageOf = (after?: string | null) =>
+    guest.api.listFiles({ params: { id: shared.id }, query: { limit: '1000', ...(after ? { after } : {}) } })
+
+  test('come while their reader may read', async () => {
+    const first = await pageOf()
+    expect(first.sorted).toBe(false)
+    expect((await pageOf(first.next)).items).toHaveLength(1_000)
+  })
+
+  test.each<[string, string, () => Promise<unknown>]>([
+    [
+      'the reader leaves the project',
+      'folder_not_found',
+      () => admin.removeGroupMember({ params: { id: group.id, userId: guest.id } }),
+    ],
+    [
+      'the project is deactivated',
+      'group_inactive',
+      () => admin.updateGroup({ params: { id: group.id }, body: { active: false } }),
+    ],
+    ['the folder is in the trash', 'folder_not_found', () => admin.trashFolder({ params: { id: shared.id } })],
+  ])('end when %s', async (_what, code, end) => {
+    const first = await pageOf()
+    expect(first.sorted).toBe(false)
+    await end()
+    await expect(pageOf(first.next)).rejects.toMatchObject({ code })
   })
 })
