@@ -118,13 +118,7 @@ const NOT_YOURS =
 async function listen() {
   const codes: string[] = []
   const arrivals = new EventEmitter()
-  const server: Server = createServer((request, response) => {
-    void isOfOtherUser(request.socket).then(isOther => {
-      if (isOther)
-        response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' }).end(NOT_YOURS)
-      else take(request, response)
-    })
-  })
+  const server: Server = createServer(take)
   function take(request: IncomingMessage, response: ServerResponse) {
     const own = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const url = request.headers.host === own ? URL.parse(request.url ?? '/', `http://${own}`) : null
@@ -133,6 +127,14 @@ async function listen() {
       response.writeHead(404).end()
       return
     }
+    // This look reads the kernel's table of all connections, so it comes last.
+    void isOfOtherUser(request.socket).then(isOther => {
+      if (isOther)
+        response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' }).end(NOT_YOURS)
+      else keep(code, response)
+    })
+  }
+  function keep(code: string, response: ServerResponse) {
     if (codes.length >= MOST_CODES) {
       response.writeHead(503, { 'retry-after': '1', connection: 'close' }).end()
       return

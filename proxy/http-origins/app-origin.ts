@@ -84,14 +84,21 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   answerUnread(server, unreadAnswer)
 
   function onRequest(request: IncomingMessage, response: ServerResponse) {
-    if (!deps.ownUserOnly || !isOpening(request.url ?? '')) {
+    if (!deps.ownUserOnly || !isGoodOpening(request)) {
       answer(request, response)
       return undefined
     }
+    // This look reads the kernel's table of all connections, so it comes last.
     return isOfOtherUser(request.socket).then(isOther => {
       if (isOther) refuse(response, 'other_user')
       else answer(request, response)
     })
+  }
+
+  /** Whether a request would be let in by its ticket, which stays good. */
+  function isGoodOpening(request: IncomingMessage): boolean {
+    const unused = { ...gate, tickets: { redeem: tickets.isGood } }
+    return isOpening(request.url ?? '') && admit(visitOf(request), unused).kind === 'welcome'
   }
 
   function answer(request: IncomingMessage, response: ServerResponse) {

@@ -143,3 +143,12 @@ test('origins differ by session and by app, and are valid host names', () => {
   expect(new Set(names).size).toBe(3)
   for (const name of names) expect(name).toMatch(/^[a-z]+--[a-z2-7]{12}\.localhost$/)
 })
+
+test('a look at a ticket does not use it up', () => {
+  const { tickets, pass } = aGate()
+  const [first, late] = [tickets.issue(), tickets.issue()]
+  expect([tickets.isGood(first), tickets.isGood(first), tickets.isGood('other')]).toEqual([true, true, false])
+  expect([tickets.redeem(first), tickets.isGood(first)]).toEqual([true, false])
+  pass(60_001)
+  expect(tickets.isGood(late)).toBe(false)
+})

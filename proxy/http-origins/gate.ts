@@ -29,7 +29,7 @@ export interface GateDeps {
   readonly authority: string
   readonly cookieName: string
   readonly cookieValue: string
-  readonly tickets: Tickets
+  readonly tickets: Pick<Tickets, 'redeem'>
 }
 
 /** The only path of the origin that is ours; all other paths belong to the app. */

@@ -9,6 +9,8 @@ export function isSameSecret(a: string, b: string): boolean {
 export interface Tickets {
   /** A ticket for one visit. */
   issue(): string
+  /** True if the ticket could be redeemed now. */
+  isGood(ticket: string): boolean
   /** True once per issued ticket, within its life. */
   redeem(ticket: string): boolean
 }
@@ -23,15 +25,19 @@ const MAX_OUTSTANDING = 32
 export function createTickets(options: { readonly lifeMs: number; readonly now?: () => number }): Tickets {
   const now = options.now ?? (() => performance.now())
   let outstanding: { readonly ticket: string; readonly until: number }[] = []
+  const matching = (ticket: string) => {
+    outstanding = outstanding.filter(entry => entry.until > now())
+    return outstanding.filter(entry => isSameSecret(entry.ticket, ticket))
+  }
   return {
     issue() {
       const ticket = randomBytes(32).toString('base64url')
       outstanding = [...outstanding, { ticket, until: now() + options.lifeMs }].slice(-MAX_OUTSTANDING)
       return ticket
     },
+    isGood: ticket => matching(ticket).length > 0,
     redeem(ticket) {
-      outstanding = outstanding.filter(entry => entry.until > now())
-      const matches = outstanding.filter(entry => isSameSecret(entry.ticket, ticket))
+      const matches = matching(ticket)
       outstanding = outstanding.filter(entry => !matches.includes(entry))
       return matches.length > 0
     },

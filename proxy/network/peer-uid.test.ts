@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterEach, expect, test } from 'vitest'
 import { isOfOtherUser, peerIn, uidOfPeer } from './peer-uid.ts'
+import { readTcpTables } from './tcp-table.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -98,3 +99,11 @@ test.runIf(process.platform === 'linux' && address !== undefined)(
     expect(await isOfOtherUser(socket)).toBe(true)
   },
 )
+
+test('those who ask for the tables during a read share the next one', async () => {
+  const [first, second, third] = [readTcpTables(), readTcpTables(), readTcpTables()]
+  expect(second).not.toBe(first)
+  expect(third).toBe(second)
+  await Promise.all([first, second])
+  expect(readTcpTables()).not.toBe(second)
+})

@@ -42,8 +42,27 @@ export function tcpRows(table: string): TcpRow[] {
   })
 }
 
-/** The tables of this network namespace; undefined where the system has none to read (other systems than Linux). */
-export async function readTcpTables(): Promise<string | undefined> {
+let reading: Promise<string | undefined> | undefined
+let next: Promise<string | undefined> | undefined
+
+/**
+ * The tables of this network namespace, read after the call; undefined where the system has none to read (other systems than Linux). One
+ * read at a time: whoever asks during it shares the next one, because the tables may be long, and everybody may have them read.
+ */
+export function readTcpTables(): Promise<string | undefined> {
+  if (reading) return (next ??= reading.then(begin, begin))
+  return begin()
+}
+
+function begin(): Promise<string | undefined> {
+  next = undefined
+  const own = readNow().finally(() => {
+    if (reading === own) reading = undefined
+  })
+  return (reading = own)
+}
+
+async function readNow(): Promise<string | undefined> {
   const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(readTable))
   return tables.every(table => table === undefined) ? undefined : tables.join('\n')
 }
