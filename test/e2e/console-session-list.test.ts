@@ -410,3 +410,18 @@ describe('the list of sessions', () => {
     await it.page.screenshot({ path: `${OUTPUT}launch-${width}.png` })
   })
 })
+
+test('the details of a running session open on the tab that was used last, those of an ended one on the timeline', async () => {
+  await using it = await openConsole(browser, '/sessions')
+  const running = it.world.sessions.find(({ status }) => status === 'RUNNING')!
+  const ended = it.world.sessions.find(({ name }) => name === 'yesterday')!
+  await it.page.goto(`${it.double.url}/#/sessions/${running.id}`)
+  await it.page.getByRole('tab', { name: 'Timeline', selected: true }).waitFor()
+  await it.page.getByRole('tab', { name: 'Details' }).click()
+  await it.page.getByRole('tab', { name: 'Details', selected: true }).waitFor()
+
+  const tab = await it.newTab(`/sessions/${running.id}`)
+  await tab.getByRole('tab', { name: 'Details', selected: true }).waitFor()
+  await tab.goto(`${it.double.url}/#/sessions/${ended.id}`)
+  await tab.getByRole('tab', { name: 'Timeline', selected: true }).waitFor()
+})
