@@ -109,7 +109,7 @@ test('statistics show the sessions and the period of the address, as charts and 
   await button(it.page, 'Show as table').click()
   await it.page.getByRole('cell', { name: '13.5' }).waitFor()
   const all = await it.newTab('/statistics?of=all')
-  await all.getByText('Most at once: 3 sessions').waitFor()
+  await all.getByText(/^Most at once: 3 sessions · [\d.]+ core-hours · ([\d.]+ GPU-hours|no GPU)$/).waitFor()
   expect(it.world.asked).toContain('scope=all')
 })
 

@@ -31,7 +31,8 @@ const en = {
   idleShare: 'Share not used',
   held: 'Held',
   begin: 'Begin',
-  totals: 'Most at once: {sessions, plural, one {# session} other {# sessions}} · {cpu} core-hours · {gpu} GPU-hours',
+  totals:
+    'Most at once: {sessions, plural, one {# session} other {# sessions}} · {cpu} core-hours · {gpu, select, 0 {no GPU} other {{gpu} GPU-hours}}',
   howCounted:
     'A session counts with all that it holds while it runs, used or not. Idle CPU and GPUs compare that with what was used. What was used, read and sent counts evenly over the running time of a session.',
 } as const

@@ -32,7 +32,8 @@ export default {
   idleShare: '사용하지 않은 비율',
   held: '할당',
   begin: '시작',
-  totals: '가장 많을 때 {sessions, plural, other {세션 #개}} · {cpu} 코어-시간 · {gpu} GPU-시간',
+  totals:
+    '가장 많을 때 {sessions, plural, other {세션 #개}} · {cpu} 코어-시간 · {gpu, select, 0 {GPU 없음} other {{gpu} GPU-시간}}',
   howCounted:
     '세션은 실행되는 동안 차지한 자원을 사용 여부와 관계없이 모두 셉니다. 유휴 CPU와 유휴 GPU는 이를 실제 사용량과 비교합니다. 사용량과 읽고 보낸 양은 세션의 실행 시간에 고르게 나누어 셉니다.',
 } satisfies Translation<typeof en>
