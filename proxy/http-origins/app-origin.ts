@@ -97,7 +97,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
 
   /** Whether a request would be let in by its ticket, which stays good. */
   function isGoodOpening(request: IncomingMessage): boolean {
-    const unused = { ...gate, tickets: { redeem: tickets.isGood } }
+    const unused = { ...gate, tickets: { redeem: (ticket: string) => tickets.isGood(ticket) } }
     return isOpening(request.url ?? '') && admit(visitOf(request), unused).kind === 'welcome'
   }
 
