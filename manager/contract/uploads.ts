@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { FileConflict } from './files.ts'
+import { Person } from './folders.ts'
 import { FolderId } from './ids.ts'
 
 /**
@@ -36,6 +37,7 @@ export const Upload = z
     offset: z.int().describe('Bytes that the server has.'),
     onConflict: FileConflict,
     finished: z.boolean().describe('Whether the file is in the folder.'),
+    by: Person.nullable().describe('Who uploads, if that is somebody else; null for the own ones.'),
     createdAt: z.iso.datetime(),
     expiresAt: z.iso.datetime(),
   })

@@ -6,7 +6,7 @@ import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Store } from '../store/open-store.ts'
-import { stillNeeded } from '../store/storage/uploads.ts'
+import { deleteWithoutRight, stillNeeded } from '../store/storage/uploads.ts'
 
 /** A file that no upload needs is removed only after this time: its row may be about to be written. */
 const YOUNG_MS = 3600_000
@@ -14,7 +14,7 @@ const SWEEP_MS = 3600_000
 
 /**
  * The files that collect the bytes of uploads: `uploads/ID` on each storage host, readable by the manager alone. What no upload
- * needs any more is removed once an hour.
+ * needs any more is removed once an hour, with the uploads of people who have lost the right to the folder.
  */
 export interface Parts extends AsyncDisposable {
   /** Opens the directory of the files. @throws AppError `storage_away` */
@@ -27,6 +27,9 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
   const cut = new AbortController()
 
   async function sweep(): Promise<void> {
+    await deleteWithoutRight(store.db).catch((error: unknown) => {
+      log.warn({ err: error }, 'unfinished uploads of people without a right to the folder were not deleted')
+    })
     for (const host of storage.names) {
       if (cut.signal.aborted) return
       await sweepHost(host).catch((error: unknown) => {

@@ -9,6 +9,7 @@ import {
   type UploadFinish,
   UploadId,
 } from '#manager/contract'
+import { isCode } from '../files/places.ts'
 import { pathThere } from '../files/names-there.ts'
 import { replacedSize } from '../files/replaced-size.ts'
 import { type StagedUpload } from '../folders/room.ts'
@@ -23,9 +24,11 @@ import { type Store } from '../store/open-store.ts'
 import { listReplacing } from '../store/storage/folder-usage.ts'
 import {
   deleteUpload,
+  findToEnd,
   findUpload,
   insertUpload,
   listUnfinished,
+  listUnfinishedOfOthers,
   markFinished,
   MOVING_MINUTES,
   noteReceived,
@@ -63,13 +66,16 @@ export interface UploadAddress {
  * bytes arrive in a long one, and before the last step.
  *
  * Threat model: the directory of these files belongs to the manager and no session sees it; its names are ids. A path comes
- * from the client and is walked by descriptors (`storage/`). Another user's upload is `upload_not_found`.
+ * from the client and is walked by descriptors (`storage/`). Another user's upload is `upload_not_found`, except to be ended by
+ * whoever manages the folder: unfinished uploads hold its room. Those of people who have lost the right to it hold none.
  */
 export interface Uploads {
   /** Checks that the caller may upload into the folder. @throws AppError `folder_not_found`, `forbidden` */
   requireWritable(caller: Caller, folderId: FolderId): Promise<void>
   /** @throws AppError `folder_not_found`, `forbidden` */
   list(caller: Caller, folderId: FolderId): Promise<Upload[]>
+  /** Unfinished uploads of everybody else who may write to a folder that the caller manages. @throws AppError `folder_not_found`, `forbidden` */
+  listOthers(caller: Caller, folderId: FolderId): Promise<Upload[]>
   /**
    * @param body the first bytes
    * @throws AppError `folder_not_found`, `forbidden`, `over_upload_limit`, `quota_folder_full`,
@@ -96,7 +102,11 @@ export interface Uploads {
    * @throws AppError `upload_not_found`, `upload_incomplete`, `upload_damaged`, `upload_locked`, `file_exists`
    */
   finish(caller: Caller, address: UploadAddress, request: UploadFinish): Promise<Upload>
-  /** @throws AppError `upload_not_found`, `upload_locked` */
+  /**
+   * Ends an own upload, whatever the right to the folder, or that of somebody else into a folder that the caller manages.
+   *
+   * @throws AppError `upload_not_found`; `upload_locked` for an own one that is being written
+   */
   cancel(caller: Caller, address: UploadAddress): Promise<void>
 }
 
@@ -130,10 +140,12 @@ export interface UploadsDeps {
   readonly openFolder: (caller: Caller, folderId: FolderId) => Promise<WritableFolder>
   /** Watches that it stays so. @param cut called once with the error of `openFolder` */
   readonly watch: (caller: Caller, folderId: FolderId, cut: (refusal: Error) => void) => Disposable
+  /** Checks that the caller manages the folder. @throws AppError `folder_not_found`, `forbidden` */
+  readonly requireManaged: (caller: Caller, folderId: FolderId) => Promise<void>
   readonly onPlaced: (caller: Caller, folderId: FolderId, path: string) => void
 }
 
-export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDeps): Uploads {
+export function createUploads({ store, parts, openFolder, requireManaged, onPlaced }: UploadsDeps): Uploads {
   const { db } = store
   const holds = createHolds({ db, livesSeconds: WEEK_SECONDS })
   /** Hashes of the bytes so far, in the order of their last use. */
@@ -143,8 +155,28 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
   async function find(caller: Caller, { id, folderId }: UploadAddress): Promise<UploadRow> {
     const row = await findUpload(db, id, folderId, caller.userId)
     if (row) return row
-    throw new AppError('upload_not_found', because('upload_gone'))
+    throw noSuchUpload()
   }
+
+  /** Another user's upload is not found, except for whoever manages its folder. @throws AppError `upload_not_found`; as `openFolder` */
+  async function findToCancel(caller: Caller, { id, folderId }: UploadAddress) {
+    const found = await findToEnd(db, id, folderId)
+    const isOwn = found?.user_id === caller.userId
+    if (!found || !(isOwn || (await isManaged(caller, folderId)))) {
+      await openFolder(caller, folderId)
+      throw noSuchUpload()
+    }
+    return { isOwn, storageHost: found.storage_host }
+  }
+
+  const isManaged = (caller: Caller, folderId: FolderId) =>
+    requireManaged(caller, folderId).then(
+      () => true,
+      (error: unknown) => {
+        if (isCode(error, 'folder_not_found') || isCode(error, 'forbidden')) return false
+        throw error
+      },
+    )
 
   /** Runs work on an upload that nobody else works on, with its file open. */
   async function withPart<T>(
@@ -332,6 +364,12 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       return await Promise.all(rows.map(async row => toUpload(row, await offsetOf(directory, row))))
     },
 
+    async listOthers(caller, folderId) {
+      await requireManaged(caller, folderId)
+      const rows = await listUnfinishedOfOthers(db, folderId, caller.userId)
+      return rows.map(row => ({ ...toUpload(row, row.received), by: { email: row.email, name: row.name } }))
+    },
+
     async create(
       caller,
       folderId,
@@ -405,16 +443,14 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     },
 
     async cancel(caller, address) {
-      const { storageHost } = await openFolder(caller, address.folderId)
-      await find(caller, address)
-      await holds.hold(
-        address.id,
-        () => Promise.resolve(),
-        async () => {
-          await using directory = await parts.open(storageHost)
-          await discard(address.id, directory)
-        },
-      )
+      const { isOwn, storageHost } = await findToCancel(caller, address)
+      const end = async () => {
+        await using directory = await parts.open(storageHost)
+        await discard(address.id, directory)
+      }
+      // A writer looks for the row every few seconds, and ends without it: nobody keeps a manager of the folder waiting by going on.
+      if (!isOwn) await end()
+      else await holds.hold(address.id, () => Promise.resolve(), end)
     },
   }
 }
@@ -463,6 +499,8 @@ async function hashOf(file: OpenFile, signal: AbortSignal): Promise<Hash> {
   }
 }
 
+const noSuchUpload = () => new AppError('upload_not_found', because('upload_gone'))
+
 function toUpload(row: UploadRow, offset: number): Upload {
   return {
     id: row.id,
@@ -472,6 +510,7 @@ function toUpload(row: UploadRow, offset: number): Upload {
     offset,
     onConflict: row.on_conflict,
     finished: row.finished,
+    by: null,
     createdAt: row.created_at.toISOString(),
     expiresAt: row.expires_at.toISOString(),
   }

@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { USUAL_STORAGE_HOST } from '#manager/contract'
+import { requireManaged } from '../folders/find-folder.ts'
 import { requireFolderStill } from '../folders/require-folder.ts'
 import { startRemovals } from '../folders/removals.ts'
 import { type EventPublisher } from '../events/bus.ts'
@@ -101,6 +102,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       }
     },
     watch: (caller, folderId, cut) => rights.watch(caller, folderId, 'rw', cut),
+    requireManaged: async (caller, folderId) => void (await requireManaged(store.db, caller, folderId)),
     onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),
   }
   const folders = createFolders({ store, storage, removals, hints, usages, room })

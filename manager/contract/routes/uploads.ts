@@ -23,6 +23,12 @@ export const UPLOAD_ROUTES = {
     access: 'user',
     summary: "The caller's unfinished uploads into this folder, the newest first.",
     params: folder,
+    query: z.object({
+      others: z
+        .stringbool()
+        .optional()
+        .describe('Those of everybody else instead, for whoever manages the folder: they hold room of it.'),
+    }),
     reply: z.object({ items: z.array(Upload) }),
   },
   createUpload: {
@@ -70,7 +76,8 @@ export const UPLOAD_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/folders/:id/uploads/:uploadId',
     access: 'user',
-    summary: 'tus: end an upload and delete the bytes that have arrived. A finished file stays.',
+    summary:
+      'tus: end an upload and delete the bytes that have arrived. A finished file stays. Also for whoever manages the folder, and for the own one without a right to it.',
     params: upload,
     status: 204,
     reply: z.void(),

@@ -23,7 +23,9 @@ export function createUploadRoutes(uploads: Uploads, bundles: Bundles): Pick<Han
       await uploads.requireWritable(caller, params.id)
       void reply.headers({ ...RESUMABLE, 'tus-version': TUS_VERSION, 'tus-extension': TUS_EXTENSIONS })
     },
-    listUploads: async ({ caller }, { params }) => ({ items: await uploads.list(caller, params.id) }),
+    listUploads: async ({ caller }, { params, query }) => ({
+      items: await (query.others === true ? uploads.listOthers(caller, params.id) : uploads.list(caller, params.id)),
+    }),
 
     async createUpload({ caller, request, reply }, { params }) {
       requireVersion(request, reply)

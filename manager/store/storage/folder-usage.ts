@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type FolderId, type GroupId, type UploadId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { UPLOADER_MAY_WRITE } from './uploader-rights.ts'
 import { MOVING_MINUTES } from './uploads.ts'
 
 export interface Measured {
@@ -104,10 +105,14 @@ const owned = (what: RawBuilder<unknown>) => sql<number | null>`(
 const heldBytes = sql<number>`case when up.moved_at > now() - ${MOVING_MINUTES} * interval '1 minute'
   then up.size else least(up.received, up.size) end`
 
-/** @param which condition on `f`, the folder of an upload */
+/**
+ * Uploads of people who may not write any more hold nothing: they could neither be seen nor be finished.
+ *
+ * @param which condition on `f`, the folder of an upload
+ */
 const stagedBytes = (which: RawBuilder<unknown>) => sql<number>`(
   select coalesce(sum(${heldBytes}), 0)::bigint from uploads up join folders f on f.id = up.folder_id
-  where ${which} and f.status <> 'deleting' and not up.finished and up.expires_at > now())`
+  where ${which} and f.status <> 'deleting' and not up.finished and up.expires_at > now() and ${UPLOADER_MAY_WRITE})`
 
 /** A path whose file unfinished uploads replace. */
 export interface Replacing {
@@ -122,7 +127,9 @@ const MOST_REPLACING = 1_000
 export function listReplacing(db: Db, folderId: FolderId, except: UploadId): Promise<Replacing[]> {
   return db
     .selectFrom('uploads as up')
+    .innerJoin('folders as f', 'f.id', 'up.folder_id')
     .select(['up.path', sql<number>`max(${heldBytes})::bigint`.as('held')])
+    .where(UPLOADER_MAY_WRITE)
     .where('up.folder_id', '=', folderId)
     .where('up.id', '!=', except)
     .where('up.on_conflict', '=', 'replace')

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type FolderId, type FileConflict, type UploadId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type UploadsTable } from '../tables/storage.ts'
+import { UPLOADER_MAY_WRITE } from './uploader-rights.ts'
 
 export type UploadRow = Selectable<UploadsTable>
 
@@ -65,6 +66,50 @@ export function listUnfinished(db: Db, folderId: FolderId, userId: UserId): Prom
     .where('expires_at', '>', sql<Date>`now()`)
     .orderBy('id', 'desc')
     .execute()
+}
+
+export type UploadOfOther = UploadRow & { readonly email: string; readonly name: string }
+
+/** Unfinished uploads into a folder of everybody but this user who may still write there, the newest first. */
+export function listUnfinishedOfOthers(db: Db, folderId: FolderId, userId: UserId): Promise<UploadOfOther[]> {
+  return db
+    .selectFrom('uploads as up')
+    .innerJoin('folders as f', 'f.id', 'up.folder_id')
+    .innerJoin('users', 'users.id', 'up.user_id')
+    .selectAll('up')
+    .select(['users.email', 'users.name'])
+    .where('up.folder_id', '=', folderId)
+    .where('up.user_id', '<>', userId)
+    .where('up.finished', '=', false)
+    .where('up.expires_at', '>', sql<Date>`now()`)
+    .where(UPLOADER_MAY_WRITE)
+    .orderBy('up.id', 'desc')
+    .execute()
+}
+
+/** The person of an upload that has not expired, and the storage host of its folder. */
+export function findToEnd(
+  db: Db,
+  id: UploadId,
+  folderId: FolderId,
+): Promise<{ readonly user_id: UserId; readonly storage_host: string } | undefined> {
+  return db
+    .selectFrom('uploads')
+    .innerJoin('folders', 'folders.id', 'uploads.folder_id')
+    .select(['uploads.user_id', 'folders.storage_host'])
+    .where('uploads.id', '=', id)
+    .where('uploads.folder_id', '=', folderId)
+    .where('uploads.expires_at', '>', sql<Date>`now()`)
+    .executeTakeFirst()
+}
+
+/** Deletes unfinished uploads of people who may not write to the folder any more, unless one is being written. @returns how many */
+export async function deleteWithoutRight(db: Db): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from uploads up using folders f
+    where f.id = up.folder_id and not up.finished and (up.writer is null or up.writer_until < now())
+      and not ${UPLOADER_MAY_WRITE}`.execute(db)
+  return Number(numAffectedRows ?? 0)
 }
 
 /** How long a hold and its upload last after it was taken or renewed. */

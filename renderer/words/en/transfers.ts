@@ -34,6 +34,10 @@ const en = {
   unfinished:
     '{count, plural, one {# upload into this folder is not finished.} other {# uploads into this folder are not finished.}}',
   showUnfinished: 'Continue…',
+  unfinishedOfOthers:
+    '{count, plural, one {# upload of somebody else into this folder is not finished.} other {# uploads of others into this folder are not finished.}}',
+  showUnfinishedOfOthers: 'Show…',
+  unfinishedOthersText: 'Uploads of others. They hold room of the folder until they are finished or discarded.',
   unfinishedTitle: 'Unfinished uploads',
   unfinishedText:
     'Choose the same file again to continue where the upload stopped. Unfinished uploads are deleted after a week.',
