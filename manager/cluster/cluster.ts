@@ -60,7 +60,11 @@ export interface ClusterTimings {
   readonly agentLostMs: number
 }
 
-export const DEFAULT_CLUSTER_TIMINGS: ClusterTimings = { heartbeatMs: 3_000, goneMs: MANAGER_GONE_MS, agentLostMs: 12_000 }
+export const DEFAULT_CLUSTER_TIMINGS: ClusterTimings = {
+  heartbeatMs: 3_000,
+  goneMs: MANAGER_GONE_MS,
+  agentLostMs: 12_000,
+}
 
 export interface ClusterDeps {
   readonly store: Store

@@ -112,11 +112,11 @@ test('a clone and a copy lack what lies too deep, and say so; a move of it is re
   expect(done).toMatchObject({ code: 0 })
   expect(done.err).toContain(`directories deep: ${Array(129).fill('d').join('/')}\n`)
   expect((await readdir(directoryOf(JSON.parse(done.out) as Folder))).toSorted()).toEqual(['d', 'file'])
-  const spec = { paths: ['d'], to: '', name: 'copy', onConflict: 'fail' } as const
+  const spec = { paths: ['d'], to: '', name: 'copy', onConflict: 'fail' as const }
   const { task, leftOut } = await api.copyFiles({ params, body: spec })
   if (!task) expect(leftOut).toMatchObject({ total: 1 })
   const other = await api.createFolder({ body: { name: 'other' } })
-  const body = { from: deep.id, mode: 'move', paths: ['d'], to: '', onConflict: 'fail' } as const
+  const body = { from: deep.id, mode: 'move' as const, paths: ['d'], to: '', onConflict: 'fail' as const }
   const moved = api.importFiles({ params: { id: other.id }, body })
   await expect(copyEnded(api, other, moved)).rejects.toMatchObject({ code: 'path_invalid' })
 })

@@ -233,9 +233,7 @@ test('unanswered calls of one caller use a quarter of the connections to the man
   const { victim, port, head, manager, before } = await startConsole(stack, UNHURRIED)
   manager.respond = () => undefined
   const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1') }))
-  await expect
-    .poll(() => victim.descriptors(), { timeout: 20_000 })
-    .toBeGreaterThanOrEqual(before + 1_200 + 256 - GONE)
+  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 1_200 + 256 - GONE)
   expect(await victim.descriptors()).toBeLessThan(before + 1_200 + 266)
   for (const peer of peers) peer.stop()
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
