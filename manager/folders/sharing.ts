@@ -41,6 +41,7 @@ import {
 import { type FolderRow, lockFolder } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
 import { limitRequests } from '../users/back-off.ts'
+import { holdSignedIn } from '../users/standing.ts'
 import { manages } from './access.ts'
 import { requireManaged, requireVisible } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
@@ -106,6 +107,7 @@ export function createSharing({ store, hints, mailer, settings, log }: SharingDe
   /** Runs `work` on a folder that the caller manages, with its row locked. */
   function onManaged<T>(caller: Caller, id: FolderId, work: (trx: Db, row: FolderRow) => Promise<T>): Promise<T> {
     return store.transaction(async trx => {
+      await holdSignedIn(trx, caller)
       await lockFolder(trx, id)
       return work(trx, await requireManaged(trx, caller, id))
     })

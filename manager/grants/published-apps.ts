@@ -43,7 +43,8 @@ import { noteUsedByOthers } from '../store/sessions/session-shares.ts'
 import { findSession, lockSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
 import { withPasswordLimit } from '../users/back-off.ts'
-import { type Passwords, strangerAt } from '../users/passwords.ts'
+import { type Passwords, personAsking, strangerAt } from '../users/passwords.ts'
+import { holdSignedIn } from '../users/standing.ts'
 
 /**
  * Links that open a web app of a session to people without an account.
@@ -191,20 +192,23 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       }
       checkAddresses(spec.addresses)
       await deleteEnded(db)
-      if ((await countPublishedOf(db, caller.userId)) >= MOST_PER_USER) {
-        throw new AppError('published_apps_limit', because('links_at_most', { count: MOST_PER_USER }))
-      }
       const row = {
         id: newId(PublishedAppId),
         name: randomName(),
         sessionId,
         app: name,
         userId: caller.userId,
-        passwordHash: spec.password === undefined ? null : await passwords.hash(spec.password),
+        passwordHash:
+          spec.password === undefined ? null : await passwords.hash(spec.password, personAsking(caller.userId)),
         addresses: spec.addresses,
         lifetimeMs: Math.round(spec.hours * HOUR_MS),
       }
       await whilePortsStay(db, async trx => {
+        await holdSignedIn(trx, caller)
+        // Counted here: one publication follows the other.
+        if ((await countPublishedOf(trx, caller.userId)) >= MOST_PER_USER) {
+          throw new AppError('published_apps_limit', because('links_at_most', { count: MOST_PER_USER }))
+        }
         const most = portsPerUser(address)
         const isFull = countPortsOf(await knownPorts(trx), caller.userId) >= most
         if (isFull && !(await deleteUnusedOwnApp(trx, caller.userId))) {

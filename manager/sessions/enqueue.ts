@@ -9,6 +9,7 @@ import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { type NewSession } from '../store/sessions/sessions.ts'
 import { takesOwnThings } from '../users/acting-for.ts'
 import { type Caller } from '../users/authorize.ts'
+import { holdSignedIn } from '../users/standing.ts'
 import { type News, type Telling } from '../users/telling.ts'
 import { checkRequest, type CheckedRequest } from './check-request.ts'
 import { generateName, sessionNames } from './names.ts'
@@ -50,7 +51,10 @@ export function createEnqueue({ store, presence, events, telling, onEnqueued }: 
     const sessions = newSessions(caller, spec, checked, files)
     const launched = sessions.map(({ id, name }) => ({ id, name }))
     const news: News[] = [{ userId: owner.userId, by: caller, kind: 'session_launched', sessions: launched }]
-    const alongside = (trx: Db) => telling.write(trx, news)
+    const alongside = async (trx: Db) => {
+      await holdSignedIn(trx, caller)
+      await telling.write(trx, news)
+    }
     await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed, mounts, alongside })
     for (const { id } of sessions) {
       events.publish({ topic: 'session', id, version: 1 }, { userId: owner.userId, domain: asker.domain })

@@ -25,6 +25,7 @@ import { lockSession, type OwnedSessionRow } from '../store/sessions/sessions.ts
 import { type Touched, touchSessions } from '../store/sessions/touches.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
+import { holdSignedIn } from '../users/standing.ts'
 import { type SessionChanges } from './changes.ts'
 import { type SessionMembers } from './members.ts'
 import { requireManaged, requireOwn, requireVisible } from './require-session.ts'
@@ -77,6 +78,7 @@ export function createSessionSharing({ store, changes, events, members, log }: S
 
     async share(caller, id, { email, permission }) {
       const { share, touched } = await store.transaction(async trx => {
+        await holdSignedIn(trx, caller)
         await lockSession(trx, id)
         const session = await requireOwn(trx, caller, id, 'only_owner_shares')
         const { groupId, userId } = await findMember(trx, session, email)

@@ -10,11 +10,12 @@ import {
   upsertTemplate,
 } from '../store/sessions/templates.ts'
 import { type Caller } from '../users/authorize.ts'
+import { requireStillSignedIn } from '../users/standing.ts'
 
 /** Templates of users. Each user reaches only their own. A request is checked when it is launched, not when it is stored. */
 export interface SessionTemplates {
   list(caller: Caller): Promise<SessionTemplate[]>
-  /** @throws AppError `too_many_templates` */
+  /** @throws AppError `too_many_templates`, `not_signed_in` (ended meanwhile) */
   save(caller: Caller, name: string, spec: SessionSpec): Promise<SessionTemplate>
   /** @throws AppError `template_not_found` */
   setDefault(caller: Caller, name: string, isDefault: boolean): Promise<SessionTemplate>
@@ -28,16 +29,23 @@ export function createSessionTemplates({ store }: { store: Pick<Store, 'db' | 't
     async list({ userId }) {
       return (await listTemplates(db, userId)).map(toTemplate)
     },
-    async save({ userId }, name, { startsAt: _startsAt, owner: _owner, ...spec }) {
-      const known = await listTemplates(db, userId)
-      const replaces = known.some(template => template.name.toLowerCase() === name.toLowerCase())
-      if (!replaces && known.length >= MOST_TEMPLATES) {
-        throw new AppError('too_many_templates', {
-          limit: MOST_TEMPLATES,
-          ...because('templates_at_most', { count: known.length, limit: MOST_TEMPLATES }),
-        })
-      }
-      return toTemplate(await upsertTemplate(db, { userId, name, spec }))
+    async save(caller, name, { startsAt: _startsAt, owner: _owner, ...spec }) {
+      const { userId } = caller
+      const saved = await store.transaction(async trx => {
+        // Locked, so that requests at once do not exceed the limit together.
+        await lockUser(trx, userId)
+        await requireStillSignedIn(trx, caller)
+        const known = await listTemplates(trx, userId)
+        const replaces = known.some(template => template.name.toLowerCase() === name.toLowerCase())
+        if (!replaces && known.length >= MOST_TEMPLATES) {
+          throw new AppError('too_many_templates', {
+            limit: MOST_TEMPLATES,
+            ...because('templates_at_most', { count: known.length, limit: MOST_TEMPLATES }),
+          })
+        }
+        return upsertTemplate(trx, { userId, name, spec })
+      })
+      return toTemplate(saved)
     },
     async setDefault({ userId }, name, isDefault) {
       const changed = await store.transaction(async trx => {

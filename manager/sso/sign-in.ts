@@ -7,7 +7,7 @@ import { type Store } from '../store/open-store.ts'
 import { othersMayKnowPassword } from '../users/acting-for.ts'
 import { withBackOff } from '../users/back-off.ts'
 import { type Logins, type NewSignIn } from '../users/logins.ts'
-import { type Passwords } from '../users/passwords.ts'
+import { type Passwords, personAsking, strangerAt } from '../users/passwords.ts'
 import { type SecondFactorCheck } from '../users/own-proof.ts'
 import { newPassword } from '../users/secrets.ts'
 import { type Telling } from '../users/telling.ts'
@@ -91,7 +91,8 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
       if (proven?.active && proven.totp_confirmed_at !== null && asksCode) await checkCode(proven, totp)
       // Hashed ahead, because it takes a while, for the case that the password has to end.
       const mayEndPassword = first.kind !== 'known' || othersMayKnowPassword(first.user)
-      const unknownPassword = mayEndPassword ? await passwords.hash(newPassword()) : undefined
+      const asker = proven ? personAsking(proven.id) : strangerAt(address, attempt.provider)
+      const unknownPassword = mayEndPassword ? await passwords.hash(newPassword(), asker) : undefined
       let entered: Entered | undefined
       const signIn = await logins.signInProved({ ...options, address }, async trx => {
         await lockSuperadmins(trx)

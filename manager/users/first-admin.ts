@@ -27,7 +27,7 @@ export async function ensureFirstAdmin(options: {
   if (password !== undefined) checkPassword(password)
   if ((await countUsers(store.db)) > 0) return
   const chosen = password ?? newPassword()
-  const password_hash = await passwords.hash(chosen)
+  const password_hash = await passwords.hash(chosen, ['people'])
   // Write the file first: a crash in between then leaves a file too many, not an account that nobody can use.
   if (password === undefined) await writeSecret(join(dataDir, 'admin-password'), `${chosen}\n`)
   const admin = { email: FIRST_ADMIN, name: 'Administrator', role: 'superadmin' as const, password_hash }

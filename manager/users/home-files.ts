@@ -21,6 +21,7 @@ import { lockUser } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller } from './authorize.ts'
 import { newsOfSet } from './set-by-keypair.ts'
+import { requireStillSignedIn } from './standing.ts'
 import { createStartFiles } from './start-files.ts'
 import { type Telling } from './telling.ts'
 
@@ -34,11 +35,12 @@ import { type Telling } from './telling.ts'
  */
 export interface HomeFiles {
   list(caller: Caller): Promise<{ items: Dotfile[] }>
-  /** @throws AppError `over_dotfile_limit` */
+  /** @throws AppError `over_dotfile_limit`, `not_signed_in` (ended meanwhile) */
   put(caller: Caller, spec: DotfileSpec): Promise<Dotfile>
   /** @throws AppError `dotfile_not_found` */
   remove(caller: Caller, path: string): Promise<void>
   script(caller: Caller): Promise<BootstrapScript>
+  /** @throws AppError `not_signed_in` (ended meanwhile) */
   setScript(caller: Caller, script: string): Promise<BootstrapScript>
 }
 
@@ -62,6 +64,7 @@ export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFil
       const { changedAt, news } = await store.transaction(async trx => {
         // Locked, so that two requests at once do not both find room for themselves.
         await lockUser(trx, userId)
+        await requireStillSignedIn(trx, caller)
         checkLimits(await countOtherDotfiles(trx, userId, path), bytes)
         const sealed = box.seal(content, dotfilePlace(userId, path))
         const changedAt = await putDotfile(trx, { user_id: userId, path, mode, sealed, bytes, set_by_access_key })
@@ -90,6 +93,7 @@ export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFil
       const sealed = box.seal(script, bootstrapPlace(userId))
       const { changedAt, news } = await store.transaction(async trx => {
         await lockUser(trx, userId)
+        await requireStillSignedIn(trx, caller)
         const changedAt = await putBootstrapScript(trx, { user_id: userId, sealed, set_by_access_key })
         const news = await newsOfSet(trx, caller, 'own_script_by_keypair')
         await telling.write(trx, news)

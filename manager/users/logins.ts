@@ -19,7 +19,7 @@ import { type DoubtEnd } from './end-of-doubt.ts'
 import { createLoginEnds, type LoginEnds, type LoginEndsDeps } from './login-ends.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
-import { type Passwords, strangerAt } from './passwords.ts'
+import { type Passwords, personAsking, strangerAt } from './passwords.ts'
 import { type SecondFactorCheck } from './own-proof.ts'
 import { type Telling } from './telling.ts'
 import { browserToken, hashToken, newToken } from './secrets.ts'
@@ -180,7 +180,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       })
       if (good !== true || !user) throw refusal
       const replacing = user.must_change_password && newPassword !== undefined
-      const password_hash = replacing ? await passwords.hash(newPassword) : user.password_hash
+      const password_hash = replacing ? await passwords.hash(newPassword, personAsking(user.id)) : user.password_hash
       let replaced: DoubtEnd | undefined
       const signedIn = await start({ ...options, address }, async trx => {
         replaced = replacing ? await replaceDuePassword(trx, user, password_hash, telling) : undefined

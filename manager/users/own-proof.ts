@@ -4,7 +4,7 @@ import { findUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller, requirePerson } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
-import { type Passwords } from './passwords.ts'
+import { type Passwords, personAsking } from './passwords.ts'
 
 /** Checks the second factor of a sign-in. */
 export interface SecondFactorCheck {
@@ -33,7 +33,7 @@ export interface OwnProofDeps {
 export async function proveOwn(deps: OwnProofDeps, user: UserRow, { password, totp }: OwnProof): Promise<void> {
   let fault = new AppError('login_failed', because('password_wrong'))
   const good = await withBackOff(deps.store, { userId: user.id }, async () => {
-    if (!(await deps.passwords.verify(user.password_hash, password, ['people', user.id]))) return false
+    if (!(await deps.passwords.verify(user.password_hash, password, personAsking(user.id)))) return false
     if (user.totp_confirmed_at === null) return true
     fault = new AppError('totp_required', because('code_from_app_or_recovery'))
     if (totp === undefined) return 'undecided'

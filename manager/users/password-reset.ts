@@ -23,7 +23,7 @@ import { linkTo } from './links.ts'
 import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { requireStillSignedIn } from './standing.ts'
-import { checkPassword, type Passwords } from './passwords.ts'
+import { checkPassword, type Passwords, personAsking } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
 import { newsOfOwn, type Telling } from './telling.ts'
 import { inBackground, limitMails, linkInvalid, VERIFY_SECONDS } from './sign-up.ts'
@@ -99,10 +99,10 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       const link = await findEmailToken(db, hash, 'reset')
       const user = link && (await findUser(db, link.user_id))
       if (!link || !user?.active) throw linkInvalid()
-      if (await passwords.verify(user.password_hash, password)) {
+      if (await passwords.verify(user.password_hash, password, personAsking(user.id))) {
         throw new AppError('password_unchanged', because('choose_other_password_or_sign_in'))
       }
-      const password_hash = await passwords.hash(password)
+      const password_hash = await passwords.hash(password, personAsking(user.id))
       const aftermath = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()

@@ -1,12 +1,13 @@
 import { hash, verify } from '@node-rs/argon2'
 import { networksOf } from '#base/network-of'
-import { AppError, because, isStrongPassword } from '#manager/contract'
+import { AppError, because, isStrongPassword, type UserId } from '#manager/contract'
 import { type Asker, createPasswordQueue } from './password-queue.ts'
 
 /** OWASP's figures for Argon2id (the default of the package): 19 MiB, two passes, one lane; 20 to 40 ms of a thread. */
 const ARGON = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
-const PEOPLE: Asker = ['people']
+/** Somebody who has proved who they are: one person alone does not fill the queue for the others. */
+export const personAsking = (userId: UserId): Asker => ['people', userId]
 
 /** Somebody who has not signed in. @param account named in the request, whether it exists or not */
 export function strangerAt(address: string, account: string): Asker {
@@ -22,12 +23,12 @@ export function strangerAt(address: string, account: string): Asker {
  */
 export interface Passwords {
   /** @throws AppError `weak_password`, `rate_limited` */
-  hash(password: string, by?: Asker): Promise<string>
+  hash(password: string, by: Asker): Promise<string>
   /**
    * @param stored undefined for an account that does not exist: takes as long, and is false
    * @throws AppError `rate_limited`
    */
-  verify(stored: string | undefined, password: string, by?: Asker): Promise<boolean>
+  verify(stored: string | undefined, password: string, by: Asker): Promise<boolean>
 }
 
 export function createPasswords(): Passwords {
@@ -35,11 +36,11 @@ export function createPasswords(): Passwords {
   nobody.catch(() => undefined) // awaited where it is used
   const queue = createPasswordQueue(async () => verify(await nobody, 'nor this one'))
   return {
-    async hash(password, by = PEOPLE) {
+    async hash(password, by) {
       checkPassword(password)
       return queue.run(by, () => hash(password, ARGON))
     },
-    async verify(stored, password, by = PEOPLE) {
+    async verify(stored, password, by) {
       if (stored !== undefined) return queue.run(by, () => verify(stored, password))
       await queue.pretend(by)
       return false

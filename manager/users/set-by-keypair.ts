@@ -1,4 +1,4 @@
-import { inShort, type ToldKind } from '#manager/contract'
+import { inShort, MOST_DOTFILES, type ToldKind } from '#manager/contract'
 import { findKeypairs, type KeypairRow } from '../store/identity/keypairs.ts'
 import { listMadeSince } from '../store/identity/made-since.ts'
 import { listSetByKeypair, wasToldToday } from '../store/identity/set-by-keypair.ts'
@@ -11,7 +11,7 @@ import { type News } from './telling.ts'
  *
  * Threat: whoever has stolen a keypair leaves something that runs in each new session, or opens it, and stays when the keypair
  * ends. So the person is told when such a thing is set with one, and again of all that still stands when the keypair ends, by whatever
- * road: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Programs that set the same thing again and again tell of it once a day, with the first one: the end names all.
+ * road: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Programs that set the same thing again and again tell of it once a day: each dotfile by its path, so that a harmless one hides no other.
  */
 export type SetByKeypairKind = Extract<ToldKind, `own_${string}_by_keypair`>
 
@@ -22,8 +22,10 @@ export async function newsOfSet(
   kind: SetByKeypairKind,
   path?: string,
 ): Promise<News[]> {
-  if (keypair === null || (await wasToldToday(trx, userId, kind, keypair))) return []
-  return [{ userId, by: { userId, email }, kind, detail: path === undefined ? keypair : namesWith(keypair, [path]) }]
+  if (keypair === null) return []
+  const detail = path === undefined ? keypair : namesWith(keypair, [path])
+  if (await wasToldToday(trx, userId, { kind, accessKey: keypair, detail, most: MOST_DOTFILES })) return []
+  return [{ userId, by: { userId, email }, kind, detail }]
 }
 
 /**

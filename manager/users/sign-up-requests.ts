@@ -34,7 +34,7 @@ import { addressCounts, isWithinLimit, limitRequests } from './back-off.ts'
 import { linkTo } from './links.ts'
 import { roadOf } from './links-for-others.ts'
 import { requireStillSignedIn } from './standing.ts'
-import { type Passwords } from './passwords.ts'
+import { type Passwords, personAsking } from './passwords.ts'
 import { hashToken, newPassword, newToken } from './secrets.ts'
 import { requireAgreement, requireMailDomain } from './sign-up-rules.ts'
 import { inBackground, limitMails, linkInvalid } from './sign-up.ts'
@@ -179,7 +179,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
 
     async accept(caller, id, as, origin) {
       // The password is forgotten here: the owner sets one with the link.
-      const password_hash = await passwords.hash(newPassword())
+      const password_hash = await passwords.hash(newPassword(), personAsking(caller.userId))
       const system = await settings.read()
       const made = await store.transaction(async trx => {
         await requireStillSignedIn(trx, caller)

@@ -19,7 +19,7 @@ import { findUser, findUserByEmail, lockUser, updateUser, type UserRow } from '.
 import { insertAccount } from './accounts.ts'
 import { addressCounts, isWithinLimit, limitRequests, withBackOff } from './back-off.ts'
 import { linkTo } from './links.ts'
-import { type Passwords, strangerAt } from './passwords.ts'
+import { type Passwords, personAsking, strangerAt } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
 import { requireAgreement, requireMailDomain } from './sign-up-rules.ts'
 
@@ -102,7 +102,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       if (!link || !user?.active) throw linkInvalid()
       const password_hash = link.password_hash ?? user.password_hash
       const good = await withBackOff(store, { email: user.email, address }, () =>
-        passwords.verify(password_hash, password),
+        passwords.verify(password_hash, password, personAsking(user.id)),
       )
       if (!good) throw new AppError('login_failed', because('password_of_sign_up'))
       const verified = await store.transaction(async trx => {

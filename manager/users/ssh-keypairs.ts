@@ -1,10 +1,11 @@
 import ssh2 from 'ssh2'
 import { type NewSshKeypair, type SshKeypair } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
-import { findSshPublicKey, setSshPublicKey } from '../store/identity/users.ts'
+import { findSshPublicKey, lockUser, setSshPublicKey } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { newsOfSet } from './set-by-keypair.ts'
 import { parsePublicKey } from './ssh-public-key.ts'
+import { requireStillSignedIn } from './standing.ts'
 import { type Telling } from './telling.ts'
 
 /**
@@ -13,9 +14,9 @@ import { type Telling } from './telling.ts'
  */
 export interface SshKeypairs {
   get(caller: Caller): Promise<SshKeypair>
-  /** The private half is in the reply and nowhere else. */
+  /** The private half is in the reply and nowhere else. @throws AppError `not_signed_in` (ended meanwhile) */
   generate(caller: Caller): Promise<NewSshKeypair>
-  /** @throws AppError `ssh_key_invalid` */
+  /** @throws AppError `ssh_key_invalid`, `not_signed_in` (ended meanwhile) */
   set(caller: Caller, publicKey: string): Promise<SshKeypair>
   remove(caller: Caller): Promise<void>
 }
@@ -30,6 +31,8 @@ export function createSshKeypairs({ store, telling }: SshKeypairsDeps): SshKeypa
 
   async function put(caller: Caller, line: string): Promise<void> {
     const news = await store.transaction(async trx => {
+      await lockUser(trx, caller.userId)
+      await requireStillSignedIn(trx, caller)
       await setSshPublicKey(trx, caller.userId, { line, accessKey: caller.keypair })
       const news = await newsOfSet(trx, caller, 'own_ssh_key_by_keypair')
       await telling.write(trx, news)

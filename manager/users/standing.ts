@@ -4,7 +4,7 @@ import { listOpen } from '../store/sessions/published-apps.ts'
 import { listLiveLogins } from '../store/identity/logins.ts'
 import { type Db } from '../store/schema.ts'
 import { listUsableKeypairs } from '../store/identity/signing.ts'
-import { listStandings } from '../store/identity/users.ts'
+import { holdUser, listStandings } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 
 /**
@@ -41,6 +41,18 @@ export async function credentialHolds(db: Db, credential: string): Promise<boole
 export async function requireStillSignedIn(trx: Db, caller: Pick<Caller, 'loginId' | 'keypair'>): Promise<void> {
   if (await credentialHolds(trx, credentialOf(caller))) return
   throw new AppError('not_signed_in', because('sign_in_ended'))
+}
+
+/**
+ * As `requireStillSignedIn`, for what stays in an account or goes to others without being a way in: shares, links, templates, sessions. The
+ * end of a doubt names what was made until then, so nothing may be made after it by whoever was inside. Holds the account until the
+ * transaction ends: call it before other rows are locked.
+ *
+ * @throws AppError `not_signed_in`
+ */
+export async function holdSignedIn(trx: Db, caller: Pick<Caller, 'userId' | 'loginId' | 'keypair'>): Promise<void> {
+  await holdUser(trx, caller.userId)
+  await requireStillSignedIn(trx, caller)
 }
 
 /**

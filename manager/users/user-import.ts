@@ -22,7 +22,7 @@ import { type AccountWithToken, insertAccountWithLink, passwordLink } from './ac
 import { type Caller, isSuperadmin, requireMayAssign } from './authorize.ts'
 import { type LinkRoad, roadOf } from './links-for-others.ts'
 import { requireStillSignedIn } from './standing.ts'
-import { type Passwords } from './passwords.ts'
+import { type Passwords, personAsking } from './passwords.ts'
 import { newPassword } from './secrets.ts'
 import { type News, type Telling } from './telling.ts'
 
@@ -79,7 +79,7 @@ export function createUserImports(deps: UserImportDeps): UserImports {
       const inHand = !mail && isSuperadmin(caller)
       const roadTo = (email: string) => roadOf(caller, { email }, system, { origin, inHand })
       // All accounts get the same password, which is forgotten here: hashing one for each row would take seconds.
-      const passwordHash = await passwords.hash(newPassword())
+      const passwordHash = await passwords.hash(newPassword(), personAsking(caller.userId))
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
         await requireStillSignedIn(trx, caller)
         const done: (Made | AppError)[] = []

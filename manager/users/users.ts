@@ -61,7 +61,7 @@ import { endDoubt, endDoubtByChoice } from './end-of-doubt.ts'
 import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { requireStillSignedIn } from './standing.ts'
-import { checkPassword, type Passwords } from './passwords.ts'
+import { checkPassword, type Passwords, personAsking } from './passwords.ts'
 import { newPassword } from './secrets.ts'
 import { requireSuperadmin } from './superadmins.ts'
 import { newsOfTaken, takeBack, unlinkDoubtful } from './take-back.ts'
@@ -144,7 +144,7 @@ export function createUsers(deps: UsersDeps): Users {
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
 
   async function chosenPassword(caller: Caller, password: string) {
-    const password_hash = await passwords.hash(password)
+    const password_hash = await passwords.hash(password, personAsking(caller.userId))
     return { password_hash, password_from: passwordSetBy(caller), must_change_password: true, handed: true }
   }
 
@@ -173,7 +173,7 @@ export function createUsers(deps: UsersDeps): Users {
       requireMayAssign(caller, { role: spec.role, domain, active: true })
       requireMayGivePolicy(caller, resourcePolicy)
       if (!mustChangePassword) requireMayLetStay(caller)
-      const password_hash = await passwords.hash(password)
+      const password_hash = await passwords.hash(password, personAsking(caller.userId))
       const password_from = passwordSetBy(caller)
       const given = { password_hash, password_from, must_change_password: mustChangePassword, resourcePolicy }
       const { created, news } = await store.transaction(async trx => {
@@ -198,7 +198,9 @@ export function createUsers(deps: UsersDeps): Users {
       const chosen = password === undefined ? {} : await chosenPassword(caller, password)
       // Hashed ahead, because it takes a while, for the case that the password has to end.
       const nobodys =
-        change.role === undefined && change.domain === undefined ? '' : await passwords.hash(newPassword())
+        change.role === undefined && change.domain === undefined
+          ? ''
+          : await passwords.hash(newPassword(), personAsking(caller.userId))
       const done = await store.transaction(async trx => {
         await lockSuperadmins(trx)
         await requireStillSignedIn(trx, caller)
@@ -286,12 +288,12 @@ export function createUsers(deps: UsersDeps): Users {
       checkPassword(password)
       const user = await mustFind(findUser(db, caller.userId))
       const good = await withBackOff(store, { userId: user.id }, () =>
-        passwords.verify(user.password_hash, oldPassword),
+        passwords.verify(user.password_hash, oldPassword, personAsking(user.id)),
       )
       const wrong = () => new AppError('login_failed', because('old_password_wrong'))
       if (!good) throw wrong()
       if (password === oldPassword) throw new AppError('password_unchanged', because('choose_other_password'))
-      const password_hash = await passwords.hash(password)
+      const password_hash = await passwords.hash(password, personAsking(user.id))
       const aftermath = await store.transaction(async trx => {
         const held = await mustFind(lockUser(trx, user.id))
         // Another password was set during the check: a caller who knows only the old one must not replace it.

@@ -26,15 +26,24 @@ export async function listSetByKeypair(db: Db, userId: UserId, accessKey: string
   return { dotfiles: dotfiles.map(({ path }) => path), ...has }
 }
 
-/** Whether a message of this kind told of the keypair within the last day. Its detail begins with the access key. */
-export async function wasToldToday(db: Db, userId: UserId, kind: ToldKind, accessKey: string): Promise<boolean> {
-  const row = await db
+/**
+ * Whether a message of this kind said the same within the last day, or `most` of them told of the keypair: more would hide each other.
+ *
+ * @param news `detail` begins with the access key
+ */
+export async function wasToldToday(
+  db: Db,
+  userId: UserId,
+  { kind, accessKey, detail, most }: { kind: ToldKind; accessKey: string; detail: string; most: number },
+): Promise<boolean> {
+  const { same, all } = await db
     .selectFrom('messages')
-    .select('id')
+    .select(sql<boolean>`coalesce(bool_or(detail = ${detail}), false)`.as('same'))
+    .select(eb => eb.fn.countAll<number>().as('all'))
     .where('user_id', '=', userId)
     .where('about', '=', kind)
     .where(sql<boolean>`starts_with(detail, ${accessKey})`)
     .where(sql<boolean>`created_at > now() - interval '1 day'`)
-    .executeTakeFirst()
-  return row !== undefined
+    .executeTakeFirstOrThrow()
+  return same || all >= most
 }

@@ -27,7 +27,7 @@ async function becomeDevelopment(db: Db, last: string): Promise<void> {
 
 /** Rows of a Berth in use. */
 async function fill(db: Db) {
-  const hash = await createPasswords().hash(ADMIN.password)
+  const hash = await createPasswords().hash(ADMIN.password, ['people'])
   const [admin, user, agent, ended, running] = [
     newId(UserId),
     newId(UserId),

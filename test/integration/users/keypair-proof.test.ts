@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type ApiClient, fromProblem, type Problem, UserId } from '#manager/contract'
+import { type ApiClient, fromProblem, MOST_TEMPLATES, type Problem, UserId } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { lockUser } from '../../../manager/store/identity/users.ts'
@@ -119,6 +119,7 @@ test('what a keypair sets of the files of new sessions is told once a day, and n
   }
   const first = [
     `own_dotfiles_by_keypair ${accessKey}: .bashrc`,
+    `own_dotfiles_by_keypair ${accessKey}: .zshrc`,
     `own_script_by_keypair ${accessKey}`,
     `own_ssh_key_by_keypair ${accessKey}`,
   ]
@@ -131,12 +132,13 @@ test('what a keypair sets of the files of new sessions is told once a day, and n
   // The person makes one of them their own.
   await person.api.putDotfile({ body: { path: '.zshrc', content: 'mine' } })
   await person.api.updateKeypair({ params: { accessKey }, body: { active: false } })
-  const atEnd = [...first, ...first, `own_script_by_keypair ${accessKey}`].toSorted()
+  const rest = first.filter(one => !one.endsWith('.zshrc'))
+  const atEnd = [...first, ...rest, `own_script_by_keypair ${accessKey}`].toSorted()
   expect(await news()).toEqual(atEnd)
   await person.api.deleteSshKeypair()
   await person.api.deleteKeypair({ params: { accessKey } })
-  const rest = first.filter(one => !one.startsWith('own_ssh'))
-  expect(await news()).toEqual([...atEnd, ...rest].toSorted())
+  const last = rest.filter(one => !one.startsWith('own_ssh'))
+  expect(await news()).toEqual([...atEnd, ...last].toSorted())
 })
 
 test('what was made since a keypair was activated and outlives it is named when the keypair ends', async () => {
@@ -153,7 +155,9 @@ test('what was made since a keypair was activated and outlives it is named when 
   expect((await told()).filter(([about]) => about === 'own_made_since_keypair')).toHaveLength(1)
 })
 
-/** Requests that make a way in, by somebody who is in the account `id`. */
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOnWdzVDxWJVJFeBKJbTTKO7RmzLtM/9zbeGNgsRNHrJ'
+
+/** Requests that make a way in, or what stays in an account, by somebody who is in the account `id`. */
 const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<() => Promise<unknown>>][] = [
   [
     'makes one',
@@ -180,32 +184,64 @@ const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<(
       return () => inside.updateKeypair({ params: { accessKey }, body: { active: true } })
     },
   ],
+  // Things that the end of a doubt names would go unnamed if they were made right after it.
+  ['sets a dotfile', api => by(() => api.putDotfile({ body: { path: '.bashrc', content: 'planted' } }))],
+  ['sets the start-up script', api => by(() => api.setBootstrapScript({ body: { script: 'planted' } }))],
+  ['sets the SSH key', api => by(() => api.setSshPublicKey({ body: { publicKey: SSH_KEY } }))],
+  ['generates an SSH key', api => by(() => api.generateSshKeypair())],
+  [
+    'saves a template',
+    api => by(() => api.saveSessionTemplate({ params: { name: 'bait' }, body: { image: 'berth/python:3.13' } })),
+  ],
+  [
+    'shares a folder',
+    async inside => {
+      const { id } = await inside.createFolder({ body: { name: 'shared' } })
+      return () => inside.inviteToFolder({ params: { id }, body: { email: 'thief@example.org', permission: 'rw' } })
+    },
+  ],
 ]
 
-test.each(WAYS)('a request for a keypair is refused that waited while the doubt ended: it %s', async (_what, way) => {
-  const { api: lead } = await manager.addUser(`lead-${number}@example.org`, 'domain_admin')
-  const known = { email: `inside-${number}@example.org`, password: 'Known-to-somebody-1' }
-  const { id } = await lead.createUser({ body: { ...known, name: 'Ann' } })
-  const signIn = async (password: string, newPassword?: string) =>
-    (await manager.api().login({ body: { ...known, password, newPassword, kind: 'token' } })).token ?? ''
-  const token = await signIn(known.password, 'Known-to-somebody-2')
-  const request = await way(manager.api(token), id, token)
-  const { url } = await admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
-  const waiters = async () => {
-    const { rows } = await sql`select from pg_stat_activity
+/** A request that needs nothing before it. */
+function by(request: () => Promise<unknown>): Promise<() => Promise<unknown>> {
+  return Promise.resolve(request)
+}
+
+test.each(WAYS)(
+  'a request is refused that waited while the doubt about the password ended: it %s',
+  async (_what, way) => {
+    const { api: lead } = await manager.addUser(`lead-${number}@example.org`, 'domain_admin')
+    const known = { email: `inside-${number}@example.org`, password: 'Known-to-somebody-1' }
+    const { id } = await lead.createUser({ body: { ...known, name: 'Ann' } })
+    const signIn = async (password: string, newPassword?: string) =>
+      (await manager.api().login({ body: { ...known, password, newPassword, kind: 'token' } })).token ?? ''
+    const token = await signIn(known.password, 'Known-to-somebody-2')
+    const request = await way(manager.api(token), id, token)
+    const { url } = await admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+    const waiters = async () => {
+      const { rows } = await sql`select from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`.execute(store.db)
-    return rows.length
-  }
-  const { reset, waited } = await store.transaction(async trx => {
-    await lockUser(trx, UserId.parse(id))
-    const reset = manager.api().resetPassword({ body: { token: tokenOf(url), password: PASSWORD } })
-    await expect.poll(waiters).toBe(1)
-    const waited = codeOf(request())
-    await expect.poll(waiters).toBe(2)
-    return { reset, waited }
-  })
-  await reset
-  expect(await waited).toBe('not_signed_in')
-  const { items } = await manager.api(await signIn(PASSWORD)).listKeypairs({ query: { mine: 'true' } })
-  expect(items.filter(({ active }) => active)).toEqual([])
+      return rows.length
+    }
+    const { reset, waited } = await store.transaction(async trx => {
+      await lockUser(trx, UserId.parse(id))
+      const reset = manager.api().resetPassword({ body: { token: tokenOf(url), password: PASSWORD } })
+      await expect.poll(waiters).toBe(1)
+      const waited = codeOf(request())
+      await expect.poll(waiters).toBe(2)
+      return { reset, waited }
+    })
+    await reset
+    expect(await waited).toBe('not_signed_in')
+    const { items } = await manager.api(await signIn(PASSWORD)).listKeypairs({ query: { mine: 'true' } })
+    expect(items.filter(({ active }) => active)).toEqual([])
+  },
+)
+
+test('templates that are saved at once do not exceed the limit together', async () => {
+  const save = (name: string) =>
+    codeOf(person.api.saveSessionTemplate({ params: { name }, body: { image: 'berth/python:3.13' } }))
+  for (let made = 0; made < MOST_TEMPLATES - 2; made++) expect(await save(`template-${made}`)).toBe('ok')
+  const codes = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(save))
+  expect(codes.toSorted()).toEqual(['ok', 'ok', ...Array<string>(4).fill('too_many_templates')])
 })
