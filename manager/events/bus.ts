@@ -3,7 +3,12 @@ import { type EventHint, type SessionStats, type UserId } from '#manager/contrac
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 
 /** Recipients of an event: a user, the admins of a domain, or both. Superadmins also get the events of every user. */
-export type Audience = { readonly userId?: UserId; readonly domain?: string } | 'everyone' | 'superadmins'
+/** `only`: that user alone. Superadmins are recipients of all other audiences. */
+export type Audience =
+  | { readonly userId?: UserId; readonly domain?: string }
+  | { readonly only: UserId }
+  | 'everyone'
+  | 'superadmins'
 
 /** The members with whom a session is shared are recipients too. */
 type Receivers = Audience | { readonly userId?: UserId; readonly domain?: string; readonly members: readonly UserId[] }
@@ -89,6 +94,7 @@ export function createEventBus(
       for (const streams of byUser.values()) yield* streams
       return
     }
+    if ('only' in audience) return yield* byUser.get(audience.only) ?? []
     const users = usersOf(audience)
     for (const userId of users) yield* byUser.get(userId) ?? []
     for (const stream of superadmins) if (!users.has(stream.userId)) yield stream
@@ -100,7 +106,8 @@ export function createEventBus(
     sequence++
     const frame = frameOf('hint', hint, `${epoch}.${sequence}`)
     const members = hint.topic === 'session' ? membersOf(hint.id) : []
-    const all = members.length > 0 && typeof audience === 'object' ? { ...audience, members } : audience
+    const isAsked = members.length > 0 && typeof audience === 'object' && !('only' in audience)
+    const all = isAsked ? { ...audience, members } : audience
     ring.push({ sequence, audience: all, frame })
     if (ring.length > RING_SIZE) ring.shift()
     for (const stream of receivers(all)) stream.send(frame, 'hint')
@@ -158,12 +165,13 @@ export function createEventBus(
 }
 
 function concerns(audience: Receivers, stream: Subscriber): boolean {
+  if (typeof audience === 'object' && 'only' in audience) return audience.only === stream.userId
   if (audience === 'everyone' || stream.superadmin) return true
   if (audience === 'superadmins') return false
   return usersOf(audience).has(stream.userId) || (stream.adminOf !== undefined && audience.domain === stream.adminOf)
 }
 
-function usersOf(audience: Exclude<Receivers, string>): ReadonlySet<UserId> {
+function usersOf(audience: Exclude<Receivers, string | { readonly only: UserId }>): ReadonlySet<UserId> {
   const own = audience.userId === undefined ? [] : [audience.userId]
   return new Set('members' in audience ? [...own, ...audience.members] : own)
 }

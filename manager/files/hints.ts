@@ -30,7 +30,8 @@ export function createFileHints({ store, events, log }: FileHintsDeps): FileHint
     const members = await listProjectMembers(store.db, id, MOST_TOLD)
     const version = store.now()
     for (const userId of new Set([...users, ...members])) {
-      events.publish({ topic: 'files', id, version, path }, { userId })
+      // Paths are private: nobody sees them by a role.
+      events.publish({ topic: 'files', id, version, path }, { only: userId })
     }
   }
 

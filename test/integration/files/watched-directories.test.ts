@@ -97,6 +97,26 @@ test('a member who loses the folder is told nothing more, and a stranger is told
   expect(hinted(theirs, folder)).toEqual([])
 })
 
+test('superadmins hear of no path in a private folder, by a hint or by a stream that resumes', async () => {
+  const folder = await makeFolder()
+  const { token } = await manager.signIn()
+  using theirs = await openEventStream(manager.url, { token })
+  using own = await openEventStream(manager.url, owner)
+  await owner.api.makeDirectory({ params: { id: folder.id }, body: { path: 'private matter' } })
+  await expect.poll(() => hinted(own, folder)).toEqual([''])
+  await owner.api.makeDirectory({ params: { id: folder.id }, body: { path: 'private matter/within' } })
+  await expect.poll(() => hinted(own, folder)).toEqual(['', 'private matter'])
+  // Hints come in the order in which they were published.
+  await owner.api.updateFolder({ params: { id: folder.id }, body: { name: `renamed-${made++}` } })
+  await expect.poll(() => theirs.of('hint').some(({ data }) => (data as EventHint).topic === 'folder')).toBe(true)
+  expect(hinted(theirs, folder)).toEqual([])
+
+  const lastEventId = theirs.of('ping')[0]?.id
+  using again = await openEventStream(manager.url, { token, lastEventId })
+  await expect.poll(() => again.of('hint').some(({ data }) => (data as EventHint).topic === 'folder')).toBe(true)
+  expect(hinted(again, folder)).toEqual([])
+})
+
 /** Watches of a service of their own, with limits of the test. */
 async function withWatches(
   options: Pick<FileWatchesDeps, 'limits' | 'byKernel'>,
