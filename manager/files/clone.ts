@@ -106,6 +106,7 @@ export function startClones({ store, open, rights, folders, removals, copies, ro
   return {
     async clone(caller, id, { name, storageHost }) {
       await using stack = new AsyncDisposableStack()
+      stack.use(copies.enter(caller))
       const from = stack.use(await open(caller, id, 'ro'))
       requireFilled(from)
       const spec = { name, storageHost: storageHost ?? from.row.storage_host, usageMode: from.row.usage_mode }

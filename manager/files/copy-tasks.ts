@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { defined } from '#base/defined'
-import { AppError, type FilesCopied, type FolderId, type Task } from '#manager/contract'
+import { createOpenCounts } from '#base/open-counts'
+import { AppError, because, type FilesCopied, type FolderId, type Task } from '#manager/contract'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -10,12 +11,17 @@ import { type CopyProgress } from './copies.ts'
 /** How long a request waits for its copy, which then continues as a task. */
 const PATIENCE_MS = 1_000
 const REPORT_MS = 500
+/** Copies of one person that are made at the same time, at one manager. */
+const MOST_PER_USER = 8
+const RETRY_AFTER_SECONDS = 5
 
 /**
  * Runs copies: short ones within their request, long ones as tasks. A copy ends when its caller may not make it any
  * more, with the error that says why not: also when the sign-in ends that it was begun with.
  */
 export interface CopyTasks {
+  /** Takes the place of a copy, until it is disposed. @throws AppError `rate_limited` */
+  enter(caller: Caller): Disposable
   run(copy: Copy, work: (progress: CopyProgress, signal: AbortSignal) => Promise<void>): Promise<FilesCopied>
   /** Copies of the caller in a folder. */
   list(caller: Caller, id: FolderId): Promise<Task[]>
@@ -46,7 +52,16 @@ export function createCopyTasks({ tasks, lasting }: CopyTasksDeps): CopyTasks {
     throw new AppError('task_not_found', { taskId })
   }
 
+  const counts = createOpenCounts()
+
   return {
+    enter({ userId }) {
+      const leave = counts.take(userId, MOST_PER_USER)
+      if (leave) return { [Symbol.dispose]: leave }
+      const why = because('copies_of_person', { limit: MOST_PER_USER })
+      throw new AppError('rate_limited', { ...why, whySaysNext: true, retryAfterSeconds: RETRY_AFTER_SECONDS })
+    },
+
     get,
     async list({ userId }, id) {
       return (await tasks.list(userId)).filter(({ copy }) => copy?.folderId === id)

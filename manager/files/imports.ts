@@ -62,6 +62,7 @@ export function createImports({ open, rights, files, storage, sweeps, hints, cop
         return isMove ? { ...(await files.move(caller, id, spec)), task: null } : await files.copy(caller, id, spec)
       }
       await using stack = new AsyncDisposableStack()
+      stack.use(copies.enter(caller))
       const [need, needThere] = [mayDelete(spec.onConflict) ? 'delete' : 'rw', isMove ? 'delete' : 'ro'] as const
       const folder = stack.use(await open(caller, id, need))
       const source = stack.use(await open(caller, fromId, needThere))

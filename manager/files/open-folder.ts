@@ -20,7 +20,7 @@ export function createFolderOpener({ db, storage }: { db: Db; storage: StorageHo
   /** @throws AppError `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`, `storage_host_not_found` */
   return async (caller, id, need) => {
     const row = await requireFolder(db, caller, id, need)
-    const top = await storage.open(row.storage_host, id)
+    const top = await storage.open(row.storage_host, id, caller.userId)
     return { row, top, [Symbol.asyncDispose]: () => top[Symbol.asyncDispose]() }
   }
 }

@@ -1,4 +1,4 @@
-import { createOpenCounts } from '#base/open-counts'
+import { createOpenCounts, type OpenCounts } from '#base/open-counts'
 import {
   AppError,
   because,
@@ -43,7 +43,9 @@ import { zipOf } from './zip.ts'
 
 /**
  * The operations on files in folders. Each opens the folder again: a permission that was withdrawn ends with the operation in
- * progress, and what lasts is checked while it does. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`, and the errors of `Directory`.
+ * progress, and what lasts is checked while it does. One person has a bounded number of lists, searches, copies and
+ * writes at a time, and users take turns at the storage. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`,
+ * `rate_limited`, and the errors of `Directory`.
  */
 export interface Files extends AsyncDisposable {
   list(caller: Caller, id: FolderId, query: FileListQuery): Promise<FilePage>
@@ -100,6 +102,8 @@ export interface Archive extends AsyncDisposable, Watched {
 
 /** Files of one person that arrive at the same time to be written whole: each is held in memory. */
 const MOST_WRITES = 16
+/** Lists and searches of one person at the same time: each may be of a million entries. The command line has five. */
+const MOST_LOOKUPS = 24
 const RETRY_AFTER_SECONDS = 5
 
 export interface FilesDeps {
@@ -116,6 +120,7 @@ export interface FilesDeps {
 export function createFiles({ open, rights, storage, sweeps, hints, copies, room, heavyWork }: FilesDeps): Files {
   const pages = createPages()
   const writes = createOpenCounts()
+  const lookups = createOpenCounts()
   const storageOf = storageFor(storage)
 
   async function requireFolder(caller: Caller, id: FolderId): Promise<void> {
@@ -139,10 +144,10 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
     return { bytes: bytes(), heavy, watch: watchOf(caller, id), [Symbol.dispose]: () => heavy[Symbol.dispose]() }
   }
 
-  function enterWrite(user: string): Disposable {
-    const leave = writes.take(user, MOST_WRITES)
+  function enter(counts: OpenCounts, { userId }: Caller, limit: number): Disposable {
+    const leave = counts.take(userId, limit)
     if (leave) return { [Symbol.dispose]: leave }
-    const why = because('file_requests', { limit: MOST_WRITES })
+    const why = because('file_requests', { limit })
     throw new AppError('rate_limited', { ...why, retryAfterSeconds: RETRY_AFTER_SECONDS })
   }
 
@@ -154,6 +159,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
 
   return {
     async list(caller, id, query) {
+      using _place = enter(lookups, caller, MOST_LOOKUPS)
       // A page may come from a directory that was opened for the page before it.
       if (query.after !== undefined) await rights.require(caller, id, 'ro')
       const owner = { userId: caller.userId, place: `${id}/${query.path}` }
@@ -177,6 +183,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
     },
 
     async search(caller, id, query, signal) {
+      using _place = enter(lookups, caller, MOST_LOOKUPS)
       await using folder = await open(caller, id, 'ro')
       const found = await searchNames(folder.top, query, signal)
       // Checked again: the search may have taken ten seconds.
@@ -213,6 +220,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
 
     async copy(caller, id, spec) {
       await using stack = new AsyncDisposableStack()
+      stack.use(copies.enter(caller))
       const need = mayDelete(spec.onConflict) ? 'delete' : 'rw'
       const folder = stack.use(await open(caller, id, need))
       const target = stack.use(await folder.top.walk(spec.to))
@@ -279,7 +287,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
     },
 
     async write(caller, id, { path, read }) {
-      using _place = enterWrite(caller.userId)
+      using _place = enter(writes, caller, MOST_WRITES)
       await using folder = await open(caller, id, 'rw')
       const content = await readWatched(caller, id, read)
       // Checked again: the body may have taken minutes.

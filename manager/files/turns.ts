@@ -1,3 +1,5 @@
+import { createTurnQueue } from '#base/turn-queue'
+
 /** Turns between users, for work of which little is done at a time. */
 export interface Turns {
   /** Does the work when it is this user's turn. Users with work waiting come one after another, however much each of them has. */
@@ -9,33 +11,18 @@ export interface Turns {
  *   in between
  */
 export function createTurns(pause: (next: () => void) => void = next => next()): Turns {
-  const waiting = new Map<string, (() => void)[]>()
+  const waiting = createTurnQueue<() => void>()
   let isTaken = false
 
-  /** Gives the turn to the first user of the round, who comes last in the next one. */
   function next(): void {
-    const [entry] = waiting
-    if (!entry) {
-      isTaken = false
-      return
-    }
-    const [user, begins] = entry
-    const begin = begins.shift()
-    waiting.delete(user)
-    if (begins.length > 0) waiting.set(user, begins)
+    const begin = waiting.next()
+    isTaken = begin !== undefined
     begin?.()
   }
 
   async function take(user: string): Promise<void> {
-    if (!isTaken) {
-      isTaken = true
-      return
-    }
-    await new Promise<void>(begin => {
-      const begins = waiting.get(user)
-      if (begins) begins.push(begin)
-      else waiting.set(user, [begin])
-    })
+    if (isTaken) return new Promise<void>(begin => waiting.add(user, begin))
+    isTaken = true
   }
 
   return {

@@ -52,3 +52,15 @@ test('a job that cannot be sent is refused, and the next one runs', async () => 
     (await thread.run('states', { directory: fd, names: names(3) })).filter(state => state?.size === 1),
   ).toHaveLength(3)
 })
+
+test('users with jobs waiting come one after another', async () => {
+  const thread = createBatchThread()
+  const order: string[] = []
+  const job = async (user: string, name: string) => {
+    await thread.run('states', { directory: fd, names: names(1) }, { user })
+    order.push(name)
+  }
+  const flood = Array.from({ length: 6 }, (_, at) => job('ada', `a${at}`))
+  await Promise.all([...flood, job('bob', 'b0'), job('bob', 'b1'), job('cleo', 'c0')])
+  expect(order).toEqual(['a0', 'a1', 'b0', 'c0', 'a2', 'b1', 'a3', 'a4', 'a5'])
+})

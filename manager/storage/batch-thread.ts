@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { createTurnQueue } from '#base/turn-queue'
 import { type BatchJobs, type BatchKind } from './batch-jobs.ts'
 
 /** A thread without work ends after this time: it needs some MiB. */
@@ -7,7 +8,7 @@ const IDLE_MS = 30_000
 /** Does work on many entries of a directory in a thread of its own (`batch-worker.ts`), which is started for the first job. */
 export interface BatchThread {
   /**
-   * Runs a job after those before it.
+   * Runs a job when it is its user's turn: users with jobs waiting come one after another, each with the jobs in their order.
    *
    * @param moved memory of the request, which is the thread's from now on
    * @param signal takes the job back as long as it waits for its turn: a storage that answers again must not change files for a caller that
@@ -24,6 +25,8 @@ export interface BatchThread {
 }
 
 export interface BatchOptions {
+  /** Left out: the manager itself. */
+  readonly user?: string | undefined
   readonly moved?: readonly ArrayBuffer[]
   readonly signal?: AbortSignal
 }
@@ -41,7 +44,7 @@ export function createBatchThread({ isPatient = false }: { readonly isPatient?: 
   let idle: NodeJS.Timeout | undefined
   let current: Job | undefined
   let holds = 0
-  const waiting = new Set<Job>()
+  const waiting = createTurnQueue<Job>()
 
   function start(): Worker {
     // A package has compiled files. Options of this process are not the thread's: it would be measured or extended with it.
@@ -72,12 +75,11 @@ export function createBatchThread({ isPatient = false }: { readonly isPatient?: 
   /** Gives the thread the job whose turn it is. One at a time: the others can still be taken back. */
   function next(): void {
     if (current) return
-    const [job] = waiting
+    const job = waiting.next()
     if (!job) {
       rest()
       return
     }
-    waiting.delete(job)
     current = job
     clearTimeout(idle)
     worker ??= start()
@@ -104,15 +106,15 @@ export function createBatchThread({ isPatient = false }: { readonly isPatient?: 
   }
 
   return {
-    run(kind, request, { moved = [], signal } = {}) {
+    run(kind, request, { user = '', moved = [], signal } = {}) {
       return new Promise((resolve, reject) => {
         signal?.throwIfAborted()
         const job: Job = { message: { kind, request }, moved, resolve: resolve as (result: unknown) => void, reject }
-        waiting.add(job)
+        waiting.add(user, job)
         signal?.addEventListener(
           'abort',
           () => {
-            if (waiting.delete(job)) reject(signal.reason as Error)
+            if (waiting.delete(user, job)) reject(signal.reason as Error)
           },
           { once: true },
         )

@@ -56,6 +56,26 @@ describe('calls to a storage', () => {
     expect(await of('one').run(() => Promise.resolve(1))).toBe(1)
   })
 
+  test('a user with many calls waiting does not make another one wait for all of them', async () => {
+    const of = createStorageCalls({ threads: 3 })
+    const order: string[] = []
+    const run = (user: string, name: string) => of('one', user).run(() => Promise.resolve(order.push(name)))
+    const flood = Array.from({ length: 6 }, (_, at) => run('ada', `a${at}`))
+    await Promise.all([...flood, run('bob', 'b0'), run('bob', 'b1'), run('cleo', 'c0')])
+    expect(order).toEqual(['a0', 'a1', 'b0', 'c0', 'a2', 'b1', 'a3', 'a4', 'a5'])
+  })
+
+  test('a call that gives up waiting leaves its turn to the next one', async () => {
+    const of = createStorageCalls({ threads: 3, answerMs: 1_000 })
+    const hung = hanging<string>()
+    const first = of('one', 'ada').run(hung.call)
+    const given = of('one', 'bob').run(() => Promise.resolve('late'), { answerMs: 20 })
+    await expect(given).rejects.toMatchObject({ code: 'storage_away' })
+    const last = of('one', 'cleo').run(() => Promise.resolve('fine'))
+    hung.resolve('now')
+    expect(await Promise.all([first, last])).toEqual(['now', 'fine'])
+  })
+
   test('calls run in the order of their requests', async () => {
     const of = createStorageCalls({ threads: 3 })
     const order: number[] = []

@@ -1,3 +1,4 @@
+import { createTurnQueue } from '#base/turn-queue'
 import { AppError, because } from '#manager/contract'
 import { type BatchThread, createBatchThread } from './batch-thread.ts'
 
@@ -7,10 +8,11 @@ const ANSWER_MS = 15_000
 const RESERVED = 2
 const MOST_PER_HOST = 8
 
-/** Calls to the file system of one storage host. */
+/** Calls of one user to the file system of one storage host. */
 export interface StorageCalls {
   /**
-   * Runs a call when one of the storage host's places is free.
+   * Runs a call when one of the storage host's places is free and it is the user's turn: users with calls waiting come one after another,
+   * each with the calls in their order.
    *
    * @throws AppError `storage_away` if the call does not return in time, or no place becomes free in time
    */
@@ -61,20 +63,21 @@ export const hasCallsInFlight = (): boolean => inFlight > 0
 /**
  * Limits the calls to file systems that are in flight, for each storage host and for all together. Each call occupies a
  * thread of libuv until it returns, and there are few: without limits one storage that does not answer would stop sign-ins,
- * name look-ups and all other storages.
+ * name look-ups and all other storages. Users take turns at the places and at the thread of a storage host: one with hundreds of requests
+ * slows down their own.
  */
-export function createStorageCalls(options: Options = {}): (host: string) => StorageCalls {
+export function createStorageCalls(options: Options = {}): (host: string, user?: string) => StorageCalls {
   const { threads = poolSize(), answerMs = ANSWER_MS } = options
   const total = Math.max(1, threads - RESERVED)
   const all = createPlaces(total)
-  const byHost = new Map<string, StorageCalls>()
-  return host => {
-    let calls = byHost.get(host)
-    if (!calls) {
+  const byHost = new Map<string, SharedParts>()
+  return (host, user = '') => {
+    let parts = byHost.get(host)
+    if (!parts) {
       const own = createPlaces(Math.min(MOST_PER_HOST, Math.max(1, Math.floor(total / 2))))
-      byHost.set(host, (calls = createCalls(host, [own, all], answerMs)))
+      byHost.set(host, (parts = { places: [own, all], thread: createBatchThread() }))
     }
-    return calls
+    return createCalls({ host, user }, parts, answerMs)
   }
 }
 
@@ -84,7 +87,17 @@ function poolSize(): number {
   return size >= 1 ? Math.min(size, 1024) : 4
 }
 
-function createCalls(host: string, places: readonly Places[], usualMs: number): StorageCalls {
+/** Parts that all users of a storage host share. */
+interface SharedParts {
+  readonly places: readonly Places[]
+  readonly thread: BatchThread
+}
+
+function createCalls(
+  { host, user }: { readonly host: string; readonly user: string },
+  { places, thread }: SharedParts,
+  usualMs: number,
+): StorageCalls {
   const away = () => new AppError('storage_away', { name: host, ...because('storage_silent', { storage: host }) })
 
   /** Takes one place of each kind if all are free: most calls need not wait, and a signal for the wait costs more than the rest. */
@@ -99,7 +112,7 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
     const taken: (() => void)[] = []
     const leave = () => taken.forEach(one => one())
     try {
-      for (const one of places) taken.push(await one.take(signal))
+      for (const one of places) taken.push(await one.take(user, signal))
       return leave
     } catch (error) {
       leave()
@@ -107,7 +120,10 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
     }
   }
 
-  const thread = createBatchThread()
+  const own: BatchThread = {
+    run: (kind, request, options) => thread.run(kind, request, { ...options, user }),
+    hold: () => thread.hold(),
+  }
 
   return {
     async batch(work) {
@@ -118,7 +134,7 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
         reject(away())
       }, usualMs)
       try {
-        return await Promise.race([counted(() => work(thread, deadline.signal)), isOver])
+        return await Promise.race([counted(() => work(own, deadline.signal)), isOver])
       } finally {
         clearTimeout(timer)
       }
@@ -155,23 +171,19 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
 
 interface Places {
   /** Waits for a place. @returns gives it back @throws the reason of the signal */
-  take(signal?: AbortSignal): Promise<() => void>
+  take(user: string, signal?: AbortSignal): Promise<() => void>
   isFree(): boolean
   /** Takes a place that is free. */
   takeFree(): () => void
 }
 
-/** A semaphore; callers are served in order. */
+/** A semaphore; users are served in turns. */
 function createPlaces(count: number): Places {
   let free = count
-  const waiting = new Set<() => void>()
+  const waiting = createTurnQueue<() => void>()
   const give = () => {
     free++
-    const [first] = waiting
-    if (first) {
-      waiting.delete(first)
-      first()
-    }
+    waiting.next()?.()
   }
   return {
     isFree: () => free > 0,
@@ -179,7 +191,7 @@ function createPlaces(count: number): Places {
       free--
       return give
     },
-    take(signal) {
+    take(user, signal) {
       signal?.throwIfAborted()
       if (free > 0) {
         free--
@@ -192,10 +204,10 @@ function createPlaces(count: number): Places {
           resolve(give)
         }
         const onAbort = () => {
-          waiting.delete(onFree)
+          waiting.delete(user, onFree)
           reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
         }
-        waiting.add(onFree)
+        waiting.add(user, onFree)
         signal?.addEventListener('abort', onAbort, { once: true })
       })
     },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rmdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, because, type Because, type FolderId, type StorageHost } from '#manager/contract'
+import { AppError, because, type Because, type FolderId, type StorageHost, type UserId } from '#manager/contract'
 import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
 import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
@@ -41,9 +41,10 @@ export interface StorageHosts {
   /**
    * Opens the top of a folder. It is closed last of all that is opened in it.
    *
+   * @param user whose turn all calls below it take; the manager's own if left out
    * @throws AppError `storage_host_not_found`, `storage_away`; `folder_not_found` if the storage has no such folder
    */
-  open(host: string, id: FolderId): Promise<Directory>
+  open(host: string, id: FolderId, user?: UserId): Promise<Directory>
   /**
    * Has the file system enforce the limits of a folder, or take them away.
    *
@@ -52,8 +53,8 @@ export interface StorageHosts {
   limit(host: string, id: FolderId, limits: FolderLimits): Promise<Unenforced>
   /** Counts a folder. @throws AppError `storage_host_not_found`, `storage_away`; Error, also where the signal is aborted */
   measure(host: string, id: FolderId, signal: AbortSignal): Promise<TreeSize>
-  /** Opens the directory of unfinished uploads. @throws AppError `storage_host_not_found`, `storage_away` */
-  openUploads(host: string): Promise<Directory>
+  /** Opens the directory of unfinished uploads. @param user as for `open` @throws AppError `storage_host_not_found`, `storage_away` */
+  openUploads(host: string, user?: UserId): Promise<Directory>
   /**
    * Takes a directory out of a folder at once, with everything in it; `sweep` removes the files.
    *
@@ -128,9 +129,9 @@ export function createStorageHosts({
   }
 
   /** @throws AppError `storage_host_not_found`, `storage_away` */
-  async function openRoot(host: string): Promise<Directory> {
+  async function openRoot(host: string, user?: UserId): Promise<Directory> {
     const path = await rootOf(host)
-    const calls = callsOf(host)
+    const calls = callsOf(host, user)
     await using stack = new AsyncDisposableStack()
     const root = stack.use(await openTop(path, calls))
     // The storage may have been unmounted since its marker was read by path, so read the marker through the open directory.
@@ -184,10 +185,10 @@ export function createStorageHosts({
         })
     },
 
-    async open(host, id) {
-      await using root = await openRoot(host)
+    async open(host, id, user) {
+      await using root = await openRoot(host, user)
       try {
-        return await root.withPath(here => openTop(join(here, FOLDERS, id), callsOf(host)))
+        return await root.withPath(here => openTop(join(here, FOLDERS, id), callsOf(host, user)))
       } catch (error) {
         if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw error
         const why = because('files_of_folder_gone', { storage: host })
@@ -203,12 +204,12 @@ export function createStorageHosts({
       return measureTree(join(await rootOf(host), FOLDERS, id), signal)
     },
 
-    async openUploads(host) {
-      await using root = await openRoot(host)
-      const open = () => root.withPath(here => openTop(join(here, UPLOADS), callsOf(host)))
+    async openUploads(host, user) {
+      await using root = await openRoot(host, user)
+      const open = () => root.withPath(here => openTop(join(here, UPLOADS), callsOf(host, user)))
       return await open().catch(async (error: unknown) => {
         if (errnoOf(error) !== 'ENOENT') throw error
-        await callsOf(host).run(() =>
+        await callsOf(host, user).run(() =>
           root.withPath(here => mkdir(join(here, UPLOADS), { recursive: true, mode: 0o700 })),
         )
         return open()

@@ -78,7 +78,7 @@ export function createBundles({ parts, openFolder, watch, onPlaced }: BundlesDep
       using _place = enter(caller)
       const first = await openFolder(caller, folderId)
       using _watched = watch(caller, folderId, refusal => void body.destroy(refusal))
-      await using directory = await parts.open(first.storageHost)
+      await using directory = await parts.open(first.storageHost, caller.userId)
       const staged: Staged[] = []
       try {
         await stageAll(body, directory, staged, { owner: await ownerOf(first), folder: first.name })

@@ -1,5 +1,5 @@
 import { every } from '#base/every'
-import { AppError, because, type UploadId } from '#manager/contract'
+import { AppError, because, type UploadId, type UserId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { type Directory } from '../storage/beneath.ts'
@@ -17,8 +17,8 @@ const SWEEP_MS = 3600_000
  * needs any more is removed once an hour, with the uploads of people who have lost the right to the folder.
  */
 export interface Parts extends AsyncDisposable {
-  /** Opens the directory of the files. @throws AppError `storage_away` */
-  open(host: string): Promise<Directory>
+  /** Opens the directory of the files. @param user whose turn its calls take @throws AppError `storage_away` */
+  open(host: string, user: UserId): Promise<Directory>
   /** Refuses an upload for which the storage has no space now. @throws AppError `disk_full`, `storage_away` */
   requireSpace(host: string, bytes: number): Promise<void>
 }
@@ -58,7 +58,7 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
   void sweeping.now()
 
   return {
-    open: host => storage.openUploads(host),
+    open: (host, user) => storage.openUploads(host, user),
     async requireSpace(host, bytes) {
       await using directory = await storage.openUploads(host)
       const { bavail, bsize } = await directory.fileSystem()

@@ -193,7 +193,7 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
       const { storageHost } = await openFolder(caller, address.folderId)
       const row = await find(caller, address)
       if (row.finished) return toUpload(row, row.size)
-      await using directory = await parts.open(storageHost)
+      await using directory = await parts.open(storageHost, caller.userId)
       if (await isPlaced(directory, row.id)) return await finished(caller, row, row.path)
       await using file = await directory.open(row.id, 'write')
       return await work({ row, file, directory, hold, offset: (await file.state()).size }).catch((error: unknown) => {
@@ -359,7 +359,7 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
 
     async list(caller, folderId) {
       const { storageHost } = await openFolder(caller, folderId)
-      await using directory = await parts.open(storageHost)
+      await using directory = await parts.open(storageHost, caller.userId)
       const rows = await listUnfinished(db, folderId, caller.userId)
       return await Promise.all(rows.map(async row => toUpload(row, await offsetOf(directory, row))))
     },
@@ -386,7 +386,7 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
       }
       await parts.requireSpace(folder.storageHost, size)
       const id = newId(UploadId)
-      await using directory = await parts.open(folder.storageHost)
+      await using directory = await parts.open(folder.storageHost, caller.userId)
       // First the file: one without a row is removed later, and a row without a file would be taken for a finished upload.
       await using file = await directory.createPrivate(id).catch((error: unknown) => {
         throw renamedError(error, id, path)
@@ -427,7 +427,7 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
       const { storageHost } = await openFolder(caller, address.folderId)
       const row = await find(caller, address)
       if (row.finished) return toUpload(row, row.size)
-      await using directory = await parts.open(storageHost)
+      await using directory = await parts.open(storageHost, caller.userId)
       return toUpload(row, await offsetOf(directory, row))
     },
 
@@ -445,7 +445,7 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
     async cancel(caller, address) {
       const { isOwn, storageHost } = await findToCancel(caller, address)
       const end = async () => {
-        await using directory = await parts.open(storageHost)
+        await using directory = await parts.open(storageHost, caller.userId)
         await discard(address.id, directory)
       }
       // A writer looks for the row every few seconds, and ends without it: nobody keeps a manager of the folder waiting by going on.

@@ -98,7 +98,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
         requireRoom: more => room.require(row, more),
         requireStaged: upload => room.requireStaged(row, upload),
         takeRoom: more => room.take(row, more),
-        open: () => storage.open(row.storage_host, folderId),
+        open: () => storage.open(row.storage_host, folderId, caller.userId),
       }
     },
     watch: (caller, folderId, cut) => rights.watch(caller, folderId, 'rw', cut),

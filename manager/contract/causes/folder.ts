@@ -172,6 +172,8 @@ export const FOLDER_CAUSES = {
     'All folders of the owner of "{name}" may have {limit}. They have {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads (one that receives nothing holds room for 10 minutes), delete files or folders, also from the trash, or ask an admin for another resource policy.',
 
   file_requests: 'You have {limit} requests for files open. Wait until one of them has ended.',
+  copies_of_person:
+    'You have {limit} copies of files in progress, as many as one person may have. Wait until one of them has ended, or cancel one.',
   bundles_of_person:
     'You have {limit} uploads of many files open, as many as one person may have. Wait until one of them has ended.',
   // storage

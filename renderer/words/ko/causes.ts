@@ -359,6 +359,8 @@ export default {
   path_names_file: '경로는 폴더 안의 파일을 가리켜야 합니다.',
   special_file: '"{name}": 파이프나 소켓, 장치입니다.',
   file_requests: '열려 있는 파일 요청이 {limit}개입니다. 그중 하나가 끝날 때까지 기다리세요.',
+  copies_of_person:
+    '진행 중인 파일 복사가 {limit}개로, 한 사람이 가질 수 있는 최대입니다. 그중 하나가 끝날 때까지 기다리거나 하나를 취소하세요.',
   bundles_of_person:
     '여러 파일의 업로드가 {limit}개 열려 있으며, 한 사람이 열 수 있는 최대입니다. 그중 하나가 끝날 때까지 기다리세요.',
   storage_entries_full: '"{name}" 항목을 만들 수 없습니다. 스토리지가 여기에 항목을 더 허용하지 않습니다.',

@@ -4,7 +4,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type Folder, type GroupId, TUS_CONTENT, type UserId } from '#manager/contract'
 import { type HeldRequest, heldRequest } from '../../fixtures/held-request.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
@@ -185,12 +185,16 @@ describe.each(Object.entries(READS))('%s', (_road, read) => {
 describe('the pages of a large directory', () => {
   let group: { readonly id: GroupId }
   let shared: Folder
-  beforeEach(async () => {
-    group = await admin.createGroup({ body: { name: `lab-${++count}` } })
-    await admin.addGroupMember({ params: { id: group.id, userId: guest.id } })
-    shared = await admin.createFolder({ body: { name: `of-lab-${count}`, group: group.id } })
+  beforeAll(async () => {
+    group = await admin.createGroup({ body: { name: 'lab' } })
+    shared = await admin.createFolder({ body: { name: 'of-lab', group: group.id } })
     const cwd = join(manager.dataDir, 'storage', 'folders', shared.id)
     await promisify(execFile)('sh', ['-c', 'seq 10200 | xargs touch'], { cwd })
+  })
+  beforeEach(() => admin.addGroupMember({ params: { id: group.id, userId: guest.id } }))
+  afterEach(async () => {
+    await admin.restoreFolder({ params: { id: shared.id } })
+    await admin.updateGroup({ params: { id: group.id }, body: { active: true } })
   })
 
   const pageOf = (after?: string | null) =>
