@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type FolderId, isAppError } from '#manager/contract'
+import { heldRequest } from '../../fixtures/held-request.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
 /** Lists, searches and copies of one person, as many as the line carries. */
@@ -63,4 +64,25 @@ test('copies of one person are bounded, and a new one begins when one of them ha
     )
     .toBe('running')
   await ann.api.logout()
+})
+
+test('files that one person writes whole at the same time are bounded', async () => {
+  const { token } = await manager.signIn({ email: 'ann@example.org', password: 'Their-own-pass-1' })
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/octet-stream',
+    'if-none-match': '*',
+  }
+  const url = (name: string) => `${manager.url}/api/v1/folders/${ann.folder}/content?path=${name}`
+  using stack = new DisposableStack()
+  const held = Array.from({ length: 17 }, (_, at) =>
+    stack.use(heldRequest(url(`file-${at}`), { method: 'PUT', headers, length: 2 })),
+  )
+  await Promise.all(held.map(({ begun }) => begun))
+  for (const one of held) one.send('x')
+  const first = await Promise.race(held.map(async one => ({ one, answer: await one.answer })))
+  expect(first.answer.status).toBe(429)
+  const others = held.filter(one => one !== first.one)
+  for (const one of others) one.send('y')
+  expect(await Promise.all(others.map(async ({ answer }) => (await answer).status))).toEqual(others.map(() => 200))
 })
