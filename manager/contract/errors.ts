@@ -122,6 +122,7 @@ export const ERRORS = {
   folder_shared: { status: 409, retry: false, title: 'The folder is shared' },
   over_folder_limit: { status: 409, retry: false, title: 'The resource policy allows no more folders' },
   over_share_limit: { status: 409, retry: false, title: 'The folder is shared with as many as possible' },
+  over_person_limit: { status: 409, retry: false, title: 'Too many for one person' },
   over_upload_limit: { status: 409, retry: false, title: 'Too many unfinished uploads' },
   path_invalid: { status: 400, retry: false, title: 'The path is not valid' },
   range_invalid: { status: 416, retry: false, title: 'The file has no such range' },

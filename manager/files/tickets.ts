@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { AppError, because, type DownloadSpec, type DownloadTicket, type FolderId } from '#manager/contract'
-import { findDownload, insertDownload, type ValidDownload } from '../store/storage/downloads.ts'
+import { countDownloads, findDownload, insertDownload, type ValidDownload } from '../store/storage/downloads.ts'
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -10,6 +10,8 @@ import { type Files } from './service.ts'
 
 /** A download that was interrupted is continued with the same ticket. */
 const LIVES_SECONDS = 4 * 3600
+/** Tickets of one person at a time. */
+const MOST_TICKETS = 10_000
 
 /**
  * Tickets with which browsers download files by a link: a link cannot carry the header that a sign-in of the page needs, and without a link the page
@@ -20,7 +22,7 @@ const LIVES_SECONDS = 4 * 3600
  * checked with each request. The answer is an attachment, carries `no-store`, and no referrer leaves with it.
  */
 export interface DownloadTickets {
-  /** @throws AppError `folder_not_found`, `forbidden`, `file_not_found`, `file_kind_refused`, `not_signed_in` (ended meanwhile) */
+  /** @throws AppError `folder_not_found`, `forbidden`, `file_not_found`, `file_kind_refused`, `over_person_limit`, `not_signed_in` (ended meanwhile) */
   create(caller: Caller, id: FolderId, spec: DownloadSpec): Promise<DownloadTicket>
   /** @throws AppError `link_invalid` */
   find(ticket: string): Promise<ValidDownload>
@@ -36,6 +38,13 @@ export function createDownloadTickets({ db, files }: { db: Db; files: Pick<Files
         if (kind === 'link')
           throw new AppError('file_kind_refused', { path, ...because('link_leads_nowhere', { name }) })
         throw new AppError('file_kind_refused', { path, ...because('neither_file_nor_directory', { name: path }) })
+      }
+      // Requests at once may exceed it by their number: only the table must not grow without an end.
+      if ((await countDownloads(db, caller.userId)) >= MOST_TICKETS) {
+        throw new AppError('over_person_limit', {
+          limit: MOST_TICKETS,
+          ...because('downloads_at_most', { limit: MOST_TICKETS }),
+        })
       }
       const ticket = randomBytes(32).toString('base64url')
       const expiresAt = await insertDownload(db, {

@@ -1,4 +1,12 @@
-import { type Notice, type Reason, SessionId, type SessionSpec } from '#manager/contract'
+import {
+  AppError,
+  because,
+  type Notice,
+  type Reason,
+  SessionId,
+  type SessionSpec,
+  type UserId,
+} from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { toApp } from '../images/apps.ts'
 import { type PlacingPresence } from '../scheduler/snapshot.ts'
@@ -6,10 +14,11 @@ import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
-import { type NewSession } from '../store/sessions/sessions.ts'
+import { countingOf } from '../store/identity/users.ts'
+import { countWaiting, type NewSession } from '../store/sessions/sessions.ts'
 import { takesOwnThings } from '../users/acting-for.ts'
 import { type Caller } from '../users/authorize.ts'
-import { holdSignedIn } from '../users/standing.ts'
+import { holdSignedIn, requireStillSignedIn } from '../users/standing.ts'
 import { type News, type Telling } from '../users/telling.ts'
 import { checkRequest, type CheckedRequest } from './check-request.ts'
 import { generateName, sessionNames } from './names.ts'
@@ -52,7 +61,11 @@ export function createEnqueue({ store, presence, events, telling, onEnqueued }: 
     const launched = sessions.map(({ id, name }) => ({ id, name }))
     const news: News[] = [{ userId: owner.userId, by: caller, kind: 'session_launched', sessions: launched }]
     const alongside = async (trx: Db) => {
-      await holdSignedIn(trx, caller)
+      // The owner first: a share lock that two requests hold would keep both from counting.
+      await countingOf(trx, owner.userId)
+      if (caller.userId === owner.userId) await requireStillSignedIn(trx, caller)
+      else await holdSignedIn(trx, caller)
+      await requireFewWaiting(trx, owner.userId)
       await telling.write(trx, news)
     }
     await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed, mounts, alongside })
@@ -63,6 +76,16 @@ export function createEnqueue({ store, presence, events, telling, onEnqueued }: 
     await telling.announce(news)
     return { ids: sessions.map(({ id }) => id), notices: [...checked.notices, ...notices] }
   }
+}
+
+/** More than anybody lines up: what waits is read for each plan. */
+const MOST_WAITING = 1_000
+
+/** Call it once the new sessions are written, in the same transaction. @throws AppError `over_person_limit` */
+async function requireFewWaiting(trx: Db, ownerId: UserId): Promise<void> {
+  if ((await countWaiting(trx, ownerId)) <= MOST_WAITING) return
+  const limit = MOST_WAITING
+  throw new AppError('over_person_limit', { limit, ...because('waiting_at_most', { limit }) })
 }
 
 function newSessions(

@@ -19,6 +19,7 @@ import {
 import { type SecretBox } from '../secrets/secret-box.ts'
 import {
   countKeypairs,
+  countKeypairsOf,
   deleteKeypair,
   findKeypair,
   insertKeypair,
@@ -31,7 +32,7 @@ import {
 } from '../store/identity/keypairs.ts'
 import { deleteLogins } from '../store/identity/logins.ts'
 import { type Db } from '../store/schema.ts'
-import { holdUser } from '../store/identity/users.ts'
+import { holdUser, lockUser } from '../store/identity/users.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { withKnownPolicy } from './accounts.ts'
 import { mayActivateKeypair, requireAnother, requireManaged } from './acting-for.ts'
@@ -94,6 +95,9 @@ export interface KeypairsDeps extends OwnProofDeps {
   readonly onLimitsChanged?: () => void
 }
 
+/** More than programs of one person need, each with its own. */
+const MOST_KEYPAIRS = 1_000
+
 export function createKeypairs(deps: KeypairsDeps): Keypairs {
   const { store, box, telling, onEnd, onLimitsChanged } = deps
   const { db } = store
@@ -112,8 +116,15 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
     return toKeypair(row)
   }
 
+  /** Call it with the account of the keypair locked. @throws AppError `keypair_exists`, `over_person_limit`, `resource_policy_not_found` */
   async function insert(trx: Db, keypair: Omit<NewKeypairRow, 'rate_limit'>): Promise<Keypair> {
     const { access_key, resource_policy } = keypair
+    if ((await countKeypairsOf(trx, keypair.user_id)) >= MOST_KEYPAIRS) {
+      throw new AppError('over_person_limit', {
+        limit: MOST_KEYPAIRS,
+        ...because('keypairs_at_most', { limit: MOST_KEYPAIRS }),
+      })
+    }
     const row = { rate_limit: DEFAULT_RATE_LIMIT, ...keypair }
     if (!(await withKnownPolicy(resource_policy, () => insertKeypair(trx, row)))) {
       throw new AppError('keypair_exists', { accessKey: access_key })
@@ -143,7 +154,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       const secret = secretKey ?? newSecretKey()
       const news = [{ userId: caller.userId, by: caller, kind: 'own_keypair_made', detail: accessKey }] as const
       const made = await store.transaction(async trx => {
-        const { id } = (await holdUser(trx, caller.userId)) ?? noSuchUser()
+        const { id } = (await lockUser(trx, caller.userId)) ?? noSuchUser()
         await requireStillSignedIn(trx, caller)
         await telling.write(trx, news)
         return insert(trx, { access_key: accessKey, user_id: id, active, ...columns, ...seal(accessKey, secret) })
@@ -157,7 +168,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       const accessKey = newAccessKey()
       const news = [{ userId, by: caller, kind: 'keypair_made', detail: accessKey }] as const
       const made = await store.transaction(async trx => {
-        requireManaged(caller, await holdUser(trx, userId))
+        requireManaged(caller, await lockUser(trx, userId))
         requireAnother(caller, userId, 'make_keypair')
         // This secret stays unknown: the owner gets another one.
         const nobodys = seal(accessKey, newSecretKey())

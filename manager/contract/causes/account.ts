@@ -70,6 +70,7 @@ export const ACCOUNT_CAUSES = {
 
   // keypairs and SSH keys
   keypair_deactivated: 'Activate the keypair, or use another one.',
+  keypairs_at_most: 'One person has at most {limit} keypairs. Delete some that are not used.',
   keypair_used: 'Deactivate the keypair instead.',
   only_admin_chooses_keys: 'Only an admin can choose the keys. Leave them out, and random ones are made.',
   keypair_accepted_before: 'Activate it, or delete it and make another one.',

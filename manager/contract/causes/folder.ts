@@ -141,6 +141,8 @@ export const FOLDER_CAUSES = {
   upload_needs_space: 'The upload needs {bytes} bytes, and the storage "{storage}" has {left} left.',
   upload_other_hash: '"{path}" arrived with another SHA-256 than announced. Upload it again.',
   upload_too_long: 'The body is longer than the rest of the upload.',
+  downloads_at_most:
+    'You have asked for {limit} downloads within four hours. Wait until some of their links have expired.',
   uploads_at_most: 'You have {limit} unfinished uploads. Finish or cancel some.',
 
   // bundles

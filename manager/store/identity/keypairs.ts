@@ -34,6 +34,16 @@ export async function insertKeypair(db: Db, keypair: NewKeypair): Promise<boolea
   return numInsertedOrUpdatedRows === 1n
 }
 
+/** Keypairs of one person, active or not. */
+export async function countKeypairsOf(db: Db, userId: UserId): Promise<number> {
+  const { count } = await db
+    .selectFrom('keypairs')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
 export function findKeypair(db: Db, accessKey: string): Promise<KeypairRow | undefined> {
   return withOwner(db).where('access_key', '=', accessKey).executeTakeFirst()
 }

@@ -180,6 +180,11 @@ export function lockUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
+/** Serialises what counts things of a user, until the transaction ends. Rows that name the user are inserted meanwhile. */
+export async function countingOf(trx: Db, id: UserId): Promise<void> {
+  await trx.selectFrom('users').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+}
+
 /**
  * Reads a user under a share lock: the row does not change until the transaction ends. What the transaction does for the
  * user (role, domain, active) stays right until then.

@@ -82,6 +82,17 @@ export interface NewSession {
   readonly note?: string
 }
 
+/** Sessions of one person that wait. */
+export async function countWaiting(db: Db, ownerId: UserId): Promise<number> {
+  const { count } = await db
+    .selectFrom('sessions')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('owner_id', '=', ownerId)
+    .where('status', '=', 'PENDING')
+    .executeTakeFirstOrThrow()
+  return count
+}
+
 export async function insertSessions(db: Db, sessions: readonly NewSession[]): Promise<void> {
   const values = sessions.map(session => ({
     id: session.id,

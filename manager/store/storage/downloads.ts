@@ -22,6 +22,17 @@ export interface NewDownload {
   readonly livesSeconds: number
 }
 
+/** Tickets of one person that have not expired. */
+export async function countDownloads(db: Db, userId: UserId): Promise<number> {
+  const { count } = await db
+    .selectFrom('downloads')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
 /** @returns when the ticket expires */
 export async function insertDownload(db: Db, download: NewDownload): Promise<Date> {
   const { expires_at } = await db

@@ -95,6 +95,7 @@ export default {
   folder_shared: '폴더가 공유되어 있습니다',
   over_folder_limit: '자원 정책상 폴더를 더 만들 수 없습니다',
   over_share_limit: '폴더를 더 이상 공유할 수 없습니다',
+  over_person_limit: '한 사람이 가질 수 있는 수를 넘었습니다',
   over_upload_limit: '완료되지 않은 업로드가 너무 많습니다',
   path_invalid: '경로가 올바르지 않습니다',
   range_invalid: '파일에 해당 범위가 없습니다',
