@@ -243,6 +243,7 @@ test('a dialog that a dialog opens has its own part of the URL, and Back closes 
   await button(page, 'New session').click()
   const name = page.getByLabel('Name optional')
   await name.fill('kept')
+  await button(page, 'Templates and recent').click()
   await button(page, 'Import').click()
   const inner = page.getByRole('dialog', { name: 'Import a repository or notebook' })
   await inner.waitFor()

@@ -144,7 +144,7 @@ describe('proof of this computer', () => {
 
 describe('launching', () => {
   test('an empty list explains what a session is', async () => {
-    await page.getByRole('tab', { name: /Active/ }).click()
+    await page.getByRole('tab', { name: /All active/ }).click()
     await page.getByText('No sessions are running').waitFor()
     expect(await audit(page)).toEqual([])
   })
@@ -364,7 +364,7 @@ describe('the history of a session', () => {
     expect(await audit(page)).toEqual([])
     await button(page, 'Terminate session').click()
     await rowOf(page, SESSION).waitFor({ state: 'detached' })
-    await page.getByRole('tab', { name: /Finished/ }).click()
+    await page.getByRole('tab', { name: /All finished/ }).click()
     await rowOf(page, SESSION).getByText('Terminated', { exact: true }).waitFor()
     expect(await audit(page)).toEqual([])
   })
@@ -376,7 +376,7 @@ describe('the history of a session', () => {
     await details.getByText('Running', { exact: true }).first().waitFor({ timeout: 60_000 })
     expect(await audit(page)).toEqual([])
     await details.getByRole('button', { name: 'Close' }).click()
-    await page.getByRole('tab', { name: /Active/ }).click()
+    await page.getByRole('tab', { name: /All active/ }).click()
     const again = await openTerminal(page, SESSION)
     await typeLine(again, 'cat answer.txt')
     await screen(again).filter({ hasText: 'the answer is 42' }).waitFor()
