@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { AppError, type FileEntry, type FileListQuery, type FilePage, type UserId } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type Entry, type Listing } from '../storage/listing.ts'
-import { isCode, toEntry } from './places.ts'
+import { toEntry } from './places.ts'
+import { statesOf } from './states.ts'
 
 /** A directory with more entries is listed in the order of the file system. */
 const MOST_SORTED = 10_000
@@ -251,22 +252,12 @@ function compare([aKind, aValue, aName]: SortKey, [bKind, bValue, bName]: SortKe
   return aName === bName ? 0 : (aName < bName ? -1 : 1) * sign
 }
 
-/** So many states and more are read in the storage's own thread: for fewer, starting it would take longer. */
-const MANY = 64
-
 /** State of each entry; entries that were deleted meanwhile are left out. */
 async function describe(directory: Directory, entries: readonly Entry[]): Promise<FileEntry[]> {
   const names = entries.map(({ name }) => name)
-  const states = names.length < MANY ? [] : await directory.lstatMany(names)
-  const shown = await Promise.all(
-    names.map(async (name, index) => {
-      try {
-        return [toEntry(name, states[index] ?? (await directory.lstat(name)))]
-      } catch (error) {
-        if (isCode(error, 'file_not_found')) return []
-        throw error
-      }
-    }),
-  )
-  return shown.flat()
+  const states = await statesOf(directory, names)
+  return names.flatMap((name, index) => {
+    const state = states[index]
+    return state ? [toEntry(name, state)] : []
+  })
 }

@@ -1,4 +1,5 @@
-import { AppError, type FolderPermission } from '#manager/contract'
+import { type FolderPermission } from '#manager/contract'
+import { statesOf } from '../files/states.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type Entry } from '../storage/listing.ts'
 import { bytesOf } from '../storage/file-names.ts'
@@ -36,15 +37,12 @@ async function describe(
   entries: readonly Entry[],
   permission: FolderPermission,
 ): Promise<NamedEntry[]> {
-  const described = await Promise.all(
-    entries.map(async ({ name }) => {
-      try {
-        return [{ name: bytesOf(name), attributes: attributesOf(await directory.lstat(name), permission) }]
-      } catch (error) {
-        if (error instanceof AppError && error.code === 'file_not_found') return []
-        throw error
-      }
-    }),
+  const states = await statesOf(
+    directory,
+    entries.map(({ name }) => name),
   )
-  return described.flat()
+  return entries.flatMap(({ name }, index) => {
+    const state = states[index]
+    return state ? [{ name: bytesOf(name), attributes: attributesOf(state, permission) }] : []
+  })
 }

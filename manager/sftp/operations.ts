@@ -114,6 +114,8 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     await using held = await tree.hold(place.folder, need)
     const { top } = held.folder
     const { directory: parent, name } = splitPath(place.path)
+    // The top is open already.
+    if (parent === '') return await run({ held, directory: top, path: '', name })
     const opened = await followingLinks(top, parent, async real => ({ real, directory: await top.walk(real) }))
     await using directory = opened.directory
     return await run({ held, directory, path: opened.real, name })

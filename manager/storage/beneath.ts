@@ -205,7 +205,7 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
     return uid === 0 ? undefined : { uid, gid }
   }
 
-  /** Gives a new entry to the owner of the folder. */
+  /** Gives a new directory to the owner of the folder. */
   async function adopt(entry: Descriptor, mode: number): Promise<void> {
     const to = await owner()
     await calls.run(() =>
@@ -287,7 +287,14 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
     async create(name, mode = 0o644) {
       const made = await createFile(name)
       try {
-        await adopt(made, mode)
+        const to = await owner()
+        // The descriptor is that of the new file, whatever a session has put under the name since.
+        await calls.run(() =>
+          made.use(async handle => {
+            if (to) await handle.chown(to.uid, to.gid)
+            await handle.chmod(mode)
+          }),
+        )
         return createOpenFile({ descriptor: made, calls, name })
       } catch (error) {
         await made[Symbol.asyncDispose]()

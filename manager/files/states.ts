@@ -1,0 +1,24 @@
+import { type Directory } from '../storage/beneath.ts'
+import { type FileState } from '../storage/file-state.ts'
+import { isCode } from './places.ts'
+
+/** So many states and more are read in the storage's own thread: for fewer, starting it would take longer. */
+const MANY = 64
+
+/** States of entries of a directory; undefined for those that were deleted meanwhile. @throws AppError of the first that has none for another reason */
+export async function statesOf(
+  directory: Directory,
+  names: readonly string[],
+): Promise<readonly (FileState | undefined)[]> {
+  const known = names.length < MANY ? [] : await directory.lstatMany(names)
+  return await Promise.all(
+    names.map(async (name, index) => {
+      try {
+        return known[index] ?? (await directory.lstat(name))
+      } catch (error) {
+        if (isCode(error, 'file_not_found')) return undefined
+        throw error
+      }
+    }),
+  )
+}
