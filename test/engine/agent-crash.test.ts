@@ -123,7 +123,7 @@ describe('an agent', () => {
   test('an agent without an engine continues to run, and reports that the engine is away', async () => {
     const agent = await start({ BERTH_JOIN: manager.join(), DOCKER_HOST: `unix://${home.data}/nothing.sock` })
     expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
-    expect(manager.report?.engine).toEqual({ version: '', reachable: false })
+    expect(manager.report?.engine).toEqual({ version: '', reachable: false, architectures: [] })
     await expect(create()).rejects.toMatchObject({ code: 'engine_unreachable' })
   })
 
