@@ -12,6 +12,7 @@ const TIMERS_ELSEWHERE: Readonly<Record<string, string>> = {
   'features/notifications/tunnel-watch.ts': 'gathers tunnels that are lost together; fetches nothing',
 }
 const HINTS_ELSEWHERE: Readonly<Record<string, string>> = {
+  'data/apps/useTunnels.ts': 'asks this computer, not the manager, and only about sessions with open tunnels',
   'data/fetched.ts': 'useFetched itself',
   'data/sessions/useSessions.ts': 'fetches the sessions that hints name, by their ids',
   'features/files/explorer/useExplorer.ts':
