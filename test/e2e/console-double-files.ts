@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { aFolder as aDoubleFolder } from './console-double-folders.ts'
-import { AppError, type ErrorCode, type FolderId, type Folder, type Task } from '#manager/contract'
+import { AppError, type ErrorCode, type FolderId, type Folder, type Person, type Task } from '#manager/contract'
 
 /** Files of the double's folders: path → content; a directory ends with "/". Answers the file calls of the page. */
 export interface DoubleFile {
@@ -25,6 +25,8 @@ export interface DoubleUpload {
   bytes: Buffer
   metadata: Record<string, string>
   finished: boolean
+  /** Whoever uploads, if it is somebody else. */
+  by?: Person
 }
 
 export const FOLDER_ID = '01990000-0000-7000-8000-0000000000f1' as FolderId
@@ -193,13 +195,17 @@ function answerUploads(files: DoubleFiles, request: IncomingMessage, url: URL, r
   const uploads = (files.uploads ??= new Map())
   const headers = { 'tus-resumable': '1.0.0' }
   if (id === undefined && request.method === 'GET') {
-    const items = [...uploads].map(([key, { path, size, bytes, finished }]) => ({
-      id: key,
-      path,
-      size,
-      offset: bytes.length,
-      finished,
-    }))
+    const ofOthers = url.searchParams.get('others') === 'true'
+    const items = [...uploads]
+      .filter(([, { by }]) => (by !== undefined) === ofOthers)
+      .map(([key, { path, size, bytes, finished, by = null }]) => ({
+        id: key,
+        path,
+        size,
+        offset: bytes.length,
+        finished,
+        by,
+      }))
     return { status: 200, value: { items } }
   }
   if (id === undefined) {

@@ -171,4 +171,24 @@ describe('uploads', () => {
     await expect.poll(() => files.uploads?.size).toBe(0)
     expect([...files.keys()]).toEqual(['old.txt'])
   })
+
+  test('whoever manages the folder sees uploads of others, which hold room of it, and discards them', async () => {
+    const by = { email: 'ada@example.org', name: 'Ada' }
+    const theirs = {
+      path: 'theirs.bin',
+      size: 2 * 2 ** 20,
+      bytes: Buffer.alloc(2 ** 20),
+      metadata: {},
+      finished: false,
+      by,
+    }
+    const files = Object.assign(filesOf({ 'old.txt': 'x' }), { uploads: new Map([['u9', theirs]]) })
+    await using it = await open(files)
+    await it.page.getByText('1 upload of somebody else into this folder is not finished.').waitFor()
+    await it.page.locator('.unfinished').getByRole('button').click()
+    await it.page.getByText('Ada (ada@example.org) · 1 MiB of 2 MiB').waitFor()
+    await button(it.page, 'Discard theirs.bin').click()
+    await expect.poll(() => files.uploads.size).toBe(0)
+    await it.page.locator('.unfinished').waitFor({ state: 'detached' })
+  })
 })
