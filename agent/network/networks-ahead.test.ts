@@ -18,6 +18,7 @@ function networksInMemory(cidr = '10.250.77.0/24') {
   let failures = 0
   let answer: Promise<undefined> | undefined
   let manager = 'first'
+  let isQuiet = true
   const calls = {
     async listNetworks({ filters }: { filters?: { label: string[] } } = {}) {
       await answer
@@ -35,21 +36,17 @@ function networksInMemory(cidr = '10.250.77.0/24') {
   }
   const range = parseCidr(cidr)
   if (!range) throw new Error('a range')
-  const problems: (string | undefined)[] = []
-  const onChange = () => void problems.push(networks.problem?.why)
-  const networks = createSessionNetworks({ calls } as unknown as EngineClient, { range, onChange })
+  const networks = createSessionNetworks({ calls } as unknown as EngineClient, { range, onChange: () => undefined })
   const ahead = createNetworksAhead({
     networks,
     size: SIZE,
     manager: () => manager,
-    isQuiet: () => true,
+    isQuiet: () => isQuiet,
     onFailure: () => void failures++,
     restMs: 0,
   })
   return {
     networks,
-    /** Problems as they came and went. */
-    problems,
     ahead,
     made: () => made,
     failures: () => failures,
@@ -77,9 +74,13 @@ function networksInMemory(cidr = '10.250.77.0/24') {
         ahead.has(Labels?.[LABEL_KERNEL_ID] ?? '') ? [Labels?.[LABEL_MANAGER]] : [],
       ),
     count: () => held.size,
-    async session(id: string) {
-      await networks.create({ kernelId: `kernel-${id}`, sessionId: `session-${id}` }, manager)
+    /** As many sessions start, one after the other; like the agent's own, their starts come before any refill. */
+    async sessions(count: number) {
+      isQuiet = false
+      for (let i = 0; i < count; i++)
+        await networks.create({ kernelId: `kernel-${i}`, sessionId: `session-${i}` }, manager)
     },
+    startsHaveEnded: () => void (isQuiet = true),
     async [Symbol.asyncDispose]() {
       await ahead[Symbol.asyncDispose]()
       expect(failures).toBe(0)
@@ -110,10 +111,10 @@ test('a network that is taken while a refill counts is made again without anothe
 test('ready networks are released when sessions need the range, and created again afterwards', async () => {
   await using engine = networksInMemory()
   await engine.refilled(() => engine.ready().length).toBe(SIZE)
-  for (let i = 0; i < 14; i++) await engine.session(String(i))
+  await engine.sessions(14)
   await engine.networks.look()
-  // A refill that is under way may release the ready ones at once.
-  expect(engine.problems).toContainEqual(expect.stringContaining('no free /28'))
+  expect(engine.networks.problem?.why).toContain('no free /28')
+  engine.startsHaveEnded()
   await engine.refilled(engine.count).toBe(14)
   await expect.poll(() => engine.networks.problem).toBeNull()
   for (let i = 0; i < 14; i++) await engine.networks.remove(`kernel-${i}`, 'first', () => false)

@@ -5,7 +5,7 @@ import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { visit, type Visitor } from '../fixtures/browser.ts'
-import { freePort } from '../fixtures/free-port.ts'
+import { freePorts } from '../fixtures/free-port.ts'
 import { openOtherComputer } from '../fixtures/other-computer.ts'
 import { button, openLaunchDialog, rowOf, runInNotebook, signIn } from './console-steps.ts'
 
@@ -35,7 +35,7 @@ let person: Visitor
 let page: Page
 let range: string
 beforeAll(async () => {
-  const first = await freePort()
+  const first = await freePorts(6)
   range = `${first}-${first + 5}`
   const data = await mkdtemp(join(tmpdir(), 'berth-test-away-data-'))
   stack.defer(() => rm(data, { recursive: true, force: true }))

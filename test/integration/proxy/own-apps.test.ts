@@ -18,7 +18,7 @@ import {
 } from '#manager/contract'
 import { startWeb } from '../../../proxy/web/server.ts'
 import { startAppStreams } from '../../fixtures/app-streams.ts'
-import { freePort } from '../../fixtures/free-port.ts'
+import { freePorts } from '../../fixtures/free-port.ts'
 import { apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
 import { startMeshAgent, scriptedEngine } from '../../fixtures/mesh-agent.ts'
 import { PYTHON } from '../../fixtures/scripted-agent.ts'
@@ -107,7 +107,7 @@ async function signInBrowser(email: string) {
 
 beforeAll(async () => {
   stack = new AsyncDisposableStack()
-  first = await freePort()
+  first = await freePorts(12)
   const address = parseAppsAddress(`https://${HOST}:${first}-${first + 11}`)
   if (!address) throw new Error('the address is one')
   cluster = stack.use(await startSessionsCluster(undefined, { consoleSecret: SECRET, appsAddress: address }))

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -324,20 +325,25 @@ describe('a folder whose name starts with a dot', () => {
 })
 
 test('nothing is written while the storage is not mounted, and all files are there when it is mounted again', async () => {
-  const folder = await make('safe')
+  const folder = await make(`safe-${randomUUID()}`)
   await rename(storage, `${storage}-away`)
-  const { items } = await cluster.api.listStorageHosts()
-  const problem = expect.stringContaining('is not mounted') as string
-  expect(items).toMatchObject([{ name: 'local', problem, cause: 'storage_at_unmounted', space: null }])
-  expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
-  // A restart makes the usual directory again, but takes no empty directory for the storage.
-  await cluster.restart()
-  expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
-  expect(await readdir(storage)).toEqual([])
-  await rm(storage, { recursive: true })
-  await rename(`${storage}-away`, storage)
+  try {
+    const problem = expect.stringContaining('is not mounted') as string
+    // A look at the storage that was under way answers for those that ask meanwhile.
+    await expect
+      .poll(async () => (await cluster.api.listStorageHosts()).items)
+      .toMatchObject([{ name: 'local', problem, cause: 'storage_at_unmounted', space: null }])
+    expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
+    // A restart makes the usual directory again, but takes no empty directory for the storage.
+    await cluster.restart()
+    expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
+    expect(await readdir(storage)).toEqual([])
+  } finally {
+    await rm(storage, { recursive: true, force: true })
+    await rename(`${storage}-away`, storage)
+  }
   expect(await readdir(join(storage, 'folders'))).toContain(folder.id)
-  await make('found')
+  await make(`found-${randomUUID()}`)
 })
 
 test('a storage without folders may be replaced by another directory, one with folders may not', async () => {

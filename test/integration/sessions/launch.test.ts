@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -152,8 +153,9 @@ describe('a session that an admin launches for another user', () => {
     await cluster.join()
     const own = await cluster.addUser('eve@localhost')
     const { user: eve } = await own.me()
-    await cluster.api.createResourcePolicy({ body: { name: 'one-core', limits: { cpu: '1' } } })
-    await cluster.api.assignResourcePolicy({ params: { name: 'one-core' }, body: { userId: eve.id } })
+    const name = `one-core-${randomUUID()}`
+    await cluster.api.createResourcePolicy({ body: { name, limits: { cpu: '1' } } })
+    await cluster.api.assignResourcePolicy({ params: { name }, body: { userId: eve.id } })
     const session = await cluster.launch({ owner: 'Eve@localhost', resources: { cpu: '1' } })
     expect(session).toMatchObject({ ownerId: eve.id, ownerEmail: 'eve@localhost' })
     expect((await own.listSessions()).items.map(({ id }) => id)).toEqual([session.id])
@@ -162,6 +164,7 @@ describe('a session that an admin launches for another user', () => {
     const tooLarge = { owner: eve.id, resources: { cpu: '2' } }
     expect(await refusal(cluster.launch(tooLarge))).toMatchObject({ code: 'over_user_policy' })
     expect(await refusal(cluster.api.whatIf({ body: body(tooLarge) }))).toMatchObject({ code: 'over_user_policy' })
+    await cluster.reach(session.id, 'RUNNING')
     expect((await cluster.api.getResources({ query: { owner: eve.id } })).left).toMatchObject({ cpu: '0' })
     const { items: entries } = await cluster.api.listAuditLog({ query: { action: 'createSession' } })
     const entry = entries.find(({ target }) => target === `session:${session.id}`)

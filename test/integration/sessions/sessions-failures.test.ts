@@ -7,7 +7,6 @@ import { gpus, hang, PYTHON, type ScriptedAgent, ScriptedError } from '../../fix
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 const TIMINGS = {
-  scheduledMs: 600,
   preparingMs: 3_500,
   pullingMs: 6_000,
   pullStalledMs: 800,
