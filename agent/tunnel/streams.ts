@@ -11,7 +11,7 @@ import {
 } from '#manager/contract'
 import { TICK_MS, TunnelBeats, TunnelEnd, type TunnelEndOptions, type TunnelSocket } from '#manager/tunnel-end'
 import { type Log } from './data-sockets.ts'
-import { createHolds } from './holds.ts'
+import { createDirectWires } from './direct-wires.ts'
 import { dialService, type KernelAddress, placeOf, type Reach, ServiceError, type Services } from './service.ts'
 import { openTerminal } from './terminal.ts'
 
@@ -43,7 +43,7 @@ const REFUSE_LINGER_MS = 5_000
 export function createStreams({ kernels, docker, isElsewhere, directKey, log }: StreamsDeps): Streams {
   const live = new TunnelBeats()
   const reach: Reach = { docker, isElsewhere }
-  const holds = createHolds({ key: directKey, live })
+  const directWires = createDirectWires({ key: directKey, live })
   const timer = setInterval(() => live.tick(), TICK_MS).unref()
 
   type Special = Pick<TunnelEndOptions, 'mode' | 'onText' | 'onTerminalEnd'> & {
@@ -72,7 +72,10 @@ export function createStreams({ kernels, docker, isElsewhere, directKey, log }: 
       return
     }
     const { app, framed, lasting = false, direct } = header
-    if (direct !== undefined && holds.hold(wire, { nonce: direct, app, kernel, place: placeOf(kernel, app, reach) }))
+    if (
+      direct !== undefined &&
+      directWires.hold(wire, { nonce: direct, app, kernel, place: placeOf(kernel, app, reach) })
+    )
       return
     const service = await dialService({ kernels, reach, kernel, app })
     if (!lasting) join(wire, service, { mode: framed ? 'tunnel' : 'foreign' })
@@ -109,7 +112,7 @@ export function createStreams({ kernels, docker, isElsewhere, directKey, log }: 
     },
     async release(kernelId) {
       const kernel = kernels.find(kernelId)
-      await holds.release(kernelId, kernel?.containerId)
+      await directWires.release(kernelId, kernel?.containerId)
     },
     get size() {
       return live.size

@@ -1,6 +1,6 @@
 import { type AgentId, type DeviceFigures, type KernelId } from '#manager/contract'
 import { type AgentImage, type KernelMounts } from '#agent/contract'
-import { type Stray } from '../scheduler/strays.ts'
+import { type Orphan } from '../scheduler/orphans.ts'
 import { type DeviceModes } from './devices.ts'
 import { createProblems, type Problems } from './problems.ts'
 
@@ -43,7 +43,7 @@ export interface AgentMemory {
   /** Folders that were added to running kernels, as it reports them. */
   mounts: ReadonlyMap<KernelId, KernelMounts>
   /** Containers that occupy resources the database considers free. */
-  strays: readonly Stray[]
+  orphans: readonly Orphan[]
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: Map<string, number>
 }
@@ -90,7 +90,7 @@ function emptyMemory(): AgentMemory {
     storage: NONE,
     architectures: undefined,
     mounts: new Map(),
-    strays: [],
+    orphans: [],
     endedSince: new Map(),
   }
 }

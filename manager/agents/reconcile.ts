@@ -77,7 +77,7 @@ function actOnUnknown(
   const parsed = KernelLabel.safeParse(label)
   if (!parsed.success || parsed.data.managerId !== managerId || parsed.data.kernelId !== kernelId) return []
   if (state.state === 'running') {
-    // The container keeps its resources there and is shown to the admins (`strays.ts`).
+    // The container keeps its resources there and is shown to the admins (`orphans.ts`).
     if (!isOurs(parsed.data)) return []
     return [{ do: 'import', label: parsed.data, containerId: state.containerId, startedAt: state.startedAt }]
   }

@@ -1,7 +1,7 @@
 import { type AgentId, type KernelId, type ManagerId } from '#manager/contract'
 import { type KernelLabel, type KernelReport } from '#agent/contract'
 import { type AgentReads } from '../agent-link/reads.ts'
-import { type Stray, straysOf, type UnknownContainer, unknownOf } from '../scheduler/strays.ts'
+import { type Orphan, orphansOf, type UnknownContainer, unknownOf } from '../scheduler/orphans.ts'
 import { adoptWaiting } from '../sessions/adopt.ts'
 import { type KernelSigner } from '../sessions/kernel-signature.ts'
 import { type ActingDeps, type ActingMemory, createActing } from './act-on-report.ts'
@@ -111,7 +111,7 @@ export function createReportedKernels(deps: ReportedKernelsDeps): ReportedKernel
       const { problem, kernelIds } = await actOnAll(agentId, actions, !memory.ready)
       const imported = actions.some(action => action.do === 'import')
       const input = { agentId, managerId, known: imported ? await knownOf(agentId, kernels) : known }
-      if (noteStrays(memory, kernels, { complete, strays: straysOf(kernels, input) })) deps.onAgentChanged()
+      if (noteOrphans(memory, kernels, { complete, orphans: orphansOf(kernels, input) })) deps.onAgentChanged()
       if (complete) memory.problems.note('unknown', unknownProblem(unknownOf(kernels, input).length))
       if (complete || problem) memory.problems.note('kernels', problem)
       return kernelIds
@@ -130,15 +130,15 @@ export function createReportedKernels(deps: ReportedKernelsDeps): ReportedKernel
   }
 }
 
-/** @returns whether there are fewer strays than before: placements may be possible now */
-function noteStrays(
-  memory: Pick<AgentMemory, 'strays'>,
+/** @returns whether there are fewer orphans than before: placements may be possible now */
+function noteOrphans(
+  memory: Pick<AgentMemory, 'orphans'>,
   reported: readonly KernelReport[],
-  { complete, strays }: { complete: boolean; strays: readonly Stray[] },
+  { complete, orphans }: { complete: boolean; orphans: readonly Orphan[] },
 ): boolean {
   const told = new Set(reported.map(report => report.kernelId))
-  const others = complete ? [] : memory.strays.filter(stray => !told.has(stray.kernelId))
-  const before = memory.strays.length
-  memory.strays = [...others, ...strays]
-  return memory.strays.length < before
+  const others = complete ? [] : memory.orphans.filter(orphan => !told.has(orphan.kernelId))
+  const before = memory.orphans.length
+  memory.orphans = [...others, ...orphans]
+  return memory.orphans.length < before
 }

@@ -11,7 +11,7 @@ import {
 import { type KernelFolder, type KernelMounts, type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
-import { type Stray } from '../scheduler/strays.ts'
+import { type Orphan } from '../scheduler/orphans.ts'
 import { type ChangedMounts } from '../sessions/added-folders.ts'
 import { isStarting } from '../sessions/transition.ts'
 import { type LiveFigures } from '../stats/live.ts'
@@ -47,7 +47,7 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'>, Omit<Repo
   /**
    * Containers that occupy resources the database considers free, according to the agent's reports on this connection.
    */
-  strays(agentId: AgentId): readonly Stray[]
+  orphans(agentId: AgentId): readonly Orphan[]
   /** Whether the agent is connected, but its engine has been away for so long that waiting for it is pointless. */
   engineIsDown(agentId: AgentId): boolean
   /** Whether the agent says that no session can start there now. */
@@ -193,7 +193,7 @@ export function createReports(deps: ReportsDeps): Reports {
 
   changes.onApplied(({ kernelIds, from, to, effects, remote, unconfirmed }) => {
     const memory = unconfirmed && memories.find(unconfirmed.agentId)
-    if (memory) memory.strays = [...memory.strays, ...unconfirmed.kernels]
+    if (memory) memory.orphans = [...memory.orphans, ...unconfirmed.kernels]
     if (!remote && (from === 'SCHEDULED' || effects.freed)) publishResources()
     for (const kernelId of kernelIds) {
       figures.forget(kernelId, to, effects)
@@ -216,7 +216,7 @@ export function createReports(deps: ReportsDeps): Reports {
     mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
     noteMounted: (agentId, kernelId, folder) => noteMounted(memories.of(agentId), kernelId, folder),
     noteUnmounted: (agentId, kernelId, folder) => noteUnmounted(memories.of(agentId), kernelId, folder),
-    strays: agentId => memories.find(agentId)?.strays ?? [],
+    orphans: agentId => memories.find(agentId)?.orphans ?? [],
     deviceFigures: agentId => memories.find(agentId)?.deviceFigures ?? [],
     async modesChanged(agentId) {
       const row = await findAgent(store.db, agentId)

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { silentLog } from '../log.ts'
 import { createPeers, type PeersHub } from './peers.ts'
-import { createTurns } from './turns.ts'
+import { createJobLocks } from './job-locks.ts'
 
 function pair(): { a: PeersHub; b: PeersHub; sent: string[]; broken: { now: boolean } } {
   const sent: string[] = []
@@ -84,23 +84,23 @@ test('a listener that throws does not keep the others from their messages', asyn
 
 test('a turn is requested once at a time, kept without further requests, and lost with the connection', async () => {
   const query = vi.fn(() => Promise.resolve([{ taken: true }]))
-  const turns = createTurns(query)
+  const locks = createJobLocks(query)
   const taken = vi.fn()
-  turns.onTaken(taken)
-  expect(await Promise.all([turns.take('x'), turns.take('x')])).toEqual([true, true])
-  expect(await turns.take('x')).toBe(true)
+  locks.onTaken(taken)
+  expect(await Promise.all([locks.take('x'), locks.take('x')])).toEqual([true, true])
+  expect(await locks.take('x')).toBe(true)
   expect(query).toHaveBeenCalledTimes(1)
   expect(taken).toHaveBeenCalledTimes(1)
-  turns.lost()
-  expect(turns.holds('x')).toBe(false)
+  locks.lost()
+  expect(locks.holds('x')).toBe(false)
 })
 
 test('a turn is not granted if its connection was lost during the request', async () => {
   const { promise, resolve } = Promise.withResolvers<readonly { taken: boolean }[]>()
-  const turns = createTurns(() => promise)
-  const asked = turns.take('x')
-  turns.lost()
+  const locks = createJobLocks(() => promise)
+  const asked = locks.take('x')
+  locks.lost()
   resolve([{ taken: true }])
   expect(await asked).toBe(false)
-  expect(turns.holds('x')).toBe(false)
+  expect(locks.holds('x')).toBe(false)
 })

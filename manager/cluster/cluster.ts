@@ -18,7 +18,7 @@ import { type DedicatedConnection, openDedicatedConnection, type Query } from '.
 import { createAgentLinks, type AgentLinks, NO_LINKS } from './agent-links.ts'
 import { judgeManagers } from './judge-managers.ts'
 import { createPeers, NO_PEERS, type Peers } from './peers.ts'
-import { ALL_TURNS, createTurns, TURN_PREFIX, type Turns } from './turns.ts'
+import { ALL_JOBS, createJobLocks, type JobLocks, LOCK_PREFIX } from './job-locks.ts'
 
 export interface Member {
   /** Id of the process: new with every start. */
@@ -32,12 +32,12 @@ export interface Cluster extends AsyncDisposable {
   /** Id of this process. */
   readonly processId: string
   readonly peers: Peers
-  readonly turns: Turns
+  readonly jobLocks: JobLocks
   readonly links: AgentLinks
   /** All live managers including this one, oldest first; empty where there can be only one. */
   members(): readonly Member[]
   onMembers(listener: () => void): void
-  /** The managers as the database knows them now. @param jobs the jobs whose turns are reported */
+  /** The managers as the database knows them now. @param jobs the jobs whose locks are reported */
   overview(jobs: readonly string[]): Promise<ManagerOverview[]>
   /** Problems of the managers, as of the last look. */
   warnings(): readonly ManagerWarning[]
@@ -45,7 +45,7 @@ export interface Cluster extends AsyncDisposable {
   join(url: string): Promise<void>
 }
 
-/** A manager with the jobs whose turns it holds. */
+/** A manager with the jobs whose locks it holds. */
 export type ManagerOverview = Omit<Manager, 'schedules' | 'startedAt' | 'seenAt'> & {
   readonly jobs: readonly string[]
   readonly startedAt: Date
@@ -75,8 +75,8 @@ export interface ClusterDeps {
 }
 
 const CHANNEL = 'berth'
-/** Interval of attempts to take turns that have become free. */
-const RETRY_TURNS_MS = 500
+/** Interval of attempts to take locks that have become free. */
+const RETRY_LOCKS_MS = 500
 const nameOf = (processId: string) => `berth-manager ${processId}`
 
 /**
@@ -84,7 +84,7 @@ const nameOf = (processId: string) => `berth-manager ${processId}`
  * other is in two tables (`managers`, `agent_links`), and notifications spread it at once.
  *
  * A manager writes a heartbeat every few seconds. The first manager that sees another one silent for `goneMs` removes it
- * and ends the database session that holds its turns: a hung process would keep them. A manager that had lost contact with
+ * and ends the database session that holds its locks: a hung process would keep them. A manager that had lost contact with
  * the database itself judges no other manager until its own heartbeats have succeeded for `goneMs`.
  */
 export async function openCluster({ store, databaseUrl, version, log, timings }: ClusterDeps): Promise<Cluster> {
@@ -96,7 +96,7 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     if (!own.connection) throw new Error('there is no connection to the database yet')
     return own.connection.query(text, values)
   }
-  const turns = createTurns(query)
+  const jobLocks = createJobLocks(query)
   const notify = (payload: string) => query('select pg_notify($1, $2)', [CHANNEL, payload])
   const peers = createPeers({ processId, notify, log })
   const opened = await openDedicatedConnection({
@@ -104,7 +104,7 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     name: nameOf(processId),
     channel: CHANNEL,
     onReopened: () => peers.reopened(),
-    onLost: () => turns.lost(),
+    onLost: () => jobLocks.lost(),
     onNotification: payload => peers.receive(payload),
     log,
   })
@@ -168,12 +168,12 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     },
   )
   changed.on(() => void beats.now())
-  const retries = every(RETRY_TURNS_MS, () => turns.retry())
+  const retries = every(RETRY_LOCKS_MS, () => jobLocks.retry())
 
   return {
     processId,
     peers,
-    turns,
+    jobLocks,
     links,
     members: () => members,
     onMembers: listener => void listeners.push(listener),
@@ -182,13 +182,13 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
         listManagers(db).then(withLinks),
         listLockHolders(
           db,
-          jobs.map(job => TURN_PREFIX + job),
+          jobs.map(job => LOCK_PREFIX + job),
         ),
       ])
       return managers.map(manager => ({
         ...manager,
         jobs: held.flatMap(({ text, holder }) =>
-          holder === nameOf(manager.id) ? [text.slice(TURN_PREFIX.length)] : [],
+          holder === nameOf(manager.id) ? [text.slice(LOCK_PREFIX.length)] : [],
         ),
       }))
     },
@@ -231,7 +231,7 @@ export function standAlone(version: string, now: Store['now']): Cluster {
   return {
     processId,
     peers: NO_PEERS,
-    turns: ALL_TURNS,
+    jobLocks: ALL_JOBS,
     links: { ...NO_LINKS, add: id => void own.add(id), remove: id => void own.delete(id) },
     members: () => [],
     onMembers: () => undefined,

@@ -145,7 +145,7 @@ export const FINDING_KINDS = [
   'container_gone', // the row says that it runs, but there is no container
   'not_told', // the container has started or ended, but no report said so
   'unknown_container', // a container without a row: adopted
-  'stray_container', // a container whose session ended or runs elsewhere: removed
+  'orphan_container', // a container whose session ended or runs elsewhere: removed
   'kernel_of_ended_session', // a row held resources for a session that had ended
   'other_amounts', // a row held other amounts or devices than its container has
 ] as const

@@ -3,7 +3,7 @@ import { type Cluster } from '../cluster/cluster.ts'
 import { judgeManagers } from '../cluster/judge-managers.ts'
 import { listResourceGroups } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
-import { schedulerTurn } from './tick.ts'
+import { schedulerJob } from './tick.ts'
 
 export interface ManagerList {
   list(): Promise<{ items: Manager[]; warnings: ManagerWarning[] }>
@@ -14,12 +14,12 @@ export function createManagerList({ db, cluster }: { db: Db; cluster: Pick<Clust
   return {
     async list() {
       const groups = (await listResourceGroups(db)).map(({ name }) => name)
-      const found = await cluster.overview(groups.map(schedulerTurn))
+      const found = await cluster.overview(groups.map(schedulerJob))
       const items = found.map(({ jobs, startedAt, seenAt, ...manager }) => ({
         ...manager,
         startedAt: startedAt.toISOString(),
         seenAt: seenAt.toISOString(),
-        schedules: groups.filter(group => jobs.includes(schedulerTurn(group))),
+        schedules: groups.filter(group => jobs.includes(schedulerJob(group))),
       }))
       return { items, warnings: judgeManagers(items) }
     },

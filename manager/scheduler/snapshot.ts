@@ -10,7 +10,7 @@ import {
   type ResourceSlots,
   type SessionId,
 } from '#manager/contract'
-import { type Stray } from './strays.ts'
+import { type Orphan } from './orphans.ts'
 import { type AgentRow, listAgents, readUsage } from '../store/agents/agents.ts'
 import { type LimitsNow, readLimits } from './read-limits.ts'
 import { listDependencies } from '../store/sessions/dependencies.ts'
@@ -66,7 +66,7 @@ export interface MountsMemory extends MountsPresence {
 /** Further state of agents that placing needs. */
 export interface PlacingPresence extends AgentPresence {
   /** Containers on the agent that no kernel of record accounts for. */
-  strays(id: AgentId): readonly Stray[]
+  orphans(id: AgentId): readonly Orphan[]
   /** Whether the agent is connected, but its engine has not answered for so long that no session waits for it. */
   engineIsDown(id: AgentId): boolean
   /** Whether the agent is connected and itself reports that no session can start there now. */
@@ -257,7 +257,7 @@ export type Occupancy = Pick<AgentSnapshot, 'capacity' | 'occupied' | 'devices'>
 export async function readOccupancy(
   db: Db,
   rows: readonly AgentRow[],
-  presence: Pick<PlacingPresence, 'strays'>,
+  presence: Pick<PlacingPresence, 'orphans'>,
 ): Promise<ReadonlyMap<AgentId, Occupancy>> {
   const usage = await readUsage(
     db,
@@ -265,13 +265,13 @@ export async function readOccupancy(
   )
   return new Map(
     rows.map(row => {
-      const strays = presence.strays(row.id)
+      const orphans = presence.orphans(row.id)
       const occupancy: Occupancy = {
         capacity: row.capacity,
-        occupied: strays.reduce((sum, { slots }) => addSlots(sum, slots), usage.slots(row.id)),
+        occupied: orphans.reduce((sum, { slots }) => addSlots(sum, slots), usage.slots(row.id)),
         devices: usableDevices(row).map(({ uuid, slot }): DeviceSnapshot => {
           const total = totalOf(slot)
-          const held = strays.flatMap(stray => stray.devices.filter(device => device.uuid === uuid))
+          const held = orphans.flatMap(orphan => orphan.devices.filter(device => device.uuid === uuid))
           const taken = usage.device(row.id, uuid)
           // A device held in the other mode (by an imported container) counts as full.
           const amounts = (taken ? [taken, ...held] : held).map(one => (one.slot === slot ? one.amount : total))

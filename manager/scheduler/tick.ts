@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type AgentId, type Reason, type SessionId } from '#manager/contract'
-import { ALL_TURNS, type Turns } from '../cluster/turns.ts'
+import { ALL_JOBS, type JobLocks } from '../cluster/job-locks.ts'
 import { type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
 import { saveReservation } from '../store/quotas/resource-groups.ts'
@@ -40,10 +40,10 @@ export interface SchedulerDeps {
   /** Interval of the passes that run even without a trigger, default 5 s. */
   readonly slowTickMs?: number
   /**
-   * Decides which of several managers schedules a group: the one that holds the turn. The others also plan, to know the
+   * Decides which of several managers schedules a group: the one that holds its lock. The others also plan, to know the
    * queue, and write nothing.
    */
-  readonly managers?: Turns
+  readonly jobLocks?: JobLocks
   readonly isPaused?: () => Promise<boolean>
 }
 
@@ -63,7 +63,7 @@ const LOOK_SHARE = 10
 const LONGEST_REST_MS = 1_000
 
 /** The turn to schedule a resource group. */
-export const schedulerTurn = (group: string) => `scheduler ${group}`
+export const schedulerJob = (group: string) => `scheduler ${group}`
 
 /** Runs the scheduler's side effects in a loop: snapshot → plan → commit → create_kernel. The decision is in `plan/`. */
 export function startScheduler(deps: SchedulerDeps): Scheduler {
@@ -77,7 +77,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     interruptions,
     log,
     slowTickMs,
-    managers = ALL_TURNS,
+    jobLocks = ALL_JOBS,
     isPaused,
   } = deps
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
@@ -113,7 +113,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
 
   async function tickGroup(group: string): Promise<void> {
     const since = performance.now()
-    const mine = await managers.take(schedulerTurn(group))
+    const mine = await jobLocks.take(schedulerJob(group))
     const rest = (lookAt.get(group) ?? 0) - since
     if (!mine && rest > 0) {
       lookLater(rest)
@@ -133,7 +133,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const now = new Map(queue.map((id, index) => [id, index + 1]))
     if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))
     // The connection that holds the turn may be lost meanwhile; then another manager has the turn.
-    if (!managers.holds(schedulerTurn(group))) return void positions.set(group, now)
+    if (!jobLocks.holds(schedulerJob(group))) return void positions.set(group, now)
     // Save the reservation before the placements: it must survive a crash right after them.
     if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)
     await interruptions?.follow(group, snapshot, interruption)

@@ -9,7 +9,7 @@ import {
 } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type EventPublisher } from '../events/bus.ts'
-import { type Stray } from '../scheduler/strays.ts'
+import { type Orphan } from '../scheduler/orphans.ts'
 import {
   type KernelChange,
   type KernelRow,
@@ -48,7 +48,7 @@ export interface Applied {
   readonly version: number
   readonly effects: Effects
   /** Containers that may still run although the session has ended in the records; left out if there are none. */
-  readonly unconfirmed?: { readonly agentId: AgentId; readonly kernels: readonly Stray[] } | undefined
+  readonly unconfirmed?: { readonly agentId: AgentId; readonly kernels: readonly Orphan[] } | undefined
   /** Set if the session waited to continue and has ended instead: its homes need not be kept for it any more. */
   readonly homesFreed?: boolean
   /** The transition was made by another manager, which also did whatever must be done only once. */
@@ -125,7 +125,7 @@ async function applyChange(
   const change = decide(state)
   if (!change) return undefined
   const effects = transition(state, change)
-  const unconfirmed = change.unconfirmed ? await strayKernels(trx, state) : undefined
+  const unconfirmed = change.unconfirmed ? await orphanKernels(trx, state) : undefined
   const kernelId = change.kernelId ?? kernel.id
   // Before the session forgets when the run began.
   if (effects.interrupted) await endRun(trx, state, { ...change, kernelId })
@@ -180,7 +180,7 @@ const learnedIn = (change: Change): KernelChange => ({
 })
 
 /** Kernels that have not finished, as containers without a record: their slots stay held until the agent reports them gone. */
-async function strayKernels(trx: Db, { agentId, kernels }: LockedSession): Promise<Applied['unconfirmed']> {
+async function orphanKernels(trx: Db, { agentId, kernels }: LockedSession): Promise<Applied['unconfirmed']> {
   if (agentId === null) return undefined
   const live = kernels.filter(({ status }) => !isFinished(status))
   const devices = await listKernelDevices(

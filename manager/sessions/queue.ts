@@ -25,7 +25,7 @@ export interface SessionQueue {
 
 export interface SessionQueueDeps extends Omit<ViewDeps, 'presence' | 'caller'> {
   readonly db: Db
-  readonly presence: ViewDeps['presence'] & Pick<PlacingPresence, 'strays'>
+  readonly presence: ViewDeps['presence'] & Pick<PlacingPresence, 'orphans'>
 }
 
 export function createSessionQueue(deps: SessionQueueDeps): SessionQueue {

@@ -15,7 +15,7 @@ import { type Caller, canManage } from '../users/authorize.ts'
 
 /** The reservations for sessions that the caller manages, with what they hold now. @param resourceGroup all if left out */
 export async function readReservations(
-  { db, presence, caller }: { db: Db; presence: Pick<PlacingPresence, 'strays'>; caller: Caller },
+  { db, presence, caller }: { db: Db; presence: Pick<PlacingPresence, 'orphans'>; caller: Caller },
   resourceGroup?: string,
 ): Promise<Reservation[]> {
   const seen = (await listReservations(db, resourceGroup)).filter(({ owner, domain }) =>

@@ -53,7 +53,7 @@ export function findDifferences({ agentId, agentName, before, reported, actions,
       return [{ kind: 'unknown_container', ...toldBy(because('container_imported', names)), ...ids }]
     }
     if (!isRemoved && !imported) return []
-    return [{ kind: 'stray_container', ...toldBy(because('container_strayed', { agent: agentName })), ...ids }]
+    return [{ kind: 'orphan_container', ...toldBy(because('container_orphaned', { agent: agentName })), ...ids }]
   })
   return [...ended, ...containers]
 }

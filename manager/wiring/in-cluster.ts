@@ -32,7 +32,7 @@ export function followCluster(deps: InClusterDeps): AgentGateway {
   const takeOver = () => void reports.takeOver().catch(fail('work of another manager was not taken up'))
   cluster.onMembers(() => gateway.announceManagers())
   cluster.peers.onGap(takeOver)
-  cluster.turns.onTaken(takeOver)
+  cluster.jobLocks.onTaken(takeOver)
   cluster.links.onUnlinked(id => void reports.lost(id).catch(fail('the loss of an agent was not written')))
   const revoked = cluster.peers.topic<AgentId>(AGENT_REVOKED)
   revoked.on(id => gateway.disconnect(id, because('agent_removed')))

@@ -88,7 +88,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   // Gateway, reports, lifecycle and scheduler know each other only through these two; both are set before anything runs.
   const presence: PlacingPresence & MountsMemory = {
     isReady: id => gateway.isConnected(id) && reports.isReady(id),
-    strays: id => reports.strays(id),
+    orphans: id => reports.orphans(id),
     engineIsDown: id => reports.engineIsDown(id),
     isUnfit: id => reports.isUnfit(id),
     storage: id => reports.storage(id),
@@ -105,7 +105,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   const look = () => scheduler.trigger()
   const wake = cluster.peers.topic<null>('wake')
   wake.on(look)
-  cluster.turns.onTaken(look)
+  cluster.jobLocks.onTaken(look)
   /** Wakes the schedulers of all managers: it is not known here which of them schedules the group. */
   const trigger = () => {
     look()
@@ -183,7 +183,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
         audit: deps.audit,
         log,
       }),
-      managers: cluster.turns,
+      jobLocks: cluster.jobLocks,
       isPaused: () => scheduling.isPaused(),
       log,
       ...defined({ slowTickMs }),

@@ -41,7 +41,7 @@ const KINDS: readonly ResourceSlots[] = Array.from({ length: 30 }, (_, n) => ({
 const ROUNDS = 3
 const presence = {
   isReady: () => true,
-  strays: () => [],
+  orphans: () => [],
   engineIsDown: () => false,
   isUnfit: () => false,
   storage: () => new Set<string>(),

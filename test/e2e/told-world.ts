@@ -50,7 +50,7 @@ const DIFFERENCES = [
   because('recorded_container_gone', NAMES),
   because('recorded_container_ended', NAMES),
   because('container_imported', NAMES),
-  because('container_strayed', { agent: 'gpu-host-1' }),
+  because('container_orphaned', { agent: 'gpu-host-1' }),
 ]
 const { why, ...whyBy } = because('agent_not_connected')
 const RECALCULATION: Recalculation = {

@@ -61,23 +61,23 @@ test('a signed container of an ended session is found and removed; one without a
   const [ended, forgotten] = await Promise.all(
     [launch(), launch()].map(async made => cluster.reach((await made).id, 'RUNNING')),
   )
-  const [stray, unknown] = [ended?.kernels[0], forgotten?.kernels[0]]
-  if (!ended || !forgotten || !stray || !unknown) throw new Error('two sessions')
+  const [orphan, unknown] = [ended?.kernels[0], forgotten?.kernels[0]]
+  if (!ended || !forgotten || !orphan || !unknown) throw new Error('two sessions')
   await store.transaction(async trx => {
     await sql`delete from sessions where id = ${forgotten.id}`.execute(trx)
     await sql`update sessions set status = 'TERMINATED', ended_at = now() where id = ${ended.id}`.execute(trx)
-    await sql`update kernels set status = 'TERMINATED', ended_at = now() where id = ${stray.id}`.execute(trx)
+    await sql`update kernels set status = 'TERMINATED', ended_at = now() where id = ${orphan.id}`.execute(trx)
   })
   const { findings } = await api.recalculateUsage()
   const found = findings.map(({ kind, kernelId }) => [kind, kernelId])
-  expect(found).toContainEqual(['stray_container', stray.id])
+  expect(found).toContainEqual(['orphan_container', orphan.id])
   // A report of the agent may have had it adopted before.
   expect([['unknown_container', unknown.id]]).toEqual(
-    expect.arrayContaining(found.filter(([kind]) => kind !== 'stray_container')),
+    expect.arrayContaining(found.filter(([kind]) => kind !== 'orphan_container')),
   )
-  // The stray container is given the time to end by itself.
+  // The orphan container is given the time to end by itself.
   await expect.poll(async () => (await api.recalculateUsage()).findings, { timeout: 20_000 }).toEqual([])
-  await expect(docker.getContainer(stray.containerId ?? '').inspect()).rejects.toThrow('no such container')
+  await expect(docker.getContainer(orphan.containerId ?? '').inspect()).rejects.toThrow('no such container')
   expect((await docker.getContainer(unknown.containerId ?? '').inspect()).State.Running).toBe(true)
   expect((await cluster.reach(forgotten.id, 'RUNNING')).reason.code).toBe('imported')
 }, 120_000)

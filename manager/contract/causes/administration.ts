@@ -119,7 +119,7 @@ export const ADMINISTRATION_CAUSES = {
     'Session {session} was recorded as running on agent {agent}, but its container has ended. The record was corrected.',
   container_imported:
     'A container of session {session} ran on agent {agent} without a record. The session was imported.',
-  container_strayed:
+  container_orphaned:
     'A container ran on agent {agent} although its session has ended, runs elsewhere, or has no such container. The container is being removed.',
   invitation_domain_inactive: 'Domain "{domain}" is inactive. The link works once the domain is active again.',
   cert_key_of_other: 'The key in {key} does not belong to the certificate in {cert}. Give both of one order.',

@@ -114,7 +114,7 @@ export default {
     '{session} 세션이 {agent} 에이전트에서 실행 중이라고 기록되어 있었지만 컨테이너가 끝났습니다. 기록을 바로잡았습니다.',
   container_imported:
     '{session} 세션의 컨테이너가 기록 없이 {agent} 에이전트에서 실행되고 있었습니다. 세션을 가져왔습니다.',
-  container_strayed:
+  container_orphaned:
     '{agent} 에이전트에서 실행되던 컨테이너의 세션은 끝났거나, 다른 곳에서 실행 중이거나, 그런 컨테이너가 없습니다. 컨테이너를 제거합니다.',
   invitation_domain_inactive: '"{domain}" 도메인이 비활성 상태입니다. 도메인을 다시 활성화하면 링크를 쓸 수 있습니다.',
   cert_key_of_other: '{key} 파일의 키가 {cert} 파일의 인증서에 속하지 않습니다. 한 주문의 두 파일을 지정하세요.',

@@ -54,11 +54,11 @@ describe('reconciliation of reported containers with records', () => {
   test('a container that names a known session but is none of its kernels is ended', async () => {
     const agent = await cluster.join()
     const { session, container } = await runningOn(cluster, agent)
-    const stray = newId(KernelId)
-    const label = await cluster.signed({ ...container.label, kernelId: stray })
-    agent.containers.set(stray, { ...container, label })
-    await expect.poll(() => agent.containers.has(stray)).toBe(false)
-    expect(agent.requests('destroy_kernel')).toMatchObject([{ kernelId: stray, attempt: container.attempt }])
+    const orphan = newId(KernelId)
+    const label = await cluster.signed({ ...container.label, kernelId: orphan })
+    agent.containers.set(orphan, { ...container, label })
+    await expect.poll(() => agent.containers.has(orphan)).toBe(false)
+    expect(agent.requests('destroy_kernel')).toMatchObject([{ kernelId: orphan, attempt: container.attempt }])
     expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
   })
 

@@ -46,7 +46,7 @@ describe('a resource group that cannot be scheduled', () => {
           if (broken.has(id)) throw new Error('a fault in this group alone')
           return true
         },
-        strays: () => [],
+        orphans: () => [],
         engineIsDown: () => false,
         isUnfit: () => false,
         storage: () => new Set<string>(),

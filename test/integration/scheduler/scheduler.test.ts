@@ -18,7 +18,7 @@ import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../..
 
 const presence = {
   isReady: () => true,
-  strays: () => [],
+  orphans: () => [],
   engineIsDown: () => false,
   isUnfit: () => false,
   storage: () => new Set<string>(),

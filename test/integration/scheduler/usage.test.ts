@@ -281,7 +281,7 @@ test('recalculating ends sessions without containers, adopts containers without 
   expect((await admin.recalculateUsage()).findings).toEqual([])
 })
 
-test('containers of ended sessions, or of unknown kernels, are strays', async () => {
+test('containers of ended sessions, or of unknown kernels, are orphans', async () => {
   const agent = await silent()
   const [ended, known] = await Promise.all([1, 2].map(() => cluster.launch({ resources: { cpu: '1' } })))
   const [kernel, other] = await Promise.all(
@@ -296,7 +296,7 @@ test('containers of ended sessions, or of unknown kernels, are strays', async ()
   await sql`update kernels set status = 'TERMINATED', ended_at = now() where id = ${kernel.id}`.execute(store.db)
   const { findings } = await admin.recalculateUsage()
   expect(findings.map(({ kind, kernelId }) => `${kind} ${kernelId}`).toSorted()).toEqual(
-    [kernel.id, nameless].map(id => `stray_container ${id}`).toSorted(),
+    [kernel.id, nameless].map(id => `orphan_container ${id}`).toSorted(),
   )
   await expect.poll(() => [...agent.containers.keys()]).toEqual([other?.id])
   expect((await admin.recalculateUsage()).findings).toEqual([])

@@ -1,32 +1,32 @@
 import { type Query } from './dedicated-connection.ts'
 
 /**
- * Elects the manager for each job that only one manager should do at a time. A turn is an advisory lock of PostgreSQL on
+ * Elects the manager for each job that only one manager should do at a time. A job lock is an advisory lock of PostgreSQL on
  * this process's dedicated connection: it is released the moment the process or its connection is gone, and within seconds
- * if the process hangs. A turn saves work and keeps orders stable. Work that must be correct even with two managers at once
+ * if the process hangs. It saves work and keeps orders stable. Work that must be correct even with two managers at once
  * takes its own lock in its transaction.
  */
-export interface Turns {
-  /** Tries to take the turn. @returns whether this manager holds it */
+export interface JobLocks {
+  /** Tries to take the lock. @returns whether this manager holds it */
   take(job: string): Promise<boolean>
-  /** Whether this manager holds the turn, without asking the database. False from the moment the connection is lost. */
+  /** Whether this manager holds the lock, without asking the database. False from the moment the connection is lost. */
   holds(job: string): boolean
-  /** Called when a turn was taken: work that another manager began may have to be continued. */
+  /** Called when a lock was taken: work that another manager began may have to be continued. */
   onTaken(listener: (job: string) => void): void
 }
 
-export interface HeldTurns extends Turns {
+export interface HeldJobLocks extends JobLocks {
   lost(): void
-  /** Retries turns that were requested recently and held by another manager. */
+  /** Retries locks that were requested recently and held by another manager. */
   retry(): Promise<void>
 }
 
 /** Prefix of the text whose hash is locked. */
-export const TURN_PREFIX = 'berth:turn:'
-/** A manager that still wants the turn asks again within this time; older requests are dropped. */
+export const LOCK_PREFIX = 'berth:job:'
+/** A manager that still wants the lock asks again within this time; older requests are dropped. */
 const WANTED_MS = 15_000
 
-export function createTurns(query: Query): HeldTurns {
+export function createJobLocks(query: Query): HeldJobLocks {
   const held = new Set<string>()
   const asking = new Map<string, Promise<boolean>>()
   /** Time of the last request that was refused, by job. */
@@ -36,7 +36,7 @@ export function createTurns(query: Query): HeldTurns {
 
   async function ask(job: string): Promise<boolean> {
     const before = epoch
-    const [row] = await query('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', [TURN_PREFIX + job])
+    const [row] = await query('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', [LOCK_PREFIX + job])
     if (row?.taken !== true || before !== epoch) return false
     held.add(job)
     refused.delete(job)
@@ -77,5 +77,5 @@ export function createTurns(query: Query): HeldTurns {
   }
 }
 
-/** Turns of a manager that is alone on its database: it holds all of them. */
-export const ALL_TURNS: Turns = { take: () => Promise.resolve(true), holds: () => true, onTaken: () => undefined }
+/** Job locks of a manager that is alone on its database: it holds all of them. */
+export const ALL_JOBS: JobLocks = { take: () => Promise.resolve(true), holds: () => true, onTaken: () => undefined }

@@ -14,7 +14,7 @@ export interface DirectRequest {
 }
 
 /** The agent's side of the direct path (ADR 41): wires that hold connections of the proxy to containers. */
-export interface Holds {
+export interface DirectWires {
   /** Offers the direct path and takes the wire. @returns false if there is none to offer: the wire was not touched */
   hold(wire: Socket, request: DirectRequest): boolean
   /**
@@ -26,7 +26,7 @@ export interface Holds {
   release(kernelId: string, containerId: string | undefined): Promise<void>
 }
 
-interface Hold {
+interface Held {
   readonly end: TunnelEnd
   readonly wire: Socket
   readonly ended: Promise<void>
@@ -44,8 +44,8 @@ const MAX_REMEMBERED = 1000
  * The manager's right to cut a tunnel holds for the wire, and the proxy ends its connection with the wire. An address may belong
  * to another container later, so no wire may outlive the container that it names: `release` comes before the network is removed.
  */
-export function createHolds({ key, live }: { key: string | undefined; live: TunnelBeats }): Holds {
-  const holds = new Map<string, Set<Hold>>()
+export function createDirectWires({ key, live }: { key: string | undefined; live: TunnelBeats }): DirectWires {
+  const wires = new Map<string, Set<Held>>()
   const released = new Set<string>()
 
   return {
@@ -54,18 +54,18 @@ export function createHolds({ key, live }: { key: string | undefined; live: Tunn
       const { kernelId, sessionId } = kernel
       const ended = Promise.withResolvers<undefined>()
       const greeting = directOffer(place, macOf(key, { nonce, sessionId, app, ...place }))
-      const ofKernel = holds.get(kernelId) ?? new Set()
-      holds.set(kernelId, ofKernel)
+      const ofKernel = wires.get(kernelId) ?? new Set()
+      wires.set(kernelId, ofKernel)
       const onEnd = () => {
         live.delete(end)
         ofKernel.delete(hold)
-        if (ofKernel.size === 0 && holds.get(kernelId) === ofKernel) holds.delete(kernelId)
+        if (ofKernel.size === 0 && wires.get(kernelId) === ofKernel) wires.delete(kernelId)
         ended.resolve(undefined)
       }
       // The client's connection ends by itself; this side has none.
       const local = new HoldingSocket(() => undefined)
       const end: TunnelEnd = new TunnelEnd({ wire, local, role: 'server', greeting, onEnd })
-      const hold: Hold = { end, wire, ended: ended.promise }
+      const hold: Held = { end, wire, ended: ended.promise }
       live.add(end)
       ofKernel.add(hold)
       return true
@@ -75,7 +75,7 @@ export function createHolds({ key, live }: { key: string | undefined; live: Tunn
         if (released.size >= MAX_REMEMBERED) released.clear()
         released.add(containerId)
       }
-      const ofKernel = [...(holds.get(kernelId) ?? [])]
+      const ofKernel = [...(wires.get(kernelId) ?? [])]
       if (ofKernel.length === 0) return
       for (const { end } of ofKernel) end.close('session_ended')
       await Promise.race([Promise.all(ofKernel.map(({ ended }) => ended)), delay(RELEASE_MS)])

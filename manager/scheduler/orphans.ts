@@ -3,14 +3,14 @@ import { KernelLabel, type KernelReport } from '#agent/contract'
 import { type KnownKernel } from '../store/sessions/kernels.ts'
 
 /** A container whose kernel no longer holds slots of record: it was ended, or placed elsewhere, while its agent was away. */
-export interface Stray {
+export interface Orphan {
   readonly kernelId: KernelId
   /** Base units. */
   readonly slots: ResourceSlots
   readonly devices: readonly { readonly uuid: string; readonly slot: string; readonly amount: number }[]
 }
 
-export interface StraysInput {
+export interface OrphansInput {
   readonly agentId: AgentId
   readonly managerId: ManagerId
   /** Kernels of record after the report was acted on: containers that could be imported are among them. */
@@ -18,7 +18,7 @@ export interface StraysInput {
 }
 
 /** Containers of a report whose slots the database counts as free. No session may use the slots while the container exists. Pure. */
-export function straysOf(reported: readonly KernelReport[], { agentId, managerId, known }: StraysInput): Stray[] {
+export function orphansOf(reported: readonly KernelReport[], { agentId, managerId, known }: OrphansInput): Orphan[] {
   const holders = new Set(
     known.filter(kernel => kernel.agentId === agentId && !isFinished(kernel.status)).map(({ kernelId }) => kernelId),
   )
@@ -39,7 +39,7 @@ export interface UnknownContainer {
  * Containers of a report that still run without a record after the report was acted on: they were not signed by a manager
  * of this Berth, or hold more than their agent has. An admin decides. Pure.
  */
-export function unknownOf(reported: readonly KernelReport[], { managerId, known }: StraysInput): UnknownContainer[] {
+export function unknownOf(reported: readonly KernelReport[], { managerId, known }: OrphansInput): UnknownContainer[] {
   const recorded = new Set(known.map(({ kernelId }) => kernelId))
   return reported.flatMap(({ kernelId, state, label }) => {
     if (recorded.has(kernelId) || state.state !== 'running') return []
