@@ -73,17 +73,25 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
   function expect(agentId: AgentId): void {
     const entry = entryOf(agentId)
     clearTimeout(entry.lostTimer)
-    entry.lostTimer = setTimeout(() => {
-      entry.lostTimer = undefined
-      // The agent is silent because reading from it is paused: it sends more than we process.
-      if (entry.connection?.isHeldUp) {
-        expect(agentId)
-        return
-      }
-      settle(entry)
-      entry.connection?.end(because('agent_sent_nothing'))
-      onLost(agentId)
+    const timer = setTimeout(() => {
+      // A stall of this process delays messages as well: those that have arrived are read before the agent is judged.
+      setImmediate(() => {
+        if (entry.lostTimer === timer) lose(agentId, entry)
+      })
     }, lostMs)
+    entry.lostTimer = timer
+  }
+
+  function lose(agentId: AgentId, entry: Entry): void {
+    entry.lostTimer = undefined
+    // The agent is silent because reading from it is paused: it sends more than we process.
+    if (entry.connection?.isHeldUp) {
+      expect(agentId)
+      return
+    }
+    settle(entry)
+    entry.connection?.end(because('agent_sent_nothing'))
+    onLost(agentId)
   }
 
   /** Resolves when the agent connects, counts as lost, or the time is over. */

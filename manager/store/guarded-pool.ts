@@ -135,15 +135,16 @@ class Guard implements PostgresPoolClient {
     if (text === undefined) throw new Error('cursors are not supported')
     if (this.lost !== undefined) throw noAnswer(this.lost)
     const { promise: silent, reject } = Promise.withResolvers<never>()
-    const { limitMs, onSilent } = this.#deps
-    const timer =
-      limitMs === undefined
-        ? undefined
-        : setTimeout(() => {
-            this.lost = new Error(`a statement was not answered within ${limitMs} ms`)
-            onSilent()
-            reject(noAnswer(this.lost))
-          }, limitMs)
+    const { limitMs } = this.#deps
+    let isAnswered = false
+    const giveUp = () => {
+      if (isAnswered) return
+      this.lost = new Error(`a statement was not answered within ${limitMs} ms`)
+      this.#deps.onSilent()
+      reject(noAnswer(this.lost))
+    }
+    // A stall of this process delays answers as well: those that have arrived are read before the database counts as silent.
+    const timer = limitMs === undefined ? undefined : setTimeout(() => setImmediate(giveUp), limitMs)
     try {
       const answer = this.#client.query(text, [...values])
       return (await Promise.race([answer, silent])) as unknown as PostgresQueryResult<R>
@@ -152,6 +153,7 @@ class Guard implements PostgresPoolClient {
       // An error of the statement is passed on unchanged. An error of the connection becomes `unavailable`.
       throw !isLost(this) || isAboutDisk(error) ? error : noAnswer(error)
     } finally {
+      isAnswered = true
       clearTimeout(timer)
     }
   }

@@ -1,0 +1,48 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket, connect } from 'node:net'
+import { expect, test } from 'vitest'
+import { AgentId } from '#manager/contract'
+import { newId } from '../store/new-id.ts'
+import { type AgentConnection } from './connection.ts'
+import { createConnections } from './connections.ts'
+
+const LOST_MS = 50
+
+/** An agent on a TCP connection of which every byte is a message. */
+async function startAgent() {
+  await using stack = new AsyncDisposableStack()
+  const server = stack.use(createServer().listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  const accepted = once(server, 'connection') as Promise<[Socket]>
+  const agent = stack.adopt(connect((server.address() as AddressInfo).port, '127.0.0.1'), it => void it.destroy())
+  const [socket] = await accepted
+  const lost: AgentId[] = []
+  const connections = createConnections({
+    now: Date.now,
+    lostMs: LOST_MS,
+    seek: undefined,
+    onLost: id => void lost.push(id),
+  })
+  stack.defer(() => connections.close())
+  const agentId = newId(AgentId)
+  const connection = { agentId, open: true, isHeldUp: false, end: () => undefined } as unknown as AgentConnection
+  connections.set(connection)
+  socket.on('data', () => connections.seen(connection))
+  connections.seen(connection)
+  const opened = stack.move()
+  return { agentId, agent, socket, lost, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}
+
+test('a silent agent is lost', async () => {
+  await using it = await startAgent()
+  await expect.poll(() => it.lost).toEqual([it.agentId])
+})
+
+test('a manager that stood still reads what came meanwhile before it counts an agent as lost', async () => {
+  await using it = await startAgent()
+  const read = once(it.socket, 'data')
+  it.agent.write('.')
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4 * LOST_MS)
+  await read
+  expect(it.lost).toEqual([])
+})
