@@ -16,10 +16,10 @@ const shared = { isolate: false }
  * try. `npm test` names each test that needed it and fails when there are more than a few.
  */
 const patient = {
-  testTimeout: 120_000,
+  testTimeout: 180_000,
   hookTimeout: 180_000,
   retry: 1,
-  expect: { poll: { timeout: 10_000, interval: 25 } },
+  expect: { poll: { timeout: 30_000, interval: 25 } },
   setupFiles: ['test/fixtures/processor-seconds.ts'],
   exclude: leftOut(testSet(process.env)),
   ...shared,
@@ -54,7 +54,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{agent,base,build,cli,electron,manager,proxy}/**/*.test.ts', 'renderer/**/*.test.ts'],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           expect: patient.expect,
           ...shared,
           server: { deps: { inline: ['vuetify'] } },

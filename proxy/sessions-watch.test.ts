@@ -38,7 +38,7 @@ test('a silent stream is closed and reopened', async () => {
     log: silentLog,
     silenceMs: 100,
   })
-  await expect.poll(() => opened.length, { timeout: 5_000 }).toBe(2)
+  await expect.poll(() => opened.length).toBeGreaterThanOrEqual(2)
   expect(changes).toHaveBeenCalled()
   watch[Symbol.dispose]()
   server.closeAllConnections()

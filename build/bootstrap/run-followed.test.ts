@@ -65,7 +65,7 @@ describe.skipIf(process.platform !== 'linux')('a program that is followed', () =
       { command: process.execPath, args, cwd: ROOT, env: process.env, log, cancelBy: CANCEL_SIGNAL, patienceMs: 200 },
       stop.signal,
     )
-    await expect.poll(() => existsSync(file('left')) && lives('left'), { timeout: 15_000 }).toBe(true)
+    await expect.poll(() => existsSync(file('left')) && lives('left')).toBe(true)
     stop.abort()
     expect((await running).code).not.toBe(0)
     expect(existsSync(file('cleaned'))).toBe(true)
@@ -84,7 +84,7 @@ describe.skipIf(process.platform !== 'linux')('a program that is followed', () =
       `${STUBBORN}; start('left'); setInterval(() => undefined, 1000)`,
     ])
     const exited = new Promise<number | null>(resolve => child.once('exit', resolve))
-    await expect.poll(() => existsSync(file('left')) && lives('left'), { timeout: 15_000 }).toBe(true)
+    await expect.poll(() => existsSync(file('left')) && lives('left')).toBe(true)
     child.kill('SIGTERM')
     expect(await exited).toBe(7)
     await expect.poll(() => lives('left')).toBe(false)

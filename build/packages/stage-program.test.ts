@@ -25,7 +25,7 @@ beforeAll(async () => {
   files = treeOf(program).flatMap(({ path, type }) => (type === 'file' ? [path] : []))
   for (const name of readdirSync(join(ROOT, 'node_modules')))
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
-}, 180_000)
+}, 600_000)
 afterAll(() => rmSync(temporary, { recursive: true, force: true }))
 
 test('the program of a package has no sources, tests, source maps or documents of developers', () => {

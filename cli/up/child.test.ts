@@ -101,7 +101,7 @@ test('connections on their way to a server that is killed end, and later ones wa
   process.kill(child.pid, 'SIGKILL')
   await child.ended
   const late = await open()
-  await expect.poll(() => early.filter(socket => !socket.closed).length, { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => early.filter(socket => !socket.closed).length).toBe(0)
   expect(late.closed).toBe(false)
   late.destroy()
 })

@@ -32,10 +32,11 @@ test('a failure is reported, and the next request tries again', async () => {
   await expect(first).rejects.toThrow('no network')
   expect(onFailure).toHaveBeenCalledOnce()
   expect(await connector.settled()).toBeUndefined()
-  await vi.waitFor(() => {
+  const attemptsNow = () => {
     connector.current().catch(() => undefined)
-    expect(attempts).toHaveLength(2)
-  })
+    return attempts
+  }
+  await expect.poll(attemptsNow).toHaveLength(2)
   attempts[1]?.resolve(aConnection('b'))
   expect(await connector.current()).toEqual(aConnection('b'))
 })

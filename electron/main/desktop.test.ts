@@ -38,7 +38,7 @@ const log = { warn: () => undefined, error: () => undefined }
 const someLinks = (...argv: string[]) => listenForDeepLinks({ app: electron.app, argv, log })
 
 /** Generous: the machine that runs this may be busy with databases and containers. */
-const eventually = (check: () => void) => vi.waitFor(check, 15_000)
+const eventually = (check: () => void) => vi.waitFor(check, 30_000)
 
 interface Fake {
   stopped: string[]

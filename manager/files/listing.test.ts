@@ -146,4 +146,4 @@ while True:
     await once(session, 'exit')
     await rm(path, { recursive: true, force: true })
   }
-}, 60_000)
+})

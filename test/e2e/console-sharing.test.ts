@@ -60,6 +60,7 @@ describe('the owner', () => {
     await it.page.getByRole('tab', { name: 'Logs', selected: true }).waitFor()
     expect(it.page.url()).toContain(`/sessions/${sessions[0]?.id}?q=a&tab=logs`)
     await it.page.keyboard.press('Escape')
+    await it.page.locator('aside.drawer').waitFor({ state: 'detached' })
 
     // A member shares nothing, and does not enter what is shared to view.
     await it.page.getByLabel('Search sessions').fill('')

@@ -58,7 +58,7 @@ test('a stack that dies is started again', async () => {
     onExit,
     restartAfterMs: 1,
   })
-  await vi.waitFor(async () => expect(await readFile(marker, 'utf8')).toBe('xxx'), 15_000)
+  await expect.poll(() => readFile(marker, 'utf8')).toBe('xxx')
   expect(onExit.mock.calls).toEqual([[9], [9]])
   expect(stack.owned).toBe(true)
 })

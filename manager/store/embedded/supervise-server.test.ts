@@ -23,7 +23,7 @@ function aServer() {
   return server
 }
 
-const SOON = { timeout: 10_000 }
+const SOON = { timeout: 30_000 }
 const options = { log: silentLog, delayMs: () => 1 }
 const isAlive = (child: ChildProcess | undefined) => child?.exitCode === null && child.signalCode === null
 

@@ -86,10 +86,10 @@ test('the count of a tab follows what another tab opens and closes, the port of 
   await expect.poll(() => tunnels.count).toBe(1)
   await other.tunnels.openFolderPort({ onPortTaken: 'fail' })
   expect(other.tunnels.count).toBe(2)
-  await expect.poll(() => tunnels.count, { timeout: 3_000 }).toBe(2)
+  await expect.poll(() => tunnels.count).toBe(2)
   await other.tunnels.close('theirs' as Tunnel['id'])
   await other.tunnels.closeFolderPort()
-  await expect.poll(() => tunnels.count, { timeout: 5_000 }).toBe(0)
+  await expect.poll(() => tunnels.count).toBe(0)
 })
 
 test('a tab asks again when it is shown, and not while it is hidden', async () => {
@@ -110,7 +110,7 @@ test('the end of a session takes its tunnels off the count', async () => {
   await proxy.close('first')
   events.hint({ topic: 'session', id: 'another', version: 2 })
   events.hint({ topic: 'session', id: SESSION, version: 2 })
-  await expect.poll(() => tunnels.count, { timeout: 3_000 }).toBe(0)
+  await expect.poll(() => tunnels.count).toBe(0)
   expect(proxy.list).toHaveBeenCalledTimes(2)
 })
 

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { effectScope, reactive } from 'vue'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { withServices } from '../../testing/services.ts'
 import { usePagedList, type PageQuery } from './admin-list.ts'
 import { type ListColumn, searchRows, sortRows } from './list-column.ts'
@@ -71,35 +71,35 @@ function aPagedList() {
 test('the first page is asked for at once, the next one at the end, and another order begins anew', async () => {
   const { state, asked, list } = aPagedList()
   asked[0]?.answer(['a', 'b'], 'next')
-  await vi.waitUntil(() => list.rows)
+  await expect.poll(() => list.rows).toBeTruthy()
   expect([list.rows, list.total, list.error]).toEqual([['a', 'b'], null, null])
   list.more()
   list.more()
   expect(asked.map(({ query: { cursor } }) => cursor)).toEqual([undefined, 'next'])
   asked[1]?.answer(['c'])
-  await vi.waitUntil(() => list.rows?.length === 3)
+  await expect.poll(() => list.rows?.length).toBe(3)
   list.more()
   expect(asked).toHaveLength(2)
   state.sort = { key: 'name', descending: true }
-  await vi.waitUntil(() => asked[2])
+  await expect.poll(() => asked[2]).toBeTruthy()
   expect(asked[2]?.query).toMatchObject({ order: '-name', cursor: undefined })
 })
 
 test('the rest of a list that has changed meanwhile is not added', async () => {
   const { asked, list } = aPagedList()
   asked[0]?.answer(['a'], 'next')
-  await vi.waitUntil(() => list.rows)
+  await expect.poll(() => list.rows).toBeTruthy()
   list.more()
   const again = list.load()
   asked[2]?.answer(['b'], 'other')
   await again
   asked[1]?.answer(['old'])
-  await vi.waitUntil(() => list.rows)
+  await expect.poll(() => list.rows).toBeTruthy()
   await Promise.resolve()
   expect(list.rows).toEqual(['b'])
   list.more()
-  await vi.waitUntil(() => asked[3])
+  await expect.poll(() => asked[3]).toBeTruthy()
   asked[3]?.fail(new Error('away'))
-  await vi.waitUntil(() => list.error)
+  await expect.poll(() => list.error).toBeTruthy()
   expect(list.rows).toEqual(['b'])
 })

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { defineComponent, h, render } from 'vue'
 import { AppError, type UserId, type ConsoleVisit } from '#manager/contract'
 import { aMe } from '../../testing/a-me.ts'
@@ -35,7 +35,7 @@ function openPage(answer: () => Promise<ConsoleVisit>) {
 test('the manager says when the visit before ended; it hears when the page is opened, hidden, shown and left', async () => {
   const { server, visit, leave } = openPage(() => Promise.resolve({ since: '1970-01-01T00:01:00.000Z' }))
   expect([visit.isKnown.value, visit.since.value]).toEqual([false, undefined])
-  await vi.waitUntil(() => visit.isKnown.value)
+  await expect.poll(() => visit.isKnown.value).toBe(true)
   expect(visit.since.value).toBe(60_000)
   document.dispatchEvent(new Event('visibilitychange'))
   expect(server.asked).toBe(2)
@@ -47,13 +47,13 @@ test('the manager says when the visit before ended; it hears when the page is op
 
 test('a first visit has nothing before it', async () => {
   const { visit } = openPage(() => Promise.resolve({ since: null }))
-  await vi.waitUntil(() => visit.isKnown.value)
+  await expect.poll(() => visit.isKnown.value).toBe(true)
   expect(visit.since.value).toBeNull()
 })
 
 test('a failure is known, and tried again', async () => {
   const { server, visit } = openPage(() => Promise.reject(new AppError('unavailable')))
-  await vi.waitUntil(() => visit.isKnown.value)
+  await expect.poll(() => visit.isKnown.value).toBe(true)
   expect(visit.error.value).toMatchObject({ code: 'unavailable' })
   server.answer = () => Promise.resolve({ since: null })
   await visit.load()

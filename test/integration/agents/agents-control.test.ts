@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { CONTROL_PATH, CONTROL_PROTOCOL } from '#agent/contract'
@@ -9,7 +10,7 @@ import { runningOn } from './running-on.ts'
 
 let cluster: SessionsCluster
 beforeAll(async () => {
-  cluster = await startSessionsCluster({ agentLostMs: 700, slowTickMs: 500, sweepMs: 50 })
+  cluster = await startSessionsCluster({ agentLostMs: 2_500, slowTickMs: 500, sweepMs: 50 })
 })
 afterEach(() => cluster.reset())
 afterAll(() => cluster[Symbol.asyncDispose]())
@@ -44,12 +45,13 @@ describe('an agent', () => {
       const socket = new WebSocket(address.href.replace('http', 'ws'), CONTROL_PROTOCOL)
       const closed = new Promise<number>(resolve => socket.once('close', resolve))
       socket.on('error', () => undefined)
-      await new Promise(resolve => socket.once('message', resolve))
-      const startedAt = performance.now()
+      const heard: string[] = []
+      socket.on('message', (data: Buffer) => heard.push(data.toString('utf8')))
+      await once(socket, 'message')
       act(socket)
       // Cut, or told only that it broke the protocol; and not by the deadline of the handshake.
       expect([1006, 1008]).toContain(await closed)
-      expect(performance.now() - startedAt).toBeLessThan(5_000)
+      expect(heard.join('')).not.toContain('did not answer the challenge')
     }
     await using agent = await cluster.join()
     expect(agent.refusal).toBeUndefined()

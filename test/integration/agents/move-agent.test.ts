@@ -133,4 +133,4 @@ test('an agent that is moved to and fro during placement never runs a session of
   expect(seen).toHaveLength(wanted)
   expect(seen.filter(({ of, on }) => of !== on)).toEqual([])
   expect([...outcomes].toSorted()).toEqual(['agent_in_use', 'moved'])
-}, 90_000)
+})

@@ -35,7 +35,7 @@ test('an agent that meets another certificate than the one it pinned says so at 
     onWelcome: () => Promise.reject(new Error('nobody is welcome')),
   })
   try {
-    await expect.poll(() => said.length, { timeout: 20_000 }).toBeGreaterThan(2)
+    await expect.poll(() => said.length).toBeGreaterThan(2)
     for (const why of said) expect(why).toMatch(/another key than when this agent joined.*join again.*BERTH_JOIN/)
   } finally {
     await control[Symbol.asyncDispose]()

@@ -32,7 +32,7 @@ test('arguments and variables of an app are sent before its tunnel is opened', a
   })
   const words = ['app', session.id, 'slow', '--arg', '--logdir=/a=b', '--arg', '--reload', '--env', 'MODE=x']
   const child = cli.start(words, api.environment)
-  await expect.poll(() => api.asked, { timeout: 20_000 }).toContain(GRANT)
+  await expect.poll(() => api.asked).toContain(GRANT)
   child.kill('SIGINT')
   await outcomeOf(child)
   expect(api.asked.indexOf(START)).toBeLessThan(api.asked.indexOf(GRANT))
@@ -94,7 +94,7 @@ test('publishing an app prints its link, and the words publish, unpublish and ls
 test('Ctrl-C ends berth app while the app is starting', async () => {
   await using api = await startScriptedApi({ ...answers, [GRANT]: () => undefined })
   const child = cli.start(['app', session.id, 'slow'], api.environment)
-  await expect.poll(() => api.asked, { timeout: 20_000 }).toContain(GRANT)
+  await expect.poll(() => api.asked).toContain(GRANT)
   child.kill('SIGINT')
   expect(await outcomeOf(child)).toMatchObject({ code: 130, out: '' })
 })

@@ -39,36 +39,32 @@ async function startPassingOn(to: string, { uid, port }: { uid: number; port: nu
 // Only root can start programs of other users.
 const asRoot = test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')
 
-asRoot(
-  'while Berth is stopped, the command line sends its sign-in to no program of another user',
-  async () => {
-    await using stack = new AsyncDisposableStack()
-    const { url: DATABASE_URL } = stack.use(await startDatabase())
-    const { path: data } = stack.use(await temporaryDirectory())
-    const cli = stack.use(await createCli())
-    const environment = { DATABASE_URL, BERTH_ADMIN_PASSWORD: ADMIN.password }
-    const up = (port: string) => startBerthUp(cli, ['--data', data, '--port', port], environment)
-    const berth = stack.use(await up('0'))
-    await cli.signIn(berth.url)
-    expect(await cli.run(['whoami'])).toMatchObject({ code: 0 })
-    const { port } = new URL(berth.url)
-    await berth.stop()
-    {
-      await using squatter = await startSquatter(Number(port))
-      await expect.poll(() => squatter.hasPort).toBe(true)
-      const refused = await cli.run(['whoami', '--json'])
-      expect(refused.code).not.toBe(0)
-      expect(JSON.parse(refused.err)).toMatchObject({ error: { ...LISTENER, detail: { values: { user: 'nobody' } } } })
-      const session = '01900000-0000-7000-8000-000000000001'
-      expect((await cli.run(['stdio', session])).err).toContain('A program of the user nobody listens at')
-      expect(squatter.received).toEqual([])
-    }
-    const again = stack.use(await up(port))
-    expect(await cli.run(['whoami'])).toMatchObject({ code: 0 })
-    expect(again.url).toBe(berth.url)
-  },
-  60_000,
-)
+asRoot('while Berth is stopped, the command line sends its sign-in to no program of another user', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { url: DATABASE_URL } = stack.use(await startDatabase())
+  const { path: data } = stack.use(await temporaryDirectory())
+  const cli = stack.use(await createCli())
+  const environment = { DATABASE_URL, BERTH_ADMIN_PASSWORD: ADMIN.password }
+  const up = (port: string) => startBerthUp(cli, ['--data', data, '--port', port], environment)
+  const berth = stack.use(await up('0'))
+  await cli.signIn(berth.url)
+  expect(await cli.run(['whoami'])).toMatchObject({ code: 0 })
+  const { port } = new URL(berth.url)
+  await berth.stop()
+  {
+    await using squatter = await startSquatter(Number(port))
+    await expect.poll(() => squatter.hasPort).toBe(true)
+    const refused = await cli.run(['whoami', '--json'])
+    expect(refused.code).not.toBe(0)
+    expect(JSON.parse(refused.err)).toMatchObject({ error: { ...LISTENER, detail: { values: { user: 'nobody' } } } })
+    const session = '01900000-0000-7000-8000-000000000001'
+    expect((await cli.run(['stdio', session])).err).toContain('A program of the user nobody listens at')
+    expect(squatter.received).toEqual([])
+  }
+  const again = stack.use(await up(port))
+  expect(await cli.run(['whoami'])).toMatchObject({ code: 0 })
+  expect(again.url).toBe(berth.url)
+})
 
 asRoot(
   'a Berth that runs as a user of its own is known from the sign-in on, and no other user in its place',

@@ -69,7 +69,7 @@ async function member(store: Store, own: () => Promise<Diagnosis>, link: { send:
     cluster: { processId, peers, onMembers: listener => void listeners.push(listener) },
     own: async () => ({ diagnosis: await own(), log: ['a line'] }),
     log: silentLog,
-    withinMs: 5_000,
+    withinMs: 60_000,
   })
   return { processId, peers, others, lookAtMembers: () => listeners.forEach(listener => listener()) }
 }

@@ -44,11 +44,11 @@ async function launch(api: ApiClient, spec: Partial<SessionSpec>): Promise<Sessi
 }
 const get = (api: ApiClient, id: SessionId) => api.getSession({ params: { id } })
 const reach = (api: ApiClient, id: SessionId, status: SessionStatus) =>
-  expect.poll(async () => (await get(api, id)).status, { timeout: 30_000, interval: 50 }).toBe(status)
+  expect.poll(async () => (await get(api, id)).status, { interval: 50 }).toBe(status)
 const whole = { resources: { cpu: String(CPUS), mem: '1g' } }
 const threeKernels = { clusterSize: 3, resources: { cpu: '1', mem: '1g' }, interruptible: true }
 const warned = (api: ApiClient, id: SessionId) =>
-  expect.poll(async () => (await get(api, id)).interruptAt, { timeout: 30_000, interval: 50 }).not.toBeNull()
+  expect.poll(async () => (await get(api, id)).interruptAt, { interval: 50 }).not.toBeNull()
 
 test('the manager that schedules ends in the countdown: the other one stops all kernels, once, and the session returns to its place', async () => {
   await using world = await start()

@@ -34,9 +34,9 @@ beforeEach(async () => {
   await expect.poll(() => agent.connectedTo.size).toBe(2)
   ;[{ api: atA }, { api: atB }] = [await managers.admin(a), await managers.admin(b)]
   const first = await launch(atA)
-  await expect.poll(() => statusOf(atA, first), { timeout: 10_000 }).toBe('RUNNING')
+  await expect.poll(() => statusOf(atA, first)).toBe('RUNNING')
   await atA.deleteSession({ params: { id: first } })
-  await expect.poll(() => statusOf(atA, first), { timeout: 10_000 }).toBe('TERMINATED')
+  await expect.poll(() => statusOf(atA, first)).toBe('TERMINATED')
   if (await hasTurn(atB, b)) [a, b, atA, atB] = [b, a, atB, atA]
   expect(await hasTurn(atB, a)).toBe(true)
 })
@@ -62,7 +62,7 @@ test('another manager takes over from a hanging one within five seconds', async 
 async function expectTakeover(): Promise<void> {
   const since = performance.now()
   const id = await launch(atB)
-  await expect.poll(() => statusOf(atB, id), { timeout: 20_000, interval: 20 }).toBe('RUNNING')
+  await expect.poll(() => statusOf(atB, id), { interval: 20 }).toBe('RUNNING')
   const tookMs = performance.now() - since
   console.info(`another manager has scheduled after ${Math.round(tookMs)} ms`)
   expect(tookMs).toBeLessThan(TAKEOVER_MS)
@@ -87,14 +87,12 @@ test.each([
     await database.query('rollback')
 
     const running = async () => (await Promise.all(ids.map(id => statusOf(atB, id)))).filter(is => is === 'RUNNING')
-    await expect.poll(running, { timeout: 20_000, interval: 20 }).toHaveLength(CORES)
+    await expect.poll(running, { interval: 20 }).toHaveLength(CORES)
     expect((await lastScheduledAt(ids)) - since).toBeLessThan(TAKEOVER_MS)
     await a.kill('SIGCONT')
     // The first manager takes part again: its own view of the queue moves on.
     const next = await launch(atA)
-    await expect
-      .poll(async () => (await atA.getSession({ params: { id: next } })).queuePosition, { timeout: 20_000 })
-      .toBe(CORES + 1)
+    await expect.poll(async () => (await atA.getSession({ params: { id: next } })).queuePosition).toBe(CORES + 1)
     expect(await running()).toHaveLength(CORES)
     const { rows } = await database.query<{ id: SessionId; times: number }>(
       `select session_id as id, count(*)::int as times from session_events

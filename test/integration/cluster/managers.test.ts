@@ -107,11 +107,11 @@ test('a user who is demoted or deactivated at one manager loses the streams at t
   const demoted = stack.use(await openEventStream(b.url, keypair))
   expect(demoted.status).toBe(200)
   await api.updateUser({ params: { id }, body: { role: 'user' } })
-  await expect.poll(() => demoted.isEnded(), { timeout: 5_000 }).toBe(true)
+  await expect.poll(() => demoted.isEnded()).toBe(true)
   const deactivated = stack.use(await openEventStream(b.url, keypair))
   expect(deactivated.status).toBe(200)
   await api.updateUser({ params: { id }, body: { active: false } })
-  await expect.poll(() => deactivated.isEnded(), { timeout: 5_000 }).toBe(true)
+  await expect.poll(() => deactivated.isEnded()).toBe(true)
 })
 
 test('both managers report queue positions, and the leader starts a waiting session when there is room', async () => {
@@ -135,7 +135,7 @@ test('both managers report queue positions, and the leader starts a waiting sess
   for (const api of [here, there]) {
     const positions = async () =>
       Promise.all(waiting.map(async id => (await api.getSession({ params: { id } })).queuePosition))
-    await expect.poll(positions, { timeout: 5_000 }).toEqual([1, 2])
+    await expect.poll(positions).toEqual([1, 2])
   }
   await there.deleteSession({ params: { id: first } })
   await expect.poll(() => statusOf(waiting[0] as SessionId)).toBe('RUNNING')
@@ -191,7 +191,7 @@ test('an agent without a connection to any manager is reported LOST once', async
     await expect.poll(() => agent.connectedTo.size).toBe(2)
     await expect.poll(statuses).toEqual(['CONNECTED', 'CONNECTED'])
   }
-  await expect.poll(statuses, { timeout: 15_000 }).toEqual(['LOST', 'LOST'])
+  await expect.poll(statuses).toEqual(['LOST', 'LOST'])
 })
 
 test('a hanging manager loses leadership and its place in the list, and regains both when it continues', async () => {
@@ -210,13 +210,13 @@ test('a hanging manager loses leadership and its place in the list, and regains 
     return async () => (await api.getSession({ params: { id } })).status
   }
   // The first one has the turn.
-  await expect.poll(await create(a), { timeout: 10_000 }).toBe('RUNNING')
+  await expect.poll(await create(a)).toBe('RUNNING')
   await a.kill('SIGSTOP')
   await expect.poll(await create(b), { timeout: 60_000 }).toBe('RUNNING')
-  await expect.poll(() => [...agent.connectedTo], { timeout: 30_000 }).toEqual([b.url])
+  await expect.poll(() => [...agent.connectedTo]).toEqual([b.url])
   await a.kill('SIGCONT')
-  await expect.poll(() => agent.connectedTo.size, { timeout: 30_000 }).toBe(2)
-  await expect.poll(await create(a), { timeout: 10_000 }).toBe('RUNNING')
+  await expect.poll(() => agent.connectedTo.size).toBe(2)
+  await expect.poll(await create(a)).toBe('RUNNING')
 })
 
 test('a program on the port of a stopped manager gets nothing from its agent', async () => {
@@ -228,9 +228,9 @@ test('a program on the port of a stopped manager gets nothing from its agent', a
   const managerId = a.managerId
   await a[Symbol.asyncDispose]()
   await using squatter = await startSquatter(Number(new URL(a.url).port), managerId)
-  await expect.poll(() => squatter.calls, { timeout: 10_000 }).toBeGreaterThan(3)
+  await expect.poll(() => squatter.calls).toBeGreaterThan(3)
   expect(squatter.heard).toEqual([])
-  await expect.poll(() => squatter.refused, { timeout: 10_000 }).toBeGreaterThan(2)
+  await expect.poll(() => squatter.refused).toBeGreaterThan(2)
   expect(squatter.credentials.filter(text => text.startsWith('Bearer'))).toEqual([])
   expect(agent.connectedTo.size).toBe(0)
 })

@@ -74,7 +74,7 @@ beforeAll(async () => {
   id = items[0]?.id as SessionId
   const status = async () => (await apis[1]!.getSession({ params: { id } })).status
   await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), LIVE)
-}, 90_000)
+})
 afterAll(() => stack.disposeAsync())
 
 /** A visitor whose browser trusts the authority, and checks the name as browsers do. */
@@ -124,7 +124,7 @@ test('visitors reach a published app through whichever console and manager they 
   for (const web of consoles) {
     await expect.poll(async () => (await open(web, link, '/lab', cookie)).resume().statusCode, LIVE).toBe(404)
   }
-}, 60_000)
+})
 
 test('a session that ends takes its links along at every console', async () => {
   const app = await apis[1]!.publishApp({ params: { id, app: 'jupyter' }, body: {} })
@@ -139,4 +139,4 @@ test('a session that ends takes its links along at every console', async () => {
   for (const web of consoles) {
     await expect.poll(async () => (await open(web, link)).resume().statusCode, LIVE).toBe(404)
   }
-}, 60_000)
+})

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chmod, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type BundleEntrySpec, type BundleResult, type Folder } from '#manager/contract'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
@@ -204,9 +204,8 @@ test('uploading a bundle needs the right to write, downloading one the right to 
 test('pages that show the directory of a bundle get a hint', async () => {
   const { items } = await send(file('told/1', 'x'))
   expect(items).toEqual([{ path: 'told/1', error: null }])
-  await vi.waitFor(async () =>
-    expect((await owner.api.listFiles({ params: { id: folder.id }, query: { path: 'told' } })).items).toHaveLength(1),
-  )
+  const told = { params: { id: folder.id }, query: { path: 'told' } }
+  await expect.poll(async () => (await owner.api.listFiles(told)).items).toHaveLength(1)
 })
 
 async function post(route: string, paths: readonly string[], token: string) {

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type Folder } from '#manager/contract'
 import { resolveMounts } from '../../../manager/folders/mounts.ts'
 import { silentLog } from '../../../manager/log.ts'
@@ -72,16 +72,11 @@ test('a clone that takes long is a task; cancelled, its folder is deleted with a
   const { folder: made, task } = await clone('half', owner.api, large.id)
   expect(task).toMatchObject({ kind: 'copy', status: 'running', target: 'half', copy: { folderId: made.id } })
   const params = { id: made.id, taskId: task?.id ?? '' }
-  await vi.waitFor(async () => expect((await owner.api.getCopy({ params })).copy?.bytes).toBeGreaterThan(0), {
-    timeout: 10_000,
-  })
+  await expect.poll(async () => (await owner.api.getCopy({ params })).copy?.bytes).toBeGreaterThan(0)
   expect((await owner.api.cancelCopy({ params })).status).toBe('cancelled')
   expect((await owner.api.listFolders()).items.map(({ name }) => name)).not.toContain('half')
-  await vi.waitFor(
-    async () => expect(await readdir(join(manager.dataDir, 'storage', 'folders'))).not.toContain(made.id),
-    { timeout: 10_000 },
-  )
-}, 30_000)
+  await expect.poll(() => readdir(join(manager.dataDir, 'storage', 'folders'))).not.toContain(made.id)
+})
 
 test('a folder that is still being filled is mounted in no session, named or automatically', async () => {
   await using store = await openStore({ ...manager.source, log: silentLog, migrate: false })

@@ -207,7 +207,7 @@ test('a sync continues through cut connections in both directions, with small fi
   expect(await sync([target, '--from'], third)).toMatchObject({ code: 0, result: { files: 301 } })
   expect(down.cuts()).toBe(3)
   await rm(target, { recursive: true })
-}, 60_000)
+})
 
 test('berth folder sync --from has the files that links of the folder lead to; --to replaces the links', async () => {
   await tree(directory, { 'blobs/sha1': 'weights' })

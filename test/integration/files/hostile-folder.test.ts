@@ -205,7 +205,7 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
   await expectUntouched(arena, [folder, ...made].map(directoryOf))
   // Some operations have met the real entries during the race too.
   expect(done.size).toBeGreaterThan(3)
-}, 60_000)
+})
 
 test.each([
   ['plain names', { directory: 'dir', file: 'file' }],
@@ -261,12 +261,11 @@ test.each([
     }
     // No draft of a copy that failed is left. On a busy machine the last copies go on as tasks after their answer.
     const drafts = async () => (await readdir(directoryOf(other))).filter(name => name.startsWith('.berth'))
-    await expect.poll(drafts, { timeout: 20_000 }).toEqual([])
+    await expect.poll(drafts).toEqual([])
     await expectUntouched(arena, [arena.directory, directoryOf(other)])
     // Some have met the real entries. A move of what never rests is mostly refused.
     expect(done.size).toBeGreaterThan(2)
   },
-  60_000,
 )
 
 test('a folder is thrown away and its files are removed while a session exchanges them for links: nothing of the host is', async () => {
@@ -289,4 +288,4 @@ test('a folder is thrown away and its files are removed while a session exchange
   }
   await removeTree(again.directory)
   await expectUntouched(arena, [])
-}, 60_000)
+})

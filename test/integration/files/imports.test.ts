@@ -1,6 +1,6 @@
 import { appendFile, chown, link, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type Folder, UserId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
@@ -129,12 +129,12 @@ test('a copy that takes long is a task of the folder that gets the files; cancel
   const { items, task } = await bring({ paths: ['set', 'one'], to: '', mode: 'move' })
   expect(items.map(({ path }) => path)).toEqual(['set'])
   const params = { id: target.id, taskId: task?.id ?? '' }
-  await vi.waitFor(async () => expect((await owner.api.getCopy({ params })).copy?.bytes).toBeGreaterThan(0))
+  await expect.poll(async () => (await owner.api.getCopy({ params })).copy?.bytes).toBeGreaterThan(0)
   expect((await owner.api.listCopies({ params: { id: target.id } })).items.map(({ id }) => id)).toEqual([task?.id])
   expect((await owner.api.cancelCopy({ params })).status).toBe('cancelled')
   await expect.poll(() => treeOf(target)).toEqual(['set', 'set/deep', 'set/deep/file', 'set/link'])
   expect(await treeOf(source)).toEqual(['one'])
-}, 30_000)
+})
 
 interface Member {
   readonly id: UserId

@@ -200,7 +200,7 @@ test('an upload that continues is judged when its first byte arrives, not when i
   const answered = once(request, 'response') as Promise<[IncomingMessage]>
   const beginOther = async () => (await begin('other', 3 * MIB)).status
   expect(await beginOther()).toBe(507)
-  await expect.poll(beginOther, { timeout: 15_000 }).toBe(201)
+  await expect.poll(beginOther).toBe(201)
   request.end(Buffer.alloc(3 * MIB))
   const [reply] = await answered
   expect([reply.statusCode, await json(reply)]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])

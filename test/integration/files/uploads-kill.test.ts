@@ -6,7 +6,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { sql } from 'kysely'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { defined } from '#base/defined'
 import { silentLog } from '../../../manager/log.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
@@ -77,7 +77,7 @@ test('a manager that is killed during an upload loses no acknowledged byte, and 
   patching.on('error', () => undefined)
   patching.write(content.subarray(0, half))
   const part = join(data.path, 'storage', 'uploads', String(created.json?.id))
-  await vi.waitFor(async () => expect((await stat(part)).size).toBeGreaterThan(MiB), { timeout: 10_000 })
+  await expect.poll(async () => (await stat(part)).size).toBeGreaterThan(MiB)
   await kill(first.child)
 
   const second = await spawnManager(environment)
@@ -87,23 +87,19 @@ test('a manager that is killed during an upload loses no acknowledged byte, and 
     expect(offset).toBeGreaterThan(MiB)
     expect(offset).toBeLessThanOrEqual(half)
     // The right of the killed writer ends by itself within ten seconds.
-    await vi.waitFor(
-      async () => {
-        const reply = await rawRequest(second.url + path, {
-          method: 'PATCH',
-          headers: { ...headers, 'upload-offset': String(offset), 'content-type': 'application/offset+octet-stream' },
-          body: content.subarray(offset),
-        })
-        expect(reply.status).toBe(204)
-      },
-      { timeout: 20_000, interval: 1_000 },
-    )
+    const goOn = () =>
+      rawRequest(second.url + path, {
+        method: 'PATCH',
+        headers: { ...headers, 'upload-offset': String(offset), 'content-type': 'application/offset+octet-stream' },
+        body: content.subarray(offset),
+      })
+    await expect.poll(async () => (await goOn()).status, { interval: 1_000 }).toBe(204)
     const file = await readFile(join(data.path, 'storage', 'folders', folder.id, 'big.bin'))
     expect(file.equals(content)).toBe(true)
   } finally {
     await kill(second.child)
   }
-}, 90_000)
+})
 
 test('a manager that is killed while it clones a folder leaves no part of it: the next one deletes the folder', async () => {
   await using data = await temporaryDirectory()
@@ -132,7 +128,7 @@ test('a manager that is killed while it clones a folder leaves no part of it: th
 
   const second = await spawnManager(environment)
   started.defer(() => kill(second.child))
-  await vi.waitFor(async () => expect(await readdir(folders)).toEqual([id]), { timeout: 20_000 })
+  await expect.poll(() => readdir(folders)).toEqual([id])
   const left = await apiOf(second.url, token ?? '').listFolders()
   expect(left.items.map(({ name }) => name)).toEqual(['large'])
-}, 90_000)
+})

@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { Upload as TusUpload, type UploadOptions } from 'tus-js-client'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, type Folder, FolderId } from '#manager/contract'
 import { CALL_LIMITS } from '../../../manager/http/call-places.ts'
 import { startCuttingProxy } from '../../fixtures/cutting-proxy.ts'
@@ -368,10 +368,7 @@ describe('two writers', () => {
     await expect.poll(() => partSize()).toBe(3)
     expect(await send(url, 3, Buffer.from('def'))).toMatchObject({ status: 423, json: { code: 'upload_locked' } })
     expect(await tus(url, { method: 'HEAD' })).toMatchObject({ status: 204 })
-    await vi.waitFor(async () => expect((await send(url, 3, Buffer.from('def'))).status).toBe(204), {
-      timeout: 10_000,
-      interval: 500,
-    })
+    await expect.poll(async () => (await send(url, 3, Buffer.from('def'))).status, { interval: 500 }).toBe(204)
     expect(await first.answered).toBe(423)
     first.request.destroy()
     expect((await send(url, 6, Buffer.from('ghi'))).status).toBe(204)

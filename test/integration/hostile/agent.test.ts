@@ -302,6 +302,13 @@ describe('a flood of reports', () => {
     await evil.connect()
     await expect.poll(async () => (await api.listAgents()).items[0]?.status).toBe('CONNECTED')
     const images = Array.from({ length: 30_000 }, (_, i) => ({ ...lies(), id: `sha256:${i}`, references: [`i:${i}`] }))
+    const timed = async () => {
+      const start = performance.now()
+      await api.listSessions({})
+      return performance.now() - start
+    }
+    const usual: number[] = []
+    for (let time = 0; time < 10; time++) usual.push(await timed())
     const before = await rssOf(manager.pid)
     // Made once: 25 times would keep this process, and so the agent, from saying anything for ten seconds.
     const text = JSON.stringify({ ...aReport, sequence: 10, images, kernels: [] })
@@ -311,18 +318,18 @@ describe('a flood of reports', () => {
     const took: number[] = []
     const until = performance.now() + 12_000
     while (performance.now() < until) {
-      const start = performance.now()
-      await api.listSessions({})
-      took.push(performance.now() - start)
+      took.push(await timed())
       most = Math.max(most, await rssOf(manager.pid))
       await delay(50)
     }
     // Reports of this size are read one at a time. Without backpressure the memory grew by more than two gigabytes; now it stays at 340 MB.
     expect(most - before).toBeLessThan(400)
-    expect(took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.9)]).toBeLessThan(1_000)
+    const atMost = (share: number, times: number[]) =>
+      times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? NaN
+    expect(atMost(0.9, took)).toBeLessThan(Math.max(1_000, 20 * atMost(0.5, usual)))
     // The agent is not read from, and not taken for lost because of that.
     expect((await api.listAgents()).items[0]?.status).toBe('CONNECTED')
-  }, 60_000)
+  })
 
   test('a message that is too long for its kind is not read', async () => {
     const evil = await cluster.join()

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** No exchange with a hostile peer may take longer than this; then it counts as hung. */
-export const ANSWER_MS = 5_000
+const ANSWER_MS = 30_000
+
+/** Limit of an exchange that may hang: the victim has not yet heard the end of the request. */
+export const UNFINISHED_MS = 5_000
 
 export type Respond = (socket: Socket, request: string) => void
 
@@ -53,7 +56,7 @@ export const saying =
 export interface Exchange {
   /** Everything that came back, as latin1. */
   readonly text: string
-  /** `end`: orderly; `reset`: cut; `hung`: neither within ANSWER_MS. */
+  /** `end`: orderly; `reset`: cut; `hung`: neither within the limit. */
   readonly end: 'end' | 'reset' | 'hung'
 }
 

@@ -72,15 +72,14 @@ test.each(['made-up tokens', 'made-up access keys', 'nothing'] as const)(
     const request = (number: number) =>
       `GET /api/v1/me HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${SIGNED_DATE_HEADER}: ${date}\r\n${BODY_HASH_HEADER}: ${EMPTY_BODY_HASH}\r\nAuthorization: ${CREDENTIALS[kind](number)}\r\n\r\n`
     const floods = await Promise.all(Array.from({ length: 20 }, () => flood(port, request)))
-    await expect.poll(() => floods.every(({ answers }) => answers > 0), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => floods.every(({ answers }) => answers > 0)).toBe(true)
     for (let time = 0; time < 5; time++) {
       const { status, ms } = await signIn()
       expect(status).toBe(200)
-      expect(ms).toBeLessThan(5_000)
+      expect(ms).toBeLessThan(15_000)
     }
     expect(await victim.residentBytes()).toBeLessThan(600 * 2 ** 20)
   },
-  60_000,
 )
 
 test('people sign in while connections of their own address try passwords of made-up accounts without end', async () => {
@@ -90,8 +89,8 @@ test('people sign in while connections of their own address try passwords of mad
     return `POST /api/v1/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   }
   const floods = await Promise.all(Array.from({ length: 10 }, () => flood(port, request)))
-  await expect.poll(() => floods.every(({ answers }) => answers > 0), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => floods.every(({ answers }) => answers > 0)).toBe(true)
   const statuses: number[] = []
   for (let time = 0; time < 5; time++) statuses.push((await signIn()).status)
   expect(statuses).toEqual([200, 200, 200, 200, 200])
-}, 60_000)
+})

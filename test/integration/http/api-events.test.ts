@@ -222,7 +222,7 @@ test('streams notice a lost notification at their next ping', async () => {
   await expect.poll(() => stream.of('ping').length).toBe(1)
   await using store = await openToRead({ ...own.source, log: silentLog })
   await sql`update users set role = 'user'`.execute(store.db)
-  await expect.poll(() => stream.isEnded(), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => stream.isEnded()).toBe(true)
 })
 
 test('a client that does not read is disconnected, and costs the others nothing', async () => {
@@ -278,10 +278,12 @@ test('an event reaches a thousand streams within a moment', async () => {
     bigBus.subscribe({ userId, superadmin: false, watch: new Set(), send: () => got++ }, undefined),
   )
   got = 0
-  const startedAt = performance.now()
+  // Time of the processor: a busy machine gives this process only some of its time.
+  const before = process.cpuUsage()
   for (let i = 0; i < 100; i++) bigBus.publish(aHint(String(i)), { userId })
   expect(got).toBe(100_000)
-  expect(performance.now() - startedAt).toBeLessThan(4_000)
+  const { user, system } = process.cpuUsage(before)
+  expect((user + system) / 1000).toBeLessThan(4_000)
   for (const stop of stops) stop()
   expect(bigBus.count()).toBe(0)
   await Promise.resolve()
@@ -292,6 +294,6 @@ test('the server stops at once although streams are open', async () => {
   using stream = await openEventStream(own.url, await own.signIn())
   const startedAt = performance.now()
   await own[Symbol.asyncDispose]()
-  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  expect(performance.now() - startedAt).toBeLessThan(30_000)
   await stream.ended
 })

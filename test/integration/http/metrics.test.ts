@@ -38,11 +38,11 @@ test('metrics include queues, statuses and usage of agents', async () => {
 
   await cluster.api.deleteSession({ params: { id: running.id } })
   await cluster.reach(waiting.id, 'RUNNING')
-  await expect.poll(scrape, { timeout: 10_000 }).toContain(`berth_agent_occupied${of(',slot="cpu"')} 1`)
+  await expect.poll(scrape).toContain(`berth_agent_occupied${of(',slot="cpu"')} 1`)
 })
 
 test('agents of equal names are told apart', async () => {
   const twins = [await cluster.join({ name: 'twin' }), await cluster.join({ name: 'twin' })]
   const each = twins.map(({ id }) => `berth_agent_connected{agent="twin",agent_id="${id}",resource_group="default"} 1`)
-  await expect.poll(scrape, { timeout: 10_000 }).toEqual(expect.arrayContaining(each))
+  await expect.poll(scrape).toEqual(expect.arrayContaining(each))
 })

@@ -40,7 +40,7 @@ const add = ({ name, url }: TestRegistry, more: object = {}) =>
 const start = ({ name }: { name: string }) => cluster.api.rescanRegistry({ params: { name } })
 const get = ({ id }: { id: string }) => cluster.api.getTask({ params: { id } })
 async function ended(task: Pick<Task, 'id'>): Promise<Task> {
-  await expect.poll(async () => (await get(task)).status, { timeout: 30_000, interval: 25 }).not.toBe('running')
+  await expect.poll(async () => (await get(task)).status, { interval: 25 }).not.toBe('running')
   return get(task)
 }
 const rescan = async (where: { name: string }) => ended(await start(where))

@@ -66,9 +66,7 @@ async function open(settings: object = NIGHTLY, deps: Partial<BackupsDeps> = {})
 const outcomeOf = async (one: Backups): Promise<BackupRun['outcome'] | undefined> => (await one.list()).last?.outcome
 /** Waits until a backup that begins at this time has this outcome. */
 const until = (one: Backups, outcome: BackupRun['outcome'], { now }: { readonly now: number }) =>
-  expect
-    .poll(async () => (await one.list()).last, { timeout: 20_000 })
-    .toMatchObject({ outcome, startedAt: new Date(now).toISOString() })
+  expect.poll(async () => (await one.list()).last).toMatchObject({ outcome, startedAt: new Date(now).toISOString() })
 const namesOf = async (one: Backups) => (await one.list()).items.map(({ name }) => name)
 
 test('one manager of several makes a backup at each due time, and older ones go once a new one is complete', async () => {
@@ -167,7 +165,7 @@ test('a full disk fails the backup, keeps the old ones, and is told once', async
   const task = await nearly.start('root@example.org')
   // The last one failed as well: whose failure it is says who started it.
   await expect
-    .poll(async () => (await nearly.list()).last, { timeout: 20_000 })
+    .poll(async () => (await nearly.list()).last)
     .toMatchObject({ outcome: 'failed', error: { code: 'disk_full' }, startedBy: 'root@example.org' })
   expect(task.target).toBe('berth-20260505-030000.backup')
   // The superadmin who asked for the backup sees the failure.
@@ -202,7 +200,7 @@ test('superadmins make, list and delete backups, which can be restored', async (
   const task = await api.createBackup()
   expect(task).toMatchObject({ kind: 'backup', startedBy: 'admin@localhost' })
   const ended = async () => (await api.getTask({ params: { id: task.id } })).status
-  await expect.poll(ended, { timeout: 30_000 }).toBe('done')
+  await expect.poll(ended).toBe('done')
   const { items, last, freeBytes, directory, problem } = await api.listBackups()
   expect(problem).toBeNull()
   expect(directory).toBe(join(manager.dataDir, 'backups'))

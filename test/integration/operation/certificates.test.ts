@@ -31,7 +31,7 @@ test('a console reports its certificate; agents that join by its name pin the ke
   const tls = { source: 'own', names: ['localhost', 'berth.example.org'] } as const
   const more = { allowedHosts: ['berth.example.org'], consoleSecret: CONSOLE_SECRET, tls }
   const web = stack.use(await startWeb({ ...config, ...more }, pino({ level: 'silent' })))
-  await expect.poll(async () => (await api.listCertificates()).items, { timeout: 20_000 }).toHaveLength(1)
+  await expect.poll(async () => (await api.listCertificates()).items).toHaveLength(1)
   const { facts } = web.certificate!.current
   expect((await api.listCertificates()).items[0]).toMatchObject({
     ...facts,

@@ -81,7 +81,7 @@ test('the steps of the guide: a host that has pinned the certificate of Berth co
     }
   }
   expect(await readFile(join(fresh, 'tls', 'own-key.pem'))).toEqual(await readFile(join(old, 'tls', 'own-key.pem')))
-  await expect.poll(agents, { timeout: 30_000 }).toMatchObject([{ id: host?.id, status: 'CONNECTED' }])
+  await expect.poll(agents).toMatchObject([{ id: host?.id, status: 'CONNECTED' }])
   await running.stop()
 }, 180_000)
 

@@ -32,9 +32,7 @@ test('a restored database starts paused: running sessions are adopted or importe
     const { join: invitation } = await manager.manager.createJoinToken()
     await using _agent = await startMeshAgent({ home, engine, join: invitation })
     const reach = (name: string, status: string) =>
-      expect
-        .poll(async () => (await sessionAt(manager, ids[name] as SessionId)).status, { timeout: 10_000 })
-        .toBe(status)
+      expect.poll(async () => (await sessionAt(manager, ids[name] as SessionId)).status).toBe(status)
     const { api } = await manager.signIn()
     await expect.poll(async () => (await api.listAgents()).items[0]?.status).toBe('CONNECTED')
     ids.steady = (await launch(manager, 'steady')).id
@@ -81,7 +79,7 @@ test('a restored database starts paused: running sessions are adopted or importe
     const { status, reason } = await sessionAt(manager, ids[name] as SessionId)
     return `${status} ${reason.code}`
   }
-  const eventually = (name: string, what: string) => expect.poll(() => seen(name), { timeout: 15_000 }).toBe(what)
+  const eventually = (name: string, what: string) => expect.poll(() => seen(name)).toBe(what)
   await eventually('waiting', 'RUNNING imported')
   await eventually('later', 'RUNNING imported')
   await eventually('gone', 'TERMINATED lost_by_restore')

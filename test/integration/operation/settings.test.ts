@@ -293,7 +293,7 @@ describe('mail', () => {
     mailer.post({ to: 'ada@example.org', subject: 'x', text: 'x' })
     const startedAt = performance.now()
     await mailer[Symbol.asyncDispose]()
-    expect(performance.now() - startedAt).toBeLessThan(6_000)
+    expect(performance.now() - startedAt).toBeLessThan(30_000)
   })
 })
 

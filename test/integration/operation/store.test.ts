@@ -132,12 +132,17 @@ describe('embedded PostgreSQL', () => {
   test('data survives a stop, the next start is quick, and no process is left', async () => {
     await using dir = await temporaryDirectory()
     const options = { dataDir: join(dir.path, 'data'), log: silentLog }
-    const first = await openStore(options)
+    const open = async () => {
+      const startedAt = performance.now()
+      return { store: await openStore(options), tookMs: performance.now() - startedAt }
+    }
+    const { store: first, tookMs: firstMs } = await open()
     await insertUser(first.db, aUser('stays@example.org'))
     await first[Symbol.asyncDispose]()
-    const startedAt = performance.now()
-    await using second = await openStore(options)
-    expect(performance.now() - startedAt).toBeLessThan(8_000)
+    const { store: second, tookMs: secondMs } = await open()
+    await using _ = second
+    // The first start made the cluster and all tables.
+    expect(secondMs).toBeLessThan(firstMs)
     expect(await countUsers(second.db)).toBe(1)
     await second[Symbol.asyncDispose]()
     await expect(readFile(join(options.dataDir, 'db/cluster/postmaster.pid'))).rejects.toThrow('ENOENT')
@@ -196,7 +201,7 @@ describe('embedded PostgreSQL', () => {
     const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
     let count = 0
     child.on('message', message => (count = Number(message)))
-    await expect.poll(() => count, { timeout: 20_000 }).toBeGreaterThanOrEqual(20)
+    await expect.poll(() => count, { timeout: 90_000 }).toBeGreaterThanOrEqual(20)
     const pid = (await readFile(join(dir.path, 'db/cluster/postmaster.pid'), 'utf8')).split('\n')[0] ?? ''
     child.kill('SIGKILL')
     process.kill(Number(pid), 'SIGKILL')
@@ -224,7 +229,7 @@ describe('embedded PostgreSQL', () => {
     await using store = await openStore({ dataDir: dir.path, log: silentLog })
     const pid = (await readFile(join(dir.path, 'db/cluster/postmaster.pid'), 'utf8')).split('\n')[0] ?? ''
     process.kill(Number(pid), 'SIGKILL')
-    await expect.poll(() => countUsers(store.db).catch(() => -1), { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => countUsers(store.db).catch(() => -1)).toBe(0)
   })
 
   test.runIf(process.getuid?.() === 0)('under root the database server runs as a user of its own', async () => {

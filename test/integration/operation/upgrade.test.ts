@@ -139,7 +139,7 @@ test('all data of the last development version survives: accounts, sign-ins, ses
   const { id } = await cluster.launch({ resources: { cpu: '1' } }, mine)
   await cluster.reach(id, 'RUNNING')
   expect(host.containers.size).toBe(1)
-}, 60_000)
+})
 
 test('tables of an older development version are refused with the way to today, and stay as they are', async () => {
   await using database = await startDatabase()
@@ -172,4 +172,4 @@ test('a manager that is older than its database stops with a coded error, and ch
   expect(await once(manager, 'exit')).toEqual([1, null])
   const { rows } = await sql`select 1 from settings union all select 1 from users`.execute(store.db)
   expect(rows).toEqual([])
-}, 60_000)
+})

@@ -17,7 +17,7 @@ const NAMES = ['localhost', '127.0.0.1', HOST]
 let pebble: Pebble
 beforeAll(async () => {
   pebble = await startPebble()
-}, 60_000)
+})
 afterAll(() => pebble[Symbol.asyncDispose]())
 
 let stack = new AsyncDisposableStack()
@@ -51,14 +51,14 @@ test('a certificate is ordered by HTTP once the console listens, and kept over a
   const again = await startWebConsole(stack, { tls: byHttp(), dataDir: directory })
   expect(again.web.certificate?.current.facts).toEqual(facts)
   expect(again.web.url).toBe(`https://${HOST}:${again.web.port}`)
-}, 90_000)
+})
 
 test('a certificate for a wildcard is ordered by the program that sets TXT records', async () => {
   const ordered = [HOST, '*.apps.example.org']
   const tls: TlsConfig = { ...byHttp(), httpPort: undefined, ordered, dnsHook: pebble.dnsHook } as TlsConfig
   const { web } = await startWebConsole(stack, { tls })
   await expect.poll(() => web.certificate?.current.facts.names.toSorted(), PATIENT).toEqual(ordered.toSorted())
-}, 90_000)
+})
 
 test('a refused order keeps the certificate of our own, and says why and what to do', async () => {
   // Nothing listens where the authority looks.
@@ -77,7 +77,7 @@ test('a refused order keeps the certificate of our own, and says why and what to
   })
   await expect.poll(() => again.web.certificate?.problem?.why, PATIENT).toContain('did not issue')
   expect(await readFile(failures, 'utf8')).toBe(before)
-}, 90_000)
+})
 
 test('a program that fails is named with what it printed', async () => {
   const { path } = stack.use(await temporaryDirectory())
@@ -85,7 +85,7 @@ test('a program that fails is named with what it printed', async () => {
   await writeFile(dnsHook, '#!/bin/sh\necho the provider of the DNS is away >&2\nexit 3\n', { mode: 0o755 })
   const { web } = await startWebConsole(stack, { tls: { ...byHttp(), httpPort: undefined, dnsHook } as TlsConfig })
   await expect.poll(() => web.certificate?.problem?.why, PATIENT).toContain('the provider of the DNS is away')
-}, 90_000)
+})
 
 test('a renewal comes after two thirds of the time, with the same key; when it fails, the old one stays', async () => {
   const { path: directory } = stack.use(await temporaryDirectory())

@@ -197,7 +197,7 @@ function send(port: number, head: string, more: { body?: string; waits?: boolean
     const { body = '', waits = false, next } = more
     const socket = connect(port, '127.0.0.1')
     socket.on('error', reject)
-    socket.setTimeout(10_000, () => {
+    socket.setTimeout(60_000, () => {
       reject(new Error(`no answer to ${head}`))
       socket.destroy()
     })
@@ -397,7 +397,7 @@ print(urllib.request.urlopen(request).status)`
   })
 })
 
-test('manager and console answer every program alike, and take the bodies of all', { timeout: 60_000 }, async () => {
+test('manager and console answer every program alike, and take the bodies of all', async () => {
   const manager = stack.use(await startTestManager())
   const { web, host } = await startWebConsole(stack, { managerUrl: manager.url })
   const { port, host: managerHost } = new URL(manager.url)

@@ -103,8 +103,8 @@ beforeAll(async () => {
   stranger = await cluster.addUser('stranger@example.org')
   session = await cluster.launch({ name: 'train' }, mira)
   const status = async () => (await mira.getSession({ params: { id: session.id } })).status
-  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 20_000 })
-}, 60_000)
+  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 30_000 })
+})
 afterAll(() => stack.disposeAsync())
 
 async function sql(statement: string): Promise<Record<string, unknown>[]> {
@@ -325,7 +325,7 @@ test('a link expires by itself, also for an open connection', async () => {
   await sql(`update published_apps set expires_at = now() where id = '${app.id}'`)
   await ended
   expect((await visit(app)).status).toBe(404)
-}, 30_000)
+})
 
 test('only the owner publishes, within the limits of the administrators; admins see links without their keys', async () => {
   await expect(cluster.api.publishApp({ params: { id: session.id, app: 'jupyter' }, body: {} })).rejects.toMatchObject({

@@ -35,7 +35,7 @@ test('a service worker that another program left at the address of the console i
   squatter.closeAllConnections()
   await startWebConsole(stack, { port })
   await page.goto(`http://127.0.0.1:${String(port)}/`)
-  await expect.poll(() => page.title().catch(() => ''), { timeout: 15_000 }).toBe('Berth')
+  await expect.poll(() => page.title().catch(() => '')).toBe('Berth')
   expect(await page.evaluate(async () => (await navigator.serviceWorker.getRegistrations()).length)).toBe(0)
   await page.close()
 })

@@ -328,7 +328,7 @@ test('closing all tunnels closes the open ones first and does not wait for an ap
   await expect.poll(() => manager.seen.some(({ url }) => url.endsWith('/slow/grant'))).toBe(true)
   const begun = performance.now()
   await proxy[Symbol.asyncDispose]()
-  expect(performance.now() - begun).toBeLessThan(5_000)
+  expect(performance.now() - begun).toBeLessThan(20_000)
   await refused
   const late = connect({ port, host: '127.0.0.1' })
   const [error] = (await once(late, 'error')) as [NodeJS.ErrnoException]

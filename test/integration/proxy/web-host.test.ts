@@ -193,7 +193,7 @@ test('background work continues with the remaining sign-ins', async () => {
   manager.seen.length = 0
   await manager.start()
   await expect
-    .poll(() => manager.seen.find(({ url }) => url === '/api/v1/events')?.headers.cookie, { timeout: 10_000 })
+    .poll(() => manager.seen.find(({ url }) => url === '/api/v1/events')?.headers.cookie)
     .toBe(signInCookie(web.port, 'first'))
 })
 

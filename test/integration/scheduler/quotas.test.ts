@@ -33,7 +33,7 @@ async function newUser(domain?: string): Promise<{ api: ApiClient; id: UserId }>
 
 const launch = (api: ApiClient, cpu: string, more: object = {}) => cluster.launch({ resources: { cpu }, ...more }, api)
 const waitsFor = (session: Session, code: string) =>
-  expect.poll(() => cluster.reasonOf(session.id), { timeout: 5000, interval: 25 }).toBe(code)
+  expect.poll(() => cluster.reasonOf(session.id), { interval: 25 }).toBe(code)
 const end = async (id: SessionId) => {
   await admin.deleteSession({ params: { id } })
   await cluster.reach(id, 'TERMINATED')

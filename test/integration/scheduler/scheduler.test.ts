@@ -187,13 +187,13 @@ describe('placements', () => {
     })
     await scheduler.settled()
     passes = 0
-    const until = performance.now() + 1_000
-    while (performance.now() < until) {
+    const begun = performance.now()
+    const tookMs = () => performance.now() - begun
+    while (tookMs() < 1_000 || passes < 2) {
       scheduler.trigger()
       await wait(5)
     }
-    expect(passes).toBeGreaterThan(1)
-    expect(passes).toBeLessThanOrEqual(11)
+    expect(passes).toBeLessThanOrEqual(1 + tookMs() / 100)
     await enqueue(1, { cpu: 1000, mem: GiB })
     scheduler.trigger()
     await scheduler.settled()

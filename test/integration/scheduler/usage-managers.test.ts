@@ -13,4 +13,4 @@ test('recalculating names agents that only another manager is connected to; aske
   const compared = (await atA.recalculateUsage()).agents
   expect(compared).toMatchObject([{ agentId: agent.id, name: 'far', compared: false, containers: 0 }])
   expect(compared[0]?.why).toContain('connected to another manager')
-}, 60_000)
+})

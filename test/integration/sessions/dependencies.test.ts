@@ -30,7 +30,7 @@ describe('a session that depends on others', () => {
     const prepare = await started('prepare')
     const { id, dependsOn } = await cluster.launch({ name: 'train', dependsOn: ['prepare'] })
     expect(dependsOn).toEqual([prepare.id])
-    await expect.poll(() => cluster.reasonOf(id), { timeout: 5_000, interval: 20 }).toBe('dependencies')
+    await expect.poll(() => cluster.reasonOf(id), { interval: 20 }).toBe('dependencies')
     const waiting = await cluster.api.getSession({ params: { id } })
     expect(waiting).toMatchObject({
       status: 'PENDING',

@@ -86,7 +86,7 @@ describe('entries of a directory', () => {
     const second = await pageOf(first.next)
     expect(second.items).toHaveLength(1_000)
     expect(namesOf(second).filter(name => namesOf(first).includes(name))).toEqual([])
-  }, 60_000)
+  })
 
   test('links, pipes and odd names are told apart, and search finds entries', async () => {
     await symlink('/etc', join(directory, 'link'))
@@ -159,8 +159,8 @@ describe('changes to files', () => {
     expect(cancelled.status).toBe('cancelled')
     expect((await api.listCopies({ params: params() })).items.map(({ status }) => status)).toEqual(['cancelled'])
     expect(await readdir(directory)).toEqual(['many'])
-    await expect.poll(() => readdir(join(manager.dataDir, 'storage/removed')), { timeout: 20_000 }).toEqual([])
-  }, 60_000)
+    await expect.poll(() => readdir(join(manager.dataDir, 'storage/removed'))).toEqual([])
+  })
 
   test.each(['..', '../x', '/etc', 'a//b', './a', 'a/../../x', 'x'.repeat(256), 'a\0'])(
     'the path %j is refused, because it leads elsewhere',
@@ -327,7 +327,7 @@ print(json.dumps({i.filename: [z.read(i).decode(), oct(i.external_attr >> 16)] f
         cut.abort()
       }
     }
-    await expect.poll(open, { timeout: 10_000 }).toBeLessThanOrEqual(before + 2)
+    await expect.poll(open).toBeLessThanOrEqual(before + 2)
   })
 })
 

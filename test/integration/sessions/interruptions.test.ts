@@ -22,7 +22,7 @@ beforeEach(async () => {
 const allow = (options: object) => cluster.api.updateResourceGroup({ params: { name: 'default' }, body: { options } })
 const get = (id: SessionId) => cluster.api.getSession({ params: { id } })
 const all = { resources: { cpu: '4', mem: '1g' } }
-const eventually = (look: () => Promise<unknown>) => expect.poll(look, { timeout: 30_000, interval: 50 })
+const eventually = (look: () => Promise<unknown>) => expect.poll(look, { interval: 50 })
 
 async function running(): Promise<Session> {
   const { id } = await cluster.launch({ ...all, interruptible: true })

@@ -126,7 +126,7 @@ describe('lifetimes', () => {
   })
 
   test('output of a terminal that one manager sees counts as activity for all', async () => {
-    const id = await anIdleSession(0, 1)
+    const id = await anIdleSession(0, 3)
     let terminalBytesDown = 0
     const timer = setInterval(() => (terminalBytesDown += 10_000), 10)
     await using one = look()
@@ -136,8 +136,8 @@ describe('lifetimes', () => {
           ? { ...NO_ACTIVITY, tunnels: 1, terminals: 1, bytesDown: terminalBytesDown, terminalBytesDown }
           : NO_ACTIVITY,
     })
-    const idle = await anIdleSession(0, 2)
-    await vi.waitFor(() => expect([...one.ended, ...other.ended].map(end => end.id)).toContain(idle), { timeout: 5000 })
+    const idle = await anIdleSession(0, 4)
+    await expect.poll(() => [...one.ended, ...other.ended].map(end => end.id)).toContain(idle)
     clearInterval(timer)
     expect([...one.ended, ...other.ended].map(end => end.id)).not.toContain(id)
   })

@@ -45,7 +45,7 @@ describe('the idle timeout', () => {
   test('an idle session is ended, and its timeline says so', async () => {
     agent = await cluster.join()
     const { id } = await living({ idleTimeoutSeconds: 2 })
-    await expect.poll(async () => (await get(id)).ends?.why, { timeout: 10_000 }).toBe('idle_timeout')
+    await expect.poll(async () => (await get(id)).ends?.why).toBe('idle_timeout')
     const session = await cluster.reach(id, 'TERMINATED')
     expect(session.reason).toMatchObject({ code: 'idle_timeout' })
     expect(session.reason.message).toContain('2 seconds')
@@ -105,14 +105,12 @@ describe('the idle timeout', () => {
   test('the idle time continues after a restart of the manager, without the time that nobody observed', async () => {
     agent = await cluster.join()
     const { id } = await living({ idleTimeoutSeconds: 60 })
-    await expect.poll(async () => (await get(id)).ends?.at, { timeout: 10_000 }).toBeDefined()
+    await expect.poll(async () => (await get(id)).ends?.at).toBeDefined()
     const before = Date.parse((await get(id)).ends?.at ?? '')
     const stoppedAt = Date.now()
     await cluster.restart(() => agent.disconnect())
     await agent.connect()
-    await expect
-      .poll(async () => Date.parse((await get(id)).ends?.at ?? '0'), { timeout: 10_000 })
-      .toBeGreaterThan(before)
+    await expect.poll(async () => Date.parse((await get(id)).ends?.at ?? '0')).toBeGreaterThan(before)
     expect(Date.parse((await get(id)).ends?.at ?? '') - before).toBeLessThan(Date.now() - stoppedAt + 1000)
   })
 
@@ -147,7 +145,7 @@ describe('the maximum lifetime', () => {
     const { id, beat } = await living({ maxLifetimeSeconds: 63, idleTimeoutSeconds: 3600 })
     beat[Symbol.dispose]()
     const { version } = await get(id)
-    await expect.poll(async () => (await get(id)).version, { timeout: 10_000 }).toBeGreaterThan(version)
+    await expect.poll(async () => (await get(id)).version).toBeGreaterThan(version)
     expect((await get(id)).ends).toMatchObject({ why: 'max_lifetime', warnedAt: expect.any(String) as string })
   })
 
@@ -158,7 +156,7 @@ describe('the maximum lifetime', () => {
     const first = await living({ maxLifetimeSeconds: 600, resources: { cpu: '1' } })
     const waiting = await cluster.launch({ resources: { cpu: '1' } })
     await expect
-      .poll(async () => (await get(waiting.id)).reason, { timeout: 10_000 })
+      .poll(async () => (await get(waiting.id)).reason)
       .toMatchObject({ code: 'reserved', expectedBy: expect.any(String) as string })
     const expectedBy = Date.parse((await get(waiting.id)).reason.expectedBy ?? '')
     const expiresAt = Date.parse(first.session.expiresAt ?? '')
@@ -178,12 +176,12 @@ describe('an extension', () => {
   test('an extension restarts the idle time, and the timeline names its author', async () => {
     agent = await cluster.join()
     const { id } = await living({ idleTimeoutSeconds: 60 })
-    await expect.poll(async () => (await get(id)).ends?.at, { timeout: 10_000 }).toBeDefined()
+    await expect.poll(async () => (await get(id)).ends?.at).toBeDefined()
     const before = (await get(id)).ends?.at ?? ''
     const extended = await cluster.api.extendSession({ params: { id }, body: {} })
     // Null until the figures are looked at again, which may happen before the answer is made.
     expect(extended.ends === null || extended.ends.at > before).toBe(true)
-    await expect.poll(async () => (await get(id)).ends?.at ?? '', { timeout: 10_000 }).not.toBe('')
+    await expect.poll(async () => (await get(id)).ends?.at ?? '').not.toBe('')
     expect(Date.parse((await get(id)).ends?.at ?? '')).toBeGreaterThan(Date.parse(before))
     const { items } = await cluster.api.listSessionEvents({ params: { id } })
     expect(items.at(-1)).toMatchObject({ from: 'RUNNING', to: 'RUNNING', reason: { code: 'extended' } })

@@ -253,7 +253,7 @@ test('an answer that is lost, a crash and a restore leave records that the next 
   await cluster.restart()
   await Promise.all(open)
   await agent.connect()
-  await expect.poll(() => places(session), { timeout: 10_000 }).not.toContainEqual(['/home/work/found', 'unmount'])
+  await expect.poll(() => places(session)).not.toContainEqual(['/home/work/found', 'unmount'])
   expect((await places(session)).map(([path]) => path)).not.toContain('/home/work/found')
   expect((await trash(second)).status).toBe('trashed')
 })

@@ -79,7 +79,7 @@ describe('a session', () => {
     const first = await cluster.launch({ resources: { cpu: '2' } })
     await cluster.reach(first.id, 'RUNNING')
     const { id } = await cluster.launch({ resources: { cpu: '1.5' } })
-    await expect.poll(() => cluster.reasonOf(id), { timeout: 5_000, interval: 20 }).toBe('capacity')
+    await expect.poll(() => cluster.reasonOf(id), { interval: 20 }).toBe('capacity')
     const waiting = await cluster.api.getSession({ params: { id } })
     expect(waiting).toMatchObject({
       queuePosition: 1,
@@ -293,7 +293,7 @@ test('fifty sessions that are requested at once never get more than there is, an
     ),
   )
   const running = () => cluster.api.listSessions({ query: { status: 'RUNNING' } })
-  await expect.poll(async () => (await running()).total, { timeout: 10_000 }).toBe(6)
+  await expect.poll(async () => (await running()).total).toBe(6)
   const { items } = await running()
   const devices = items.flatMap(item => item.kernels.flatMap(k => k.devices.map(d => `${k.agentId} ${d.uuid}`)))
   expect(new Set(devices).size).toBe(6)

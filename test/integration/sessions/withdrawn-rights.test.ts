@@ -60,7 +60,7 @@ test('a member who lost the folder does not get it: the session waits, and start
   await invite('rw')
   const id = await waiting(withFolder, uninvite)
   await expect
-    .poll(() => reasonOf(id), { timeout: 10_000 })
+    .poll(() => reasonOf(id))
     .toMatchObject({
       status: 'PENDING',
       code: 'folder_withdrawn',
@@ -109,9 +109,9 @@ test('a session waits whose owner left its project, or was moved to another doma
   const left = await waiting({ group: 'lab' }, () =>
     cluster.api.removeGroupMember({ params: { id: group, userId: bob.id } }),
   )
-  await expect.poll(() => cluster.reasonOf(left), { timeout: 10_000 }).toBe('project_left')
+  await expect.poll(() => cluster.reasonOf(left)).toBe('project_left')
   const moved = await waiting({}, () => cluster.move(bob.id, 'elsewhere'))
-  await expect.poll(() => cluster.reasonOf(moved), { timeout: 10_000 }).toBe('domain_left')
+  await expect.poll(() => cluster.reasonOf(moved)).toBe('domain_left')
   expect(agent.requests('create_kernel')).toEqual([])
   bob.api = await cluster.move(bob.id, 'default')
 })
@@ -120,7 +120,7 @@ test('a session waits whose image its domain may not use any more', async () => 
   const image = 'berth/python:3.13'
   const change = (domains: string[] | null) => cluster.api.updateImage({ body: { reference: image, domains } })
   const id = await waiting({}, () => change(['elsewhere']))
-  await expect.poll(() => cluster.reasonOf(id), { timeout: 10_000 }).toBe('image_withdrawn')
+  await expect.poll(() => cluster.reasonOf(id)).toBe('image_withdrawn')
   await change(null)
   await cluster.reach(id, 'RUNNING')
 })
@@ -134,7 +134,7 @@ test('a folder that an administrator may not mount any more is not in a session 
   const { id } = await cluster.launch({ ...withFolder, owner: 'bob@localhost', startsAt })
   await ada.deleteFolderMember({ params: { id: folder.id, userId: admin.id } })
   await expect
-    .poll(() => reasonOf(id), { timeout: 10_000 })
+    .poll(() => reasonOf(id))
     .toMatchObject({
       code: 'folder_withdrawn',
       values: { who: 'admin@localhost' },

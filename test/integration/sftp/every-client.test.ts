@@ -49,7 +49,7 @@ beforeAll(async () => {
       await writeFile(join(place, 'tree', i % 2 ? 'deep' : '.', `${i}`), randomBytes(i * 7000))
   }
   await exec('sh', ['-c', `head -c ${LARGE_BYTES} /dev/urandom > ${folder}/large`])
-}, 60_000)
+})
 afterAll(() => stack.disposeAsync())
 
 const run = (program: string, args: readonly string[]) =>

@@ -97,6 +97,6 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
     .toBe(true)
   await expect.poll(async () => (await readFile(join(local, 'down.bin'))).equals(down)).toBe(true)
   await openEntry('local', ['End'])
-  await expect.poll(() => existsSync(join(remote, 'up.bin')), { timeout: 30_000 }).toBe(true)
+  await expect.poll(() => existsSync(join(remote, 'up.bin'))).toBe(true)
   await expect.poll(async () => (await readFile(join(remote, 'up.bin'))).equals(up)).toBe(true)
 })

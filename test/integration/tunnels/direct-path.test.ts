@@ -218,7 +218,7 @@ test('a proxy that stood still meanwhile sends that container nothing either, an
   process.kill(proxy.pid ?? 0, 'SIGCONT')
   await over
   expect({ ...stranger.met, heard }).toMatchObject({ bytes: 0, heard: 0 })
-}, 20_000)
+})
 
 test('a proxy that does not react is cut after a few seconds', async () => {
   await using path = await startPath({ service: echo, direct: true })
@@ -229,7 +229,7 @@ test('a proxy that does not react is cut after a few seconds', async () => {
     app: 'echo',
     headers: { [GRANT_HEADER]: `grant-${SESSION}-echo`, [DIRECT_HEADER]: nonce },
   })
-  expect(await takeOffer(wire, { waitMs: 5_000 })).toMatchObject({
+  expect(await takeOffer(wire, { waitMs: 60_000 })).toMatchObject({
     kind: 'offer',
     text: expect.stringMatching(/^direct 127\.0\.0\.1 \d+ [\w-]{43}$/) as string,
   })
@@ -251,7 +251,7 @@ test('an offer is worth nothing for another question', async () => {
       app: 'echo',
       headers: { [GRANT_HEADER]: `grant-${SESSION}-echo`, [DIRECT_HEADER]: nonce },
     })
-    const first = await takeOffer(wire, { waitMs: 5_000 })
+    const first = await takeOffer(wire, { waitMs: 60_000 })
     wire.on('error', () => undefined).destroy()
     return first.kind === 'offer' ? first.text : ''
   }
@@ -280,7 +280,7 @@ describe('the first frame of a wire', () => {
 
   test('is taken if it is an offer, in pieces too, and what follows stays', async () => {
     const [wire, agent] = await aPair()
-    const offer = takeOffer(wire, { waitMs: 5_000 })
+    const offer = takeOffer(wire, { waitMs: 60_000 })
     for (const byte of text('direct x')) {
       agent.write(Buffer.from([byte]))
       await delay(2)
@@ -299,17 +299,17 @@ describe('the first frame of a wire', () => {
   ])('stays in the wire if it is %s', async (_name, frame) => {
     const [wire, agent] = await aPair()
     agent.end(Buffer.concat([frame, Buffer.from('and more')]))
-    expect(await takeOffer(wire, { waitMs: 5_000 })).toEqual({ kind: 'other' })
+    expect(await takeOffer(wire, { waitMs: 60_000 })).toEqual({ kind: 'other' })
     expect((await readAll(wire)).toString('latin1')).toBe(`${frame.toString('latin1')}and more`)
   })
 
   test('is not waited for without end', async () => {
     const [wire, agent] = await aPair()
     expect(await takeOffer(wire, { waitMs: 20 })).toEqual({ kind: 'silent' })
-    await expect(takeOffer(wire, { waitMs: 5_000, signal: AbortSignal.abort(new Error('gone')) })).rejects.toThrow(
+    await expect(takeOffer(wire, { waitMs: 60_000, signal: AbortSignal.abort(new Error('gone')) })).rejects.toThrow(
       'gone',
     )
     agent.destroy()
-    await expect(takeOffer(wire, { waitMs: 5_000 })).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(takeOffer(wire, { waitMs: 60_000 })).rejects.toMatchObject({ code: 'unavailable' })
   })
 })

@@ -176,7 +176,7 @@ test('a client that leaves while it waits for the agent leaves nothing behind', 
 })
 
 test("a dead parked socket is skipped, and the client's data goes to the next one", async () => {
-  await using path = await startPath({ service: echo, parked: 0, takeTimeoutMs: 5_000 })
+  await using path = await startPath({ service: echo, parked: 0, takeTimeoutMs: 60_000 })
   // Parks like an agent, then dies without answering a header, as a host does that lost its power.
   const dead = await connectTo(path.managerPort)
   dead.write(
@@ -191,7 +191,7 @@ test("a dead parked socket is skipped, and the client's data goes to the next on
   expect((await readAll(client)).toString()).toBe('important')
 })
 
-describe('places of a person', { timeout: 10_000 }, () => {
+describe('places of a person', () => {
   const limits = { tunnels: 3, ofApp: 3, terminals: 1, visitors: 2 }
   const full = { status: 429, code: 'rate_limited' }
   const owner = { authorization: 'Bearer owner' }
@@ -263,7 +263,7 @@ describe('places of a person', { timeout: 10_000 }, () => {
   })
 
   test('are taken while a tunnel waits for its agent, and given back when the client leaves or the agent does not come', async () => {
-    await using path = await startPath({ service: echo, limits, parked: 0, takeTimeoutMs: 1_000 })
+    await using path = await startPath({ service: echo, limits, parked: 0, takeTimeoutMs: 2_000 })
     const { managerPort: port, sockets } = path
     const waiting = await Promise.all([1, 2, 3].map(() => ask(port, STREAM, grant)))
     await expect.poll(() => sockets.size).toBe(3)
@@ -271,7 +271,7 @@ describe('places of a person', { timeout: 10_000 }, () => {
     waiting[0]?.destroy()
     // A client that gets a place misses the agent.
     await expect.poll(async () => (await refused(port, STREAM, grant)).code).toBe('agent_unreachable')
-    await expect.poll(() => sockets.size, { timeout: 3_000 }).toBe(0)
+    await expect.poll(() => sockets.size).toBe(0)
     await using _agent = path.startAgent()
     for (let n = 0; n < 3; n++) await open(port, STREAM, grant)
   })

@@ -376,11 +376,17 @@ describe('a forgotten password', () => {
       return { text: reply.text, status: reply.status, ms: performance.now() - startedAt }
     }
     await timed('warm@example.org')
-    const [known, unknown] = [await timed(email), await timed('nobody-at-all@example.org')]
-    expect(known.status).toBe(202)
-    expect({ ...unknown, ms: 0 }).toEqual({ ...known, ms: 0 })
+    // The quickest of a few: a busy machine delays any of them.
+    const quickest = { known: Infinity, unknown: Infinity }
+    for (let time = 0; time < 3; time++) {
+      const [known, unknown] = [await timed(email), await timed('nobody-at-all@example.org')]
+      expect(known.status).toBe(202)
+      expect({ ...unknown, ms: 0 }).toEqual({ ...known, ms: 0 })
+      quickest.known = Math.min(quickest.known, known.ms)
+      quickest.unknown = Math.min(quickest.unknown, unknown.ms)
+    }
     // The lookup and the mail happen after the reply; a generous bound, machines differ.
-    expect(Math.abs(known.ms - unknown.ms)).toBeLessThan(1_000)
+    expect(Math.abs(quickest.known - quickest.unknown)).toBeLessThan(1_000)
     await linkTo(email, 'reset-password')
     expect(smtp.mailTo('nobody-at-all@example.org')).toBeUndefined()
   })

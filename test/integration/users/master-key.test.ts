@@ -41,7 +41,7 @@ test('the first start creates a key that only its owner can read, and the databa
   const [added = ''] = (await readFile(file, 'utf8')).split('\n')
   await writeFile(file, added)
   await start()
-}, 120_000)
+})
 
 const goneMs = FAST.cluster?.goneMs
 const rotationOf = ({ databaseUrl, masterKeyFile: file }: Managers) => ({
@@ -76,7 +76,7 @@ test('the master key of several managers is changed once none of them runs, and 
   const again = await managers.start()
   const { items } = await (await managers.admin(again)).api.listRegistries()
   expect(items).toMatchObject([{ name: '127.0.0.1:9', hasPassword: true }])
-}, 60_000)
+})
 
 test('a manager that runs with the old key says so to load balancers and at every secret', async () => {
   await using managers = await startManagers()
@@ -90,7 +90,7 @@ test('a manager that runs with the old key says so to load balancers and at ever
   await expect(api.testRegistry({ params: { name: '127.0.0.1:9' } })).rejects.toMatchObject({
     code: 'master_key_mismatch',
   })
-}, 60_000)
+})
 
 test('`berth rotate-master-key` works on the database of its own', async () => {
   await using stack = new AsyncDisposableStack()
@@ -110,4 +110,4 @@ test('`berth rotate-master-key` works on the database of its own', async () => {
   expect(others).toEqual([before.trim()])
   expect(first).not.toBe(before.trim())
   await using _again = await startTestManager({ dataDir: data })
-}, 120_000)
+})

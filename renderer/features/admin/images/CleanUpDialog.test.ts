@@ -62,14 +62,14 @@ const includeLocal = () => find('input', '[type=checkbox]').click()
 
 test('nothing can be removed before the list is there; what is sent is what was listed', async () => {
   const calls = openDialog()
-  await vi.waitFor(() => expect(red().disabled).toBe(true))
+  await expect.poll(() => red().disabled).toBe(true)
   red().click()
   find('form').dispatchEvent(new Event('submit', { cancelable: true }))
   expect(calls).toHaveLength(1)
   calls[0]?.answer(agentWith('from-registry'))
-  await vi.waitFor(() => expect(red().disabled).toBe(false))
+  await expect.poll(() => red().disabled).toBe(false)
   find('form').dispatchEvent(new Event('submit', { cancelable: true }))
-  await vi.waitFor(() => expect(calls).toHaveLength(2))
+  await expect.poll(() => calls).toHaveLength(2)
   expect(calls[1]?.body).toEqual({
     includeLocal: false,
     listed: [{ agentId: AGENT, images: [{ digest: 'sha256:from-registry', references: ['from-registry'] }] }],
@@ -79,10 +79,10 @@ test('nothing can be removed before the list is there; what is sent is what was 
 test('only the answer to the present choice fills the list, whichever comes last', async () => {
   const calls = openDialog()
   includeLocal()
-  await vi.waitFor(() => expect(calls).toHaveLength(2))
+  await expect.poll(() => calls).toHaveLength(2)
   expect(calls[1]?.body).toEqual({ dryRun: true, includeLocal: true })
   calls[1]?.answer(agentWith('from-registry', 'made-here-only'))
-  await vi.waitFor(() => expect(text()).toContain('made-here-only'))
+  await expect.poll(() => text()).toContain('made-here-only')
   calls[0]?.answer(agentWith('from-registry'))
   await new Promise(resolve => setTimeout(resolve))
   expect(text()).toContain('made-here-only')
@@ -90,12 +90,12 @@ test('only the answer to the present choice fills the list, whichever comes last
 
 test('after a choice has changed or its list has failed, the button waits again', async () => {
   const calls = openDialog()
-  await vi.waitFor(() => expect(calls).toHaveLength(1))
+  await expect.poll(() => calls).toHaveLength(1)
   calls[0]?.answer(agentWith('from-registry'))
-  await vi.waitFor(() => expect(red().disabled).toBe(false))
+  await expect.poll(() => red().disabled).toBe(false)
   includeLocal()
-  await vi.waitFor(() => expect(red().disabled).toBe(true))
+  await expect.poll(() => red().disabled).toBe(true)
   calls[1]?.fail(new AppError('agent_unreachable'))
-  await vi.waitFor(() => expect(document.querySelector('[role=alert]')).not.toBeNull())
+  await expect.poll(() => document.querySelector('[role=alert]')).not.toBeNull()
   expect(red().disabled).toBe(true)
 })
