@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
 import vuetify from 'vite-plugin-vuetify'
 import { pageFiles } from './build/page-files.ts'
@@ -14,6 +13,7 @@ import { pureContracts } from './build/vite-pure-contracts.ts'
 import { quietHints } from './build/vite-quiet-hints.ts'
 import { usedUtilities } from './build/vite-used-utilities.ts'
 import { withoutDates } from './build/vite-without-dates.ts'
+import { pageTemplates } from './build/vite-templates.ts'
 import { compiledWords } from './build/vite-words.ts'
 
 const { version: VERSION } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8')) as {
@@ -27,7 +27,7 @@ export default defineConfig({
   // Relative, so that the same files work below a web server and inside the desktop app.
   base: './',
   plugins: [
-    vue(),
+    pageTemplates(),
     compiledWords(),
     vuetify({ autoImport: true }),
     contentSecurityPolicy(),

@@ -1,8 +1,8 @@
-import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './build/bootstrap/longest-first.ts'
 import { CONSOLE_WORKERS, ENGINE_WORKERS, INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
 import { leftOut, testSet } from './build/bootstrap/test-sets.ts'
+import { pageTemplates } from './build/vite-templates.ts'
 import { compiledWords } from './build/vite-words.ts'
 
 /**
@@ -37,7 +37,7 @@ const serial = { ...patient, fileParallelism: false }
 const CONSOLE_TESTS = 'test/e2e/console-*.test.ts'
 
 export default defineConfig({
-  plugins: [vue(), compiledWords()],
+  plugins: [pageTemplates(), compiledWords()],
   resolve: {
     // Importing the real package outside Electron starts a download of its binary.
     alias: { electron: new URL('./test/fixtures/electron-stub.ts', import.meta.url).pathname },

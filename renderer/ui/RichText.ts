@@ -1,4 +1,5 @@
 import { h, type FunctionalComponent, type VNodeChild } from 'vue'
+import { visibleMarks } from './visible-marks.ts'
 
 const MARKED = /<([a-zA-Z]+)>(.*?)<\/\1>/g
 const ELEMENTS: Readonly<Record<string, string>> = { b: 'strong', code: 'code' }
@@ -8,13 +9,14 @@ const ELEMENTS: Readonly<Record<string, string>> = { b: 'strong', code: 'code' }
  * each other `<name>…</name>` is given to the slot `name` as `text`. The marks are the only markup: a text is never HTML.
  */
 const RichText: FunctionalComponent<{ text: string }> = ({ text }, { slots }) => {
+  const shown = visibleMarks(text)
   const parts: VNodeChild[] = []
   let end = 0
-  for (const { 0: whole, 1: name = '', 2: inner = '', index } of text.matchAll(MARKED)) {
-    parts.push(text.slice(end, index), slots[name]?.({ text: inner }) ?? h(ELEMENTS[name] ?? 'span', inner))
+  for (const { 0: whole, 1: name = '', 2: inner = '', index } of shown.matchAll(MARKED)) {
+    parts.push(shown.slice(end, index), slots[name]?.({ text: inner }) ?? h(ELEMENTS[name] ?? 'span', inner))
     end = index + whole.length
   }
-  return [...parts, text.slice(end)]
+  return [...parts, shown.slice(end)]
 }
 RichText.props = ['text']
 

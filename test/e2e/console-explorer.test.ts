@@ -54,6 +54,29 @@ describe('browsing', () => {
     await row(it.page, 'train.csv').waitFor()
   })
 
+  test('marks in names that turn the direction of writing are visible everywhere, and the names still work', async () => {
+    const name = '\u202egpj.exe.txt'
+    const files = filesOf({ [`${name.replace('.txt', '')}/${name}`]: 'hello' })
+    await using it = await open(files, `${HOME}/${encodeURIComponent(name.replace('.txt', ''))}`)
+    await row(it.page, '\ufffdgpj.exe.txt').hover()
+    const raw = () =>
+      it.page.locator('body').evaluate(body => {
+        const elements = [...body.querySelectorAll('*')]
+        const values = elements.flatMap(one => [...one.attributes].filter(({ name }) => name !== 'href'))
+        return [body.textContent, document.title, ...values.map(({ value }) => value)].filter(text =>
+          /[\u202a-\u202e]/.test(text),
+        )
+      })
+    expect(await raw()).toEqual([])
+    await row(it.page, '\ufffdgpj.exe.txt').getByRole('button').click()
+    await it.page.getByText('Rename').waitFor()
+    expect(await raw()).toEqual([])
+    await it.page.keyboard.press('Escape')
+    await row(it.page, '\ufffdgpj.exe.txt').getByRole('link').click()
+    await it.page.getByRole('dialog').getByText('hello').waitFor()
+    expect(await raw()).toEqual([])
+  })
+
   test('files are selected with the keyboard and the mouse', async () => {
     await using it = await open(filesOf(SOME))
     await row(it.page, 'notes.txt').click()

@@ -1,3 +1,4 @@
+import { visibleMarks } from '../../ui/visible-marks.ts'
 import { t } from '../../words/en/opening.ts'
 /** A browser tab for an app whose address is not known yet. */
 export interface AppTab {
@@ -16,7 +17,7 @@ export function openAppTab(window: Window, title: string): AppTab {
   const tab = window.open('', '_blank')
   if (!tab) return { open: false, show: () => undefined, close: () => undefined }
   const { document } = tab
-  document.title = t('startingTab', { app: title })
+  document.title = visibleMarks(t('startingTab', { app: title }))
   const words = document.createElement('p')
   words.textContent = document.title
   words.style.cssText =

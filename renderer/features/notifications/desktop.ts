@@ -1,4 +1,5 @@
 import { type DesktopNotice } from '#proxy/contract'
+import { visibleMarks } from '../../ui/visible-marks.ts'
 
 const KEY = 'berth.desktop-notices'
 
@@ -36,10 +37,10 @@ export function desktopNotices(appNotify: AppNotify, isInFront = () => Promise.r
       if (state() !== 'on' || (await isInFront())) return
       if (appNotify) {
         // Messages of administrators may be long; a notification shows a few lines.
-        await appNotify({ text: text.slice(0, 500), to })
+        await appNotify({ text: visibleMarks(text.slice(0, 500)), to })
         return
       }
-      const shown = new Notification('Berth', { body: text, tag: id })
+      const shown = new Notification('Berth', { body: visibleMarks(text), tag: id })
       shown.onclick = () => {
         window.focus()
         globalThis.location.hash = to
