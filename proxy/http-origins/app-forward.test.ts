@@ -49,7 +49,7 @@ const RELOADS = /http-equiv="refresh"/
 test.each<[string, string | Buffer, RegExp]>([
   [
     'two lengths',
-    'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok',
+    'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok',
     /The reason: .*Content-Length/,
   ],
   ['another protocol', 'SSH-2.0-OpenSSH_9.2\r\n', /The reason: /],
@@ -61,6 +61,22 @@ test.each<[string, string | Buffer, RegExp]>([
   expect(page).toContain('gave an answer that is not valid HTTP')
   expect(page).toMatch(told)
   expect(page).not.toMatch(RELOADS)
+})
+
+test('an answer that repeats its length is passed on with one, whatever the request was like', async () => {
+  const fields = 'Content-Length: 2\r\nX: 1\r\ncontent-length:2\r\nContent-Length: 2\r\n'
+  const app = createServer(socket => {
+    socket.on('error', () => undefined).once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${fields}\r\nok`))
+  }).listen(0, '127.0.0.1')
+  await once(app, 'listening')
+  servers.push(app)
+  const port = await serving((app.address() as AddressInfo).port)
+  for (const request of ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', postOf('x'.repeat(100_000))]) {
+    const client = connect(port, '127.0.0.1')
+    client.write(request.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'))
+    const answer = await text(client)
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\nX: 1\r\nConnection: close\r\n\r\nok$/)
+  }
 })
 
 test('an app that closes the connection without an answer may still be starting, or speak https', async () => {

@@ -5,8 +5,8 @@ import { defined } from '#base/defined'
 import { type App, type Grant } from '#manager/contract'
 import { createUnboundHttpServer } from '../http/create-server.ts'
 import { mapHeaders, type RawHeaders } from '../http/headers.ts'
-import { answerRaw, rawAnswer } from '../http/raw-answer.ts'
-import { answerUnread } from '../http/unread-requests.ts'
+import { answerRaw, type RawAnswer, rawAnswer } from '../http/raw-answer.ts'
+import { answerUnread, type UnreadRequest } from '../http/unread-requests.ts'
 import { createAppForward } from './app-forward.ts'
 import { isOfOtherUser } from '../network/peer-uid.ts'
 import {
@@ -23,7 +23,8 @@ import { type Log } from '../log.ts'
 import { createHostChoice } from './host-choice.ts'
 import { hostNameOf } from './origin.ts'
 import { languageOf } from './page-language.ts'
-import { failurePage, PAGE_HEADERS, type Refusal, refusalPage } from './pages.ts'
+import { failurePage, PAGE_HEADERS, type Refusal } from './pages.ts'
+import { refusalAnswer } from './refusal-answer.ts'
 import { createTickets, randomSecret } from './secrets.ts'
 
 export interface AppOriginDeps {
@@ -109,14 +110,15 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   }
 
   function refuse(response: ServerResponse, reason: Refusal) {
-    response.writeHead(403, PAGE_HEADERS).end(refusalPage(reason, languageOf(response)))
+    const { status, headers, body } = refusalAnswer(reason, response.req.headers.accept, languageOf(response))
+    response.writeHead(status, headers).end(body)
   }
 
   function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
     const admission = admit(visitOf(request), gate)
     if (admission.kind !== 'pass') {
       const reason = admission.kind === 'refuse' ? admission.reason : 'bad_ticket'
-      answerRaw(socket, { status: 403, type: PAGE_HEADERS['content-type'], body: refusalPage(reason) })
+      answerRaw(socket, rawRefusal(reason, request.headers.accept))
       return
     }
     forward.upgrade(request, socket, head)
@@ -151,10 +153,22 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
 }
 
 /** Answer to a request that the parser has refused. */
-function unreadAnswer(code: string | undefined): string {
-  const type = PAGE_HEADERS['content-type']
-  if (code === 'HPE_HEADER_OVERFLOW') return rawAnswer({ status: 431, type, body: refusalPage('long_head') })
-  return rawAnswer({ status: code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, type, body: '' })
+function unreadAnswer({ code, accept }: UnreadRequest): string {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return rawAnswer({ status: 408, type: PAGE_HEADERS['content-type'], body: '' })
+  const reason = UNREAD_REASONS[code ?? ''] ?? 'unreadable'
+  return rawAnswer(rawRefusal(reason, accept))
+}
+
+const UNREAD_REASONS: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: 'long_head',
+  HPE_INVALID_URL: 'raw_address',
+}
+
+/** Of a request without a response object; its language is not read. */
+function rawRefusal(reason: Refusal, accept: string | undefined): RawAnswer {
+  const { status, headers, body } = refusalAnswer(reason, accept, 'en')
+  return { status, type: headers['content-type'] ?? '', body }
 }
 
 function visitOf(request: IncomingMessage): Visit {

@@ -2,8 +2,13 @@ import { type BrokenAnswer } from './broken-answer.ts'
 import { type Admission } from './gate.ts'
 import { type PageLanguage } from './page-language.ts'
 
-/** `long_head`: there is no request that the gate could look at. `other_user` is decided before the gate. */
-export type Refusal = Extract<Admission, { kind: 'refuse' }>['reason'] | 'long_head' | 'other_user'
+/** `long_head`, `raw_address`, `unreadable`: there is no request that the gate could look at. `other_user` is decided before the gate. */
+export type Refusal =
+  | Extract<Admission, { kind: 'refuse' }>['reason']
+  | 'long_head'
+  | 'raw_address'
+  | 'unreadable'
+  | 'other_user'
 
 /** Text of the page when the gate refuses: what happened, and what to do. */
 const REFUSALS: Readonly<Record<Refusal, Told>> = {
@@ -47,6 +52,20 @@ const REFUSALS: Readonly<Record<Refusal, Told>> = {
       '요청의 쿠키와 주소가 합해서 64KiB보다 깁니다. 브라우저 설정에서 이 주소의 쿠키를 삭제하세요.',
     ],
   },
+  raw_address: {
+    en: [
+      'The address of the request is not encoded',
+      'The address holds characters beyond ASCII as they are. They have to be percent-encoded (RFC 3986), such as %ED%95%9C for 한; browsers do this by themselves.',
+    ],
+    ko: [
+      '요청의 주소가 인코딩되지 않았습니다',
+      '주소에 ASCII가 아닌 문자가 그대로 들어 있습니다. "한"을 %ED%95%9C로 쓰는 것처럼 퍼센트 인코딩(RFC 3986)해야 합니다. 브라우저는 이를 자동으로 합니다.',
+    ],
+  },
+  unreadable: {
+    en: ['The request is not valid HTTP', 'The request cannot be read. Nothing was sent to the app.'],
+    ko: ['올바른 HTTP 요청이 아닙니다', '요청을 읽을 수 없습니다. 앱에는 아무것도 전달되지 않았습니다.'],
+  },
   other_user: {
     en: [
       'This link is for another user of the computer',
@@ -89,10 +108,13 @@ const REFUSALS: Readonly<Record<Refusal, Told>> = {
 /** Title and text of a page. */
 type Told = Readonly<Record<PageLanguage, readonly [title: string, text: string]>>
 
-export function refusalPage(reason: Refusal, language: PageLanguage = 'en'): string {
+export function refusalPage(reason: Refusal, language: PageLanguage): string {
   const [title, text] = REFUSALS[reason][language]
   return page({ title, text, code: reason, language })
 }
+
+/** The same for a program. */
+export const refusalText = (reason: Refusal): string => REFUSALS[reason].en.join('. ')
 
 /** Page shown when the path to the app failed. With `retry` the page reloads by itself: the app may still be starting. */
 export function failurePage(failure: {

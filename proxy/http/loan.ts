@@ -1,6 +1,7 @@
 import { type IncomingMessage, type RequestOptions } from 'node:http'
 import { Duplex } from 'node:stream'
 import { type Connection, type Connections, type ConnectionUser } from './connections.ts'
+import { withoutRepeatedLength } from './repeated-length.ts'
 
 /**
  * A kept connection as Node's HTTP client sees it, for one request. It goes back to the others when the answer is complete and
@@ -14,6 +15,7 @@ export class Loan extends Duplex implements ConnectionUser {
   readonly #connection: Connection
   readonly #isSent: boolean
   #mayKeep: (() => boolean) | undefined
+  #hasBegun = false
   #hasEnded = false
   #isOver = false
 
@@ -67,7 +69,9 @@ export class Loan extends Duplex implements ConnectionUser {
   }
 
   onBytes(chunk: Buffer): void {
-    if (!this.push(chunk)) this.#connection.stream.pause()
+    const bytes = this.#hasBegun ? chunk : withoutRepeatedLength(chunk)
+    this.#hasBegun = true
+    if (!this.push(bytes)) this.#connection.stream.pause()
   }
 
   onEnd(): void {

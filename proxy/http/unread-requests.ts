@@ -5,16 +5,24 @@ import { endAfterAnswers } from './pipeline.ts'
 /** Time to read what a client still sends: closing earlier causes a reset that overtakes the answer. */
 const LINGER_MS = 2_000
 
+/** What is known of a request that the parser has refused. */
+export interface UnreadRequest {
+  /** Of the error, such as `HPE_HEADER_OVERFLOW`. */
+  readonly code: string | undefined
+  /** Value of its Accept field, if that has been found. */
+  readonly accept: string | undefined
+}
+
 /**
  * Answers requests that Node's parser refuses before there is a request object: a head that is too long, or too slow, or no HTTP.
  * While other answers are on their way, ours would be taken for a part of them: the connection ends after the last of them then.
  *
  * @param server of `createHttpServer`
- * @param answerTo makes the whole answer, which has to say `Connection: close`, to an error of this code
+ * @param answerTo makes the whole answer, which has to say `Connection: close`
  */
-export function answerUnread(server: Server, answerTo: (code: string | undefined) => string): void {
+export function answerUnread(server: Server, answerTo: (request: UnreadRequest) => string): void {
   const answered = new WeakSet<Socket>()
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Socket) => {
     // The rest of a refused request is refused again, piece by piece: ignore it.
     if (answered.has(socket)) return
     answered.add(socket)
@@ -24,8 +32,11 @@ export function answerUnread(server: Server, answerTo: (code: string | undefined
     }
     if (endAfterAnswers(socket)) return
     const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-    socket.end(answerTo(error.code))
+    socket.end(answerTo({ code: error.code, accept: acceptIn(error.rawPacket) }))
     if (!isTooLarge) socket.once('finish', () => socket.destroy())
     else setTimeout(() => socket.destroy(), LINGER_MS).unref()
   })
 }
+
+/** @param bytes those in which the parser found the fault: mostly the whole head */
+const acceptIn = (bytes: Buffer | undefined) => /\r\naccept:([^\r\n]*)/i.exec(bytes?.toString('latin1') ?? '')?.[1]

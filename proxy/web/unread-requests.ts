@@ -9,7 +9,7 @@ import { SECURITY_HEADERS } from './security-headers.ts'
  * parsed, neither its sender nor its length by cookies, so its answer deletes none (`long-heads.ts`).
  */
 export function answerUnreadRequests(server: Server): void {
-  answerUnread(server, code => (code === 'HPE_HEADER_OVERFLOW' ? tooLong() : problem(code)))
+  answerUnread(server, ({ code }) => (code === 'HPE_HEADER_OVERFLOW' ? tooLong() : problem(code)))
 }
 
 function problem(code: string | undefined): string {

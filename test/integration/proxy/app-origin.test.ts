@@ -217,15 +217,16 @@ test('unauthorized requests are refused before anything is dialled', async () =>
   const { url } = await proxy.tunnel.openApp(spec)
   const { cookie, origin } = await letIn(url)
   const { port } = new URL(origin)
+  const accept = 'text/html,*/*'
   const refusals = [
-    await get(`${origin}/`),
-    await get(`${origin}/`, { cookie: cookie.slice(0, -1) }),
-    await get(`${origin}/`, { cookie, host: `localhost:${port}` }),
-    await get(`${origin}/`, { cookie, host: `127.0.0.1:${port}` }),
-    await get(`${origin}/`, { cookie, host: 'evil.example' }),
-    await get(`${origin}/`, { cookie, origin: 'http://evil.example' }),
-    await get(`${origin}/`, { cookie, origin: 'null' }),
-    await get(`${origin}/`, { cookie, origin: `http://localhost:${port}` }),
+    await get(`${origin}/`, { accept }),
+    await get(`${origin}/`, { accept, cookie: cookie.slice(0, -1) }),
+    await get(`${origin}/`, { accept, cookie, host: `localhost:${port}` }),
+    await get(`${origin}/`, { accept, cookie, host: `127.0.0.1:${port}` }),
+    await get(`${origin}/`, { accept, cookie, host: 'evil.example' }),
+    await get(`${origin}/`, { accept, cookie, origin: 'http://evil.example' }),
+    await get(`${origin}/`, { accept, cookie, origin: 'null' }),
+    await get(`${origin}/`, { accept, cookie, origin: `http://localhost:${port}` }),
   ]
   expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 403))
   for (const { headers, body } of refusals) {
@@ -233,6 +234,31 @@ test('unauthorized requests are refused before anything is dialled', async () =>
     expect(body).toContain('<h1>')
     expect(body).not.toContain('secret')
   }
+  const program = await get(`${origin}/api/contents`, { accept: 'application/json' })
+  expect(program).toMatchObject({ status: 403, headers: { 'content-type': 'application/problem+json' } })
+  expect(JSON.parse(program.body)).toMatchObject({
+    code: 'forbidden',
+    status: 403,
+    detail: expect.stringContaining('berth app SESSION tcp-PORT') as string,
+    data: { reason: 'no_cookie' },
+  })
+  const foreign = await get(`${origin}/`, { cookie, origin: 'http://evil.example' })
+  expect(JSON.parse(foreign.body)).toMatchObject({ code: 'foreign_origin', data: { reason: 'foreign_origin' } })
+  expect(manager.dials).toBe(0)
+})
+
+test('a request that cannot be read is told why, in the form that its sender reads', async () => {
+  const { proxy, spec, manager } = await setUp()
+  const { origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const send = async (line: string, field = '') => {
+    const socket = connect({ port: Number(new URL(origin).port), host: '127.0.0.1' })
+    socket.write(`${line} HTTP/1.1\r\nHost: ${new URL(origin).host}\r\n${field}Connection: close\r\n\r\n`)
+    return await text(socket)
+  }
+  expect(await send('GET /한글?q=é')).toMatch(/^HTTP\/1\.1 400 [^]*problem\+json[^]*percent-encoded[^]*"raw_address"/)
+  expect(await send('GET /한글', 'Accept: text/html\r\n')).toMatch(/^HTTP\/1\.1 400 [^]*text\/html[^]*<h1>The address/)
+  expect(await send('GET /', 'A field without a colon\r\n')).toMatch(/^HTTP\/1\.1 400 [^]*"unreadable"/)
+  expect(await send('GET /', `X: ${'x'.repeat(70_000)}\r\n`)).toMatch(/^HTTP\/1\.1 431 [^]*"status":431/)
   expect(manager.dials).toBe(0)
 })
 
