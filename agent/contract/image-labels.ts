@@ -97,7 +97,7 @@ export function readServicePorts(text = ''): KernelApp[] {
     if (protocol === 'pty' || protocol === 'internal' || port < 1 || port > 65_535) return []
     const safe = name.toLowerCase().replace(/_/g, '-')
     if (!APP_NAME.test(safe)) return []
-    const kind = protocol === 'http' ? 'http' : 'tcp'
+    const kind = protocol === 'http' || protocol === 'https' ? protocol : 'tcp'
     return [
       { name: safe, title: name, protocol: kind, path: '/', port, command: [], environ: {}, secret: 'none' as const },
     ]

@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import { AppError } from '#manager/contract'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type App, AppError, AppProtocol, isWebApp, portAppName } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt, whenInterrupted } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
@@ -10,6 +10,7 @@ import { addPublishedAppCommands } from './published-apps.ts'
 import { parsePort } from './servers.ts'
 
 interface AppFlags {
+  protocol?: App['protocol']
   port?: number
   random?: boolean
   arg?: Record<string, string>
@@ -22,7 +23,12 @@ export function addAppCommand(program: Command): void {
   const app = program
     .command('app <session> <app>')
     .description(
-      'Open an app of a session on a local port, until Ctrl-C. Any port of the session can be opened: http-8080 for a browser, tcp-5432 for another program.',
+      'Open an app of a session on a local port, until Ctrl-C. Any port of the session can be opened: http-8080 for a browser, https-8443 if the server speaks https only, tcp-5432 for another program; or 8443 --protocol https.',
+    )
+    .addOption(
+      new Option('--protocol <protocol>', 'for a port that is given by its number (default: http)').choices(
+        AppProtocol.options,
+      ),
     )
     .option('--port <number>', 'local port to listen on', parsePort)
     .option('--random', 'use a random port if that one is in use')
@@ -34,7 +40,8 @@ export function addAppCommand(program: Command): void {
     .option('--env <name=value>', 'environment variable for the app; repeatable', collectVariable)
     .option('--no-open', 'do not open a browser')
     .option('--json', 'print one line of JSON once the port is open')
-    .action(async (reference: string, app: string, flags: AppFlags) => {
+    .action(async (reference: string, named: string, flags: AppFlags) => {
+      const app = appNameOf(named, flags)
       const connection = await connect()
       const { id } = await findSession(connection, reference)
       const { arg, env } = flags
@@ -59,7 +66,7 @@ export function addAppCommand(program: Command): void {
       // The app may have to start first, which takes up to a minute.
       const tunnel = await Promise.race([proxy.tunnel.open(spec), interrupted])
       const address = `${tunnel.host}:${tunnel.port}`
-      if (tunnel.app.protocol === 'http') {
+      if (isWebApp(tunnel.app)) {
         const { url } = await proxy.tunnel.openApp(spec)
         output.data({ url, ...tunnel }, () => `${tunnel.app.title}: ${url}`)
         if (flags.open && !flags.json) await openBrowser(url)
@@ -71,6 +78,13 @@ export function addAppCommand(program: Command): void {
       if (!isClosedByUser) throw new AppError('session_not_running', { why: 'The session has ended.' })
     })
   addPublishedAppCommands(app, parsePort)
+}
+
+/** The app of a port that is given by its number. @throws AppError `bad_request` for a protocol of another app */
+function appNameOf(named: string, { protocol }: AppFlags): string {
+  if (/^\d+$/.test(named)) return portAppName(protocol ?? 'http', Number(named))
+  if (protocol === undefined) return named
+  throw new AppError('bad_request', { why: '--protocol is for a port that is given by its number, such as 8443.' })
 }
 
 /** Splits `--logdir=/x` into name and value; a name alone is a flag. */

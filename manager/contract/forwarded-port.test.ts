@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { forwardedPort, portAppName } from './forwarded-port.ts'
+import { forwardedPort, isWebApp, portAppName } from './forwarded-port.ts'
 
 test('the name of a forwarded port has its protocol and number', () => {
   expect(forwardedPort(portAppName('http', 8080))).toEqual({
@@ -10,6 +10,9 @@ test('the name of a forwarded port has its protocol and number', () => {
     port: 8080,
   })
   expect(forwardedPort('tcp-65535')).toMatchObject({ protocol: 'tcp', port: 65_535 })
+  expect(forwardedPort('https-8443')).toMatchObject({ protocol: 'https', port: 8443 })
+  const names = ['http-1', 'https-1', 'tcp-1']
+  expect(names.filter(name => isWebApp(forwardedPort(name)!))).toEqual(['http-1', 'https-1'])
 })
 
 test.each([

@@ -5,9 +5,12 @@ export interface ForwardedPort extends App {
   readonly port: number
 }
 
-const NAME = /^(http|tcp)-([1-9]\d{0,4})$/
+/** Whether a browser opens the app. */
+export const isWebApp = ({ protocol }: Pick<App, 'protocol'>): boolean => protocol !== 'tcp'
 
-/** Name of the app that stands for a port: `http` if a browser opens it, `tcp` if another program connects. */
+const NAME = /^(https?|tcp)-([1-9]\d{0,4})$/
+
+/** Name of the app that stands for a port: `http` or `https` if a browser opens it, `tcp` if another program connects. */
 export function portAppName(protocol: App['protocol'], port: number): string {
   return `${protocol}-${port}`
 }
@@ -22,5 +25,5 @@ export function forwardedPort(name: string): ForwardedPort | undefined {
   const [, protocol, digits] = NAME.exec(name) ?? []
   const port = Number(digits)
   if (protocol === undefined || !(port <= 65_535)) return undefined
-  return { name, title: `Port ${port}`, protocol: protocol === 'http' ? 'http' : 'tcp', path: '/', port }
+  return { name, title: `Port ${port}`, protocol: protocol as App['protocol'], path: '/', port }
 }

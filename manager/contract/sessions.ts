@@ -191,7 +191,8 @@ export const SessionRestart = z
   .meta({ id: 'SessionRestart' })
 export type SessionRestart = z.infer<typeof SessionRestart>
 
-export const AppProtocol = z.enum(['http', 'tcp'])
+/** `https`: a web app that speaks TLS only. Browsers open it as one of `http`; the proxy speaks TLS to it. */
+export const AppProtocol = z.enum(['http', 'https', 'tcp'])
 /** A named service port of a session, as users see it. Secrets and commands stay in the agent. */
 export const App = z
   .object({

@@ -6,6 +6,7 @@ import {
   type AppsAddress,
   because,
   type Grant,
+  isWebApp,
   type OpenAppSpec,
   type OpenedApp,
   originOfApp,
@@ -187,7 +188,7 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
       if (loginId === null) throw new AppError('bad_request', because('browser_needs_sign_in'))
       const app = findTunnelApp(session, name)
       if (!app) throw new AppError('app_not_found', { app: name, ...because('app_unknown', { app: name }) })
-      if (app.protocol !== 'http') throw new AppError('bad_request', because('only_web_apps', { app: name }))
+      if (!isWebApp(app)) throw new AppError('bad_request', because('only_web_apps', { app: name }))
       if (session.status !== 'RUNNING') {
         throw new AppError('session_not_running', { sessionId, ...because('session_is', { status: session.status }) })
       }

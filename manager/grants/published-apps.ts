@@ -6,6 +6,7 @@ import {
   because,
   type AppsAddress,
   type Grant,
+  isWebApp,
   originOfApp,
   PUBLIC_OPEN_PATH,
   type PublishedApp,
@@ -185,7 +186,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       if (!on || !address) throw new AppError('publishing_off', because('publishing_off'))
       const app = findTunnelApp(session, name)
       if (!app) throw new AppError('app_not_found', { app: name })
-      if (app.protocol !== 'http') throw new AppError('bad_request', because('only_web_apps', { app: name }))
+      if (!isWebApp(app)) throw new AppError('bad_request', because('only_web_apps', { app: name }))
       if (session.status !== 'RUNNING') throw new AppError('session_not_running', { sessionId })
       if (spec.hours > maxHours) {
         throw new AppError('bad_request', { ...because('link_hours', { hours: maxHours }), maxHours })

@@ -68,7 +68,12 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const authority = `${hostNameOf(deps.app.name, deps.hostSeed)}:${deps.port}`
   const tickets = createTickets({ lifeMs: TICKET_LIFE_MS })
   const gate: GateDeps = { authority, cookieName: `berth_app_${deps.port}`, cookieValue: randomSecret(), tickets }
-  const names = createHostChoice(`http://${authority}`, deps.app.name)
+  const names = createHostChoice({
+    origin: `http://${authority}`,
+    app: deps.app.name,
+    speaksTls: () => deps.app.protocol === 'https',
+    mayBeLocal: true,
+  })
   const forward = createAppForward({
     connect: deps.connect,
     requestHeaders: (request, raw) =>

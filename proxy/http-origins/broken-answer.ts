@@ -4,6 +4,8 @@ export type BrokenAnswer =
   | { readonly kind: 'invalid'; readonly reason: string }
   /** A TLS alert: the app speaks https. */
   | { readonly kind: 'tls' }
+  /** No TLS, where the app was said to speak https. */
+  | { readonly kind: 'no_tls' }
   /** The app took the request and closed the connection. */
   | { readonly kind: 'none' }
 
@@ -15,6 +17,7 @@ export function brokenAnswerOf(error: unknown): BrokenAnswer | undefined {
   if (!(error instanceof Error)) return undefined
   const { code = '', reason, rawPacket } = error as Error & { code?: string; reason?: string; rawPacket?: Uint8Array }
   if (code === 'ECONNRESET') return { kind: 'none' }
+  if (code.startsWith('ERR_SSL_')) return { kind: 'no_tls' }
   if (!code.startsWith('HPE_')) return undefined
   return rawPacket?.[0] === ALERT ? { kind: 'tls' } : { kind: 'invalid', reason: reason ?? code }
 }

@@ -4,6 +4,17 @@ import { mapHeaders, type RawHeaders } from '../http/headers.ts'
 /** Refusals of a name: Django has 400, MLflow, Vite and mitmweb 403, servers of MCP 421. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 421])
 
+export interface HostChoiceOptions {
+  /** Scheme and authority, as browsers write them. */
+  readonly origin: string
+  /** Name of the app; that of another port names its number. */
+  readonly app: string
+  /** Whether the app speaks https; asked for each request. */
+  readonly speaksTls: () => boolean
+  /** False: the app is never named localhost. */
+  readonly mayBeLocal: boolean
+}
+
 export interface HostChoice {
   readonly requestHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
   readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders, status: number) => string[]
@@ -16,19 +27,19 @@ export interface HostChoice {
  *
  * Threat model: the gate has compared Host and Origin with those of the origin before, which is what such a list is for. Only a person
  * who may use the session is let in here; an app that trusts whoever comes by `localhost` trusts what runs in the session with it.
- *
- * @param origin scheme and authority, as browsers write them
- * @param app name of the app; that of another port names its number
+ * An app that speaks https makes its own addresses with it, and compares Origin with them: Origin, Referer and Location get the scheme of
+ * the side that reads them.
  */
-export function createHostChoice(origin: string, app: string): HostChoice {
-  const port = /^http-(\d+)$/.exec(app)?.[1]
+export function createHostChoice({ origin, app, speaksTls, mayBeLocal }: HostChoiceOptions): HostChoice {
+  const port = /^https?-(\d+)$/.exec(app)?.[1]
   const local = port === undefined ? 'localhost' : `localhost:${port}`
+  const { host } = new URL(origin)
   let state: 'unknown' | 'trying' | 'own' | 'local' = 'unknown'
   const isLocalIn = new WeakMap<IncomingMessage, boolean>()
 
   function learn(request: IncomingMessage, status: number): 'ask again' | undefined {
     // An app with a fault of its own says nothing about its name.
-    if (!isPage(request) || status >= 500) return undefined
+    if (!mayBeLocal || !isPage(request) || status >= 500) return undefined
     const isRefused = REFUSALS.has(status)
     if (state === 'unknown' && isLocalIn.get(request) === false) {
       state = isRefused ? 'trying' : 'own'
@@ -42,27 +53,35 @@ export function createHostChoice(origin: string, app: string): HostChoice {
     requestHeaders(request, raw) {
       const isLocal = state === 'trying' || state === 'local'
       isLocalIn.set(request, isLocal)
-      if (!isLocal) return [...raw]
-      const { host } = new URL(origin)
+      const far = originFor(isLocal)
+      if (far === origin) return [...raw]
       const kept = mapHeaders(raw, (name, value) => {
-        if (name === 'host') return local
-        if (name === 'origin' && value === origin) return `http://${local}`
-        if (name === 'referer' && value.startsWith(`${origin}/`)) return `http://${local}${value.slice(origin.length)}`
-        return name === 'x-forwarded-host' ? undefined : value
+        if (name === 'host' && isLocal) return local
+        if (name === 'origin' && value === origin) return far
+        if (name === 'referer' && value.startsWith(`${origin}/`)) return far + value.slice(origin.length)
+        return name === 'x-forwarded-host' && isLocal ? undefined : value
       })
-      return [...kept, 'X-Forwarded-Host', host]
+      return isLocal ? [...kept, 'X-Forwarded-Host', host] : kept
     },
     answerHeaders(request, raw, status) {
       const again = learn(request, status) === 'ask again' ? ['Refresh', '0'] : []
-      if (isLocalIn.get(request) !== true) return [...raw, ...again]
-      return mapHeaders(raw, (name, value) => (name === 'location' ? withoutLocal(value) : value))
+      const far = originFor(isLocalIn.get(request) === true)
+      if (far === origin) return [...raw, ...again]
+      const kept = mapHeaders(raw, (name, value) => (name === 'location' ? backFrom(far, value) : value))
+      return [...kept, ...again]
     },
   }
 
-  /** An address that the app has made of the name that we gave it. */
-  function withoutLocal(location: string): string {
+  /** The origin of the app as the app itself knows it. */
+  function originFor(isLocal: boolean): string {
+    if (speaksTls()) return `https://${isLocal ? local : host}`
+    return isLocal ? `http://${local}` : origin
+  }
+
+  /** An address that the app has made of its own origin, for the browser. */
+  function backFrom(far: string, location: string): string {
     const url = URL.parse(location)
-    return url?.host === local ? origin + location.slice(url.origin.length) : location
+    return url?.host === new URL(far).host ? origin + location.slice(url.origin.length) : location
   }
 }
 

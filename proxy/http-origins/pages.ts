@@ -134,7 +134,7 @@ export function failurePage(failure: {
       : `${app} in session "${session}" gave an answer that is not valid HTTP`
     return page({
       title,
-      text: broken.kind === 'tls' ? SPEAKS_TLS[language] : unreadable(broken, language),
+      text: broken.kind === 'invalid' ? unreadable(broken, language) : ABOUT_TLS[broken.kind][language],
       code,
       language,
     })
@@ -152,9 +152,15 @@ export function failurePage(failure: {
   })
 }
 
-const SPEAKS_TLS = {
-  en: 'The app speaks https, which Berth does not speak to apps. Start it without a certificate, or open its port in the console "For a program".',
-  ko: '앱이 https를 사용하지만 Berth는 앱과 https로 통신하지 않습니다. 인증서 없이 앱을 시작하거나, 콘솔에서 포트를 "프로그램에서"로 여세요.',
+const ABOUT_TLS = {
+  tls: {
+    en: 'The app speaks https. Open its port as one that speaks https: in the console with "Open another port", or by "berth app SESSION PORT --protocol https".',
+    ko: '앱이 https를 사용합니다. 콘솔의 "다른 포트 열기"에서 서버가 https를 사용한다고 표시하거나 "berth app SESSION PORT --protocol https"로 포트를 여세요.',
+  },
+  no_tls: {
+    en: 'The port was opened as one that speaks https, and the app does not speak it. Open the port without https.',
+    ko: 'https를 사용하는 포트로 열었지만 앱이 https를 사용하지 않습니다. https 없이 포트를 여세요.',
+  },
 } as const
 
 const unreadable = ({ reason }: { readonly reason: string }, language: PageLanguage) =>

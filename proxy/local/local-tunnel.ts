@@ -1,6 +1,6 @@
 import { type Socket } from 'node:net'
 import { randomUUID } from 'node:crypto'
-import { type ApiClient, type App, AppError, because, type Grant, isAppError, type Session } from '#manager/contract'
+import { type ApiClient, type App, AppError, because, type Grant, isAppError, isWebApp, type Session } from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 import { type Line } from '../dial/dial-line.ts'
@@ -8,6 +8,7 @@ import { createKeptWires } from '../dial/kept-wires.ts'
 import { injectionOf } from '../grants/injection.ts'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
+import { secureStream } from '../http-origins/app-tls.ts'
 import { type LoopbackListener } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
 import { refusalOf } from './refusal.ts'
@@ -99,7 +100,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     app = grant.app
     inject = injectionOf(grant)
     isReady = true
-    ready.resolve(app.protocol === 'http' ? acceptHttp(app) : acceptTcp)
+    ready.resolve(isWebApp(app) ? acceptHttp(app) : acceptTcp)
   } catch (error) {
     ready.reject(error)
     await close()
@@ -136,7 +137,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
         stream.on('error', error => {
           if (isAppError(error)) path.judge(error)
         })
-        return stream
+        return served.protocol === 'https' ? await secureStream(stream, signal) : stream
       },
       inject: () => inject,
       clearFirst: deps.clearFirst(listener.port),

@@ -1,6 +1,6 @@
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { type Grant, GRANT_HEADER } from '#manager/contract'
+import { type Grant, GRANT_HEADER, isWebApp } from '#manager/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 import { dialLine, DirectLine, type Line } from '../dial/dial-line.ts'
 import { type DirectPath } from '../dial/direct-path.ts'
@@ -28,7 +28,7 @@ export function createTransport(managerUrl: string, direct?: DirectPath, network
   return {
     dial: ({ grant, sessionId, app }, signal) => {
       const headers = { [GRANT_HEADER]: grant }
-      const lasting = app.protocol === 'tcp'
+      const lasting = !isWebApp(app)
       return dialLine({ managerUrl, sessionId, app: app.name, headers, lasting, signal, network }, direct)
     },
     pipe: (client, line, kept) =>

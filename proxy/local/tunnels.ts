@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type ApiClient, AppError, because, forwardedPort, isFinished, type SessionId } from '#manager/contract'
+import { type ApiClient, AppError, because, forwardedPort, isFinished, isWebApp, type SessionId } from '#manager/contract'
 import { type HostEvents, type Tunnel, TunnelSpec } from '#proxy/contract'
 import { type PathLimits } from '../grants/path.ts'
 import { openListener } from '../listeners/open-listener.ts'
@@ -102,7 +102,7 @@ export function createTunnels(deps: TunnelsDeps): Tunnels {
       throw new AppError('session_not_running', { status, ...why })
     }
     const app = session.apps.find(({ name }) => name === appName) ?? forwardedPort(appName)
-    return { session: { id: session.id, name: session.name }, isWeb: app?.protocol !== 'tcp' }
+    return { session: { id: session.id, name: session.name }, isWeb: app === undefined || isWebApp(app) }
   }
 
   async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {

@@ -12,6 +12,7 @@ import { injectionOf } from '../../grants/injection.ts'
 import { createPath, type PathDeps } from '../../grants/path.ts'
 import { type AppForwardDeps, createAppForward } from '../../http-origins/app-forward.ts'
 import { answerHeaders } from '../../http-origins/app-origin.ts'
+import { secureStream } from '../../http-origins/app-tls.ts'
 import { createHostChoice } from '../../http-origins/host-choice.ts'
 import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
@@ -40,43 +41,57 @@ export interface AppRoad extends Disposable {
 export function createAppRoad(deps: AppRoadDeps): AppRoad {
   const { served, address, api, transport } = deps
   let inject: Grant['inject'] = null
+  let speaksTls = false
 
   const path = createPath({
     api: { createGrant: deps.createGrant, renewGrant: api.renewGrant },
     sessionId: served.sessionId,
     app: served.app,
-    dial: (grant, signal) => transport.dial(grant, signal),
+    dial: (grant, signal) => {
+      learn(grant)
+      return transport.dial(grant, signal)
+    },
     onChange: state => {
       if (state === 'ended') deps.onEnded()
     },
   })
   // Visitors of a link come by its name: an app may have its reasons to refuse it.
   const isOwn = served.admits === 'tickets'
-  const names = isOwn ? createHostChoice(`${address.scheme}://${authorityOf(address, served)}`, served.app) : undefined
+  const names = createHostChoice({
+    origin: `${address.scheme}://${authorityOf(address, served)}`,
+    app: served.app,
+    speaksTls: () => speaksTls,
+    mayBeLocal: isOwn,
+  })
   const forward = createAppForward({
     connect: async signal => {
       const stream = transport.stream(await path.connect(signal))
       stream.on('error', error => {
         if (isAppError(error)) path.judge(error)
       })
-      return stream
+      return speaksTls ? await secureStream(stream, signal) : stream
     },
     requestHeaders(request, raw) {
       const headers = visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme: address.scheme })
-      return names?.requestHeaders(request, headers) ?? headers
+      return names.requestHeaders(request, headers)
     },
     answerHeaders(request, raw, status) {
       const headers = publicAnswer(answerHeaders(raw, request.url ?? ''), address)
-      return names?.answerHeaders(request, headers, status) ?? headers
+      return names.answerHeaders(request, headers, status)
     },
     failurePage: deps.failurePage,
     log: deps.log,
   })
 
+  function learn(grant: Grant): void {
+    inject = injectionOf(grant)
+    speaksTls = grant.app.protocol === 'https'
+  }
+
   /** Before any request goes on: without the grant, the app's secret would be missing, and a visitor's own claim in its place. */
   async function learnSecret(): Promise<void> {
     try {
-      inject = injectionOf(await path.grant())
+      learn(await path.grant())
     } catch (error) {
       path.judge(error)
       throw error

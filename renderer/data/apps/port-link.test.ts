@@ -7,10 +7,12 @@ test.each([
   ['http://0.0.0.0:7860/', { app: 'http-7860', port: 7860, path: '/' }],
   ['http://[::1]:5000/a', { app: 'http-5000', port: 5000, path: '/a' }],
   ['http://localhost/docs', { app: 'http-80', port: 80, path: '/docs' }],
+  ['https://localhost:8443/?a=b', { app: 'https-8443', port: 8443, path: '/?a=b' }],
+  ['https://127.0.0.1/', { app: 'https-443', port: 443, path: '/' }],
 ])('the link %s leads to a port of the session', (url, link) => expect(portLink(url)).toEqual(link))
 
 test.each([
-  'https://localhost:8443/',
+  'https://example.org:8443/',
   'http://example.org:8888/',
   'http://localhost.example.org:1/',
   'ftp://localhost:21/',

@@ -19,8 +19,9 @@ const LOCAL_HOSTS = new Set(['localhost', '127.0.0.1', '0.0.0.0', '[::1]', '[::]
 export function portLink(url: string): PortLink | undefined {
   if (!URL.canParse(url)) return undefined
   const { protocol, hostname, port, pathname, search } = new URL(url)
-  if (protocol !== 'http:' || !LOCAL_HOSTS.has(hostname)) return undefined
-  const number = port === '' ? 80 : Number(port)
+  const isTls = protocol === 'https:'
+  if ((protocol !== 'http:' && !isTls) || !LOCAL_HOSTS.has(hostname)) return undefined
+  const number = port === '' ? (isTls ? 443 : 80) : Number(port)
   if (number === 0) return undefined
-  return { app: portAppName('http', number), port: number, path: pathname + search }
+  return { app: portAppName(isTls ? 'https' : 'http', number), port: number, path: pathname + search }
 }

@@ -1,6 +1,6 @@
 import { onScopeDispose, reactive } from 'vue'
 import { defined } from '#base/defined'
-import { isAppError, type App, type AppOptions, type SessionId } from '#manager/contract'
+import { isAppError, isWebApp, type App, type AppOptions, type SessionId } from '#manager/contract'
 import { type Tunnel, type TunnelSpec } from '#proxy/contract'
 import { serverNow } from '../../api/server-clock.ts'
 import { useServices } from '../../services.ts'
@@ -54,7 +54,7 @@ export function useOpenApp(sessionId: SessionId) {
     openings.set(app.name, { status: 'starting', since: serverNow() })
     // Must come before the first await: only until then does the browser count this as the user's click.
     const inDesktop = 'host' in window
-    const tab = app.protocol === 'http' && !inDesktop ? openAppTab(window, app.title) : undefined
+    const tab = isWebApp(app) && !inDesktop ? openAppTab(window, app.title) : undefined
     if (tab) tabs.set(app.name, tab)
     const spec = {
       sessionId,
@@ -65,7 +65,7 @@ export function useOpenApp(sessionId: SessionId) {
     try {
       if (options.start) await api.startApp({ params: { id: sessionId, app: app.name }, body: options.start })
       if (!isCurrent()) return
-      if (app.protocol === 'tcp') {
+      if (!isWebApp(app)) {
         const tunnel = await host.tunnel.open(spec)
         tunnels.put(tunnel)
         if (isCurrent()) openings.set(app.name, { status: 'ready', url: null, tunnel })

@@ -8,7 +8,7 @@ import {
   mdiMonitor,
   mdiNotebookOutline,
 } from '@mdi/js'
-import { type App, forwardedPort, type Session } from '#manager/contract'
+import { type App, forwardedPort, isWebApp, type Session } from '#manager/contract'
 import { t } from '../../words/en/apps.ts'
 
 /** How an app is opened: a page of its own, our terminal, our SSH dialog, or a bare port for a client program. */
@@ -50,7 +50,7 @@ export function appCards(session: Pick<Session, 'apps'>): AppCard[] {
 /** The card of a port that the user opens by its number, from the name of its app. @returns undefined if it names no port */
 export function portCard(appName: string): AppCard | undefined {
   const app = forwardedPort(appName)
-  return app && { app: { ...app, title: t('port', { port: app.port }) }, kind: app.protocol, ...lookOf(app) }
+  return app && { app: { ...app, title: t('port', { port: app.port }) }, kind: kindOf(app), ...lookOf(app) }
 }
 
 /** The built-in apps have names in every language; other apps are called as their image calls them. */
@@ -59,30 +59,28 @@ function named(app: App): App {
   return app.name === 'terminal' ? { ...app, title: t('terminal') } : app
 }
 
-function kindOf({ name, protocol }: App): AppKind {
-  if (name === 'terminal') return 'terminal'
-  if (name === 'sshd') return 'ssh'
-  return protocol
+function kindOf(app: App): AppKind {
+  if (app.name === 'terminal') return 'terminal'
+  if (app.name === 'sshd') return 'ssh'
+  return isWebApp(app) ? 'http' : 'tcp'
 }
 
 /** A program of the user's computer that shows a graphical desktop. */
 export type Viewer = 'vnc' | 'rdp'
 
 /** The viewer for an app that is a bare port; null if the port is for another program. A page needs no viewer. */
-export function viewerOf({ name, protocol }: Pick<App, 'name' | 'protocol'>): Viewer | null {
-  if (protocol !== 'tcp') return null
-  if (/rdp/.test(name)) return 'rdp'
-  return /vnc/.test(name) ? 'vnc' : null
+export function viewerOf(app: Pick<App, 'name' | 'protocol'>): Viewer | null {
+  if (isWebApp(app)) return null
+  if (/rdp/.test(app.name)) return 'rdp'
+  return /vnc/.test(app.name) ? 'vnc' : null
 }
 
-function lookOf({ name, protocol }: App): { icon: string; hint: string } {
-  const known = LOOKS.find(({ match }) => match.test(name))
-  const { icon, hint } = known ?? otherLook(protocol)
+function lookOf(app: App): { icon: string; hint: string } {
+  const known = LOOKS.find(({ match }) => match.test(app.name))
+  const { icon, hint } = known ?? otherLook(app)
   return { icon, hint: t(hint) }
 }
 
-function otherLook(protocol: App['protocol']): { icon: string; hint: Hint } {
-  return protocol === 'http'
-    ? { icon: mdiApplicationOutline, hint: 'hintWeb' }
-    : { icon: mdiLanConnect, hint: 'hintPort' }
+function otherLook(app: App): { icon: string; hint: Hint } {
+  return isWebApp(app) ? { icon: mdiApplicationOutline, hint: 'hintWeb' } : { icon: mdiLanConnect, hint: 'hintPort' }
 }

@@ -6,7 +6,7 @@ import { AppError, type App, type SessionId } from '#manager/contract'
 import { type Tunnel } from '#proxy/contract'
 import { provideServices, type Services } from '../../services.ts'
 import { testEvents } from '../../testing/services.ts'
-import { appCards, viewerOf } from './app-kinds.ts'
+import { appCards, portCard, viewerOf } from './app-kinds.ts'
 import { useOpenApp } from '../../data/apps/useOpenApp.ts'
 
 const JUPYTER: App = { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' }
@@ -15,6 +15,9 @@ const TUNNEL = { id: 't1', port: 40_022, host: '127.0.0.1', openedAt: '' } as Tu
 
 test('terminal and SSH are always offered, web pages come first, and nothing twice', () => {
   expect(appCards({ apps: [] }).map(card => card.kind)).toEqual(['terminal', 'ssh'])
+  const dashboard: App = { name: 'dashboard', title: 'Dashboard', protocol: 'https', path: '/' }
+  expect(appCards({ apps: [dashboard] })[0]).toMatchObject({ kind: 'http' })
+  expect(portCard('https-8443')).toMatchObject({ kind: 'http', app: { protocol: 'https' } })
   const vnc: App = { name: 'vnc', title: 'VNC', protocol: 'tcp', path: '/' }
   expect(appCards({ apps: [vnc, SSHD, JUPYTER] }).map(card => card.app.name)).toEqual([
     'jupyterlab',

@@ -1,4 +1,4 @@
-import { type Image } from '#manager/contract'
+import { type Image, isWebApp } from '#manager/contract'
 import { isBatch, type LaunchForm } from './launch-form.ts'
 import { t } from '../../words/en/launch.ts'
 
@@ -13,7 +13,7 @@ export const TERMINAL = 'terminal'
 
 /** The apps with a page that the image declares, and the terminal. Other ports need a program of the user. */
 export function appsToOpen(image: Pick<Image, 'apps'> | undefined): AppChoice[] {
-  const pages = (image?.apps ?? []).filter(({ name, protocol }) => protocol === 'http' && name !== TERMINAL)
+  const pages = (image?.apps ?? []).filter(app => isWebApp(app) && app.name !== TERMINAL)
   return [...pages.map(({ name, title }) => ({ name, title })), { name: TERMINAL, title: t('terminal') }]
 }
 

@@ -63,6 +63,7 @@ const en = {
   inBrowser: 'In the browser',
   forProgram: 'For a program',
   openPort: 'Open port',
+  serverSpeaksTls: 'The server speaks https',
 
   // Open to public
   openToPublic: 'Open to public',

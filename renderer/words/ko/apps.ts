@@ -62,6 +62,7 @@ export default {
   inBrowser: '브라우저에서',
   forProgram: '프로그램에서',
   openPort: '포트 열기',
+  serverSpeaksTls: '서버가 https를 사용합니다',
 
   openToPublic: '외부에 공개',
   publicAbout: '링크가 끝날 때까지 계정이 없는 사람도 링크로 앱을 쓸 수 있습니다.',

@@ -44,6 +44,26 @@ test('arguments and variables of an app are sent before its tunnel is opened', a
     })
 })
 
+test('a port that is given by its number is opened by its protocol', async () => {
+  const asked = (app: string) => `POST ${base}/apps/${app}/grant`
+  await using api = await startScriptedApi({
+    ...answers,
+    [asked('https-8443')]: () => undefined,
+    [asked('http-8080')]: () => undefined,
+  })
+  for (const [words, app] of [
+    [['8443', '--protocol', 'https'], 'https-8443'],
+    [['8080'], 'http-8080'],
+  ] as const) {
+    const child = cli.start(['app', session.id, ...words], api.environment)
+    await expect.poll(() => api.asked, { timeout: 20_000 }).toContain(asked(app))
+    child.kill('SIGINT')
+    await outcomeOf(child)
+  }
+  const wrong = await cli.run(['app', session.id, 'slow', '--protocol', 'https'], undefined, api.environment)
+  expect(wrong.err).toContain('given by its number')
+})
+
 test('publishing an app prints its link, and the words publish, unpublish and ls are not taken for sessions', async () => {
   const published = {
     id: '01900000-0000-7000-8000-00000000000a',

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import { afterEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { type Proxy, type ProxyOptions, startProxy } from '#proxy'
 import { type TunnelSpec } from '#proxy/contract'
+import { createAuthority } from '../../fixtures/authority.ts'
 import { httpApp, StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
 
 let stack = new AsyncDisposableStack()
@@ -357,6 +359,64 @@ test.each([
   manager.apps.set('evil', { app: httpApp('evil', path), port: 9 })
   const { welcome, origin } = await letIn((await proxy.tunnel.openApp({ ...spec, app: 'evil' })).url)
   expect(new URL(welcome.headers.location ?? '', origin).origin).toBe(origin)
+})
+
+/** An app that speaks https only, with a certificate that nobody knows. */
+async function aTlsApp() {
+  const { server: identity } = stack.use(await createAuthority())
+  const server = createTlsServer(identity, (request, response) => {
+    if (request.url === '/big') response.end(Buffer.alloc(3_000_000, 'x'))
+    else if (request.url === '/moved')
+      response.writeHead(302, { location: `https://${request.headers.host}/lab` }).end()
+    else reflect(request, response)
+  })
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket, request) => {
+    socket.send(JSON.stringify(request.headers))
+    socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  stack.defer(() => {
+    server.closeAllConnections()
+    server.close()
+    sockets.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+test('an app that speaks https only is spoken to by TLS, with its own origin; pages, uploads and WebSockets pass', async () => {
+  const { proxy, spec, manager } = await setUp()
+  manager.apps.set('code', { app: { ...httpApp('code'), protocol: 'https' }, port: await aTlsApp(), inject })
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp({ ...spec, app: 'code' })).url)
+  const { host } = new URL(origin)
+  const posted = { cookie, origin, referer: `${origin}/lab?a=b` }
+  const answer = await get(`${origin}/api`, posted, { method: 'POST', body: 'x'.repeat(100_000) })
+  const seen = JSON.parse(answer.body) as { headers: object; body: string }
+  expect(seen.body).toHaveLength(100_000)
+  expect(seen.headers).toMatchObject({
+    ...{ host, origin: `https://${host}`, referer: `https://${host}/lab?a=b`, authorization: inject.value },
+  })
+  expect((await get(`${origin}/big`, { cookie })).body).toHaveLength(3_000_000)
+  expect((await get(`${origin}/moved`, { cookie })).headers.location).toBe(`${origin}/lab`)
+  const socket = new WebSocket(`ws://127.0.0.1:${new URL(origin).port}/ws`, { headers: { host, cookie, origin } })
+  const [first] = (await once(socket, 'message')) as [Buffer]
+  expect(JSON.parse(String(first))).toMatchObject({ host, origin: `https://${host}` })
+  socket.send('ping')
+  expect(String(((await once(socket, 'message')) as [Buffer])[0])).toBe('ping')
+  socket.close()
+})
+
+test('an app that is said to speak https and does not, and the other way round, is told as such', async () => {
+  const { proxy, spec, manager } = await setUp()
+  manager.apps.set('plain', { app: { ...httpApp('plain'), protocol: 'https' }, port: await anApp() })
+  manager.apps.set('tls', { app: httpApp('tls'), port: await aTlsApp() })
+  const pageOf = async (app: string) => {
+    const { cookie, origin } = await letIn((await proxy.tunnel.openApp({ ...spec, app })).url)
+    return await get(`${origin}/`, { cookie })
+  }
+  expect(await pageOf('plain')).toMatchObject({ status: 502, body: expect.stringContaining('without https') as string })
+  expect((await pageOf('tls')).body).toMatch(/https/)
 })
 
 test('one-time URLs exist for HTTP apps only', async () => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as httpRequest, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, type Socket } from 'node:net'
 import { type Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -8,6 +9,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type ApiClient, parseAppsAddress, type PublishedApp, type Session } from '#manager/contract'
 import { startWeb, type Web } from '../../../proxy/web/server.ts'
+import { type Authority, createAuthority } from '../../fixtures/authority.ts'
 import { launchBrowser } from '../../fixtures/browser.ts'
 import { startAppStreams } from '../../fixtures/app-streams.ts'
 import { freePort } from '../../fixtures/free-port.ts'
@@ -40,8 +42,9 @@ function form({ url, method }: IncomingMessage, response: ServerResponse): void 
   response.end(`<!doctype html>${meta}<title>${method}</title><form method=post><button>go</button></form>`)
 }
 
-function anApp(name: string): Server {
-  const server = createServer((request, response) => {
+/** @param tls certificate and key of an app that speaks https only */
+function anApp(name: string, tls?: Authority['server']): Server {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
     seen.push({ app: name, url: request.url ?? '', headers: request.headers })
     if (request.url?.startsWith('/form')) {
       form(request, response)
@@ -53,7 +56,8 @@ function anApp(name: string): Server {
       'clear-site-data': '"cookies"',
     })
     response.end(`${name} here`)
-  })
+  }
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener)
   server.on('upgrade', (_request, socket: Socket) => {
     socket.on('error', () => undefined)
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n')
@@ -67,12 +71,17 @@ beforeAll(async () => {
   stack = new AsyncDisposableStack()
   cluster = stack.use(await startSessionsCluster(undefined, { consoleSecret: SECRET, appsAddress: ADDRESS }))
   await cluster.api.updateSettings({ body: { publishApps: true, publishMaxHours: 48 } })
-  const [published, other] = [anApp('jupyter'), anApp('other')]
-  await Promise.all([once(published, 'listening'), once(other, 'listening')])
+  const authority = stack.use(await createAuthority())
+  const [published, other, secure] = [anApp('jupyter'), anApp('other'), anApp('secure', authority.server)]
+  await Promise.all([published, other, secure].map(server => once(server, 'listening')))
   stack.defer(() => {
-    for (const server of [published, other]) server.close().closeAllConnections()
+    for (const server of [published, other, secure]) server.close().closeAllConnections()
   })
-  const ports: Record<string, number> = { jupyter: portOf(published), other: portOf(other) }
+  const ports: Record<string, number> = {
+    jupyter: portOf(published),
+    other: portOf(other),
+    'https-8443': portOf(secure),
+  }
   const images = [{ ...PYTHON, apps: [...PYTHON.apps, { ...PYTHON.apps[0]!, name: 'other', port: 8889 }] }]
   const engine = scriptedEngine({ images, name: 'agent-1' })
   engine.script.start_app = () => ({ inject: { header: 'authorization', value: 'token of-the-app' } })
@@ -175,6 +184,15 @@ test('a link admits its visitors, and the app sees neither the key nor a credent
   expect(seen[0]?.headers).not.toHaveProperty('x-forwarded-host')
   const { items } = await mira.listPublishedApps()
   expect(items.find(({ id }) => id === app.id)).toMatchObject({ visits: 1, url: app.url })
+})
+
+test('a port that speaks https only is published like any other app', async () => {
+  const app = await mira.publishApp({ params: { id: session.id, app: 'https-8443' }, body: {} })
+  const { cookie } = await visit(app)
+  const { origin, host } = new URL(app.url ?? '')
+  const inside = await visit(app, { path: '/lab', method: 'POST', body: 'x', cookie, headers: { origin } })
+  expect(inside).toMatchObject({ status: 200, body: 'secure here' })
+  expect(seen.at(-1)).toMatchObject({ app: 'secure', url: '/lab', headers: { host, origin: `https://${host}` } })
 })
 
 test('nobody is admitted without the key: guesses, cookies of another link, other sites, the console below the same name', async () => {
