@@ -140,7 +140,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   })
 
   async function connect(spec: TunnelSpec) {
-    const chosen = await settings.read()
+    const read = await settings.read()
+    const chosen = { ...read, manageSshConfig: options.mayInclude !== false && read.manageSshConfig }
     const tunnel = await tunnels.open({ ...spec, app: SSH_APP }, chosen.preferredSshPort ?? undefined)
     sshSessions.add(tunnel.snapshot().sessionId)
     return await kits.make(tunnel.snapshot(), chosen, () => tunnels.isOpen(tunnel))

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type App, AppError, AppProtocol, isWebApp, portAppName } from '#manager/contract'
+import { type SshKit } from '#proxy/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt, whenInterrupted } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
@@ -64,14 +65,16 @@ export function addAppCommand(program: Command): void {
         proxy.on('tunnel:closed', () => done())
       })
       // The app may have to start first, which takes up to a minute.
-      const tunnel = await Promise.race([proxy.tunnel.open(spec), interrupted])
+      const kit = app === 'sshd' ? await Promise.race([proxy.ssh.connect(spec), interrupted]) : undefined
+      const tunnel = kit?.tunnel ?? (await Promise.race([proxy.tunnel.open(spec), interrupted]))
       const address = `${tunnel.host}:${tunnel.port}`
       if (isWebApp(tunnel.app)) {
         const { url } = await proxy.tunnel.openApp(spec)
         output.data({ url, ...tunnel }, () => `${tunnel.app.title}: ${url}`)
         if (flags.open && !flags.json) await openBrowser(url)
       } else {
-        output.data(tunnel, () => `${tunnel.app.title}: ${address} (any user of this computer can connect)`)
+        const said = `${tunnel.app.title}: ${address} (any user of this computer can connect)`
+        output.data({ ...tunnel, ...(kit && keysOf(kit)) }, () => [said, ...(kit ? [kit.commands.ssh] : [])].join('\n'))
       }
       output.note('Press Ctrl-C to close it.')
       const isClosedByUser = await Promise.race([ended.then(() => false), interrupted.catch(() => true)])
@@ -79,6 +82,17 @@ export function addAppCommand(program: Command): void {
     })
   addPublishedAppCommands(app, parsePort)
 }
+
+/** What a client of SSH needs beside the address. */
+const keysOf = ({ user, hostAlias, hostKey, hostKeyFingerprint, identityFile, commands }: SshKit) => ({
+  user,
+  hostAlias,
+  hostKey,
+  hostKeyFingerprint,
+  identityFile,
+  ppkFile: identityFile === null ? null : `${identityFile}.ppk`,
+  commands,
+})
 
 /** The app of a port that is given by its number. @throws AppError `bad_request` for a protocol of another app */
 function appNameOf(named: string, { protocol }: AppFlags): string {

@@ -57,6 +57,7 @@ export const SshKit = z.object({
   user: z.string(),
   hostAlias: z.string().describe('Name in the ssh configuration: `ssh <alias>`.'),
   hostKeyFingerprint: z.string(),
+  hostKey: z.string().describe('As in a known_hosts file, without the name: `ssh-ed25519 AAAA…`.'),
   /** True where the Include line and the Host block are in the user's ~/.ssh/config. */
   configInstalled: z.boolean(),
   /** Forwards of the user's for all hosts, which programs that read ~/.ssh/config open for the session too, e.g. `RemoteForward 8080 …`. */

@@ -42,13 +42,14 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
         },
       )
       checkOpen()
-      const { user, hostKeyFingerprint } = access
+      const { user, hostKey, hostKeyFingerprint } = access
       const connection = { port: tunnel.port, user, hostKeyFingerprint, installed }
       return {
         tunnel,
         user,
         hostAlias: installed.alias,
         hostKeyFingerprint,
+        hostKey,
         configInstalled: installed.included,
         forwards: [...installed.forwards],
         identityFile: installed.identityFile,

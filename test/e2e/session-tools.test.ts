@@ -45,6 +45,7 @@ const KIT: SshKit = {
   user: 'work',
   hostAlias: 'berth-protein-folding',
   hostKeyFingerprint: 'SHA256:Zk1uJ5p8q2QmD0cT7VbXyR9eWfLh3sNaGo4iKtUvPwE',
+  hostKey: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample',
   configInstalled: true,
   forwards: [],
   identityFile: '/home/mira/.ssh/berth/id_container',

@@ -59,6 +59,30 @@ test('bytes travel both ways, and the end of one direction leaves the other open
   expect(await outcomeOf(child)).toEqual({ code: 0, out: 'got 3000000', err: '' })
 })
 
+test('berth app NAME sshd --json names user, key files, host key and a command that works as it is', async () => {
+  const server = stack.use(await startSshServer())
+  const { manager, config } = await setUp(server.port)
+  const { private: privateKey, public: publicKey } = server.sessionKey
+  manager.sshAccess = { user: 'work', ...server, privateKey, publicKey }
+  const words = ['app', manager.session.id, 'sshd', '--json']
+  const child = spawn(process.execPath, [BERTH, ...words], {
+    env: { ...cleanEnvironment(), BERTH_CONFIG_DIR: config },
+  })
+  const outcome = outcomeOf(child)
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  const said = JSON.parse(String(line)) as Record<'identityFile' | 'ppkFile', string> & { commands: { ssh: string } }
+  expect(said).toMatchObject({
+    ...{ host: '127.0.0.1', port: expect.any(Number) as number, user: 'work' },
+    ...{ hostKey: server.hostKey, hostKeyFingerprint: server.hostKeyFingerprint },
+  })
+  expect(await readFile(said.identityFile, 'utf8')).toContain('PRIVATE KEY')
+  expect(await readFile(said.ppkFile, 'utf8')).toMatch(/^PuTTY-User-Key-File/)
+  expect((await run('sh', ['-c', `${said.commands.ssh} -o BatchMode=yes hostname`])).stdout).toBe('ran hostname')
+  child.kill('SIGINT')
+  await outcome
+  await expect(readFile(said.identityFile)).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
 test('OpenSSH connects by the Host block of berth ssh-config', async () => {
   const server = stack.use(await startSshServer())
   const { manager, config } = await setUp(server.port)
