@@ -110,3 +110,26 @@ test('the ways fit on a phone, in Korean', async () => {
   if (process.env.BERTH_SCREENSHOTS)
     await page.screenshot({ path: `${process.env.BERTH_SCREENSHOTS}/elsewhere-ko.png` })
 })
+
+test('another port is opened by the protocol that its server speaks', async () => {
+  const url = `${ADDRESS}/_berth/open?ticket=tls`
+  await using it = await openConsole(browser, '/sessions', {
+    sessions: [SESSION],
+    replies: {
+      ...answers({ opensApps: true }),
+      [OPEN.replace('jupyterlab', 'https-8443')]: { status: 201, value: { url, origin: ADDRESS } },
+    },
+  })
+  const { page } = it
+  await page.context().route(`${ADDRESS}/**`, route => route.fulfill({ contentType: 'text/html', body: 'a dashboard' }))
+  await button(page, 'Apps of long-training').click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Port in the session').fill('8443')
+  await dialog.getByLabel('The server speaks https').check()
+  const [tab] = await Promise.all([
+    page.context().waitForEvent('page'),
+    dialog.getByRole('button', { name: 'Open port' }).click(),
+  ])
+  await tab.getByText('a dashboard').waitFor()
+  expect(tab.url()).toBe(url)
+})

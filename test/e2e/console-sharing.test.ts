@@ -25,6 +25,16 @@ describe('the owner', () => {
     await button(it.page, 'Share…').click()
     const dialog = it.page.getByRole('dialog')
     await dialog.getByText('Nobody yet').waitFor()
+    // Before anything is shared: what a member with each permission can do.
+    const acts =
+      /The member acts in it as you: reads and changes its files .*, and reads your dotfiles and environment variables in it/
+    await dialog.getByText(/^View: see the session in the list/).waitFor()
+    expect(await dialog.getByText(acts).count()).toBe(0)
+    await dialog.getByRole('combobox', { name: 'The member may' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: 'Use' }).click()
+    await dialog.getByText(acts).waitFor()
+    await dialog.getByRole('combobox', { name: 'The member may' }).press('ArrowDown')
+    await it.page.getByRole('option', { name: 'View' }).click()
     await dialog.getByLabel('E-mail address of a member of the project physics').fill('nobody@example.org')
     await dialog.getByRole('button', { name: 'Share', exact: true }).click()
     await dialog.getByRole('alert').getByText('The project has no such member').waitFor()
