@@ -52,7 +52,7 @@ export function toAppError(error: unknown): AppError {
   if (isAppError(error)) return error
   if (hasZodFastifySchemaValidationErrors(error)) {
     const fields = error.validation.map(issue => ({
-      path: issue.instancePath.split('/').filter(Boolean).join('.') || (error.validationContext ?? 'body'),
+      path: issue.instancePath.split('/').filter(Boolean).join('.') || partOf(error.validationContext),
       message: issue.message ?? 'is not valid',
     }))
     return new AppError('bad_request', { ...fieldsCause(fields), fields }, { cause: error })
@@ -73,6 +73,11 @@ export function toAppError(error: unknown): AppError {
     return new AppError('unavailable', because('database_away'), { cause: error })
   }
   return new AppError('internal', {}, { cause: error })
+}
+
+/** The part of a request that does not fit, in the words of the API. */
+function partOf(context: string | undefined): string {
+  return context === 'querystring' ? 'query' : (context ?? 'body')
 }
 
 function fieldsCause(fields: readonly { path: string; message: string }[]): Because {

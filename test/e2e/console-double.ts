@@ -14,6 +14,7 @@ import {
   type WhatIf,
 } from '#manager/contract'
 import { silentLog } from '../../proxy/log.ts'
+import { refusedQuery } from '../fixtures/contract-query.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { OWNER } from './console-world.ts'
 import { answerPublished, publish } from './console-double-published.ts'
@@ -99,6 +100,11 @@ export async function startConsoleDouble(first: World): Promise<ConsoleDouble> {
       return
     }
     const raw = await readRaw(request)
+    const refused = refusedQuery(request.method ?? '', url)
+    if (refused) {
+      sendError(response, refused.code, refused.detail)
+      return
+    }
     const route = `${request.method ?? ''} ${url.pathname}`
     if (answeredFiles(route, request, url, raw, response)) return
     const body = raw.length === 0 ? undefined : (JSON.parse(raw.toString()) as unknown)

@@ -6,6 +6,7 @@ import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
 import { type BodyDeadlines } from '../body-deadlines.ts'
 import { type Handlers } from '../handlers.ts'
 import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
+import { strictQuery } from '../strict-query.ts'
 
 /** Common type of all handlers once their own types are checked: the server passes the input that the schemas parsed. */
 type AnyHandler = (context: AnyContext, input: { params: unknown; query: unknown; body: unknown }) => Promise<unknown>
@@ -56,7 +57,7 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
       tags: [tagOf(route.path)],
       security: securityOf(route),
       ...(route.params ? { params: route.params } : {}),
-      ...(route.query ? { querystring: route.query } : {}),
+      querystring: strictQuery(route.query),
       ...(route.body ? { body: route.body } : {}),
       response: { [status]: route.reply },
     },

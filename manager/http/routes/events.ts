@@ -11,6 +11,7 @@ import { withoutStanding } from '../../users/standing.ts'
 import { type Credentials } from '../credentials.ts'
 import { securityOf } from './contract-routes.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
+import { strictQuery } from '../strict-query.ts'
 
 const PING_MS = 15_000
 /**
@@ -125,7 +126,7 @@ export function registerEventRoute(
       summary: 'Event stream (SSE): hints, resync, stats of watched sessions, ping.',
       tags: ['events'],
       security: securityOf({ access: 'user' }),
-      querystring: Query,
+      querystring: strictQuery(Query),
       produces: ['text/event-stream'],
     },
     handler(request, reply) {

@@ -218,6 +218,19 @@ describe('malformed requests', () => {
   })
 })
 
+test('a query field that a route does not have is refused, also by the event stream', async () => {
+  const headers = { authorization: `Bearer ${String(tokens.superadmin)}` }
+  const reply = await rawRequest(`${manager.url}/api/v1/usage?user=somebody`, { headers })
+  expect(reply.json).toMatchObject({
+    code: 'bad_request',
+    detail: 'query: has no field "user"; it may have: userId, groupId, domain',
+  })
+  const stream = await rawRequest(`${manager.url}/api/v1/events?watched=1`, { headers })
+  expect(stream.json).toMatchObject({
+    detail: 'query: has no field "watched"; it may have: watch, directory, lastEventId',
+  })
+})
+
 describe('endpoints for operators', () => {
   test('liveness and readiness', async () => {
     expect((await rawRequest(`${manager.url}/healthz`)).status).toBe(200)

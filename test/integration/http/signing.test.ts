@@ -328,7 +328,8 @@ describe('a request with a signature of Backend.AI', () => {
 })
 
 test('the signer uses only web standards', async () => {
-  const headers = await signRequest({ method: 'GET', url: `${manager.url}/api/v1/me?x=it's` }, keypair)
-  const reply = await fetch(`${manager.url}/api/v1/me?x=it's`, { headers })
+  const url = `${manager.url}/api/v1/keypairs?search=it's`
+  const headers = await signRequest({ method: 'GET', url }, keypair)
+  const reply = await fetch(url, { headers })
   expect(reply.status).toBe(200)
 })
