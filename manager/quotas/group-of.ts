@@ -1,4 +1,3 @@
-import { defined } from '#base/defined'
 import { isLikeId } from '#base/shapes'
 import { AppError, because, DEFAULT_GROUP } from '#manager/contract'
 import { findGroups, type GroupRow, listMemberships } from '../store/identity/groups.ts'
@@ -10,7 +9,7 @@ import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
  * their only active group, or the one named `default`.
  *
  * @param wanted id or name, in any letter case
- * @throws AppError `group_not_found`, `group_inactive`
+ * @throws AppError `group_needed` (a choice among several), `group_not_found`, `group_inactive`
  */
 export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): Promise<GroupRow> {
   const groups = await listMemberships(db, caller.userId, caller.domain)
@@ -18,11 +17,9 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
   if (!group) {
     const names = groups.map(({ name }) => name).join(', ')
     if (groups.length === 0) throw new AppError('group_not_found', because('member_of_no_project'))
-    const why =
-      wanted === undefined
-        ? because('choose_project', { projects: names })
-        : because('not_member_of_project', { project: wanted, projects: names })
-    throw new AppError('group_not_found', { ...defined({ name: wanted }), ...why })
+    if (wanted === undefined) throw new AppError('group_needed', because('choose_project', { projects: names }))
+    const why = because('not_member_of_project', { project: wanted, projects: names })
+    throw new AppError('group_not_found', { name: wanted, ...why })
   }
   return requireActive(group)
 }

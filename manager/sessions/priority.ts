@@ -22,9 +22,9 @@ export interface PriorityDeps {
 }
 
 /**
- * Changes the priority of a waiting session; a session that does not wait (any more) is left as it is.
+ * Changes the priority of a waiting session.
  *
- * @returns a function that throws AppError `session_not_found`, `forbidden`
+ * @returns a function that throws AppError `session_not_found`, `forbidden`, `session_not_waiting`
  */
 export function createSetPriority({ store, changes, onChanged, get }: PriorityDeps) {
   return async (caller: Caller, id: SessionId, priority: number): Promise<Session> => {
@@ -33,6 +33,9 @@ export function createSetPriority({ store, changes, onChanged, get }: PriorityDe
     const touched = await updatePriority(store.db, id, priority)
     changes.hint(touched)
     if (touched.length > 0) onChanged()
-    return get(caller, id)
+    const changed = await get(caller, id)
+    // It may have left the queue since it was read above.
+    if (touched.length === 0 && changed.status !== 'PENDING') throw new AppError('session_not_waiting')
+    return changed
   }
 }

@@ -84,7 +84,7 @@ export const SESSION_REQUEST_CAUSES = {
   limit_of_project: 'The request needs {needed}; project "{project}" may hold at most {limit} in total. Ask for less.',
   limit_of_domain: 'The request needs {needed}; domain "{domain}" may hold at most {limit} in total. Ask for less.',
   member_of_no_project: 'You are not a member of any project. Ask an admin to add you.',
-  choose_project: 'Choose a project. Your projects: {projects}.',
+  choose_project: 'Choose one of yours: {projects}.',
   no_project_of_admin: 'You administer no project "{project}".',
   project_in_several_domains: 'Several domains have a project "{project}". Name it by its id.',
   not_member_of_project: 'You are not a member of a project "{project}". Your projects: {projects}.',

@@ -23,6 +23,7 @@ export interface Outlook extends Forecast {
 /** Codes of refusals that hold until the user changes the request. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'group_inactive',
+  'group_needed',
   'group_not_found',
   'over_concurrency_limit',
   'over_container_limit',

@@ -412,7 +412,7 @@ export default {
   limit_of_project: '필요한 자원: {needed}. "{project}" 프로젝트의 한도는 모두 합쳐 {limit}입니다. 더 적게 요청하세요.',
   limit_of_domain: '필요한 자원: {needed}. "{domain}" 도메인의 한도는 모두 합쳐 {limit}입니다. 더 적게 요청하세요.',
   member_of_no_project: '속한 프로젝트가 없습니다. 관리자에게 추가를 요청하세요.',
-  choose_project: '프로젝트를 선택하세요. 속한 프로젝트: {projects}',
+  choose_project: '속한 프로젝트 중 하나를 선택하세요: {projects}',
   no_project_of_admin: '관리하는 프로젝트 중에 "{project}" 프로젝트가 없습니다.',
   project_in_several_domains: '"{project}" 프로젝트가 여러 도메인에 있습니다. ID로 지정하세요.',
   not_member_of_project: '"{project}" 프로젝트의 구성원이 아닙니다. 속한 프로젝트: {projects}',

@@ -72,6 +72,7 @@ test.for<[what: string, who: Who, spec: Partial<SessionSpec>, code: string]>([
   ['a start time that has passed', 'member', { startsAt: inDays(-1) }, 'bad_request'],
   ['a start time in two years', 'member', { startsAt: inDays(730) }, 'bad_request'],
   ['an unknown project', 'member', { group: 'none' }, 'group_not_found'],
+  ['no project, by a member of two', 'student', {}, 'group_needed'],
   ['a project that is over', 'student', { group: 'past' }, 'group_inactive'],
   ['an unknown resource group', 'member', { resourceGroup: 'none' }, 'resource_group_not_found'],
   ['a resource group of others', 'member', { resourceGroup: 'reserved' }, 'resource_group_not_found'],

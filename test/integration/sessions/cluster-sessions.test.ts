@@ -263,5 +263,9 @@ describe('priority of waiting sessions', () => {
     await cluster.api.deleteSession({ params: { id: first } })
     await cluster.reach(older, 'RUNNING')
     expect((await cluster.api.getSession({ params: { id: younger } })).status).toBe('PENDING')
+    // The same number once more changes nothing, and is no fault while the session waits.
+    await mira.setSessionPriority({ params: { id: younger }, body: { priority: 0 } })
+    const late = mira.setSessionPriority({ params: { id: older }, body: { priority: 0 } })
+    expect((await refusal(late)).code).toBe('session_not_waiting')
   })
 })
