@@ -19,6 +19,7 @@ import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
 import { whoseText } from './text.ts'
+import { collectWeight, optionsOf, type TypedWeight, withWeights } from './weights.ts'
 
 function sharesTable({ items }: FairShare): string {
   const percent = (fraction: number) => `${Number((fraction * 100).toFixed(1))}%`
@@ -41,6 +42,7 @@ interface GroupFlags {
   sequencer?: ResourceGroup['sequencer']
   selector?: ResourceGroup['selector']
   options?: ResourceGroupOptions
+  weight?: readonly TypedWeight[]
   active?: boolean
   json?: boolean
 }
@@ -74,10 +76,11 @@ export function addResourceGroupCommands(program: Command): void {
     )
     .action(async (name: string, { json = false, inactive, domains, ...flags }: GroupFlags & CreateFlags) => {
       const { api } = await connect()
+      const change = await changeOf(api, flags, () => Promise.resolve({}))
       const created = await api.createResourceGroup({
-        body: { name, ...changeOf(flags), active: !inactive, ...defined({ domains }) },
+        body: { name, ...change, active: !inactive, ...defined({ domains }) },
       })
-      createOutput(json).data(created, () => created.name)
+      createOutput(json).data(created, () => groupTable([created]))
     })
 
   withSettings(group.command('update <name>').description('Change a resource group. Settings that you leave out stay.'))
@@ -87,7 +90,7 @@ export function addResourceGroupCommands(program: Command): void {
     .action(async (name: string, { json = false, active, notice, ...flags }: GroupFlags & { notice?: string }) => {
       const { api } = await connect()
       const body = {
-        ...changeOf(flags),
+        ...(await changeOf(api, flags, () => optionsOf(api, name))),
         ...defined({ active, notice }),
       }
       const changed = await api.updateResourceGroup({ params: { name }, body })
@@ -202,17 +205,26 @@ function withSettings(command: Command): Command {
       'reserveAfterSeconds, weights, splitShares, requireIsolation, interruption',
       parseOptions,
     )
+    .option(
+      '--weight <user=factor>',
+      'fair share: how much of the group a user may hold compared with others, e.g. ada@example.org=2; 1 removes it; repeatable',
+      collectWeight,
+    )
     .option('--json', 'print JSON')
 }
 
-function changeOf({ description, sequencer, selector, options }: GroupFlags): ResourceGroupChange {
-  return {
-    ...defined({ description, sequencer, selector, options }),
-  }
+/** @param present the options of the group, to which weights are added where no options are given */
+async function changeOf(
+  api: ApiClient,
+  { description, sequencer, selector, options, weight }: GroupFlags,
+  present: () => Promise<ResourceGroupOptions>,
+): Promise<ResourceGroupChange> {
+  const changed = weight === undefined ? options : await withWeights(api, options ?? (await present()), weight)
+  return defined({ description, sequencer, selector, options: changed })
 }
 
 function parseOptions(text: string): ResourceGroupOptions {
-  const example = 'e.g. {"reserveAfterSeconds":600,"splitShares":true}; weights are by user id'
+  const example = 'e.g. {"reserveAfterSeconds":600,"splitShares":true}; weights by address: --weight'
   let value: unknown
   try {
     value = JSON.parse(text)

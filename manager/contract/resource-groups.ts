@@ -16,6 +16,9 @@ export const ResourceGroupName = z
 /** Resource group that exists from the start and is open to every domain, so that one machine needs no setup. */
 export const DEFAULT_RESOURCE_GROUP = 'default'
 
+/** The largest weight of a user in a fair share. */
+export const LARGEST_WEIGHT = 1000
+
 export const ResourceGroupOptions = z
   .strictObject({
     reserveAfterSeconds: z
@@ -25,7 +28,7 @@ export const ResourceGroupOptions = z
       .optional()
       .describe('Seconds after which capacity is held for a session that waits for capacity; default 600.'),
     weights: z
-      .record(z.uuid(), z.number().positive().max(1000))
+      .record(z.uuid(), z.number().positive().max(LARGEST_WEIGHT))
       .optional()
       .describe('DRF: factor of resources that a user may hold compared with others, by user id; default 1.'),
     requireIsolation: z

@@ -4,7 +4,7 @@ import { ResourceGroupOptions, SELECTORS, SEQUENCERS } from '#manager/contract'
 import en from '../../../words/en/admin-limits.ts'
 import ko from '../../../words/ko/admin-limits.ts'
 
-/** The explanation of each option of a scheduler. `weights` is set by the command line only: it is a table by user. */
+/** The explanation of each option of a scheduler. `weights` is a table by user, with an explanation above it. */
 const HINTS: Readonly<Record<Exclude<keyof ResourceGroupOptions, 'weights'>, readonly string[]>> = {
   reserveAfterSeconds: ['reserveHint'],
   requireIsolation: ['requireIsolationHint'],
