@@ -46,7 +46,7 @@ export function createMetrics(): Metrics {
   })
   return {
     observeHttp: ({ method, route, status, seconds }) =>
-      http.observe({ method, route, status: String(status) }, seconds),
+      http.observe({ method, route: routeClass(route), status: `${Math.floor(status / 100)}xx` }, seconds),
     gauge({ name, help, labels = [], collect }) {
       new Gauge({
         name,
@@ -87,4 +87,14 @@ export function createMetrics(): Metrics {
 
 function samplesOf(collected: number | readonly Sample[]): readonly Sample[] {
   return typeof collected === 'number' ? [{ labels: {}, value: collected }] : collected
+}
+
+/**
+ * The part of the API that a route belongs to: `sessions` for `/api/v1/sessions/:id/logs`. Each class has a dozen series for each
+ * method and class of statuses, which the hundreds of single routes would make tens of thousands.
+ */
+export function routeClass(route: string): string {
+  const [first = '', ...rest] = route.split('/').filter(Boolean)
+  const name = first === 'api' || first === 'console' ? rest[1] : first
+  return name ?? first
 }

@@ -67,13 +67,14 @@ function addList(command: Command): void {
     .option('--json', 'print JSON')
     .action(async ({ resourceGroup, project, fitting = false, json = false }: ListFlags) => {
       const { api } = await connect()
-      const { items } = await api.listPresets({
-        query: {
-          ...defined({ resourceGroup, group: project }),
-          ...(fitting ? { fitting: 'true' } : {}),
-        },
-      })
-      createOutput(json).data(items, () => presetTable(items))
+      const where = defined({ resourceGroup, group: project })
+      const { items } = await api.listPresets({ query: { ...where, ...(fitting ? { fitting: 'true' } : {}) } })
+      const output = createOutput(json)
+      if (!items.some(({ fits }) => fits)) {
+        const { agents } = await api.getResources({ query: where })
+        if (agents.connected === 0) output.note('No host is connected, so no preset fits now.')
+      }
+      output.data(items, () => presetTable(items))
     })
 }
 

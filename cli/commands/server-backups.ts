@@ -5,7 +5,7 @@ import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
-import { age, bytes } from './text.ts'
+import { age, bytes, minuteIn } from './text.ts'
 
 interface ScheduleFlags {
   at: string
@@ -116,8 +116,20 @@ const scheduleOf = ({ backupAt, backupTimeZone, backupKeep }: SystemSettings, ne
   nextAt,
 })
 
-function scheduleText({ backupAt, backupTimeZone, backupKeep }: SystemSettings, nextAt: string | null): string {
+/** @param now of the reader's computer; only a backup that is due by it is told as overdue */
+export function scheduleText(
+  { backupAt, backupTimeZone, backupKeep }: Pick<SystemSettings, 'backupAt' | 'backupTimeZone' | 'backupKeep'>,
+  nextAt: string | null,
+  now = new Date(),
+): string {
   if (backupAt === null) return 'No backup is made by itself.'
   const kept = backupKeep === 1 ? 'the newest is kept' : `the newest ${backupKeep} are kept`
-  return `Every day at ${backupAt} (${backupTimeZone}); ${kept}; next: ${nextAt ?? '-'}.`
+  return `Every day at ${backupAt} (${backupTimeZone}); ${kept}; ${nextText(nextAt, backupTimeZone, now)}.`
+}
+
+/** In the time zone of the schedule, as the time of day before it. */
+function nextText(nextAt: string | null, timeZone: string, now: Date): string {
+  if (nextAt === null) return 'next: -'
+  const at = minuteIn(timeZone, nextAt)
+  return new Date(nextAt) > now ? `next: ${at}` : `overdue since ${at}, begins within a minute`
 }

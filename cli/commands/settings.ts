@@ -86,6 +86,12 @@ const settingsTable = ({ changes, ...settings }: SystemSettings) =>
     ['SETTING', 'VALUE', 'CHANGED BY', 'AGE'],
     Object.entries(settings).map(([key, value]) => {
       const change = changes[key]
-      return [key, value === null ? '-' : String(value), change?.by ?? '', change ? age(change.at) : '']
+      return [key, valueText(key, value), change?.by ?? '', change ? age(change.at) : '']
     }),
   )
+
+function valueText(key: string, value: string | number | boolean | null): string {
+  if (key !== 'mailReady') return value === null ? '-' : String(value)
+  // That a mail goes out is more than this says.
+  return value === true ? 'set (test-mail tries it)' : 'no: needs smtpHost, smtpFrom and publicUrl'
+}

@@ -38,3 +38,9 @@ export function age(since: string, now = Date.now()): string {
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h`
   return `${Math.floor(seconds / 86_400)}d`
 }
+
+/** `2026-01-31 12:00`, as clocks in a time zone show it. */
+export function minuteIn(timeZone: string, time: string): string {
+  // Sweden writes dates and times as ISO 8601 does.
+  return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(new Date(time))
+}

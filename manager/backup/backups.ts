@@ -220,7 +220,7 @@ export function createBackups(deps: BackupsDeps): Backups {
         directory: directory.path,
         manager: url(),
         freeBytes: await directory.freeBytes(),
-        nextAt: times ? iso(isCaredFor(state, iso(times.last)) ? times.next : now()) : null,
+        nextAt: times ? iso(isCaredFor(state, iso(times.last)) ? times.next : times.last) : null,
         running: all.find(({ kind, status }) => kind === 'backup' && status === 'running') ?? null,
         last: state.last && withoutTask(state.last),
         lastDone: state.lastDone,

@@ -36,7 +36,12 @@ export const Backups = z
         }),
       )
       .describe('Complete backups in the directory, newest first.'),
-    nextAt: z.iso.datetime().nullable().describe('When the next one is made by itself; null: never.'),
+    nextAt: z.iso
+      .datetime()
+      .nullable()
+      .describe(
+        'When the next one is made by itself. A time that has passed: it is overdue, and begins within a minute. null: never.',
+      ),
     running: Task.nullable(),
     last: BackupRun.nullable(),
     lastDone: BackupRun.nullable(),

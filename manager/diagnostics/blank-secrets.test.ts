@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { SystemSettings } from '#manager/contract'
 import { createBlanker } from './blank-secrets.ts'
+import { plainNamesOf } from './plain-names.ts'
 
 const PEM = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY-----'
 const { text, value } = createBlanker({ known: ['plain words'], addresses: true })
@@ -35,6 +37,19 @@ test('values below the name of a secret are blanked, and whether one is set is n
   const given = { smtpPassword: 'x', smtpPasswordSet: true, list: [{ clientSecret: { a: 1 }, port: 25 }], token: null }
   const clean = { smtpPassword: '[blanked]', smtpPasswordSet: true, list: [{ clientSecret: '[blanked]', port: 25 }] }
   expect(value(given)).toEqual({ ...clean, token: null })
+})
+
+test('settings that cannot be a secret stay, whatever their names', () => {
+  const plainNames = plainNamesOf(SystemSettings)
+  const { value } = createBlanker({ known: [], plainNames, addresses: true })
+  const plain = { tokenDays: 30, passwordSignIn: 'everyone', changes: { tokenDays: { at: '2026-01-31' } } }
+  expect(value({ ...plain, smtpPassword: 'hunter2', token: 'abc' })).toEqual({
+    ...plain,
+    smtpPassword: '[blanked]',
+    token: '[blanked]',
+  })
+  // A text may be anything, also one with a password in it.
+  expect(plainNames).not.toContain('smtpHost')
 })
 
 test('an address keeps one name, and can stay', () => {

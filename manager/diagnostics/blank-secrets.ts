@@ -17,6 +17,8 @@ export interface Blanker {
 export interface BlankerOptions {
   /** Secrets of this installation, found wherever they stand. */
   readonly known: readonly string[]
+  /** Names whose values are no secrets, although the names look like those of secrets. */
+  readonly plainNames?: ReadonlySet<string>
   /** Replace e-mail addresses; the same address is always replaced by the same name. */
   readonly addresses: boolean
 }
@@ -42,7 +44,7 @@ const RUN = /(sha256:)?[\w+/-]{20,}={0,2}/g
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const ADDRESS = /[^\s"'<>@:,;()[\]]{1,64}@[^\s"'<>@:,;()[\]]{1,190}/g
 
-export function createBlanker({ known, addresses }: BlankerOptions): Blanker {
+export function createBlanker({ known, plainNames, addresses }: BlankerOptions): Blanker {
   const secrets = known
     .filter(secret => secret.length >= SHORTEST_KNOWN)
     .flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
@@ -77,7 +79,9 @@ export function createBlanker({ known, addresses }: BlankerOptions): Blanker {
       Object.entries(given).map(([name, inner]: [string, unknown]) => [
         text(name),
         // Whether a password is set is no secret.
-        NAME.test(name) && inner !== null && typeof inner !== 'boolean' ? BLANK : value(inner),
+        NAME.test(name) && !plainNames?.has(name) && inner !== null && typeof inner !== 'boolean'
+          ? BLANK
+          : value(inner),
       ]),
     )
   }

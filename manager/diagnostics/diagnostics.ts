@@ -2,12 +2,21 @@ import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 import { type Readable } from 'node:stream'
 import { type Pack, pack } from 'tar-stream'
-import { type Agent, type AgentId, AppError, cleanDiagnosis, type Diagnosis, toWireError } from '#manager/contract'
+import {
+  type Agent,
+  type AgentId,
+  AppError,
+  cleanDiagnosis,
+  type Diagnosis,
+  SystemSettings,
+  toWireError,
+} from '#manager/contract'
 import { type RequestReply } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { createBlanker, type Blanker } from './blank-secrets.ts'
 import { type OtherManagers } from './other-managers.ts'
+import { plainNamesOf } from './plain-names.ts'
 
 export interface Diagnostics {
   /**
@@ -46,6 +55,8 @@ export interface DiagnosticsDeps {
 
 /** Longer than the doctor on the agent has, so that its own report of a failure arrives. */
 const AGENT_MS = 40_000
+/** Settings such as `tokenDays`, whose names look like those of secrets. */
+const PLAIN = plainNamesOf(SystemSettings)
 /** Hosts that are asked at once for the bundle. */
 const AT_ONCE = 16
 
@@ -68,7 +79,11 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
     },
 
     async bundle({ addresses }, signal) {
-      const blanker = createBlanker({ known: await deps.secrets(), addresses: addresses === 'blank' })
+      const blanker = createBlanker({
+        known: await deps.secrets(),
+        plainNames: PLAIN,
+        addresses: addresses === 'blank',
+      })
       const archive = pack()
       let turn: Promise<unknown> = Promise.resolve()
       // A file is added when the reader has taken the one before it, so a slow reader makes nothing pile up here.

@@ -102,7 +102,8 @@ async function deliver(server: MailServer, mail: Mail, signal: AbortSignal): Pro
   try {
     await Promise.race([transport.sendMail({ from: { name: 'Berth', address: from }, ...mail }), aborted.promise])
   } catch (error) {
-    const why = because('mail_server_says', { server: `${host}:${port}`, text: wordsOf(error) })
+    const cause = hasRefusedStarttls(error) ? 'mail_server_without_starttls' : 'mail_server_says'
+    const why = because(cause, { server: `${host}:${port}`, text: wordsOf(error) })
     throw new AppError('mail_failed', { ...why, temporary: isTemporaryCause(error) }, { cause: error })
   } finally {
     gaveUp.removeEventListener('abort', onAbort)
@@ -112,6 +113,12 @@ async function deliver(server: MailServer, mail: Mail, signal: AbortSignal): Pro
 
 function wordsOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).split('\n')[0]?.slice(0, 300) ?? ''
+}
+
+/** Whether the server answered the command itself with a refusal; a handshake that fails later has no answer. */
+function hasRefusedStarttls(error: unknown): boolean {
+  const { command, responseCode } = error as { command?: unknown; responseCode?: unknown }
+  return command === 'STARTTLS' && typeof responseCode === 'number'
 }
 
 /** A reply of class 4 means later, one of class 5 never; without a reply the server was not reached. RFC 5321 4.2.1 */

@@ -17,6 +17,8 @@ export const ADMINISTRATION_CAUSES = {
   no_agents_yet: 'No agent has joined yet.',
   no_agents_in_group: 'No agent has joined resource group "{group}" yet.',
   mail_settings_first: 'Set smtpHost and smtpFrom first, and the password if the mail server needs one.',
+  mail_server_without_starttls:
+    '{server} does not offer STARTTLS: set smtpSecurity to tls (mostly port 465) or none. It says: {text}',
   mail_server_says: '{server}: {text}',
   default_policy_stays: 'New users and keypairs get the policy "{policy}", so it must stay.',
   policy_used: 'Users or keypairs still have "{policy}". Give them another policy first.',
@@ -50,7 +52,7 @@ export const ADMINISTRATION_CAUSES = {
   registry_no_catalogue: 'The registry does not show its catalogue. Set the repositories to scan (projects).',
   registry_address_form: 'The address must be only scheme, host and port, such as https://cr.example.org:5000.',
   registry_name_is_host: 'The name of a registry must be the host of its address: {expected}, not {host}.',
-  registry_link_local: 'A registry cannot have a link-local address.',
+  registry_link_local: 'A registry cannot have a link-local address, or another one at which clouds hand out credentials.',
   registry_in_clear:
     'http:// sends images and the password unencrypted over the network. Use https://, or say that you know (allowHttp).',
   choose_other_id: 'Choose another id.',

@@ -184,6 +184,8 @@ const en = {
   backups: 'Backups',
   backupOn:
     'A backup is made every day at {at} ({zone}), and {keep, plural, one {the newest is} other {the newest # are}} kept. The next one: {next}.',
+  backupOverdue:
+    'A backup is made every day at {at} ({zone}), and {keep, plural, one {the newest is} other {the newest # are}} kept. It is overdue since {next}, and begins within a minute.',
   backupOff: 'No backup is made by itself. Choose a time of day with Schedule.',
   backupSchedule: 'Schedule',
   backupNow: 'Make a backup now',

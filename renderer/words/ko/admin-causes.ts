@@ -20,6 +20,8 @@ export default {
   no_agents_yet: '아직 참여한 에이전트가 없습니다.',
   no_agents_in_group: '"{group}" 자원 그룹에 아직 참여한 에이전트가 없습니다.',
   mail_settings_first: '먼저 smtpHost와 smtpFrom을 설정하고, 메일 서버에 필요하면 비밀번호도 설정하세요.',
+  mail_server_without_starttls:
+    '메일 서버 {server}이(가) STARTTLS를 지원하지 않습니다. smtpSecurity를 tls(대개 465번 포트) 또는 none으로 설정하세요. 서버의 응답: {text}',
   mail_server_says: '메일 서버 {server}: {text}',
   default_policy_stays: '새 사용자와 키 쌍이 "{policy}" 정책을 받으므로 삭제할 수 없습니다.',
   policy_used: '"{policy}" 정책을 쓰는 사용자나 키 쌍이 있습니다. 먼저 다른 정책을 주세요.',
@@ -53,7 +55,7 @@ export default {
   registry_no_catalogue: '레지스트리가 카탈로그를 보여 주지 않습니다. 검색할 저장소를 지정하세요(projects).',
   registry_address_form: '주소는 https://cr.example.org:5000처럼 프로토콜, 호스트, 포트로만 이루어져야 합니다.',
   registry_name_is_host: '레지스트리의 이름은 주소의 호스트여야 합니다. 필요한 이름: {expected}, 입력한 호스트: {host}',
-  registry_link_local: '레지스트리는 링크 로컬 주소를 가질 수 없습니다.',
+  registry_link_local: '레지스트리는 링크 로컬 주소나 클라우드가 자격 증명을 제공하는 주소를 가질 수 없습니다.',
   registry_in_clear:
     'http://는 이미지와 비밀번호를 암호화하지 않고 보냅니다. https://를 쓰거나, 알고 있다고 표시하세요(allowHttp).',
   choose_other_id: '다른 ID를 고르세요.',

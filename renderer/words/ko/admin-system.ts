@@ -181,6 +181,8 @@ export default {
   restore: '백업 복원',
   backups: '백업',
   backupOn: '매일 {at}({zone})에 백업하고 최근 백업 {keep, plural, other {#개}}만 보관합니다. 다음 백업: {next}.',
+  backupOverdue:
+    '매일 {at}({zone})에 백업하고 최근 백업 {keep, plural, other {#개}}만 보관합니다. {next}에 예정된 백업이 늦어졌으며 1분 안에 시작합니다.',
   backupOff: '자동으로 백업하지 않습니다. 일정에서 시각을 정하세요.',
   backupSchedule: '일정',
   backupNow: '지금 백업',

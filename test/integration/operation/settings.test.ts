@@ -254,7 +254,13 @@ describe('mail', () => {
   test('a server without STARTTLS gets nothing if TLS is required', async () => {
     await using server = await startSmtpServer()
     await use(server, { smtpSecurity: 'starttls' })
-    await expect(testMail()).rejects.toMatchObject({ code: 'mail_failed' })
+    await expect(testMail()).rejects.toMatchObject({
+      code: 'mail_failed',
+      detail: {
+        cause: 'mail_server_without_starttls',
+        why: expect.stringContaining('set smtpSecurity to tls (mostly port 465) or none') as string,
+      },
+    })
     expect(server.mails).toHaveLength(0)
   })
 
