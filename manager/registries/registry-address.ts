@@ -1,13 +1,14 @@
 import { isIP } from 'node:net'
 import { AppError, because, type Because, DOCKER_HUB, DOCKER_HUB_URL } from '#manager/contract'
+import { isCredentialAddress } from '../outgoing/credential-addresses.ts'
 
 /**
  * Checks and normalises the address of a registry. Rule of the Backend.AI guide: the name of a registry is the host of its
  * address, because engines find the registry by the host in an image's name. Docker Hub is the one exception.
  *
  * Threat model: a superadmin makes this process open connections to an address of their choice, with a password that they
- * entered. They may name internal hosts, where registries mostly are. Link-local addresses, where clouds keep credentials of
- * the machine, are refused. Plain http is allowed only to this machine, or where the superadmin confirms it (allowHttp);
+ * entered. They may name internal hosts, where registries mostly are. Addresses where clouds keep credentials of the
+ * machine are refused, here and once a name has been looked up (`outgoing/guarded-fetch.ts`). Plain http is allowed only to this machine, or where the superadmin confirms it (allowHttp);
  * certificates are always verified. Replies are parsed and compared with their digest, and nothing of them is shown; see
  * `client/limited-fetch.ts` for redirects.
  *
@@ -28,7 +29,7 @@ export function registryAddress(asked: { name: string; url?: string | undefined;
   const host = /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1]?.toLowerCase()
   const expected = name === DOCKER_HUB ? new URL(DOCKER_HUB_URL).host : name
   if (host !== expected) throw refused(because('registry_name_is_host', { expected, host: host ?? '' }))
-  if (isLinkLocal(parsed.hostname)) throw refused(because('registry_link_local'))
+  if (isCredentialAddress(parsed.hostname)) throw refused(because('registry_link_local'))
   if (parsed.protocol === 'http:' && !isLoopback(parsed.hostname) && !allowHttp) {
     throw refused(because('registry_in_clear'))
   }
@@ -38,11 +39,6 @@ export function registryAddress(asked: { name: string; url?: string | undefined;
 export function isLoopback(hostname: string): boolean {
   const bare = hostname.replace(/^\[|\]$/g, '')
   return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'))
-}
-
-export function isLinkLocal(hostname: string): boolean {
-  const bare = hostname.replace(/^\[|\]$/g, '').toLowerCase()
-  return (isIP(bare) === 4 && bare.startsWith('169.254.')) || (isIP(bare) === 6 && /^(fe[89ab]|::ffff:a9fe)/.test(bare))
 }
 
 /**

@@ -1,6 +1,6 @@
 import * as oidc from 'openid-client'
 import { type SignInProviderCheck, type SignInProviderSettings } from '#manager/contract'
-import { isLinkLocal } from '../registries/registry-address.ts'
+import { guardedFetch, RefusedAddress } from '../outgoing/guarded-fetch.ts'
 import { type Claims } from './person.ts'
 import { providerFault } from './provider-faults.ts'
 
@@ -170,8 +170,9 @@ function authenticationOf(server: oidc.ServerMetadata, clientSecret: string | nu
 }
 
 const limitedFetch: oidc.CustomFetch = async (url, options) => {
-  if (isLinkLocal(new URL(url).hostname)) throw new oidc.ClientError('link-local addresses are not called')
-  const reply = await fetch(url, { ...options, redirect: 'manual' } as RequestInit)
+  const reply = await guardedFetch(url, options as RequestInit).catch((error: unknown) => {
+    throw error instanceof RefusedAddress ? new oidc.ClientError(error.message, { cause: error }) : error
+  })
   let bytes = 0
   const limit = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {

@@ -1,5 +1,6 @@
 import { AppError, because } from '#manager/contract'
-import { isLinkLocal } from '../registry-address.ts'
+import { isCredentialAddress } from '../../outgoing/credential-addresses.ts'
+import { guardedFetch, RefusedAddress } from '../../outgoing/guarded-fetch.ts'
 
 export interface LimitedRequest {
   readonly method?: 'GET' | 'HEAD'
@@ -25,14 +26,11 @@ const MAX_REDIRECTS = 5
  * header never reaches another origin.
  *
  * Registries serve blobs from other storage (S3 and the like), so redirects are followed. A request that starts with https
- * never continues over http, and link-local addresses are refused wherever they come from.
+ * never continues over http, and addresses where clouds keep credentials are refused wherever they come from.
  *
  * @throws AppError `registry_unreachable`, `registry_failed`; the reason of the signal
  */
 export async function limitedFetch(address: URL, request: LimitedRequest): Promise<LimitedReply> {
-  // Check the first address too: that of a token server comes from the registry.
-  if (isLinkLocal(address.hostname))
-    throw new AppError('registry_failed', because('address_not_connected', { host: address.host }))
   let url = address
   for (let redirects = 0; ; redirects++) {
     const { authorization, ...others } = request.headers ?? {}
@@ -45,7 +43,7 @@ export async function limitedFetch(address: URL, request: LimitedRequest): Promi
       next !== undefined &&
       redirects < MAX_REDIRECTS &&
       (next.protocol === 'https:' || (next.protocol === 'http:' && address.protocol === 'http:')) &&
-      !isLinkLocal(next.hostname)
+      !isCredentialAddress(next.hostname)
     if (!allowed) throw new AppError('registry_failed', because('redirect_not_followed', { host: url.host }))
     url = next
   }
@@ -54,10 +52,9 @@ export async function limitedFetch(address: URL, request: LimitedRequest): Promi
 async function fetchOnce(url: URL, { method = 'GET', headers = {}, maxBytes, signal }: LimitedRequest) {
   const late = AbortSignal.timeout(REQUEST_TIMEOUT_MS)
   try {
-    const response = await fetch(url, {
+    const response = await guardedFetch(url, {
       method,
       headers,
-      redirect: 'manual',
       signal: AbortSignal.any([signal, late]),
     })
     const body = await readLimited(response, maxBytes)
@@ -66,6 +63,9 @@ async function fetchOnce(url: URL, { method = 'GET', headers = {}, maxBytes, sig
     signal.throwIfAborted()
     if (error instanceof AppError) throw error
     const { host } = url
+    if (error instanceof RefusedAddress) {
+      throw new AppError('registry_failed', because('address_not_connected', { host }), { cause: error })
+    }
     const why = late.aborted
       ? because('server_not_in_time', { server: host })
       : because('server_says', { server: host, text: causeOf(error) })

@@ -1,0 +1,100 @@
+import { lookup } from 'node:dns'
+import { type Agent, type IncomingMessage, request as httpRequest, Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { type LookupFunction } from 'node:net'
+import { addAbortSignal, Readable } from 'node:stream'
+import { isCredentialAddress } from './credential-addresses.ts'
+
+/** A request was not sent, because its address may hand out credentials of this machine. */
+export class RefusedAddress extends Error {
+  override readonly name = 'RefusedAddress'
+  constructor(readonly host: string) {
+    super(`Berth does not connect to ${host}.`)
+  }
+}
+
+/** Node's own lookup, as far as this file uses it. */
+export type Lookup = typeof lookup
+
+/**
+ * `fetch` for addresses that administrators, registries and sign-in providers choose. Redirects are not followed, and answers are asked
+ * for as they are, without compression.
+ *
+ * Threat model: an answer or a DNS record may lead this process to where clouds keep the credentials of the machine. The connection
+ * goes to the very addresses that were judged, so a name cannot change in between; one bad address refuses the name. A proxy of the
+ * environment, if Node is told to use one, looks names up itself.
+ *
+ * @throws RefusedAddress; TypeError `fetch failed` with its cause, or the reason of the signal, as `fetch` does
+ */
+export type GuardedFetch = (address: string | URL, init?: RequestInit) => Promise<Response>
+
+/** @param find only tests have a reason to give one */
+export function createGuardedFetch(find: Lookup = lookup): GuardedFetch {
+  const options = { keepAlive: true, lookup: guarded(find), ...proxyOfEnvironment() }
+  const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) }
+
+  return async (address, init = {}) => {
+    const url = new URL(address)
+    // Addresses are not looked up.
+    if (isCredentialAddress(url.hostname)) throw new RefusedAddress(url.host)
+    const asked = new Request(url, init)
+    const isSecure = url.protocol === 'https:'
+    if (!isSecure && url.protocol !== 'http:') throw new TypeError(`${url.protocol} is not called`)
+    const body = asked.body === null ? undefined : Buffer.from(await asked.arrayBuffer())
+    const { signal } = asked
+    try {
+      return toResponse(await send(asked, { agent: isSecure ? agents['https:'] : agents['http:'], body }), asked)
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (error instanceof RefusedAddress) throw new RefusedAddress(url.host)
+      throw new TypeError('fetch failed', { cause: error })
+    }
+  }
+}
+
+function send(
+  { url, method, headers, signal }: Request,
+  { agent, body }: { agent: Agent; body: Buffer | undefined },
+): Promise<IncomingMessage> {
+  const own = { 'user-agent': 'berth', accept: '*/*', 'accept-encoding': 'identity' }
+  const call = url.startsWith('https:') ? httpsRequest : httpRequest
+  return new Promise((resolve, reject) => {
+    const request = call(url, { method, agent, signal, headers: { ...own, ...Object.fromEntries(headers) } }, resolve)
+    request.once('error', reject)
+    request.end(body)
+  })
+}
+
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
+
+function toResponse(reply: IncomingMessage, { method, signal }: Request): Response {
+  const status = reply.statusCode ?? 0
+  const pairs = Object.entries(reply.headersDistinct).flatMap(([name, values = []]) =>
+    values.map(value => [name, value] as [string, string]),
+  )
+  const init = { status, statusText: reply.statusMessage ?? '', headers: pairs }
+  if (method === 'HEAD' || WITHOUT_BODY.has(status)) {
+    reply.resume()
+    return new Response(null, init)
+  }
+  return new Response(Readable.toWeb(addAbortSignal(signal, reply)) as ReadableStream<Uint8Array>, init)
+}
+
+function guarded(find: Lookup): LookupFunction {
+  return (hostname, options, done) => {
+    find(hostname, { ...options, all: true }, (error, addresses) => {
+      const [first] = addresses ?? []
+      if (error || !first) done(error ?? new Error(`${hostname} has no address`), '', 0)
+      else if (addresses.some(({ address }) => isCredentialAddress(address))) done(new RefusedAddress(hostname), '', 0)
+      else if (options.all) done(null, addresses)
+      else done(null, first.address, first.family)
+    })
+  }
+}
+
+/** As Node's `fetch` does. @see https://nodejs.org/api/cli.html#node_use_env_proxy1 */
+function proxyOfEnvironment(): { proxyEnv?: NodeJS.ProcessEnv } {
+  return process.env['NODE_USE_ENV_PROXY'] === '1' ? { proxyEnv: process.env } : {}
+}
+
+export const guardedFetch = createGuardedFetch()
