@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { shareRuns } from '#base/share-runs'
 import { type AgentId, createRecentLines } from '#manager/contract'
 import { localCores } from './capacity.ts'
 import { type Config } from './config.ts'
@@ -163,7 +164,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         images,
         unused: createUnusedImages({ engine, starting: () => imagesInUse(kernels.reports()) }),
         notify: message => parts.control?.notify(message),
-        doctor: () => runDoctor(dirname(config.directory), config.managerUrl ?? identity.manager?.url),
+        doctor: shareRuns(() => runDoctor(dirname(config.directory), config.managerUrl ?? identity.manager?.url)),
         recent,
       }),
       log,

@@ -82,10 +82,12 @@ test('calls and streams have the version that was negotiated, and the next engin
   const directory = await mkdtemp(join(tmpdir(), 'berth-test-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))
   let newest = '1.41'
+  let component = 'Engine'
   const asked: (string | undefined)[] = []
   const server = createServer((request, response) => {
     asked.push(request.url)
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ ApiVersion: newest }))
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ ApiVersion: newest, Components: [{ Name: component }] }))
   })
   stack.defer(() => {
     server.close()
@@ -101,4 +103,9 @@ test('calls and streams have the version that was negotiated, and the next engin
   await engine.negotiate()
   await engine.streams.info()
   expect(asked).toEqual(['/version', '/v1.41/info', '/version', '/v1.48/info'])
+  component = 'Podman Engine'
+  await expect(engine.negotiate()).rejects.toMatchObject({
+    code: 'config_invalid',
+    detail: { cause: 'engine_is_podman' },
+  })
 })

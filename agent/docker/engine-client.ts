@@ -4,6 +4,7 @@ import { inspect } from 'node:util'
 import Docker from 'dockerode'
 import { z } from 'zod'
 import { AppError, because } from '#manager/contract'
+import { isPodman } from '../contract/index.ts'
 
 /** Two clients of one engine, because a client with a timeout cuts its own idle streams. */
 export interface EngineClient {
@@ -14,6 +15,8 @@ export interface EngineClient {
   /**
    * Chooses the version of the API for all later calls; until then they have none, and the engine takes its newest. Call it each
    * time the engine comes (back): it may have been replaced.
+   *
+   * @throws AppError `config_invalid` for Podman, whose answers differ from Docker's in ways that no test covers
    */
   negotiate(): Promise<void>
 }
@@ -21,7 +24,11 @@ export interface EngineClient {
 /** Newest version of the API that the engine tests run with: a newer engine answers as that one does. */
 const NEWEST_API = '1.51'
 
-const ApiVersions = z.object({ ApiVersion: z.string(), MinAPIVersion: z.string().optional() })
+const ApiVersions = z.object({
+  ApiVersion: z.string(),
+  MinAPIVersion: z.string().optional(),
+  Components: z.array(z.object({ Name: z.string() })).nullish(),
+})
 
 const CALL_TIMEOUT_MS = 60_000
 const CONNECT_TIMEOUT_MS = 3_000
@@ -37,14 +44,20 @@ export function createEngineClient(dockerHost?: string): EngineClient {
     streams,
     async negotiate() {
       const reply: unknown = await unversioned.version()
-      const version = `v${chooseApiVersion(ApiVersions.parse(reply))}`
+      const found = ApiVersions.parse(reply)
+      if (found.Components?.some(({ Name }) => isPodman(Name)))
+        throw new AppError('config_invalid', because('engine_is_podman'))
+      const version = `v${chooseApiVersion(found)}`
       for (const { modem } of [calls, streams] as readonly { modem: { version?: string } }[]) modem.version = version
     },
   }
 }
 
 /** The engine's newest version, at most the newest that was tried; if the engine has given up that one, its oldest. */
-export function chooseApiVersion({ ApiVersion, MinAPIVersion = '0' }: z.infer<typeof ApiVersions>): string {
+export function chooseApiVersion({
+  ApiVersion,
+  MinAPIVersion = '0',
+}: Pick<z.infer<typeof ApiVersions>, 'ApiVersion' | 'MinAPIVersion'>): string {
   const inOrder = (versions: readonly string[]) =>
     versions.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }))
   const [older = NEWEST_API] = inOrder([ApiVersion, NEWEST_API])

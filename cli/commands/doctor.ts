@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { DOCTOR_PARTS, type DoctorPart } from '#manager/contract'
-import { consolePortOf, databaseUrlOf, readSettings } from '../config/berth-toml/read.ts'
+import { consoleHostsOf, consolePortOf, databaseUrlOf, LOOPBACK, readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { EXIT } from '../exit-codes.ts'
 import { createOutput } from '../output.ts'
@@ -48,6 +48,10 @@ export function addDoctorCommand(program: Command): void {
           floorBytes: Number(setting('agent.scratch.floorMib', 'BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? 1024) * 2 ** 20,
         },
         port: consolePortOf(settings, port),
+        metrics: {
+          hosts: consoleHostsOf(settings).filter(host => !LOOPBACK.has(host)),
+          hasToken: setting('manager.metricsTokenFile', 'BERTH_METRICS_TOKEN_FILE') !== undefined,
+        },
         // An agent has no business with the database, whatever the file of this computer says.
         databaseUrl: of === 'agent' ? undefined : databaseUrlOf(settings),
         dockerHost: setting('agent.dockerHost', 'DOCKER_HOST'),

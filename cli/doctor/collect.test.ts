@@ -12,6 +12,7 @@ import { lookAtNvidia } from './look/host.ts'
 const FAULT = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
 let data: string
 const homes = { directory: '/no/such/homes', floorBytes: 7 }
+const metrics = { hosts: [], hasToken: false }
 beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'berth-test-'))
   vi.stubEnv('DOCKER_HOST', `unix://${join(data, 'no-engine.sock')}`)
@@ -23,7 +24,7 @@ afterEach(async () => {
 })
 
 test('facts are collected without an engine, a database and a running Berth', async () => {
-  const facts = await collectFacts({ homes, data: join(data, 'new'), port: 0, databaseUrl: undefined })
+  const facts = await collectFacts({ homes, metrics, data: join(data, 'new'), port: 0, databaseUrl: undefined })
   expect(facts).toMatchObject({
     engine: { status: 'unreachable' },
     data: { exists: false },
@@ -40,7 +41,7 @@ test('versions and file modes are read from the data directory', async () => {
   await writeFile(join(data, 'db', 'cluster', 'PG_VERSION'), '17\n')
   await writeFile(join(data, 'admin-password'), 'x')
   await chmod(join(data, 'admin-password'), 0o644)
-  const facts = await collectFacts({ homes, data, port: 0, databaseUrl: undefined })
+  const facts = await collectFacts({ homes, metrics, data, port: 0, databaseUrl: undefined })
   expect(facts.database).toEqual({ kind: 'embedded', version: '17', mode: 0o700, readable: true })
   expect(facts.secrets).toEqual([{ path: join(data, 'admin-password'), mode: 0o644 }])
 })
@@ -50,7 +51,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
   await expect.poll(() => server.listening).toBe(true)
   const { port } = server.address() as AddressInfo
   try {
-    const before = await collectFacts({ homes, data, port, databaseUrl: undefined })
+    const before = await collectFacts({ homes, metrics, data, port, databaseUrl: undefined })
     expect(before.consolePort).toEqual({ port, status: 'taken' })
     const url = `http://localhost:${port}`
     const running = {
@@ -65,7 +66,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
     }
     await using _ = await openControlSocket(join(data, 'up.sock'), () => Promise.resolve(running))
     server.on('connection', socket => socket.destroy())
-    const after = await collectFacts({ homes, data, port, databaseUrl: undefined })
+    const after = await collectFacts({ homes, metrics, data, port, databaseUrl: undefined })
     expect(after.consolePort).toEqual({ port, status: 'ours' })
     expect(after.running).toEqual({ url, pid: 7 })
     expect([before.proxyFaults, after.proxyFaults]).toEqual([undefined, [FAULT]])
@@ -73,7 +74,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
     const usual = createServer().listen(0, '127.0.0.1')
     await expect.poll(() => usual.listening).toBe(true)
     const asked = (usual.address() as AddressInfo).port
-    const elsewhere = await collectFacts({ homes, data, port: asked, databaseUrl: undefined })
+    const elsewhere = await collectFacts({ homes, metrics, data, port: asked, databaseUrl: undefined })
     usual.close()
     expect(elsewhere.consolePort).toEqual({ port, status: 'ours' })
   } finally {
@@ -83,7 +84,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
 
 test('a database that does not answer is reported without its password', async () => {
   const databaseUrl = 'postgresql://berth:s3cret@127.0.0.1:1/berth'
-  const { database } = await collectFacts({ homes, data, port: 0, databaseUrl })
+  const { database } = await collectFacts({ homes, metrics, data, port: 0, databaseUrl })
   expect(database).toMatchObject({ kind: 'external', status: 'unreachable' })
   expect(JSON.stringify(database)).not.toContain('s3cret')
 })

@@ -28,6 +28,7 @@ export interface CollectOptions {
   /** As the agent is set. `directory`: absolute. */
   readonly homes: { readonly directory: string; readonly floorBytes: number }
   readonly port: number
+  readonly metrics: Facts['metrics']
   readonly databaseUrl: string | undefined
   readonly dockerHost?: string | undefined
   readonly toolboxImage?: string | undefined
@@ -102,6 +103,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     proxyFaults,
     apps,
     certificate,
+    metrics: options.metrics,
     now: new Date(),
     update,
     iptables,

@@ -27,6 +27,8 @@ export interface Facts {
   readonly apps: AppsState | undefined
   /** The certificate that the running console presents; undefined without TLS, or if none runs. */
   readonly certificate: CertificateReport | undefined
+  /** Who may read /metrics without signing in. `hosts`: addresses other than loopback at which Berth listens. */
+  readonly metrics: { readonly hosts: readonly string[]; readonly hasToken: boolean }
   readonly now: Date
   readonly update: UpdateFacts
   readonly iptables: IptablesFacts
@@ -69,6 +71,7 @@ export type Engine =
       readonly status: 'reachable'
       readonly version: string
       readonly apiVersion: string
+      readonly isPodman: boolean
       readonly liveRestore: boolean
       readonly cgroupVersion: string
       readonly storageDriver: string

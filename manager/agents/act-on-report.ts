@@ -25,6 +25,7 @@ import { type Store } from '../store/open-store.ts'
 import { findSession } from '../store/sessions/sessions.ts'
 import { updateReasons } from '../store/sessions/touches.ts'
 import { type LiveFigures } from '../stats/live.ts'
+import { exitReason } from './exit-reason.ts'
 import { type Action } from './reconcile.ts'
 
 export interface ActingDeps {
@@ -49,6 +50,8 @@ export interface ActingDeps {
 export interface ActingMemory {
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: (agentId: AgentId) => Map<string, number>
+  /** When a program of a kernel was last ended for want of memory; milliseconds of this process's clock. */
+  readonly memoryKills: (agentId: AgentId) => Map<KernelId, number>
   /** Whether this process has seen that the kernel runs. */
   readonly isKnownToRun: (kernelId: KernelId) => boolean
   /** The attempt of each kernel for which its agent last reported that it pulls the image. */
@@ -64,6 +67,8 @@ export interface Failed {
 }
 
 const ELSEWHERE_MS = 8_000
+/** A failure this soon after a program was ended for want of memory is taken for its consequence. */
+const AFTER_KILL_MS = 60_000
 /** EX_TEMPFAIL of sysexits.h. */
 const CONTINUES_LATER = 75
 
@@ -106,9 +111,12 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       case 'ended': {
         if (waitsForStart(agentId, action) || startsElsewhere(agentId, action)) return
         const { exit, attempt } = action
+        const killedAt = deps.memoryKills(agentId).get(action.kernelId) ?? -Infinity
+        const reason = exitReason(exit, performance.now() - killedAt < AFTER_KILL_MS)
         // Store the log together with the end: a client that waits for the end reads the log next.
         const logTail = await deps.lastLog(agentId, action.kernelId)
-        await end(agentId, action, { attempt, reason: exitReason(exit), exitCode: exit.exitCode, logTail })
+        await end(agentId, action, { attempt, reason, exitCode: exit.exitCode, logTail })
+        deps.memoryKills(agentId).delete(action.kernelId)
         lifecycle.cleanUp(agentId, action.kernelId, attempt)
         return
       }
@@ -269,15 +277,4 @@ function endOf(
     ? reasonOf(code, together(ended, known))
     : { ...reason, code, message: `${ended.why} ${reason.message}` }
   return { to: 'TERMINATING', reason: text, kernelId, exitCode }
-}
-
-function exitReason(exit: Extract<Action, { do: 'ended' }>['exit']): Reason {
-  if (exit.stopped) return exit.stopped
-  if (exit.oomKilled) {
-    return reasonOf('oom_killed', because('ran_out_of_memory'))
-  }
-  if (exit.engineRestarted) {
-    return { code: 'engine_restarted', message: 'The container ended because Docker or the host restarted.' }
-  }
-  return reasonOf('exited', because('process_ended', { exitCode: exit.exitCode }))
 }

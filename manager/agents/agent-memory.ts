@@ -46,6 +46,8 @@ export interface AgentMemory {
   orphans: readonly Orphan[]
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: Map<string, number>
+  /** When a program of a kernel was last ended for want of memory; milliseconds of this process's clock. */
+  readonly memoryKills: Map<KernelId, number>
 }
 
 export interface AgentMemories {
@@ -92,5 +94,6 @@ function emptyMemory(): AgentMemory {
     mounts: new Map(),
     orphans: [],
     endedSince: new Map(),
+    memoryKills: new Map(),
   }
 }

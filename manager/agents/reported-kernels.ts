@@ -58,6 +58,7 @@ export function createReportedKernels(deps: ReportedKernelsDeps): ReportedKernel
     ...deps,
     ...deps.kernels,
     endedSince: agentId => memories.of(agentId).endedSince,
+    memoryKills: agentId => memories.of(agentId).memoryKills,
   })
   const knownOf = (agentId: AgentId, reported: readonly KernelReport[]) =>
     reads.kernels({ agentId, kernelIds: reported.map(({ kernelId }) => kernelId) })

@@ -238,7 +238,11 @@ export function createReports(deps: ReportsDeps): Reports {
           // The reply to create_kernel says the same in a moment; should it be lost, the next report says it.
           const { kernelId, attempt, state } = message.kernel
           noteMounts(memories.of(agentId), [message.kernel], false)
-          if (message.memoryKill) await noteMemoryKill(deps, agentId, kernelId)
+          if (message.memoryKill) {
+            // At once: the end of the session may be reported while the timeline is being written.
+            memories.of(agentId).memoryKills.set(kernelId, performance.now())
+            await noteMemoryKill(deps, agentId, kernelId)
+          }
           if (state.state === 'running' && lifecycle.isStarting(kernelId, { agentId, attempt })) return []
           const memory = memories.of(agentId)
           const failed = await kernels.apply(agentId, [message.kernel], { complete: false, arrivedAt })

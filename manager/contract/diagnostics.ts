@@ -9,6 +9,9 @@ import { parseJson } from '#base/parse-json'
 /** Result of a check of `berth doctor`: a `problem` stops Berth or loses data, a `warning` does not. */
 export const FINDING_LEVELS = ['ok', 'warning', 'problem'] as const
 
+/** A manager or an agent has this long for its diagnosis; longer than the doctor there, so that its own report of a failure arrives. */
+export const DIAGNOSIS_SECONDS = 40
+
 /** Processes that have `berth doctor` run the checks about themselves only. */
 export const DOCTOR_PARTS = ['manager', 'agent'] as const
 export type DoctorPart = (typeof DOCTOR_PARTS)[number]

@@ -8,6 +8,7 @@ import {
   AppError,
   cleanDiagnosis,
   type Diagnosis,
+  DIAGNOSIS_SECONDS,
   SystemSettings,
   toWireError,
 } from '#manager/contract'
@@ -54,7 +55,7 @@ export interface DiagnosticsDeps {
 }
 
 /** Longer than the doctor on the agent has, so that its own report of a failure arrives. */
-const AGENT_MS = 40_000
+const AGENT_MS = DIAGNOSIS_SECONDS * 1000
 /** Settings such as `tokenDays`, whose names look like those of secrets. */
 const PLAIN = plainNamesOf(SystemSettings)
 /** Hosts that are asked at once for the bundle. */

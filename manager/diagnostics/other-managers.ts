@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseJson } from '#base/parse-json'
-import { AppError, because, cleanDiagnosis, Diagnosis, LogLines } from '#manager/contract'
+import { AppError, because, cleanDiagnosis, Diagnosis, DIAGNOSIS_SECONDS, LogLines } from '#manager/contract'
 import { type Cluster } from '../cluster/cluster.ts'
 import { type Log } from '../log.ts'
 import { newUuid } from '../store/new-id.ts'
@@ -42,7 +42,7 @@ export interface OtherManagersDeps {
 }
 
 /** Longer than the doctor has there, so that its own report of a failure arrives. */
-const WITHIN_MS = 40_000
+const WITHIN_MS = DIAGNOSIS_SECONDS * 1000
 
 const Answer = z.object({ diagnosis: Diagnosis, log: LogLines })
 /** A manager answers this if its doctor gave no result; its own log says why. */

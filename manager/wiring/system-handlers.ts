@@ -1,3 +1,4 @@
+import { shareRuns } from '#base/share-runs'
 import { createAuditLog } from '../audit/audit-log.ts'
 import { type Backups } from '../backup/backups.ts'
 import { type Certificates } from '../certificates/certificates.ts'
@@ -78,7 +79,7 @@ export function createSystemHandlers(deps: SystemHandlersDeps) {
       managers,
       settings,
       lasting: deps.lasting,
-      doctor: () => runDoctor(dataDir, deps.ownUrl()),
+      doctor: shareRuns(() => runDoctor(dataDir, deps.ownUrl())),
       logLines: () => log.recent?.() ?? [],
       log,
     }),

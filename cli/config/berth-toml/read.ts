@@ -43,7 +43,8 @@ export function chosenConsolePort(settings: Settings, flag: number | undefined, 
   return port
 }
 
-const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
+/** Hosts of this computer that nobody else reaches. */
+export const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
 /** Addresses that the console listens at: BERTH_HOST or that of the file, and always loopback, to which its links lead. */
 export function consoleHostsOf(settings: Settings, env = process.env): readonly string[] {

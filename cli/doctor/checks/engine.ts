@@ -11,6 +11,7 @@ export const engine: PartCheck = {
   run({ engine }) {
     if (engine.status === 'unreachable')
       return problem(because('engine_silent', { text: engine.why }), because('engine_silent_mend'))
+    if (engine.isPodman) return problem(because('engine_podman'), because('engine_podman_mend'))
     const [major = 0, minor = 0] = engine.apiVersion.split('.').map(Number)
     if (major < OLDEST_API[0] || (major === OLDEST_API[0] && minor < OLDEST_API[1]))
       return problem(

@@ -16,6 +16,7 @@ import { ipForward } from './ip-forward.ts'
 import { liveRestore } from './live-restore.ts'
 import { localhostNames } from './localhost-names.ts'
 import { managers } from './managers.ts'
+import { metrics } from './metrics.ts'
 import { nodeVersion } from './node-version.ts'
 import { reverseProxy } from './reverse-proxy.ts'
 import { running } from './running.ts'
@@ -38,6 +39,7 @@ export const CHECKS: readonly Check[] = [
   database,
   clock,
   managers,
+  metrics,
   consolePort,
   certificate,
   reverseProxy,

@@ -1,7 +1,7 @@
 import { readFile, statfs } from 'node:fs/promises'
 import Docker, { type NetworkInspectInfo } from 'dockerode'
 import { z } from 'zod'
-import { GpuInfo, gpuNamesOf } from '#agent/contract'
+import { GpuInfo, gpuNamesOf, isPodman } from '#agent/contract'
 import { type Engine, type GpuFacts } from '../facts.ts'
 
 const TIMEOUT_MS = 5_000
@@ -38,6 +38,9 @@ export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox
       status: 'reachable',
       version: version.Version,
       apiVersion: version.ApiVersion,
+      // Engines of another make leave the list out.
+      isPodman:
+        (version.Components as typeof version.Components | undefined)?.some(({ Name }) => isPodman(Name)) ?? false,
       liveRestore: info.LiveRestoreEnabled,
       cgroupVersion: info.CgroupVersion,
       storageDriver: info.Driver,

@@ -89,6 +89,8 @@ export const HOST_CAUSES = {
   request_unknown: 'This agent does not know the request "{request}". Update the agent to the version of the manager.',
   agent_refuses_request: '{text}',
   request_cancelled: 'The manager cancelled the request.',
+  engine_is_podman:
+    'The engine is Podman, with which Berth is not tested and sessions fail. Install Docker Engine 20.10 or newer, or set DOCKER_HOST to one.',
   docker_host_form:
     'DOCKER_HOST is "{value}"; the value must look like unix:///var/run/docker.sock or tcp://10.0.0.5:2375.',
   home_bytes_over: 'The files of the session in /home/work took {size}; the limit on this host is {limit}.',

@@ -11,6 +11,8 @@ export const SESSION_CAUSES = {
   start_failed_on: 'Starting on host {host} failed:',
   trying_again: 'Trying again.',
   process_ended: 'The main process ended with exit code {exitCode}.',
+  after_memory_kill:
+    'Shortly before, one of its programs was ended because the session had used up its RAM. Launch the session with more RAM.',
   ran_out_of_memory: 'The container ran out of memory and was stopped. Launch the session with more RAM.',
   container_ended: 'Container {container} ended, and the session with it.',
   docker_is_busy: 'Starting soon: Docker on {host} is busy.',

@@ -220,7 +220,7 @@ const en = {
 
   // Diagnostics
   diagnosticsText:
-    'Looks at the computer of each manager and at the host of each agent: engine, drivers, disks, clock, connections.',
+    'Looks at the computer of each manager and at the host of each agent: engine, drivers, disks, clock, connections. Each answers within {seconds} seconds, or its check fails.',
   checkAll: 'Check everything',
   stopChecks: 'Stop',
   checked: '{done} of {all} checked',

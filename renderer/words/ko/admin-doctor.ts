@@ -54,6 +54,8 @@ export default {
     'Docker를 시작하거나(systemctl start docker) DOCKER_HOST를 설정하세요. 일반 사용자라면 docker 그룹에 들어가세요. 아니면 `berth up --no-engine`을 실행하세요.',
   engine_too_old: '버전 {version}, API {api}입니다. Berth에는 {needed} 이상이 필요합니다.',
   engine_too_old_mend: 'Docker 엔진을 20.10 이상으로 업데이트하세요.',
+  engine_podman: '엔진이 Podman입니다. Berth는 Podman에서 시험되지 않았고 세션이 실패합니다.',
+  engine_podman_mend: 'Docker 엔진 20.10 이상을 설치하거나 DOCKER_HOST를 그 엔진으로 설정하세요.',
   engine_version: '버전 {version}, API {api}입니다.',
   check_firewall: '세션의 격리',
   sessions_reach_host: '세션이 이 호스트의 서비스와 클라우드 메타데이터 주소에 접속할 수 있습니다.',
@@ -101,6 +103,13 @@ export default {
   live_restore_off: '꺼져 있어, 업데이트 등으로 엔진이 다시 시작되면 세션이 종료됩니다.',
   live_restore_off_mend:
     '/etc/docker/daemon.json에 "live-restore": true를 추가한 다음 `systemctl reload docker`를 실행하세요.',
+  check_metrics: '지표',
+  metrics_with_token: '최고 관리자와 토큰을 가진 수집기만 /metrics를 읽습니다.',
+  metrics_on_loopback:
+    '이 컴퓨터의 프로그램은 토큰 없이 /metrics를 읽습니다. Berth는 다른 주소에서 연결을 받지 않습니다.',
+  metrics_open:
+    'Berth가 {hosts}에서 다른 컴퓨터의 연결을 받는데, 이 컴퓨터의 모든 프로그램이 토큰 없이 /metrics를 읽을 수 있습니다. 에이전트와 자원 그룹의 이름과 상태가 들어 있습니다.',
+  metrics_open_mend: 'docs/admin/metrics.md와 같이 manager.metricsTokenFile(BERTH_METRICS_TOKEN_FILE)을 설정하세요.',
   check_managers: '매니저',
   managers_well: '이 데이터베이스의 매니저에 문제가 없습니다.',
   managers_mend: '`berth admin manager ls` 명령으로 어느 매니저인지와 할 일을 볼 수 있습니다.',

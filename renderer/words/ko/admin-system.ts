@@ -215,7 +215,8 @@ export default {
   noLicenceText: '패키지에 라이선스 본문이 없습니다.',
 
   // Diagnostics
-  diagnosticsText: '각 매니저의 컴퓨터와 각 에이전트 호스트의 엔진, 드라이버, 디스크, 시계, 연결을 확인합니다.',
+  diagnosticsText:
+    '각 매니저의 컴퓨터와 각 에이전트 호스트의 엔진, 드라이버, 디스크, 시계, 연결을 확인합니다. {seconds}초 안에 답하지 않으면 확인에 실패합니다.',
   checkAll: '모두 확인',
   stopChecks: '중지',
   checked: '{all}개 중 {done}개 확인함',

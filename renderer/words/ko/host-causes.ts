@@ -91,6 +91,8 @@ export default {
   request_unknown: '에이전트가 "{request}" 요청을 모릅니다. 에이전트를 매니저와 같은 버전으로 업데이트하세요.',
   agent_refuses_request: '에이전트가 요청을 거부했습니다: {text}',
   request_cancelled: '매니저가 요청을 취소했습니다.',
+  engine_is_podman:
+    '엔진이 Podman입니다. Berth는 Podman에서 시험되지 않았고 세션이 실패합니다. Docker 엔진 20.10 이상을 설치하거나 DOCKER_HOST를 그 엔진으로 설정하세요.',
   docker_host_form:
     'DOCKER_HOST 값이 "{value}"입니다. unix:///var/run/docker.sock이나 tcp://10.0.0.5:2375와 같은 형식이어야 합니다.',
   home_bytes_over: '/home/work에 있는 세션의 파일 크기가 한도를 넘었습니다. 크기: {size}, 이 호스트의 한도: {limit}',

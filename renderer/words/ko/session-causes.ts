@@ -14,6 +14,8 @@ export default {
   start_failed_on: '{host} 호스트에서 시작하지 못했습니다:',
   trying_again: '다시 시도합니다.',
   process_ended: '주 프로세스가 끝났습니다(종료 코드 {exitCode}).',
+  after_memory_kill:
+    '그 직전에 세션이 RAM을 모두 사용하여 프로그램 하나가 종료되었습니다. RAM을 늘려 세션을 시작하세요.',
   ran_out_of_memory: '컨테이너의 메모리가 부족하여 중지되었습니다. RAM을 늘려 세션을 시작하세요.',
   container_ended: '{container} 컨테이너가 끝나 세션도 함께 종료되었습니다.',
   docker_is_busy: '곧 시작합니다. {host} 호스트의 Docker가 바쁩니다.',

@@ -1,0 +1,19 @@
+import { because, type Reason, reasonOf, together } from '#manager/contract'
+import { type Action } from './reconcile.ts'
+
+/**
+ * Why a session whose container has ended is over.
+ *
+ * @param isAfterKill a program of the container, not its main process, was ended shortly before for want of memory
+ */
+export function exitReason(exit: Extract<Action, { do: 'ended' }>['exit'], isAfterKill: boolean): Reason {
+  if (exit.stopped) return exit.stopped
+  if (exit.oomKilled) {
+    return reasonOf('oom_killed', because('ran_out_of_memory'))
+  }
+  if (exit.engineRestarted) {
+    return { code: 'engine_restarted', message: 'The container ended because Docker or the host restarted.' }
+  }
+  const ended = because('process_ended', { exitCode: exit.exitCode })
+  return reasonOf('exited', isAfterKill && exit.exitCode !== 0 ? together(ended, because('after_memory_kill')) : ended)
+}
