@@ -8,7 +8,7 @@ import { isCredentialAddress } from './credential-addresses.ts'
 /** A request was not sent, because its address may hand out credentials of this machine. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
-  constructor(readonly host: string) {
+  constructor(host: string) {
     super(`Berth does not connect to ${host}.`)
   }
 }

@@ -1,0 +1,77 @@
+// @vitest-environment happy-dom
+import { createPinia } from 'pinia'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { createApp, h, ref } from 'vue'
+import { VAutocomplete } from 'vuetify/components/VAutocomplete'
+import { VBtn } from 'vuetify/components/VBtn'
+import { VCheckbox } from 'vuetify/components/VCheckbox'
+import { VIcon } from 'vuetify/components/VIcon'
+import { createPageVuetify } from '../../../ui/vuetify.ts'
+import { provideServices, type Services } from '../../../services.ts'
+import { testEvents } from '../../../testing/services.ts'
+import WeightsField from './WeightsField.vue'
+
+const COMPONENTS = { VAutocomplete, VBtn, VCheckbox, VIcon }
+const [ADA, BOB, GONE] = ['a', 'b', 'c'].map(last => `01900000-0000-7000-8000-00000000000${last}`)
+const EMAILS: Readonly<Record<string, string>> = { [String(ADA)]: 'ada@example.org', [String(BOB)]: 'bob@example.org' }
+
+/** Shows the field with these weights. @returns what it is set to */
+function show(weights: Readonly<Record<string, number>>) {
+  const value = ref(weights)
+  const getUser = ({ params: { id } }: { params: { id: string } }) => {
+    const email = EMAILS[id]
+    return email ? Promise.resolve({ id, email }) : Promise.reject(new Error('no such user'))
+  }
+  const listUsers = () => Promise.resolve({ items: Object.entries(EMAILS).map(([id, email]) => ({ id, email })) })
+  const app = createApp({
+    render: () =>
+      h(WeightsField, {
+        modelValue: value.value,
+        'onUpdate:modelValue': (next: Readonly<Record<string, number>>) => {
+          value.value = next
+        },
+      }),
+  })
+  app.use(createPageVuetify()).use(createPinia())
+  for (const [name, component] of Object.entries(COMPONENTS)) app.component(name, component)
+  provideServices(app, { api: { getUser, listUsers }, events: testEvents() } as unknown as Services)
+  app.mount(document.body.appendChild(document.createElement('div')))
+  onTestFinished(() => {
+    app.unmount()
+    document.body.replaceChildren()
+  })
+  return value
+}
+beforeAll(() => void vi.stubGlobal('visualViewport', new EventTarget()))
+afterAll(() => void vi.unstubAllGlobals())
+
+const labels = () => [...document.querySelectorAll('.weights label')].map(({ textContent }) => textContent)
+function fieldOf(label: string): HTMLInputElement {
+  const found = [...document.querySelectorAll('.weights label')].find(({ textContent }) => textContent === label)
+  return document.querySelector(`[id="${found?.getAttribute('for') ?? ''}"]`) as HTMLInputElement
+}
+function enter(label: string, text: string): void {
+  const field = fieldOf(label)
+  field.value = text
+  field.dispatchEvent(new Event('input'))
+}
+
+test('users are shown by address, and a user who is gone by id', async () => {
+  show({ [String(BOB)]: 2, [String(GONE)]: 3, [String(ADA)]: 0.5 })
+  await vi.waitFor(() => expect(labels()).toEqual([String(GONE), 'ada@example.org', 'bob@example.org']))
+  expect(fieldOf('ada@example.org').value).toBe('0.5')
+})
+
+test('a weight is changed and removed; what is no weight is NaN, and says so', async () => {
+  const value = show({ [String(ADA)]: 1 })
+  await vi.waitFor(() => expect(labels()).toEqual(['ada@example.org']))
+  enter('ada@example.org', '2.5')
+  await vi.waitFor(() => expect(value.value).toEqual({ [String(ADA)]: 2.5 }))
+  for (const wrong of ['', '0', '-1', 'many', '1001']) {
+    enter('ada@example.org', wrong)
+    await vi.waitFor(() => expect(value.value).toEqual({ [String(ADA)]: Number.NaN }))
+  }
+  expect(document.body.textContent).toContain('Enter a number above 0, at most 1000')
+  document.querySelector<HTMLButtonElement>('[aria-label="Remove the weight of ada@example.org"]')?.click()
+  await vi.waitFor(() => expect(value.value).toEqual({}))
+})
