@@ -13,6 +13,8 @@ export default defineConfig({
       target: 'node24',
       lib: { entry: 'electron/main/main.ts', formats: ['es'], fileName: () => 'main.js' },
       rolldownOptions: {
+        // The command line loads its network late; the app needs it in any case, in the same file.
+        checks: { ineffectiveDynamicImport: false },
         external: [
           /^node:/,
           'electron',

@@ -26,7 +26,13 @@ const parts = {
   async electron() {
     if (!(await exists('electron.vite.config.ts'))) return undefined
     const electronVite = await import('electron-vite')
-    await electronVite.build({ root: ROOT, configFile: join(ROOT, 'electron.vite.config.ts'), logLevel: 'warn' })
+    await electronVite.build({
+      root: ROOT,
+      configFile: join(ROOT, 'electron.vite.config.ts'),
+      logLevel: 'warn',
+      // The page is built on its own, so this configuration has no part for it.
+      ignoreConfigWarning: true,
+    })
     return 'dist/electron'
   },
 } as const satisfies Record<string, () => Promise<string | undefined>>

@@ -85,7 +85,7 @@ module.exports = {
         pathNot: [
           '^$1/',
           '/contract/',
-          '^proxy/(index|connect-app|certificates|listeners/loopback-listener|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
+          '^proxy/(index|connect-app|certificates|listeners/loopback-listener|listeners/port-holder|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
           '^manager/tunnel-end/index[.]ts$',
         ],
       },
@@ -94,7 +94,7 @@ module.exports = {
       'proxy-is-hosted',
       { path: `^${SIDES}/`, pathNot: ['^(electron/main|cli|proxy)/', '[.]test[.]ts$'] },
       {
-        path: '^proxy/(index|connect-app|certificates|listeners/loopback-listener|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
+        path: '^proxy/(index|connect-app|certificates|listeners/loopback-listener|listeners/port-holder|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
       },
     ),
     // The machine of a tunnel's end is a library of the three processes on a tunnel's way (ADR 24).

@@ -7,7 +7,7 @@ import { connect, followBuild, type ImageDeps } from './build-image.ts'
 import { runCommand } from './command.ts'
 import { type EngineEndpoint, inspectLocalImage } from './engine-client.ts'
 import { readText, type Platform } from './platform.ts'
-import { StepError } from './progress.ts'
+import { SessionsUnavailable, StepError, WITHOUT_SESSIONS } from './progress.ts'
 
 const REPOSITORY = 'debian'
 /** Give up on a registry after this much silence. */
@@ -35,6 +35,8 @@ const LABEL_BASE = 'berth.base'
  *
  * Threat model: programs of this image run in everybody's sessions, as part of the toolbox. A name alone proves nothing, because
  * anybody may have given it to an image on this engine. So an image counts that has our label, or that came from a registry.
+ *
+ * @throws SessionsUnavailable where no registry answers and Berth cannot make the image itself
  */
 export async function ensureBaseImage(deps: BaseImageDeps): Promise<string> {
   const { engine, platform, note, signal, suite = 'trixie' } = deps
@@ -48,9 +50,9 @@ export async function ensureBaseImage(deps: BaseImageDeps): Promise<string> {
     signal.throwIfAborted()
     const why = error instanceof Error ? error.message : String(error)
     if (!platform.root || !platform.debianLike) {
-      throw new StepError(
+      throw new SessionsUnavailable(
         `${image} cannot be pulled: ${why}`,
-        `Pull it (docker pull ${image}) and repeat, or load it and vouch for it: ${vouchFor(suite)} As root on Debian or Ubuntu Berth makes it with debootstrap.`,
+        `Pull it (docker pull ${image}) and repeat, or load it and vouch for it: ${vouchFor(suite)} As root on Debian or Ubuntu Berth makes it with debootstrap. ${WITHOUT_SESSIONS}`,
         { cause: error },
       )
     }

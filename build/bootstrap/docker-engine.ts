@@ -15,7 +15,7 @@ import { installPackages } from './apt.ts'
 import { runCommand } from './command.ts'
 import { engineEndpoint, getFromEngine, type EngineEndpoint } from './engine-client.ts'
 import { findProgram, hasSystemd, readText, type Platform } from './platform.ts'
-import { StepError, type Note } from './progress.ts'
+import { SessionsUnavailable, StepError, WITHOUT_SESSIONS, type Note } from './progress.ts'
 
 const DAEMON_JSON = '/etc/docker/daemon.json'
 const PID_FILES = ['/var/run/docker.pid', '/var/run/docker/containerd/containerd.pid']
@@ -36,43 +36,43 @@ export function engineRemedy(facts: {
   readonly systemd: boolean
 }): EngineRemedy {
   const { errorCode, dockerHost, platform, dockerd, systemd } = facts
-  const without = 'Or run `npm start -- --no-docker`: the console without sessions.'
   if (dockerHost !== undefined && dockerHost !== '') {
     return {
       act: 'explain',
       why: `DOCKER_HOST is ${dockerHost}, and nothing answers there`,
-      hint: `Start that engine, or unset DOCKER_HOST. Berth reaches engines by unix:// and tcp://. ${without}`,
+      hint: `Start that engine, or unset DOCKER_HOST. Berth reaches engines by unix:// and tcp://. ${WITHOUT_SESSIONS}`,
     }
   }
   if (errorCode === 'EACCES' || errorCode === 'EPERM') {
     return {
       act: 'explain',
       why: 'Docker Engine runs, but this user may not use it',
-      hint: `sudo usermod -aG docker $USER, then sign in again. ${without}`,
+      hint: `sudo usermod -aG docker $USER, then sign in again. ${WITHOUT_SESSIONS}`,
     }
   }
   if (errorCode === 'ETIMEDOUT') {
     return {
       act: 'explain',
       why: 'Docker Engine does not answer',
-      hint: `It may be starting or stuck: look at its log. ${without}`,
+      hint: `It may be starting or stuck: look at its log. ${WITHOUT_SESSIONS}`,
     }
   }
   if (dockerd && platform.root) return { act: 'start', by: systemd ? 'systemd' : 'ourselves' }
   if (dockerd)
-    return { act: 'explain', why: 'Docker Engine is not running', hint: `sudo systemctl start docker. ${without}` }
+    return {
+      act: 'explain',
+      why: 'Docker Engine is not running',
+      hint: `sudo systemctl start docker. ${WITHOUT_SESSIONS}`,
+    }
   if (platform.debianLike && platform.root) return { act: 'install' }
   return {
     act: 'explain',
     why: 'Docker Engine is not installed',
     hint: platform.debianLike
-      ? `sudo apt-get install docker.io && sudo usermod -aG docker $USER, then sign in again; or run npm start as root. ${without}`
-      : `Install it as https://docs.docker.com/engine/install/ says for ${platform.name}. ${without}`,
+      ? `sudo apt-get install docker.io && sudo usermod -aG docker $USER, then sign in again; or run npm start as root. ${WITHOUT_SESSIONS}`
+      : `Install it as https://docs.docker.com/engine/install/ says for ${platform.name}. ${WITHOUT_SESSIONS}`,
   }
 }
-
-/** Error for a missing engine that only the user can provide; `hint` says how. */
-export class EngineUnavailable extends StepError {}
 
 export interface EngineDeps {
   readonly platform: Platform
@@ -86,7 +86,7 @@ export interface EngineDeps {
  * Ensures that a Docker Engine answers, and returns how to reach it. An existing engine is used as it is, never configured. An
  * engine that we start without a service manager gets a session of its own, so that Ctrl-C in our terminal does not end it.
  *
- * @throws EngineUnavailable if only the user can provide one
+ * @throws SessionsUnavailable if only the user can provide one
  */
 export async function ensureEngine(deps: EngineDeps): Promise<{ engine: EngineEndpoint; result: string }> {
   const { platform, note, signal } = deps
@@ -110,7 +110,7 @@ export async function ensureEngine(deps: EngineDeps): Promise<{ engine: EngineEn
     // Each remedy is tried once: if an installed and started engine still does not answer, a person must look at it.
     switch (remedy.act) {
       case 'explain':
-        throw new EngineUnavailable(remedy.why, remedy.hint)
+        throw new SessionsUnavailable(remedy.why, remedy.hint)
       case 'install':
         if (result !== 'already there') throw new StepError('Docker Engine was installed, but is not to be found')
         note('installing docker.io and iptables with apt-get')
@@ -120,7 +120,7 @@ export async function ensureEngine(deps: EngineDeps): Promise<{ engine: EngineEn
         break
       case 'start':
         if (result.endsWith('started'))
-          throw new EngineUnavailable('Docker Engine was started, but does not answer', 'Look at its log.')
+          throw new SessionsUnavailable('Docker Engine was started, but does not answer', 'Look at its log.')
         if (remedy.by === 'systemd') await runCommand('systemctl', ['start', 'docker'], { note, signal })
         else await startOurselves(deps)
         result = result === 'installed' ? 'installed and started' : 'started'
@@ -166,7 +166,7 @@ async function startOurselves({ dataDir, note, signal }: EngineDeps): Promise<vo
     }
     if (ended !== undefined || Date.now() > deadline) {
       const tail = readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-10).join('\n')
-      throw new EngineUnavailable(
+      throw new SessionsUnavailable(
         `Docker Engine did not start: ${ended ?? 'no answer within a minute'}`,
         `The end of ${logFile}:\n${tail}`,
       )

@@ -38,6 +38,8 @@ test('of the flags of npm start only --no-docker belongs to the bootstrap', () =
   expect(parseStartFlags(args)).toEqual({
     docker: false,
     data: '/d',
+    port: '0',
+    config: undefined,
     window: false,
     rest: ['--port', '0', '--data', '/d', '--json'],
   })

@@ -1,29 +1,60 @@
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+
+/** Time between two signs of life in a terminal, and where each of them stays as a line of a log. */
+const EVERY_MS = { terminal: 1_000, log: 15_000 }
 
 /**
  * Runs `npm ci` unless the installed packages are those of package-lock.json. npm writes its own record of what it installed as
  * its last act, so an interrupted installation is repeated.
  *
  * @param {string} root the clone
+ * @param {{ say?: (text: string) => void, terminal?: boolean, everyMs?: number }} [shown]
  */
-export async function ensurePackages(root) {
+export async function ensurePackages(root, shown = {}) {
+  const { say = text => process.stderr.write(text), terminal = process.stderr.isTTY === true } = shown
+  const { everyMs = terminal ? EVERY_MS.terminal : EVERY_MS.log } = shown
   const wanted = readLock(join(root, 'package-lock.json'))
   if (wanted === undefined) throw new Error('package-lock.json is missing or damaged: restore it with git.')
   if (isInstalled(wanted, readLock(join(root, 'node_modules', '.package-lock.json')))) return
 
   const started = Date.now()
-  process.stderr.write('· npm packages: installing (about a minute)\n')
+  const took = () => `${((Date.now() - started) / 1000).toFixed(1)} s`
+  say('· npm packages: installing; one minute to five, by computer and network\n')
   // npm_execpath: the npm that runs us; dev packages are needed whatever NODE_ENV says, to build the console.
   const npm = process.env.npm_execpath
-  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error']
-  await run(
-    npm === undefined ? (process.platform === 'win32' ? 'npm.cmd' : 'npm') : process.execPath,
-    npm === undefined ? args : [npm, ...args],
-    root,
-  )
-  process.stderr.write(`✓ npm packages: installed (${((Date.now() - started) / 1000).toFixed(1)} s)\n`)
+  const args = [
+    'ci',
+    '--include=dev',
+    '--include=optional',
+    '--no-audit',
+    '--no-fund',
+    '--no-progress',
+    '--loglevel=error',
+  ]
+  const clear = terminal ? '\r\x1b[K' : ''
+  const alive = setInterval(() => {
+    say(`${clear}· npm packages: ${unpacked(root, wanted)} (${took()})${terminal ? '' : '\n'}`)
+  }, everyMs)
+  try {
+    await run(
+      npm === undefined ? (process.platform === 'win32' ? 'npm.cmd' : 'npm') : process.execPath,
+      npm === undefined ? args : [npm, ...args],
+      { cwd: root, say: text => say(`${clear}${text}`) },
+    )
+  } finally {
+    clearInterval(alive)
+    say(clear)
+  }
+  say(`✓ npm packages: installed (${took()})\n`)
+}
+
+/** How far npm is, by the packages that it has begun to unpack. Packages of other platforms never come, so the sum is not exact. */
+function unpacked(root, wanted) {
+  const paths = Object.keys(wanted).filter(path => path !== '' && !mayBeAbsent(path, wanted[path]))
+  const there = paths.filter(path => existsSync(join(root, path, 'package.json')))
+  return `${there.length} of ${paths.length} unpacked`
 }
 
 /**
@@ -65,10 +96,11 @@ function readLock(path) {
   }
 }
 
-function run(command, args, cwd) {
+/** Standard output belongs to `--json`, so all that the command says goes to `say`. */
+function run(command, args, { cwd, say }) {
   return new Promise((resolve, reject) => {
-    // Standard output belongs to `--json`.
-    const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+    const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' })
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', say)
     // However we are stopped, npm stops with us: two of them in one folder would spoil it.
     let stopped = false
     const stop = signal => {
@@ -78,10 +110,11 @@ function run(command, args, cwd) {
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
     for (const name of signals) process.on(name, stop)
     child.on('error', error => reject(new Error(`npm could not be started: ${error.message}`)))
-    child.on('exit', code => {
+    child.on('close', code => {
       for (const name of signals) process.off(name, stop)
       if (code === 0) resolve()
-      else if (stopped) reject(new Error('interrupted; the next start installs the packages again.'))
+      else if (stopped)
+        reject(new Error('interrupted; the next start installs the packages again, with what npm has fetched already.'))
       else
         reject(
           new Error('npm ci failed; its own words are above. Nothing else was changed: repeat when the cause is gone.'),

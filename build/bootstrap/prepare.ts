@@ -1,9 +1,8 @@
 import { allSettledOrThrow, engineStep, imageSteps, type StepDeps } from './build-images.ts'
-import { EngineUnavailable } from './docker-engine.ts'
 import { ensureDesktopBundle, ensureElectron, FETCH_LIMIT_MS } from './desktop-app.ts'
 import { DEFAULT_SOCKET, type EngineEndpoint } from './engine-client.ts'
 import { toolboxReference } from './image-recipes.ts'
-import { StepError } from './progress.ts'
+import { SessionsUnavailable, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 
 export interface PrepareDeps extends StepDeps {
@@ -16,8 +15,8 @@ export interface PrepareDeps extends StepDeps {
 }
 
 /**
- * Runs all steps before `berth up`. A missing engine that only the user can provide is no reason to stop: the console starts
- * without sessions.
+ * Runs all steps before `berth up`. An engine or a base image that only the user can provide is no reason to stop: the console
+ * starts without sessions.
  *
  * @returns environment variables for `berth up`
  */
@@ -31,7 +30,7 @@ export async function prepare(deps: PrepareDeps): Promise<Record<string, string>
       await imageSteps(engine, deps)
       environment = { BERTH_TOOLBOX_IMAGE: toolboxReference(), ...hostVariable(engine) }
     } catch (error) {
-      if (!(error instanceof EngineUnavailable)) throw error
+      if (!(error instanceof SessionsUnavailable)) throw error
       say(`  ${error.hint ?? ''}\n  Going on without sessions.\n`)
     }
   }

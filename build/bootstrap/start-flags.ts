@@ -2,6 +2,9 @@ export interface StartFlags {
   /** False with `--no-docker`: the console starts without sessions. */
   readonly docker: boolean
   readonly data: string | undefined
+  /** As given, not checked. */
+  readonly port: string | undefined
+  readonly config: string | undefined
   /** True: the console is to open in a window. */
   readonly window: boolean
   /** All flags for `berth up`. */
@@ -10,10 +13,15 @@ export interface StartFlags {
 
 /** Extracts the bootstrap's own flags; checks nothing, because `berth up` does. */
 export function parseStartFlags(args: readonly string[]): StartFlags {
-  const at = args.indexOf('--data')
+  const valueOf = (flag: string) => {
+    const at = args.indexOf(flag)
+    return at >= 0 ? args[at + 1] : args.find(arg => arg.startsWith(`${flag}=`))?.slice(flag.length + 1)
+  }
   return {
     docker: !args.includes('--no-docker'),
-    data: at >= 0 ? args[at + 1] : args.find(arg => arg.startsWith('--data='))?.slice('--data='.length),
+    data: valueOf('--data'),
+    port: valueOf('--port'),
+    config: valueOf('--config'),
     window: !['--no-open', '--browser', '--json'].some(flag => args.includes(flag)),
     rest: args.filter(arg => arg !== '--no-docker'),
   }

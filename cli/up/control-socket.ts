@@ -129,7 +129,8 @@ function listen(server: Server, path: string): Promise<boolean> {
   })
 }
 
-function isAnswered(path: string): Promise<boolean> {
+/** Whether a process answers: a Berth holds the lock. */
+export function isAnswered(path: string): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect(path)
     const settle = (answered: boolean) => {

@@ -19,6 +19,7 @@ import { type HeldPort, holdPort } from './held-port.ts'
 import { type PartlyIsolated, tellIsolation } from './isolation.ts'
 import { openConsole, type Opened } from './open-console.ts'
 import { createSignInPage } from './sign-in-page.ts'
+import { explainTakenPort } from './taken-port.ts'
 import { type Supervised, supervise, type SupervisorDeps } from './supervisor.ts'
 
 export interface UpOptions {
@@ -102,7 +103,11 @@ export async function up({
   const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
   // Known to the console and the agent only, so that the console can tell places that this agent names from all others (ADR 41).
   const BERTH_DIRECT_KEY = randomBytes(32).toString('base64url')
-  const consolePort = stack.use(await holdPort(consoleHosts, port))
+  const consolePort = stack.use(
+    await holdPort(consoleHosts, port).catch(async (error: unknown) => {
+      throw await explainTakenPort(error, 'berth up --port 0')
+    }),
+  )
   const managerPort = stack.use(await holdPort(['127.0.0.1'], 0))
   const managerSpec = spec('manager', 'manager/main', { BERTH_CONSOLE_SECRET }, managerPort)
   /** For the desktop app, which shows the steps of the start. */

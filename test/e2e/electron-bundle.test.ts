@@ -1,10 +1,11 @@
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { compileFunction } from 'node:vm'
-import { build } from 'electron-vite'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { channelOf, HOST_METHODS, type HostBridge, type HostEventsBridge, type Reply } from '#proxy/contract'
@@ -59,7 +60,9 @@ beforeAll(async () => {
     BERTH_CONSOLE_DIR: path.join(dir, 'page'),
     BERTH_LOG: 'fatal',
   })
-  await build({ root: ROOT, configFile: path.join(ROOT, 'electron.vite.config.ts'), logLevel: 'error' })
+  const built = await promisify(execFile)(process.execPath, [path.join(ROOT, 'build/build.ts'), 'electron'])
+  expect(built.stderr).toBe('')
+  expect(built.stdout).toMatch(/^electron: dist\/electron \(.* s\)\n$/)
   await import(/* @vite-ignore */ path.join(ROOT, 'dist/electron/main/main.js'))
   await vi.waitFor(() => expect(stub.windows).toHaveLength(1), 15_000)
   page = stub.windows[0]!.webContents

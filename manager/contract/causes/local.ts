@@ -42,6 +42,10 @@ export const LOCAL_CAUSES = {
   port_of_nobody_known:
     'Port {port} is taken by another program. Choose another port, for example {offered}, or use a random one.',
   port_taken_on: 'Port {port} on {host} is taken.',
+  console_port_taken:
+    'Port {port} is taken by {program} (process {pid}). End that program, or use "{command}", which takes any free port.',
+  console_port_taken_by_nobody_known:
+    'Port {port} is taken by another program. End that program, or use "{command}", which takes any free port.',
   port_reserved: 'The system lets only some programs listen at port {port} on {host}. Choose a port from 1024 up.',
   tunnels_at_most:
     'At most {limit} tunnels of one user may be open at a time. Close one under "Open on this computer" in the dialog of the apps, then open this one again.',

@@ -41,6 +41,10 @@ export default {
   port_of_nobody_known:
     '{port}번 포트는 다른 프로그램이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
   port_taken_on: '{host}의 {port}번 포트는 이미 쓰이고 있습니다.',
+  console_port_taken:
+    '{port}번 포트를 쓰는 프로그램: {program}(프로세스 {pid}). 이 프로그램을 종료하거나, 빈 포트를 고르는 "{command}" 명령을 쓰세요.',
+  console_port_taken_by_nobody_known:
+    '{port}번 포트는 다른 프로그램이 쓰고 있습니다. 이 프로그램을 종료하거나, 빈 포트를 고르는 "{command}" 명령을 쓰세요.',
   port_reserved: '{host}의 {port}번 포트는 시스템이 일부 프로그램에만 허용합니다. 1024번 이상의 포트를 고르세요.',
   tunnels_at_most:
     '한 사용자가 동시에 열 수 있는 터널은 {limit}개까지입니다. 앱 대화 상자의 "이 컴퓨터에서 열려 있음"에서 하나를 닫은 다음 다시 여세요.',
