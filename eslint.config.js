@@ -53,7 +53,7 @@ export default tseslint.config(
   },
   {
     files: ['electron/**/*.ts'],
-    ignores: ['electron/main/windows/questions.ts', '**/*.test.ts'],
+    ignores: ['electron/main/questions/questions.ts', '**/*.test.ts'],
     languageOptions: { parser: tseslint.parser },
     rules: {
       'no-restricted-syntax': [

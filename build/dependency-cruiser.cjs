@@ -71,6 +71,25 @@ const FLOORS = {
   ],
   // `ui` reads texts, and `words` nothing; a feature may show another one, in one direction (`no-cycles`, `features-in-one-direction`).
   renderer: ['words', 'api', 'ui', 'data', 'features', 'app'],
+  'electron/main': [
+    'questions',
+    'credentials',
+    'programs',
+    'settings',
+    'system',
+    'faults',
+    'security',
+    'network',
+    'updates',
+    'windows',
+    'console',
+    'terminal',
+    'files',
+    'stack',
+    'server',
+    'ipc',
+    'desktop',
+  ],
 }
 const error = (name, from, to) => ({ name, severity: 'error', from, to })
 

@@ -1,6 +1,6 @@
 import { type ContentsSlice } from '../electron-slice.ts'
-import { type Ask } from '../windows/questions.ts'
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Ask } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface UnresponsiveDeps {
   readonly ask: Ask

@@ -1,5 +1,5 @@
-import { type Ask } from '../windows/questions.ts'
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Ask } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface UnexpectedDeps {
   readonly process: Pick<NodeJS.EventEmitter, 'on'>

@@ -1,7 +1,7 @@
 import { type ElectronSlice } from '../electron-slice.ts'
-import { type Ask } from '../windows/questions.ts'
+import { type Ask } from '../questions/questions.ts'
 import { type SettingsFile } from '../settings/settings-file.ts'
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface GraphicsDeps {
   readonly electron: { readonly app: Pick<ElectronSlice['app'], 'on'> }

@@ -5,7 +5,7 @@ import {
   type EndpointChoice,
   type HostApi,
 } from '#proxy/contract'
-import { type Connection } from '../connection.ts'
+import { type Connection } from '../server/connection.ts'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
 import { type DraggedFiles } from '../files/dragged-files.ts'
 import { type Programs } from '../programs/open-program.ts'

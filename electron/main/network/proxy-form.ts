@@ -1,4 +1,4 @@
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface ProxyFormState {
   readonly proxy: string

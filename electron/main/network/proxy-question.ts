@@ -4,7 +4,7 @@ import { isAppError } from '#manager/contract'
 import { type ElectronSlice } from '../electron-slice.ts'
 import { QUESTION_ORIGIN } from '../security/console-origin.ts'
 import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 import { proxyForm } from './proxy-form.ts'
 
 export interface ProxyQuestion {

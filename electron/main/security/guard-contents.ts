@@ -1,7 +1,5 @@
-import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
-import { type WindowLook } from '../windows/console-windows.ts'
-import { type PageWindows } from '../windows/page-windows.ts'
-import { showFirst } from '../windows/show-first.ts'
+import { type BrowserWindowConstructorOptions } from 'electron'
+import { type ContentsSlice, type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
 import { isConsoleUrl, isQuestionUrl } from './console-origin.ts'
 import { type Links } from './open-links.ts'
 import { SECURE_WEB_PREFERENCES } from './web-preferences.ts'
@@ -9,9 +7,11 @@ import { SECURE_WEB_PREFERENCES } from './web-preferences.ts'
 export interface GuardDeps {
   readonly links: Links
   readonly preload: string
-  /** Options of windows that a page opens. */
-  readonly look: () => WindowLook
-  readonly pageWindows: PageWindows
+  /** Windows that a page of ours opens: their options, and what is done with a new one. */
+  readonly pageWindows: {
+    readonly options: () => BrowserWindowConstructorOptions
+    readonly opened: (window: WindowSlice) => void
+  }
   readonly log: { warn(detail: object, message: string): void }
 }
 
@@ -19,7 +19,7 @@ export interface GuardDeps {
  * Keeps a window on our page. The page shows text from containers, so every way out is blocked unless named here: navigation to
  * any other page, embedding, and new windows. External links open in the user's browser, once the user has seen where they lead.
  */
-export function guardContents(contents: ContentsSlice, { links, preload, look, pageWindows, log }: GuardDeps): void {
+export function guardContents(contents: ContentsSlice, { links, preload, pageWindows, log }: GuardDeps): void {
   const stay = (event: { preventDefault(): void }, url: string) => {
     const here = contents.getURL()
     // A question sends its form to its own address, and leads nowhere else.
@@ -34,10 +34,7 @@ export function guardContents(contents: ContentsSlice, { links, preload, look, p
     if (event.isMainFrame === false) event.preventDefault()
   })
   contents.on('will-attach-webview', event => event.preventDefault())
-  contents.on('did-create-window', window => {
-    showFirst(window)
-    pageWindows.follow(window)
-  })
+  contents.on('did-create-window', window => pageWindows.opened(window))
   contents.setWindowOpenHandler(({ url }) => {
     if (isConsoleUrl(url) && !isQuestionUrl(contents.getURL())) {
       return {
@@ -45,8 +42,7 @@ export function guardContents(contents: ContentsSlice, { links, preload, look, p
         // A terminal window stays when the console window that opened it is closed.
         outlivesOpener: true,
         overrideBrowserWindowOptions: {
-          ...look(),
-          ...pageWindows.size(),
+          ...pageWindows.options(),
           webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
         },
       }

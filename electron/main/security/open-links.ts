@@ -2,8 +2,8 @@ import { AppError } from '#manager/contract'
 import { type LinkSource } from '#proxy/contract'
 import { type ElectronSlice } from '../electron-slice.ts'
 import { type SettingsFile } from '../settings/settings-file.ts'
-import { type Questions } from '../windows/questions.ts'
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Questions } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 import { hostOfLink, isExternalUrlAllowed } from './external-urls.ts'
 
 export interface Links {

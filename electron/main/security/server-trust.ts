@@ -1,7 +1,7 @@
 import { mismatch, type Network } from '#proxy/network'
 import { type SettingsFile } from '../settings/settings-file.ts'
-import { type Ask } from '../windows/questions.ts'
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Ask } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface ServerTrustDeps {
   readonly network: Pick<Network, 'shownBy'>

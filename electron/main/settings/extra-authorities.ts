@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { trustAlso } from '#proxy/certificates'
 import { AppError, because } from '#manager/contract'
-import { type Questions } from '../windows/questions.ts'
+import { type Questions } from '../questions/questions.ts'
 import { type SettingsFile } from './settings-file.ts'
 
 export interface ExtraAuthorities {

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises'
 import { isAppError } from '#manager/contract'
-import { type Ask } from '../windows/questions.ts'
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Ask } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 import { openSettingsFile, type SettingsFile } from './settings-file.ts'
 
 /**

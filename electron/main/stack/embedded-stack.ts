@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { STACK_STEPS, type StackStep, type ToldReason } from '#proxy/contract'
 import { parseJson } from '#base/parse-json'
 import { AppError, CauseFields, isErrorCode } from '#manager/contract'
-import { parseSignInLink } from '../sign-in-link.ts'
+import { parseSignInLink } from '../settings/sign-in-link.ts'
 
 const STOP_TIMEOUT_MS = 30_000
 /** Time for the last lines of a child that has ended. */

@@ -4,8 +4,8 @@ import { type Fetch } from '#proxy/network'
 import { lookForUpdate, stageFile, type UpdateFile, type UpdateSource } from '#proxy/updates'
 import { whyOf } from '#manager/contract'
 import { type SettingsFile } from '../settings/settings-file.ts'
-import { type Questions } from '../windows/questions.ts'
-import { type Language, wordsOf } from '../windows/words.ts'
+import { type Questions } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface UpdatesDeps {
   /** Undefined: this app looks for no updates. */

@@ -1,5 +1,5 @@
-import { type Ask } from './questions.ts'
-import { type Language, wordsOf } from './words.ts'
+import { type Ask } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export type QuitAnswer = 'background' | 'stop' | 'cancel'
 

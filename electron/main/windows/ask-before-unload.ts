@@ -1,6 +1,6 @@
 import { type WindowSlice } from '../electron-slice.ts'
-import { type Questions } from './questions.ts'
-import { type Language, wordsOf } from './words.ts'
+import { type Questions } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface UnloadDeps {
   readonly questions: Pick<Questions, 'ask' | 'raise'>

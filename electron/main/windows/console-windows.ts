@@ -1,10 +1,10 @@
-import { type BrowserWindowConstructorOptions, type NativeImage } from 'electron'
 import { type HostEvents, HOST_EVENT_CHANNEL } from '#proxy/contract'
 import { type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
 import { CONSOLE_ORIGIN } from '../security/console-origin.ts'
 import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
 import { type PageWindows } from './page-windows.ts'
 import { showFirst } from './show-first.ts'
+import { type WindowLook } from './window-look.ts'
 
 export interface ConsoleWindows {
   /** Shows the window, at the given route if any. */
@@ -25,25 +25,6 @@ export interface ConsoleWindows {
 }
 type Sender = Pick<WindowSlice['webContents'], 'id' | 'send' | 'isDestroyed'> & {
   on(event: 'destroyed', listener: () => void): unknown
-}
-
-/** Options that all our windows have before their page is loaded; `show-first.ts` shows them. */
-export type WindowLook = Pick<
-  BrowserWindowConstructorOptions,
-  'title' | 'backgroundColor' | 'icon' | 'minWidth' | 'minHeight' | 'show'
->
-
-/** @param icon undefined where the system takes the icon of the program */
-export function windowLook({ nativeTheme }: Pick<ElectronSlice, 'nativeTheme'>, icon?: NativeImage): WindowLook {
-  return {
-    title: 'Berth',
-    // Colours of the page (`renderer/app/style.css`): a window is empty for a moment, and its scroll bars have a gutter.
-    backgroundColor: nativeTheme.shouldUseDarkColors ? '#0c1418' : '#f3f6f7',
-    minWidth: 480,
-    minHeight: 480,
-    show: false,
-    ...(icon ? { icon } : {}),
-  }
 }
 
 /** Where the console's window was when it was closed. */
@@ -118,12 +99,10 @@ export function createConsoleWindows(deps: WindowDeps): ConsoleWindows {
     },
     open(route) {
       const window = new electron.BrowserWindow({
-        ...look(),
-        ...pageWindows.size(),
+        ...pageWindows.options(),
         webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
       })
-      showFirst(window)
-      pageWindows.follow(window)
+      pageWindows.opened(window)
       void window.loadURL(urlOf(route))
     },
     reload() {

@@ -1,6 +1,6 @@
 import { type ContextMenuParams, type MenuItemConstructorOptions } from 'electron'
 import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
-import { type Language, wordsOf } from './words.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface ContextMenuDeps {
   readonly electron: Pick<ElectronSlice, 'Menu'>

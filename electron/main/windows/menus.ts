@@ -1,7 +1,7 @@
 import { type MenuItemConstructorOptions } from 'electron'
 import { defined } from '#base/defined'
 import { type ElectronSlice } from '../electron-slice.ts'
-import { type Language, wordsOf } from './words.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface MenuDeps {
   readonly electron: Pick<ElectronSlice, 'Menu' | 'app'>

@@ -4,12 +4,16 @@ import { createPageWindows } from './page-windows.ts'
 
 test('a terminal opens in the size of the one that was closed last', () => {
   let kept: { width: number; height: number } | null = null
-  const windows = createPageWindows({ remembered: () => kept, remember: size => void (kept = size) })
-  expect(windows.size()).toEqual({ width: 960, height: 640 })
+  const windows = createPageWindows({
+    look: () => ({ title: 'Berth' }),
+    remembered: () => kept,
+    remember: size => void (kept = size),
+  })
+  expect(windows.options()).toEqual({ title: 'Berth', width: 960, height: 640 })
   const window = new StubWindow({ width: 1100, height: 700 })
-  windows.follow(window)
+  windows.opened(window)
   expect(kept).toBeNull()
   window.emit('close')
-  expect(windows.size()).toEqual({ width: window.getNormalBounds().width, height: window.getNormalBounds().height })
-  expect(Object.keys(windows.size())).toEqual(['width', 'height'])
+  const { width, height } = window.getNormalBounds()
+  expect(windows.options()).toEqual({ title: 'Berth', width, height })
 })

@@ -1,22 +1,27 @@
 import { type WindowSlice } from '../electron-slice.ts'
 import { type DesktopSettings } from '../settings/settings-file.ts'
+import { showFirst } from './show-first.ts'
+import { type WindowLook } from './window-look.ts'
 
-/** Size of the windows that a page opens, such as terminals: that of the last one that was closed. */
+/** Windows that a page opens, such as terminals: each has the size of the last one that was closed. */
 export interface PageWindows {
-  size(): { readonly width: number; readonly height: number }
-  /** Remembers the size of this window at its end. */
-  follow(window: WindowSlice): void
+  /** Options of a new window. */
+  options(): WindowLook & { readonly width: number; readonly height: number }
+  /** Shows a new window once it has something to show, and remembers its size at its end. */
+  opened(window: WindowSlice): void
 }
 
 const FIRST = { width: 960, height: 640 }
 
 export function createPageWindows(deps: {
+  readonly look: () => WindowLook
   readonly remembered: () => DesktopSettings['pageWindow']
   readonly remember: (size: { width: number; height: number }) => void
 }): PageWindows {
   return {
-    size: () => deps.remembered() ?? FIRST,
-    follow(window) {
+    options: () => ({ ...deps.look(), ...(deps.remembered() ?? FIRST) }),
+    opened(window) {
+      showFirst(window)
       window.on('close', () => {
         // Without the place: several such windows would lie exactly upon each other.
         const { width, height } = window.getNormalBounds()

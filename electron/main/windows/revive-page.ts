@@ -1,6 +1,6 @@
 import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
-import { type Ask } from './questions.ts'
-import { type Language, wordsOf } from './words.ts'
+import { type Ask } from '../questions/questions.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface ReviveDeps {
   readonly electron: { readonly app: Pick<ElectronSlice['app'], 'quit'> }

@@ -4,7 +4,7 @@ import { type TunnelId } from '#proxy/contract'
 import { type ElectronSlice, type TraySlice } from '../electron-slice.ts'
 import { type AppStatus } from './app-status.ts'
 import { TRAY_ICON } from './tray-icon.ts'
-import { type Language, wordsOf } from './words.ts'
+import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface TrayActs {
   readonly show: (route?: string) => void

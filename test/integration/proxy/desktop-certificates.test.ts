@@ -9,7 +9,7 @@ import { cleanEnvironment } from '../../fixtures/environment.ts'
 
 /** The desktop app and the certificate of a laboratory's server; each connection is made in a process of its own. */
 const AUTHORITIES = join(import.meta.dirname, '../../../electron/main/settings/extra-authorities.ts')
-const CONNECTION = join(import.meta.dirname, '../../../electron/main/connection.ts')
+const CONNECTION = join(import.meta.dirname, '../../../electron/main/server/connection.ts')
 
 let authority: Authority
 let url: string

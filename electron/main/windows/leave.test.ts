@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest'
-import { electron, questions, stub } from '../../test/fixtures/electron-stub.ts'
+import { electron, questions, stub } from '../../../test/fixtures/electron-stub.ts'
 import { createLeave, type LeaveDeps } from './leave.ts'
 
 const windows = { show: vi.fn(), hide: vi.fn() }

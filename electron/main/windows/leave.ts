@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ElectronSlice } from './electron-slice.ts'
-import { askBeforeQuit, type PageWork, type Running } from './windows/ask-before-quit.ts'
-import { type Questions } from './windows/questions.ts'
-import { type ConsoleWindows } from './windows/console-windows.ts'
-import { type Language } from './windows/words.ts'
+import { type ElectronSlice } from '../electron-slice.ts'
+import { askBeforeQuit, type PageWork, type Running } from './ask-before-quit.ts'
+import { type Questions } from '../questions/questions.ts'
+import { type ConsoleWindows } from './console-windows.ts'
+import { type Language } from '../questions/words.ts'
 
 export interface LeaveDeps {
   readonly electron: Pick<ElectronSlice, 'app'>

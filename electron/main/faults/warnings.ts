@@ -1,5 +1,5 @@
 import { type DesktopWarning } from '#proxy/contract'
-import { type SettingsFile } from './settings/settings-file.ts'
+import { type SettingsFile } from '../settings/settings-file.ts'
 
 /**
  * Messages of the app for its page. Each is shown until the user closes it, and a closed one does not come back with the next start: only

@@ -1,10 +1,10 @@
 import { type DesktopNotice, type DesktopOptions, type HostApi, type StackStart } from '#proxy/contract'
-import { type ElectronSlice } from './electron-slice.ts'
-import { type CrashReports } from './faults/crash-reports.ts'
-import { type ExtraAuthorities } from './settings/extra-authorities.ts'
-import { type LoginItem } from './settings/login-item.ts'
-import { type SettingsFile } from './settings/settings-file.ts'
-import { type Warnings } from './warnings.ts'
+import { type ElectronSlice } from '../electron-slice.ts'
+import { type CrashReports } from '../faults/crash-reports.ts'
+import { type ExtraAuthorities } from '../settings/extra-authorities.ts'
+import { type LoginItem } from '../settings/login-item.ts'
+import { type SettingsFile } from '../settings/settings-file.ts'
+import { type Warnings } from '../faults/warnings.ts'
 
 export interface DesktopApiDeps {
   readonly electron: Pick<ElectronSlice, 'session'>

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '#base/parse-json'
-import { deepLinkOf } from './windows/deep-link.ts'
+import { deepLinkOf } from '../windows/deep-link.ts'
 
 /** The profile that has begun a sign-in in the browser. Null is the profile without a name. */
 const Begun = z.object({ profile: z.string().nullable(), at: z.number() })

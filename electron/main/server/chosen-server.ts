@@ -2,9 +2,9 @@ import { type Endpoint, type EndpointChoice } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { type Connection } from './connection.ts'
 import { createConnector, type Connector } from './connector.ts'
-import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from './settings/settings-file.ts'
-import { parseSignInLink } from './sign-in-link.ts'
-import { type Running } from './windows/ask-before-quit.ts'
+import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from '../settings/settings-file.ts'
+import { parseSignInLink } from '../settings/sign-in-link.ts'
+import { type Running } from '../windows/ask-before-quit.ts'
 
 export interface ChosenServerDeps {
   readonly settings: Pick<SettingsFile, 'current' | 'update'>

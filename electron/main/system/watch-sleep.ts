@@ -1,4 +1,4 @@
-import { type ElectronSlice } from './electron-slice.ts'
+import { type ElectronSlice } from '../electron-slice.ts'
 
 /** @returns the signal of this time awake: it aborts when the computer wakes up, because what was open before is dead */
 export function watchSleep(

@@ -1,4 +1,4 @@
-import { type ElectronSlice } from './electron-slice.ts'
+import { type ElectronSlice } from '../electron-slice.ts'
 
 export interface SystemEndDeps {
   readonly electron: Pick<ElectronSlice, 'app' | 'powerMonitor'>

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { electron, stub, StubEvent, StubWindow } from '../../test/fixtures/electron-stub.ts'
+import { electron, stub, StubEvent, StubWindow } from '../../../test/fixtures/electron-stub.ts'
 import { watchSystemEnd } from './system-end.ts'
 
 const end = vi.fn()

@@ -2,10 +2,10 @@ import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } fro
 import { isUntrusted, knownFailure, trustSystemCertificates } from '#proxy/certificates'
 import { type Fetch } from '#proxy/network'
 import { AppError, because, type UserId } from '#manager/contract'
-import { openAccount, type Account } from './console/account.ts'
-import { type CredentialStore } from './credentials/credential-store.ts'
-import { type EmbeddedStack } from './stack/embedded-stack.ts'
-import { type Running } from './windows/ask-before-quit.ts'
+import { openAccount, type Account } from '../console/account.ts'
+import { type CredentialStore } from '../credentials/credential-store.ts'
+import { type EmbeddedStack } from '../stack/embedded-stack.ts'
+import { type Running } from '../windows/ask-before-quit.ts'
 
 /** The local proxy as the desktop uses it: the tunnels and SSH kits of one user at one manager. */
 export interface UserProxy extends Pick<HostApi, 'tunnel' | 'sftp'>, AsyncDisposable {

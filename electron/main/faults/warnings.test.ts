@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { because } from '#manager/contract'
 import { type DesktopWarning } from '#proxy/contract'
-import { openSettingsFile, type SettingsFile } from './settings/settings-file.ts'
+import { openSettingsFile, type SettingsFile } from '../settings/settings-file.ts'
 import { createWarnings } from './warnings.ts'
 
 let dir: string
