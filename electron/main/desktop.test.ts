@@ -276,6 +276,19 @@ test('a notification leads to its place, and an address of elsewhere is refused'
   expect(stub.notifications).toHaveLength(1)
 })
 
+test('menus and title bars have the theme of the page, also at the next start', async () => {
+  await aDesktop()
+  expect(electron.nativeTheme.themeSource).toBe('system')
+  const theme = (choice: string) => stub.handlers.get('host:desktop.theme')!(fromThePage(), [choice])
+  expect(await theme('dark')).toEqual({ ok: true, value: undefined })
+  expect(electron.nativeTheme.themeSource).toBe('dark')
+  expect(await theme('pink')).toMatchObject({ ok: false, error: { code: 'bad_request' } })
+  electron.nativeTheme.themeSource = 'system'
+  await aDesktop()
+  expect(electron.nativeTheme.themeSource).toBe('dark')
+  electron.nativeTheme.themeSource = 'system'
+})
+
 test('reloading the page keeps tunnels, and the page still gets their events', async () => {
   const fake = await aDesktop()
   await openTunnel(fake)

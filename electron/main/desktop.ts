@@ -35,6 +35,7 @@ export function startDesktop(deps: DesktopDeps): void {
   const { electron, settings, questions, language, log, updates } = deps
   const onUnexpected: OnUnexpected = (where, error) => log.error({ where, err: error }, 'unexpected failure')
 
+  electron.nativeTheme.themeSource = settings.current.theme
   const { windows, pageWindows } = createWindows(deps, onUnexpected)
   deps.warnings.follow(open => windows.emit('desktop:warned', open))
   const berth = createChosenBerth(deps, {
@@ -68,6 +69,7 @@ export function startDesktop(deps: DesktopDeps): void {
   const menu = () =>
     installMenu({
       electron,
+      platform: process.platform,
       language: language(),
       showConsole: windows.show,
       showLogs: () => void showLogs(),

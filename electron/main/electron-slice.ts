@@ -36,7 +36,7 @@ export interface ElectronSlice {
     /** Electron's declarations leave out the event of `shutdown`. */
     readonly on: Quiet<'resume'> & Quiet<'unlock-screen'> & Listen<'shutdown', (event?: Preventable) => void>
   }
-  readonly nativeTheme: Pick<Real['nativeTheme'], 'shouldUseDarkColors'>
+  readonly nativeTheme: Pick<Real['nativeTheme'], 'shouldUseDarkColors'> & { themeSource: DesktopTheme }
   readonly nativeImage: Pick<Real['nativeImage'], 'createFromDataURL'>
   readonly Menu: {
     buildFromTemplate(template: Electron.MenuItemConstructorOptions[]): Electron.Menu
@@ -156,6 +156,9 @@ export type NotificationSlice = Pick<Electron.Notification, 'show'> & { readonly
 export type TraySlice = Pick<Electron.Tray, 'setToolTip' | 'setContextMenu' | 'destroy'> & {
   readonly on: Quiet<'click'>
 }
+
+/** Theme of what the system draws for the app, and of pages that follow the system. */
+export type DesktopTheme = Electron.NativeTheme['themeSource']
 
 export interface Preventable {
   preventDefault(): void

@@ -135,6 +135,8 @@ export interface HostApi {
     chooseCaFile(): Promise<DesktopOptions>
     /** Language of menus and questions: that of the page. */
     language(language: 'en' | 'ko'): Promise<void>
+    /** Theme of menus, questions and title bars: that of the page. */
+    theme(theme: 'system' | 'light' | 'dark'): Promise<void>
     options(): Promise<DesktopOptions>
     saveOptions(options: DesktopOptions): Promise<DesktopOptions>
     /** The user asks for another try: a question that they cancelled, e.g. for the password of a proxy, may come again. */
@@ -191,6 +193,7 @@ export const HOST_METHODS = {
     showCrashReports: true,
     chooseCaFile: true,
     language: true,
+    theme: true,
     options: true,
     saveOptions: true,
     tryAgain: true,

@@ -60,6 +60,7 @@ export const HOST_INPUTS = {
     showCrashReports: NOTHING,
     chooseCaFile: NOTHING,
     language: z.tuple([z.enum(['en', 'ko'])]),
+    theme: z.tuple([z.enum(['system', 'light', 'dark'])]),
     options: NOTHING,
     saveOptions: z.tuple([
       z.strictObject({

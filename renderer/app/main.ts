@@ -20,6 +20,7 @@ import App from './App.vue'
 import { reloadLostParts } from './lost-parts.ts'
 import { createPageRouter } from './router.ts'
 import { loadAhead, loadShellWithPages } from './shell.ts'
+import { themeChoice } from '../ui/useThemeChoice.ts'
 import { createPageVuetify } from '../ui/vuetify.ts'
 
 const secret = createOriginSecret(localStorage)
@@ -59,12 +60,15 @@ loadShellWithPages(router)
 if (host.isDesktop || secret.get() !== '') loadAhead(router)
 app.use(router)
 void startLanguage(error => useNotifications(pinia).error(error)).then(() => {
-  // Menus and questions of the desktop app are in the language of the page.
-  if (host.isDesktop)
+  // Menus and questions of the desktop app have the language and the theme of the page.
+  if (host.isDesktop) {
+    const tell = (told: Promise<void>) => void told.catch((error: unknown) => logError(error))
     watch(
       () => language.value,
-      now => host.desktop.language(now).catch((error: unknown) => logError(error)),
+      now => tell(host.desktop.language(now)),
       { immediate: true },
     )
+    watch(themeChoice, now => tell(host.desktop.theme(now)), { immediate: true })
+  }
   app.mount('#app')
 })

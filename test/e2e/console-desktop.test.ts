@@ -36,6 +36,7 @@ function pretendDesktop({ warnings = [], stack = {} }: Given): void {
     servers: ok([]),
     stack: ok({ ...idle, ...stack }),
     language: ok(undefined),
+    theme: ok(undefined),
     report: ok(undefined),
     options: ok({}),
     warnings: () => ok(open())(),

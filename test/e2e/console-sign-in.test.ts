@@ -40,6 +40,7 @@ function pretendDesktop(answerOfSetEndpoint: unknown): void {
     servers: ok(['https://berth.lab.example']),
     stack: ok({ state: 'idle', steps, log: [], error: null, docker: null }),
     language: ok(undefined),
+    theme: ok(undefined),
   }
   Object.assign(globalThis, {
     host: { host, desktop, tunnel: list, sftp: { state: ok(null) }, ssh: {}, terminal: {} },

@@ -120,6 +120,7 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     stack: [],
     showLogs: [],
     language: ['en'],
+    theme: ['dark'],
     options: [],
     saveOptions: [
       {

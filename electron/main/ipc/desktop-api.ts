@@ -7,7 +7,7 @@ import { type SettingsFile } from '../settings/settings-file.ts'
 import { type Warnings } from '../faults/warnings.ts'
 
 export interface DesktopApiDeps {
-  readonly electron: Pick<ElectronSlice, 'session'>
+  readonly electron: Pick<ElectronSlice, 'session' | 'nativeTheme'>
   readonly settings: SettingsFile
   readonly loginItem: LoginItem
   readonly authorities: ExtraAuthorities
@@ -60,6 +60,11 @@ export function createDesktopApi(deps: DesktopApiDeps): Omit<HostApi['desktop'],
       if (settings.current.language === language) return
       await settings.update({ language })
       deps.onLanguage()
+    },
+    async theme(theme) {
+      if (settings.current.theme === theme) return
+      electron.nativeTheme.themeSource = theme
+      await settings.update({ theme })
     },
     options,
     async saveOptions({ openAtLogin, linkHosts: kept, caFile, ...choices }) {

@@ -22,6 +22,13 @@ test('programs are looked for in the folders of PATH, but not in relative ones',
   expect(candidates('linux', {})).toEqual([])
 })
 
+test('the terminal that the system names is taken where none of the known ones is there, before xterm', () => {
+  const found = candidates('linux', { PATH: '/usr/bin' }).filter(({ program }) => program === 'terminal')
+  const names = found.map(({ file }) => file.replace('/usr/bin/', ''))
+  expect(names.slice(-2)).toEqual(['x-terminal-emulator', 'xterm'])
+  expect(names).toEqual(expect.arrayContaining(['ptyxis', 'kgx', 'foot', 'wezterm']))
+})
+
 test('on Windows programs are looked for in their folders; no script is ever taken', () => {
   const found = candidates('win32', { LOCALAPPDATA: 'C:\\Users\\Mira $&\\AppData\\Local', SystemRoot: 'C:\\Windows' })
   expect(found.map(({ file }) => file)).toContain(
@@ -32,6 +39,11 @@ test('on Windows programs are looked for in their folders; no script is ever tak
 
 test.each([
   ['terminal', 'linux', '/usr/bin/gnome-terminal', ['--', 'ssh', ...CONFIG, 'berth-train']],
+  ['terminal', 'linux', '/usr/bin/ptyxis', ['--new-window', '--', 'ssh', ...CONFIG, 'berth-train']],
+  ['terminal', 'linux', '/usr/bin/kgx', ['--', 'ssh', ...CONFIG, 'berth-train']],
+  ['terminal', 'linux', '/usr/bin/foot', ['ssh', ...CONFIG, 'berth-train']],
+  ['terminal', 'linux', '/usr/bin/wezterm', ['start', '--', 'ssh', ...CONFIG, 'berth-train']],
+  ['terminal', 'linux', '/usr/bin/x-terminal-emulator', ['-e', 'ssh', ...CONFIG, 'berth-train']],
   ['terminal', 'linux', '/usr/bin/xterm', ['-e', 'ssh', ...CONFIG, 'berth-train']],
   ['terminal', 'win32', 'C:\\Windows\\System32\\conhost.exe', ['ssh', ...CONFIG, 'berth-train']],
   ['terminal', 'darwin', '/usr/bin/open', ['-a', 'Terminal', 'ssh://berth-train']],

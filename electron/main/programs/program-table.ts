@@ -31,7 +31,14 @@ interface Place {
 }
 
 const LINUX: readonly Place[] = [
-  { program: 'terminal', files: ['gnome-terminal', 'konsole', 'xfce4-terminal', 'kitty', 'alacritty', 'xterm'] },
+  {
+    program: 'terminal',
+    files: [
+      ...['ptyxis', 'kgx', 'gnome-terminal', 'konsole', 'xfce4-terminal', 'kitty', 'alacritty', 'wezterm', 'foot'],
+      // The one that Debian's alternatives name, which may be any other.
+      ...['x-terminal-emulator', 'xterm'],
+    ],
+  },
   { program: 'vscode', files: ['code'] },
   { program: 'cursor', files: ['cursor'] },
   { program: 'putty', files: ['putty'] },
@@ -86,11 +93,17 @@ export function candidates(platform: NodeJS.Platform, env: Environment): readonl
 
 /** How a terminal is told which program to run; the rest of the arguments is that program's. */
 const TERMINALS: Readonly<Record<string, readonly string[]>> = {
+  ptyxis: ['--new-window', '--'],
+  kgx: ['--'],
   'gnome-terminal': ['--'],
   konsole: ['-e'],
   'xfce4-terminal': ['-x'],
   kitty: [],
   alacritty: ['-e'],
+  wezterm: ['start', '--'],
+  foot: [],
+  // Debian Policy 11.8.3
+  'x-terminal-emulator': ['-e'],
   xterm: ['-e'],
   'conhost.exe': [],
 }

@@ -22,6 +22,8 @@ const Settings = z.object({
   /** Origins of servers that were connected to, the latest first. */
   servers: z.array(z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE)).max(50).default([]),
   language: z.enum(['en', 'ko']).nullable().default(null),
+  /** That of the page, for what is shown before it. */
+  theme: z.enum(['system', 'light', 'dark']).default('system'),
   /** Pins of servers that the user trusts although no authority vouches for their certificates, by origin. */
   certificates: z.record(z.string().max(2048), z.string().regex(PIN)).default({}),
   /** Hosts whose links open without a question, the latest first. */

@@ -5,6 +5,7 @@ import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface MenuDeps {
   readonly electron: Pick<ElectronSlice, 'Menu' | 'app'>
+  readonly platform: NodeJS.Platform
   readonly language: Language
   readonly showConsole: (route?: string) => void
   readonly showLogs: () => void
@@ -16,24 +17,45 @@ export interface MenuDeps {
 
 /** The application menu. The console's page is the interface; the menu has its places, and the keys that people expect. Reload keeps tunnels: they are not in the page. */
 export function installMenu(deps: MenuDeps): void {
-  const { electron, language, showConsole, showLogs, canChangeServer, checkUpdates } = deps
+  const { Menu } = deps.electron
+  Menu.setApplicationMenu(Menu.buildFromTemplate(menuTemplate(deps)))
+}
+
+export function menuTemplate(deps: MenuDeps): MenuItemConstructorOptions[] {
+  const { electron, platform, language, showConsole, showLogs, canChangeServer, checkUpdates } = deps
   const words = wordsOf(language)
   const place = (label: string, route: string, accelerator?: string): MenuItemConstructorOptions => ({
     label,
     click: () => showConsole(route),
     ...defined({ accelerator }),
   })
-  const template: MenuItemConstructorOptions[] = [
+  const separator = { type: 'separator' } as const
+  // The first menu of macOS is that of the app: people and the system look for these entries there.
+  const isMac = platform === 'darwin'
+  const about: MenuItemConstructorOptions[] = isMac ? [{ role: 'about', label: words.about }, separator] : []
+  const hiding: MenuItemConstructorOptions[] = isMac
+    ? [
+        { role: 'services', label: words.services },
+        separator,
+        { role: 'hide', label: words.hide },
+        { role: 'hideOthers', label: words.hideOthers },
+        { role: 'unhide', label: words.showAll },
+        separator,
+      ]
+    : []
+  return [
     {
       label: 'Berth',
       submenu: [
+        ...about,
         place(words.sessions, '/sessions', 'CmdOrCtrl+1'),
         place(words.folders, '/data', 'CmdOrCtrl+2'),
         place(words.tunnels, '/tunnels', 'CmdOrCtrl+3'),
-        { type: 'separator' },
+        separator,
         place(words.preferences, '/preferences', 'CmdOrCtrl+,'),
         ...(canChangeServer ? [place(words.changeServer, '/start')] : []),
-        { type: 'separator' },
+        separator,
+        ...hiding,
         { label: words.quit, accelerator: 'CmdOrCtrl+Q', click: () => electron.app.quit() },
       ],
     },
@@ -42,7 +64,7 @@ export function installMenu(deps: MenuDeps): void {
       submenu: [
         { role: 'undo', label: words.undo },
         { role: 'redo', label: words.redo },
-        { type: 'separator' },
+        separator,
         { role: 'cut', label: words.cut },
         { role: 'copy', label: words.copy },
         { role: 'paste', label: words.paste },
@@ -78,5 +100,4 @@ export function installMenu(deps: MenuDeps): void {
       ],
     },
   ]
-  electron.Menu.setApplicationMenu(electron.Menu.buildFromTemplate(template))
 }

@@ -25,12 +25,13 @@ export function parseTerminalSettings(text: string): TerminalSettings {
 }
 
 /** Appearance of terminals, remembered on this computer; tabs that open later use the same. */
-export function useTerminalSettings(): TerminalSettings & { zoom(step: number): void } {
+export function useTerminalSettings(): TerminalSettings & { zoom(step: number | 'normal'): void } {
   const settings = reactive(parseTerminalSettings(localStorage.getItem(KEY) ?? '{}'))
   watch(settings, next => localStorage.setItem(KEY, JSON.stringify(next)))
   return Object.assign(settings, {
-    zoom(step: number) {
-      settings.fontSize = Math.min(FONT_SIZES.max, Math.max(FONT_SIZES.min, settings.fontSize + step))
+    zoom(step: number | 'normal') {
+      const size = step === 'normal' ? FONT_SIZES.normal : settings.fontSize + step
+      settings.fontSize = Math.min(FONT_SIZES.max, Math.max(FONT_SIZES.min, size))
     },
   })
 }
