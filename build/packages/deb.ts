@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runCommand } from '../bootstrap/command.ts'
 import { findProgram } from '../bootstrap/platform.ts'
+import { MANIFEST } from './manifest.ts'
 import { TargetUnavailable } from './target.ts'
 import { normalizeTree, treeOf } from './tree.ts'
 
@@ -17,6 +18,8 @@ export interface SystemPackage {
 }
 
 export interface DebPackage extends SystemPackage {
+  /** Of Debian's archive: where package managers list it. */
+  readonly section: 'admin' | 'devel'
   readonly depends: readonly string[]
   readonly recommends?: readonly string[]
   /** Maintainer scripts by name. */
@@ -30,6 +33,9 @@ export const debArchitecture = ARCHITECTURES[process.arch] ?? process.arch
 export async function buildDeb(deb: DebPackage, file: string): Promise<void> {
   if (findProgram('dpkg-deb') === undefined) throw new TargetUnavailable('dpkg-deb is missing (apt-get install dpkg)')
   const { root, seconds } = deb
+  const papers = join(root, 'usr', 'share', 'doc', deb.name)
+  mkdirSync(papers, { recursive: true })
+  writeFileSync(join(papers, 'copyright'), copyrightFile())
   const bytes = treeOf(root).reduce((sum, { size }) => sum + size, 0)
   const control = join(root, 'DEBIAN')
   mkdirSync(control)
@@ -43,18 +49,37 @@ export async function buildDeb(deb: DebPackage, file: string): Promise<void> {
   })
 }
 
+/** @see https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/ */
+function copyrightFile(): string {
+  const { license, homepage } = MANIFEST
+  return `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: Berth
+${homepage === undefined ? '' : `Source: ${homepage}\n`}Comment: The package contains programs of others, each with its own licence beside it.
+
+Files: *
+Copyright: The Berth authors
+License: ${license}
+
+License: ${license}
+ The full text is in /usr/share/common-licenses/${license}.
+`
+}
+
+const MAINTAINER = 'Berth maintainers <maintainers@berth.invalid>'
+
 function controlFile(deb: DebPackage, kibibytes: number): string {
-  const { name, version, summary, description, depends, recommends = [] } = deb
+  const { name, version, summary, description, depends, recommends = [], section } = deb
   const fields = {
     Package: name,
     Version: version,
     Architecture: debArchitecture,
-    Maintainer: 'Berth maintainers <maintainers@berth.invalid>',
+    Maintainer: MAINTAINER,
     'Installed-Size': String(kibibytes),
     Depends: depends.join(', '),
     Recommends: recommends.join(', '),
-    Section: 'net',
+    Section: section,
     Priority: 'optional',
+    Homepage: MANIFEST.homepage ?? '',
     Description: `${summary}\n ${description}`,
   }
   return Object.entries(fields)

@@ -7,6 +7,8 @@ interface Manifest {
   readonly version: string
   readonly description: string
   readonly license: string
+  /** Only a publisher has one. */
+  readonly homepage?: string
   readonly engines: Readonly<Record<string, string>>
   readonly bin: Readonly<Record<string, string>>
   readonly dependencies: Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
 import { access, constants, mkdir, realpath } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import { openProgram } from './open-program.ts'
+import { openProgram, type OpenedProgram } from './open-program.ts'
 
 /** Browsers that can show a page in a window of its own, the most common first. */
 const LINUX = [
@@ -40,12 +40,12 @@ export function browserPaths(platform: NodeJS.Platform, env: NodeJS.ProcessEnv):
  * extensions of the user's browser see nothing of it.
  *
  * @param profile directory, made if it is not there
- * @returns false if no browser can do this, e.g. as root, where Chromium refuses to run without its sandbox
+ * @returns undefined if no browser can do this, e.g. as root, where Chromium refuses to run without its sandbox
  */
-export async function openAppWindow(page: string, profile: string): Promise<boolean> {
-  if (process.getuid?.() === 0) return false
+export async function openAppWindow(page: string, profile: string): Promise<OpenedProgram | undefined> {
+  if (process.getuid?.() === 0) return undefined
   const browser = await firstUsable(browserPaths(process.platform, process.env))
-  if (browser === undefined) return false
+  if (browser === undefined) return undefined
   await mkdir(profile, { recursive: true, mode: 0o700 })
   return openProgram(browser, [
     `--app=${page}`,
@@ -53,6 +53,10 @@ export async function openAppWindow(page: string, profile: string): Promise<bool
     '--class=Berth',
     '--no-first-run',
     '--no-default-browser-check',
+    // The window shows one page: the browser asks its maker for nothing.
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
   ])
 }
 

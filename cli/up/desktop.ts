@@ -14,7 +14,8 @@ export async function openDesktop(root: string, signInUrl: string): Promise<bool
   try {
     const binary = await electronProgram(join(root, 'node_modules', 'electron'))
     await Promise.all([access(binary), access(join(root, 'dist', 'electron', 'main', 'main.js'))])
-    return await openProgram(binary, [root], { ...process.env, BERTH_SIGN_IN_LINK: signInUrl })
+    const opened = await openProgram(binary, [root], { ...process.env, BERTH_SIGN_IN_LINK: signInUrl })
+    return opened !== undefined
   } catch {
     return false // no binary or no bundle
   }

@@ -38,38 +38,57 @@ const started = async () =>
 describe.runIf(process.platform === 'linux')('on Linux', () => {
   test('the console opens in the desktop app, which gets the link where no other user reads it', async () => {
     for (const name of ['electron', 'chromium', 'xdg-open']) await install(name)
-    expect(await openConsole(place)).toBe(true)
+    expect(await openConsole(place)).toBeDefined()
     expect(await started()).toEqual([`electron ${place.root} (${LINK})`])
   })
 
   test('without an app that starts it opens in an app window of a browser, with a profile of its own', async () => {
     await install('electron', 127)
     for (const name of ['chromium', 'xdg-open']) await install(name)
-    expect(await openConsole(place)).toBe(true)
+    expect(await openConsole(place)).toBeDefined()
     const [app, browser, ...more] = await started()
     expect([app, more]).toEqual([`electron ${place.root} (${LINK})`, []])
     expect(browser).toContain(`chromium --app=${place.signInPage} --user-data-dir=${place.profile} `)
     expect(browser).not.toContain('sandbox')
     expect(browser).not.toContain('ticket')
+    for (const flag of ['background-networking', 'component-update', 'sync'])
+      expect(browser).toContain(` --disable-${flag}`)
+  })
+
+  test('an app window ends with Berth', async () => {
+    const script = `#!/bin/sh\necho $$ > '${join(folder, 'pid')}'\nexec /bin/sleep 600\n`
+    await writeFile(join(folder, 'chromium'), script, { mode: 0o755 })
+    const window = await openConsole(place)
+    const pid = Number(await readFile(join(folder, 'pid'), 'utf8'))
+    const isRunning = () => {
+      try {
+        return process.kill(pid, 0)
+      } catch {
+        return false
+      }
+    }
+    expect(isRunning()).toBe(true)
+    window?.[Symbol.dispose]()
+    await expect.poll(isRunning).toBe(false)
   })
 
   test('without both, and where the user wants it so, it opens in the usual browser', async () => {
     await install('xdg-open')
-    expect(await openConsole(place)).toBe(true)
+    expect(await openConsole(place)).toBeDefined()
     await expect.poll(started).toEqual([`xdg-open ${place.signInPage} ()`])
     for (const name of ['electron', 'chromium']) await install(name)
-    expect(await openConsole({ ...place, open: 'browser' })).toBe(true)
+    expect(await openConsole({ ...place, open: 'browser' })).toBeDefined()
     await expect.poll(started).toEqual(Array.from({ length: 2 }, () => `xdg-open ${place.signInPage} ()`))
   })
 
   test('root gets no window, because Chromium would have no sandbox', async () => {
     vi.mocked(process.getuid!).mockReturnValue(0)
     for (const name of ['electron', 'chromium', 'xdg-open']) await install(name)
-    expect(await openConsole(place)).toBe(true)
+    expect(await openConsole(place)).toBeDefined()
     await expect.poll(started).toEqual([`xdg-open ${place.signInPage} ()`])
   })
 
   test('where nothing can be opened, the caller hears so', async () => {
-    expect(await openConsole(place)).toBe(false)
+    expect(await openConsole(place)).toBeUndefined()
   })
 })

@@ -20,12 +20,17 @@ export interface ConsolePlace {
 /**
  * Opens the console for the person at this computer: in the desktop app, else in an app window of an installed browser, else in the usual browser.
  *
- * @returns false if nothing could be opened
+ * @returns undefined if nothing could be opened; disposing of it closes an app window, which can show nothing but this console
  */
-export async function openConsole({ open, root, profile, signInUrl, signInPage }: ConsolePlace): Promise<boolean> {
+export async function openConsole(place: ConsolePlace): Promise<Disposable | undefined> {
+  const { open, root, profile, signInUrl, signInPage } = place
   if (open === 'window') {
-    if (await openDesktop(root, signInUrl)) return true
-    if (await openAppWindow(signInPage, profile)) return true
+    if (await openDesktop(root, signInUrl)) return STAYS
+    const window = await openAppWindow(signInPage, profile)
+    if (window) return window
   }
-  return openBrowser(signInPage)
+  return (await openBrowser(signInPage)) ? STAYS : undefined
 }
+
+/** The desktop app may show another server by now, and the usual browser belongs to the user. */
+const STAYS: Disposable = { [Symbol.dispose]: () => undefined }

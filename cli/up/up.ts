@@ -168,7 +168,8 @@ export async function up({
       partlyIsolated,
     }
   }
-  await present(await describe(), { open, ticket, output, directory })
+  const window = await present(await describe(), { open, ticket, output, directory })
+  if (window) stack.use(window)
   // Not waited for: setting the rules takes a few seconds.
   if (agent)
     void askIsolation(agent).then(found => {
@@ -203,7 +204,9 @@ const LOCAL_HINT = 'To let a browser on this computer that is already signed in 
 
 type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'> & { readonly directory: string }
 
-async function present(running: Running, { open, ticket, output, directory }: PresentOptions): Promise<void> {
+/** @returns the window that was opened; disposing of it closes it */
+async function present(running: Running, options: PresentOptions): Promise<Disposable | undefined> {
+  const { open, ticket, output, directory } = options
   const { url, adminEmail, adminPasswordFile, pid, signInUrl, localUrl, signInPage } = running
   const line = { url: ticket ? signInUrl : url, adminEmail, adminPasswordFile, pid }
   output.data(
@@ -211,15 +214,16 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
     () =>
       `\nBerth is ready: ${url}\n${fingerprintText(running)}Sign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n${appsProposal(running)}`,
   )
-  if (open === 'nothing' || !hasDisplay()) return
-  const isOpen = await openConsole({
+  if (open === 'nothing' || !hasDisplay()) return undefined
+  const opened = await openConsole({
     root: ROOT,
     profile: join(directory, 'console-window'),
     signInUrl,
     signInPage,
     open,
   })
-  if (!isOpen) output.note('The browser could not be opened. Use the link above.')
+  if (!opened) output.note('The browser could not be opened. Use the link above.')
+  return opened
 }
 
 /** @returns undefined if the agent ended before it knew */

@@ -7,14 +7,39 @@ import {
   type HostEventsBridge,
 } from '#proxy/contract/host-api'
 
-/** Methods that reach into other programs: only while the user has just clicked or typed, which no script can pretend. */
-const NEED_A_GESTURE: readonly string[] = [channelOf('ssh', 'openIn'), channelOf('drag', 'start')]
+const CHOOSE_CA_FILE = channelOf('desktop', 'chooseCaFile')
 
-function call(channel: string, args: unknown[]): Promise<unknown> {
+/** Methods that reach into other programs, or decide which servers are connected to and trusted: only right after a click or a key. */
+const NEED_A_GESTURE: readonly string[] = [
+  channelOf('ssh', 'openIn'),
+  channelOf('drag', 'start'),
+  channelOf('host', 'setEndpoint'),
+  channelOf('desktop', 'openServer'),
+  channelOf('desktop', 'forgetServer'),
+  CHOOSE_CA_FILE,
+]
+
+/** The page goes on by itself when the user has chosen a file in the question of the system, which takes longer than a click counts. */
+const AFTER_QUESTION_MS = 1_000
+let answeredAt = -Infinity
+
+/**
+ * Whether the user has just acted. This script has a world of its own, so no script of the page can change the `navigator` that it reads.
+ * The main process could only count clicks and keys, and people who press buttons by a screen reader make neither.
+ */
+function isUserActing(): boolean {
   const { userActivation } = navigator as { readonly userActivation?: { readonly isActive: boolean } }
-  if (!NEED_A_GESTURE.includes(channel) || userActivation?.isActive !== false) return ipcRenderer.invoke(channel, args)
-  const why = 'Other programs are reached by a click only.'
-  return Promise.resolve({ ok: false, error: { code: 'forbidden', message: why, detail: { why } } })
+  return userActivation?.isActive !== false || performance.now() - answeredAt < AFTER_QUESTION_MS
+}
+
+async function call(channel: string, args: unknown[]): Promise<unknown> {
+  if (NEED_A_GESTURE.includes(channel) && !isUserActing()) {
+    const why = 'This takes a click or a key of the user.'
+    return { ok: false, error: { code: 'forbidden', message: why, detail: { why } } }
+  }
+  const reply: unknown = await ipcRenderer.invoke(channel, args)
+  if (channel === CHOOSE_CA_FILE) answeredAt = performance.now()
+  return reply
 }
 
 /**

@@ -49,7 +49,7 @@ export interface RunningApp extends AsyncDisposable {
   /** Answers each question of the app from now on with this button, and collects the questions. */
   answer(button: number): Promise<void>
   questions(): Promise<{ message: string; detail?: string; buttons?: string[] }[]>
-  /** The result of an expression in the first window. The main process asks: Playwright waits for navigations that the app refuses. */
+  /** The result of an expression in the first window, as if the user had just clicked. The main process asks: Playwright waits for navigations that the app refuses. */
   inPage(code: string): Promise<unknown>
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>
@@ -111,7 +111,7 @@ export async function openApp(
     inPage: code =>
       electron.evaluate(
         ({ BrowserWindow }, text) =>
-          BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(text) as Promise<unknown>,
+          BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(text, true) as Promise<unknown>,
         code,
       ),
     async [Symbol.asyncDispose]() {

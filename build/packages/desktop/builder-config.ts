@@ -14,6 +14,9 @@ export interface BuilderInput {
   readonly programs: string | undefined
 }
 
+/** Name of the app among all apps, for macOS and software centres. */
+export const APP_ID = 'io.berth.desktop'
+
 const HERE = join(ROOT, 'build', 'packages', 'desktop')
 const ICON = join(HERE, 'icon.png')
 
@@ -26,7 +29,7 @@ const ICON = join(HERE, 'icon.png')
  */
 export function builderConfig({ app, electronDist, electronVersion, output, programs }: BuilderInput): Configuration {
   return {
-    appId: 'io.berth.desktop',
+    appId: APP_ID,
     productName: 'Berth',
     copyright: 'The Berth authors, Apache-2.0',
     directories: { app, output, buildResources: HERE },

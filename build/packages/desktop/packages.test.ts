@@ -12,7 +12,14 @@ import { DESKTOP_PRODUCT } from '../targets/desktop.ts'
 import { checkApp } from './check-app.ts'
 import { FUSES, fusesOf } from './fuses.ts'
 import { librariesWithoutPackage } from './libraries.ts'
-import { APP_FOLDER, DESKTOP_DEB_SCRIPTS, DESKTOP_RPM_SCRIPTS, layOutSystem, SYSTEM_FILES } from './system-files.ts'
+import {
+  APP_FOLDER,
+  DESKTOP_DEB_SCRIPTS,
+  DESKTOP_RPM_SCRIPTS,
+  layOutSystem,
+  metainfo,
+  SYSTEM_FILES,
+} from './system-files.ts'
 
 let root: string
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'berth-desktop-package-'))))
@@ -85,6 +92,14 @@ test('the installed system has the app, its entry and icons, and one program tha
   expect(statSync(join(system, APP_FOLDER, 'chrome-sandbox')).mode & 0o7777).toBe(0o4755)
   expect(statSync(join(system, APP_FOLDER, 'berth-desktop')).mode & 0o7777).toBe(0o755)
   expect(readFileSync(join(system, SYSTEM_FILES[1]), 'utf8')).toContain('MimeType=x-scheme-handler/berth;')
+  const about = readFileSync(join(system, SYSTEM_FILES[4]), 'utf8')
+  expect(about).toContain('<launchable type="desktop-id">berth-desktop.desktop</launchable>')
+})
+
+test('a publisher names the homepage of the app', () => {
+  expect(metainfo({ license: 'Apache-2.0' })).not.toContain('<url')
+  const named = metainfo({ license: 'Apache-2.0', homepage: 'https://berth.example/?a=1&b=2' })
+  expect(named).toContain('<url type="homepage">https://berth.example/?a=1&amp;b=2</url>')
 })
 
 test.each(Object.entries({ ...DESKTOP_DEB_SCRIPTS, ...DESKTOP_RPM_SCRIPTS }))(

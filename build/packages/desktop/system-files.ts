@@ -1,6 +1,8 @@
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT } from '../../bootstrap/image-recipes.ts'
+import { MANIFEST } from '../manifest.ts'
+import { APP_ID } from './builder-config.ts'
 import { PROGRAM } from './check-app.ts'
 
 /** Place of the app on a system. */
@@ -13,6 +15,7 @@ export const SYSTEM_FILES = [
   `/usr/share/applications/${PROGRAM}.desktop`,
   `${ICONS}/scalable/apps/${PROGRAM}.svg`,
   `${ICONS}/512x512/apps/${PROGRAM}.png`,
+  `/usr/share/metainfo/${APP_ID}.metainfo.xml`,
 ] as const
 
 /** Name of the windows on X11, by which docks find the entry. On Wayland it is `desktopName` of the app's package.json. */
@@ -42,6 +45,32 @@ StartupWMClass=${WM_CLASS}
 `
 
 /**
+ * Description of the app for software centres.
+ *
+ * @see https://www.freedesktop.org/software/appstream/docs/chap-Metadata.html
+ */
+export const metainfo = ({ license, homepage }: Pick<typeof MANIFEST, 'license' | 'homepage'>) =>
+  `<?xml version="1.0" encoding="UTF-8"?>
+<component type="desktop-application">
+  <id>${APP_ID}</id>
+  <metadata_license>CC0-1.0</metadata_license>
+  <project_license>${license}</project_license>
+  <name>Berth</name>
+  <summary>Console for GPU container sessions</summary>
+  <summary xml:lang="ko">GPU 컨테이너 세션 콘솔</summary>
+  <description>
+    <p>Launch containers with GPUs on one or many hosts, open JupyterLab, a terminal and other apps of a session, and reach its files by SSH.</p>
+    <p xml:lang="ko">여러 호스트에서 GPU 컨테이너를 실행하고, JupyterLab과 터미널 등 세션의 앱을 열고, SSH로 파일에 접근합니다.</p>
+  </description>
+  <launchable type="desktop-id">${PROGRAM}.desktop</launchable>
+  <developer id="io.berth">
+    <name>Berth maintainers</name>
+  </developer>
+${homepage === undefined ? '' : `  <url type="homepage">${homepage.replaceAll('&', '&amp;')}</url>\n`}  <content_rating type="oars-1.1"/>
+</component>
+`
+
+/**
  * Ubuntu 24.04 and newer forbid user namespaces to programs without a profile. This one forbids nothing and allows them, as those of the
  * distribution for browsers do. It lies beside the app: the scripts of the package install it where the system's AppArmor knows the rule.
  *
@@ -62,11 +91,12 @@ export function layOutSystem(app: string, root: string): void {
   const folder = join(root, APP_FOLDER)
   cpSync(app, folder, { recursive: true, verbatimSymlinks: true })
   writeFileSync(join(folder, 'apparmor-profile'), APPARMOR_PROFILE)
-  const [link, entry, svg, png] = SYSTEM_FILES
+  const [link, entry, svg, png, about] = SYSTEM_FILES
   for (const file of SYSTEM_FILES) mkdirSync(join(root, dirname(file)), { recursive: true })
   symlinkSync(`../lib/berth-desktop/${PROGRAM}`, join(root, link))
   writeFileSync(join(root, entry), desktopEntry(PROGRAM))
   copyIcons(join(root, svg), join(root, png))
+  writeFileSync(join(root, about), metainfo(MANIFEST))
 }
 
 /** Copies the app's icon in both forms. */

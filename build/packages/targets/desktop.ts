@@ -82,7 +82,7 @@ export const DESKTOP_PRODUCT: SystemProduct = {
     const description = app.electron.official ? DESCRIPTION : TEST_DESCRIPTION
     return { name: NAME, summary: SUMMARY, description, root, mark: marked(app, '') }
   },
-  deb: { depends: DEB_DEPENDS, recommends: ['openssh-client'], scripts: DESKTOP_DEB_SCRIPTS },
+  deb: { section: 'devel', depends: DEB_DEPENDS, recommends: ['openssh-client'], scripts: DESKTOP_DEB_SCRIPTS },
   rpm: { requires: RPM_REQUIRES, scripts: DESKTOP_RPM_SCRIPTS, owns: [APP_FOLDER, ...SYSTEM_FILES] },
 }
 

@@ -46,6 +46,7 @@ export const SERVER_PRODUCT: SystemProduct = {
     return { name: NAME, summary: SUMMARY, description: DESCRIPTION, root: await systemTree(work, packager) }
   },
   deb: {
+    section: 'admin',
     depends: ['libc6 (>= 2.28)', 'libgcc-s1', 'libstdc++6', 'passwd', 'ca-certificates', 'iptables'],
     recommends: ['docker.io | docker-ce', 'openssh-client'],
     scripts: DEB_SCRIPTS,

@@ -12,7 +12,7 @@ export interface SystemProduct {
   readonly about: string
   /** Makes the tree of the installed system, a new one for each packager: packagers add files of their own. */
   readonly stage: (work: PackageWork, packager: 'deb' | 'rpm') => Promise<StagedSystem>
-  readonly deb: Pick<DebPackage, 'depends' | 'recommends' | 'scripts'>
+  readonly deb: Pick<DebPackage, 'section' | 'depends' | 'recommends' | 'scripts'>
   readonly rpm: Pick<RpmPackage, 'requires' | 'scripts' | 'owns'>
 }
 

@@ -6,6 +6,7 @@ import { parseJson } from '#base/parse-json'
 import { AppError, because, ROUTES, toProblem, UserId } from '#manager/contract'
 import { type Account } from './account.ts'
 import { readablePath } from './api-path.ts'
+import { type ReachLog } from './reach-log.ts'
 
 /** Request headers that the page may set; all others (cookie, origin, authorization, forwarding) are set by us. */
 const PASSED_ON = [
@@ -41,6 +42,7 @@ export interface ForwardDeps {
   readonly fetch: Fetch
   /** Aborts when the computer has slept. */
   readonly untilSleep: () => AbortSignal
+  readonly reach: ReachLog
 }
 
 /**
@@ -55,7 +57,10 @@ const isTakenUpAgain = ({ headers }: Request) =>
  * token from the manager whatever the page requested, keep it, and answer without it. Bodies are streamed both ways, so that
  * the event stream and uploads work; a request that the page aborts is aborted at the manager.
  */
-export async function forwardApi(request: Request, { account, fetch, untilSleep }: ForwardDeps): Promise<Response> {
+export async function forwardApi(
+  request: Request,
+  { account, fetch, untilSleep, reach }: ForwardDeps,
+): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const path = readablePath(pathname)
   const isSignIn = SIGN_INS.has(path)
@@ -84,10 +89,18 @@ export async function forwardApi(request: Request, { account, fetch, untilSleep 
     redirect: 'manual',
     signal,
     ...(body === null ? {} : { body, duplex: 'half' }),
-  }).catch((error: unknown) => {
-    if (request.signal.aborted) throw error
-    return problem(new AppError('unavailable', failureOf(error)))
-  })
+  }).then(
+    found => {
+      reach.answered()
+      return found
+    },
+    (error: unknown) => {
+      if (request.signal.aborted) throw error
+      // After a sleep we have ended the request ourselves.
+      if (!signal.aborted) reach.failed(error)
+      return problem(new AppError('unavailable', failureOf(error)))
+    },
+  )
   if (isSignIn && answer.ok) return keepToken(answer, account)
   if (isSignOut && (answer.ok || answer.status === 401)) await account.signOut()
   return new Response(answer.body, { status: answer.status, headers: pageHeaders(answer.headers) })

@@ -34,6 +34,7 @@ const handlerOf = (account: () => Promise<Account> = noAccount, untilSleep = new
     account,
     fetch,
     untilSleep: () => untilSleep,
+    reach: { failed: () => undefined, answered: () => undefined },
     onUnexpected: (_where, error) => expect(error).toBeUndefined(),
   })
 const get = (url: string) => handlerOf()(new Request(url))
@@ -217,11 +218,14 @@ describe('requests to the manager', () => {
       onSignedInLate: () => undefined,
       onSignedInAgain: nothing,
     })
+    const told: unknown[] = []
     const reply = await forwardApi(new Request('berth://console/api/v1/events'), {
       account,
       fetch: () => Promise.reject(changed),
       untilSleep: () => new AbortController().signal,
+      reach: { failed: error => told.push(error), answered: () => undefined },
     })
+    expect(told).toEqual([changed])
     expect(await reply.json()).toMatchObject({ data: { cause: 'certificate_changed', whySaysNext: true } })
   })
 

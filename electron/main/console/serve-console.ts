@@ -13,6 +13,7 @@ export interface ConsoleDeps {
   readonly account: () => Promise<Account>
   readonly fetch: Fetch
   readonly untilSleep: ForwardDeps['untilSleep']
+  readonly reach: ForwardDeps['reach']
   readonly onUnexpected: (where: string, error: unknown) => void
 }
 
@@ -21,13 +22,13 @@ export interface ConsoleDeps {
  * scheme of the app, no port), and only our own page: another host name is unknown, and a request with a foreign Origin is
  * refused. If the manager cannot be reached, the page still loads and says so.
  */
-export function createConsoleHandler({ root, account, fetch, untilSleep, onUnexpected }: ConsoleDeps) {
+export function createConsoleHandler({ root, account, onUnexpected, ...forwarding }: ConsoleDeps) {
   const answer = async (request: Request): Promise<Response> => {
     if (!isConsoleUrl(request.url)) throw new AppError('not_found')
     const origin = request.headers.get('origin')
     if (origin !== null && origin !== CONSOLE_ORIGIN) throw new AppError('foreign_origin', { origin })
     const { pathname } = new URL(request.url)
-    if (pathname.startsWith('/api/')) return forwardApi(request, { account: await account(), fetch, untilSleep })
+    if (pathname.startsWith('/api/')) return forwardApi(request, { ...forwarding, account: await account() })
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new AppError('not_found')
     const file = await readConsoleFile(root, pathname)
     if (!file) throw new AppError('not_found', { pathname })

@@ -132,3 +132,29 @@ test('a sign-out that overtakes a slow store leaves no token in it', async () =>
   expect(await store.get('https://a.example')).toBeNull()
   await expect.poll(() => values.size).toBe(0)
 })
+
+test('a store that the user unlocks late keeps the present sign-in, and tells a token that it has for another server', async () => {
+  const { openEntry, values } = aKeyring()
+  values.set('berth/https://b.example', 'kept')
+  const unlocked = Promise.withResolvers<undefined>()
+  const locked: OpenEntry = (service, account) => {
+    const entry = openEntry(service, account)
+    return {
+      setPassword: async token => (await unlocked.promise, entry.setPassword(token)),
+      getPassword: async () => (await unlocked.promise, entry.getPassword()),
+      deleteCredential: async () => (await unlocked.promise, entry.deleteCredential()),
+    }
+  }
+  const onUnusable = vi.fn()
+  const onKept = vi.fn()
+  const onLate = vi.fn()
+  const store = createKeyringCredentials({ openEntry: locked, onUnusable, onKept, storeTimeoutMs: 60, waitMs: 5 })
+  expect(await store.get('https://b.example', onLate)).toBeNull()
+  await store.set('https://a.example', 'token')
+  await expect.poll(() => onUnusable).toHaveBeenCalled()
+  unlocked.resolve(undefined)
+  await expect.poll(() => values.get('berth/https://a.example')).toBe('token')
+  await expect.poll(() => onLate).toHaveBeenCalledExactlyOnceWith('kept')
+  expect(onKept).toHaveBeenCalledOnce()
+  expect(values.has('berth/probe')).toBe(false)
+})

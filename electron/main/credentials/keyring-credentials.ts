@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { within } from '#base/within'
-import { createMemoryCredentials, type CredentialStore } from './credential-store.ts'
+import { type CredentialStore } from './credential-store.ts'
 
 const SERVICE = 'berth'
 /** A locked store may ask the user to unlock it, and answers when they have, or never: each call to it ends after this time. */
@@ -31,8 +31,8 @@ export interface KeyringDeps {
  * The operating system's credential store: Keychain, Credential Manager, or the Secret Service on Linux. Linux is pinned to the
  * Secret Service, because the library would otherwise fall back to the kernel keyring, which a restart empties. A locked store
  * answers reads with "absent", or does not answer, so it counts as usable only after a value was written and read back in time. If it
- * is not usable, a token stays in memory, and the user is told; there is no fallback to a file. Each sign-in tries again: the user
- * may have unlocked the store.
+ * is not usable, a token stays in memory, and the user is told; there is no fallback to a file. The question of the system that unlocks
+ * the store may be answered later: tokens of memory are kept then. Each sign-in tries again, too.
  *
  * Nothing is done before the first call, and no call waits long: a store that hangs keeps the app neither from opening its window nor from
  * signing in. Calls to it run one after the other, in the background if need be.
@@ -44,14 +44,28 @@ export function createKeyringCredentials({
   storeTimeoutMs = STORE_TIMEOUT_MS,
   waitMs = WAIT_MS,
 }: KeyringDeps): CredentialStore {
-  const memory = createMemoryCredentials()
+  /** Tokens that are not in the store, by endpoint. */
+  const memory = new Map<string, string>()
+  /** Callers of `get` who wait for a store that was given up. */
+  const waiting = new Map<string, (token: string) => void>()
   let probed: Promise<Probed> | undefined
   let isUnusable = false
 
   const look = async (): Promise<Probed> => {
     try {
       const entryOf = openEntry ?? (await loadKeyring())
-      await inTime(storeTimeoutMs, signal => probe(entryOf, signal))
+      const probing = probe(entryOf)
+      let isLate = false
+      void probing.then(
+        () => {
+          if (isLate) onUnlocked(entryOf)
+        },
+        () => undefined, // as an answer in time
+      )
+      await inTime(storeTimeoutMs, () => probing).catch((error: unknown) => {
+        isLate = true
+        throw error
+      })
       isUnusable = false
       return { entryOf }
     } catch (error) {
@@ -69,13 +83,32 @@ export function createKeyringCredentials({
   }
   const entry = (entryOf: OpenEntry, endpoint: string) => entryOf(SERVICE, endpoint)
 
+  /** The user has unlocked a store that was given up. */
+  function onUnlocked(entryOf: OpenEntry): void {
+    isUnusable = false
+    probed = Promise.resolve({ entryOf })
+    for (const [endpoint, token] of memory) void inTurn(probe => keep(endpoint, token, probe))
+    for (const [endpoint, onLate] of waiting) {
+      waiting.delete(endpoint)
+      if (memory.has(endpoint)) continue
+      void read(endpoint).then(kept => (kept === null ? undefined : onLate(kept)))
+    }
+  }
+
+  const read = (endpoint: string): Promise<string | null> =>
+    inTurn(async ({ entryOf }) => {
+      if (!entryOf) return null
+      const kept = await inTime(storeTimeoutMs, signal => entry(entryOf, endpoint).getPassword(signal))
+      return kept ?? null
+    }).catch(() => null)
+
   async function keep(endpoint: string, token: string, { entryOf, why = '' }: Probed): Promise<void> {
     // Another sign-in or a sign-out has come in the meantime.
-    if ((await memory.get(endpoint)) !== token) return
+    if (memory.get(endpoint) !== token) return
     try {
       if (!entryOf) throw new Error(why)
       await inTime(storeTimeoutMs, signal => entry(entryOf, endpoint).setPassword(token, signal))
-      if ((await memory.get(endpoint)) === token) await memory.delete(endpoint)
+      if (memory.get(endpoint) === token) memory.delete(endpoint)
       onKept?.()
     } catch (error) {
       onUnusable(textOf(error))
@@ -84,26 +117,28 @@ export function createKeyringCredentials({
 
   return {
     async get(endpoint, onLate) {
-      const token = await memory.get(endpoint)
-      if (token !== null) return token
-      const read = inTurn(async ({ entryOf }) => {
-        if (!entryOf) return null
-        const kept = await inTime(storeTimeoutMs, signal => entry(entryOf, endpoint).getPassword(signal))
-        return kept ?? null
-      }).catch(() => null)
-      const quick = await Promise.race([read, delay(waitMs, undefined, { ref: false })])
+      const token = memory.get(endpoint)
+      if (token !== undefined) return token
+      const reading = read(endpoint)
+      const quick = await Promise.race([reading, delay(waitMs, undefined, { ref: false })])
       if (quick !== undefined) return quick
-      if (onLate) void read.then(kept => (kept === null ? undefined : onLate(kept)))
+      if (onLate)
+        void reading.then(kept => {
+          if (kept !== null) onLate(kept)
+          else if (isUnusable) waiting.set(endpoint, onLate)
+        })
       return null
     },
     async set(endpoint, token) {
-      await memory.set(endpoint, token)
+      waiting.delete(endpoint)
+      memory.set(endpoint, token)
       if (isUnusable) probed = undefined
       const kept = inTurn(probe => keep(endpoint, token, probe))
       await Promise.race([kept, delay(waitMs, undefined, { ref: false })])
     },
     async delete(endpoint) {
-      await memory.delete(endpoint)
+      waiting.delete(endpoint)
+      memory.delete(endpoint)
       const gone = inTurn(async ({ entryOf }) => {
         if (entryOf) await inTime(storeTimeoutMs, signal => entry(entryOf, endpoint).deleteCredential(signal))
       }).catch((error: unknown) => onUnusable(textOf(error)))
@@ -124,12 +159,13 @@ interface Probed {
 const inTime = <T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   within(ms, work(AbortSignal.timeout(ms)), () => new Error('the store does not answer; it may be locked'))
 
-async function probe(entryOf: OpenEntry, signal: AbortSignal): Promise<void> {
+/** Has no time limit of its own: it ends when the user has answered the question of the system. */
+async function probe(entryOf: OpenEntry): Promise<void> {
   const entry = entryOf(SERVICE, 'probe')
   const value = randomUUID()
-  await entry.setPassword(value, signal)
-  const read = await entry.getPassword(signal)
-  await entry.deleteCredential(signal)
+  await entry.setPassword(value)
+  const read = await entry.getPassword()
+  await entry.deleteCredential()
   if (read !== value) throw new Error('the store is locked')
 }
 

@@ -1,3 +1,4 @@
+import { createReachLog } from '../console/reach-log.ts'
 import { createConsoleHandler } from '../console/serve-console.ts'
 import { createDesktopApi } from '../ipc/desktop-api.ts'
 import { createHostApi } from '../ipc/create-host-api.ts'
@@ -40,6 +41,7 @@ export function servePages(deps: DesktopDeps, parts: Parts): void {
     account: async () => (await connector.current()).account,
     fetch: network.fetch,
     untilSleep,
+    reach: createReachLog(deps.log),
     onUnexpected,
   })
   electron.protocol.handle(CONSOLE_SCHEME, request =>
