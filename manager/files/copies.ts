@@ -4,10 +4,12 @@ import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { renamedError } from '../storage/file-errors.ts'
 import { type FileState } from '../storage/file-state.ts'
-import { type Moved, removeEntry, type Storage } from './changes.ts'
+import { mayDelete, type Moved, removeEntry, type Storage } from './changes.ts'
 import { BufferPair, CHUNK_BYTES, chunksOf } from './content.ts'
+import { type CopyRoom } from './copy-room.ts'
 import { namesThere, nameThere } from './names-there.ts'
 import { isCode, joinPath, nameOfPath, takeName } from './places.ts'
+import { type Spot } from './replaced-size.ts'
 import { type Tally, tallyOf } from './tally.ts'
 import { passOver } from './walk.ts'
 
@@ -49,23 +51,32 @@ export interface CopyJob {
 export async function copyEntry(
   { from, target, path }: { from: Spot; target: Directory; path: string },
   { to, name, onConflict }: Pick<FileMoveSpec, 'to' | 'name' | 'onConflict'>,
-  { storage, ...job }: CopyJob & { readonly storage: Storage },
+  { storage, room, ...rest }: Omit<CopyJob, 'takeRoom'> & { readonly storage: Storage; readonly room: CopyRoom },
 ): Promise<Moved & { swept: boolean }> {
   const draft = newDraftName()
+  const job = { ...rest, takeRoom: (more: Amount) => room.take(more) }
   let swept = false
   try {
+    const wanted = await nameThere(target, name ?? from.name)
+    await room.begin(mayDelete(onConflict) ? { directory: target, name: wanted } : undefined, job.signal)
     await copyOne(job, from, { directory: target, name: draft }, { path: from.name, level: 1 })
     if (job.noted) await requireUnchanged(from, job.noted, job.signal)
     const taken = await takeName(await nameThere(target, name ?? from.name), onConflict, {
       make: toName => target.renameNew(draft, target, toName),
       replace: async toName => {
-        swept = (await removeEntry(storage, { directory: target, name: toName }).catch(passOver)) === true
+        const place = { directory: target, name: toName }
+        await room.replace(place, job.signal, async () => {
+          swept = (await removeEntry(storage, place).catch(passOver)) === true
+        })
         await target.renameNew(draft, target, toName)
       },
     })
     return { path, to: joinPath(to, taken), swept }
   } catch (error) {
-    await removeEntry(storage, { directory: target, name: draft }).catch(() => undefined) // the first error is the one to report
+    // The first error is the one to report.
+    await removeEntry(storage, { directory: target, name: draft })
+      .then(() => room.undo())
+      .catch(() => undefined)
     throw renamedError(error, draft, name ?? from.name)
   }
 }
@@ -108,11 +119,6 @@ async function requireUnchanged(from: Spot, copied: Tally, signal: AbortSignal):
  */
 export async function copyEntries(source: Directory, target: Directory, job: CopyJob): Promise<void> {
   await copyChildren(job, source, target, { path: '', level: 1 })
-}
-
-export interface Spot {
-  readonly directory: Directory
-  readonly name: string
 }
 
 /** Where the copy has come to. @property path below what is copied */

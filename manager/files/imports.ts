@@ -1,11 +1,10 @@
 import { AppError, because, type FileImportSpec, type FilesCopied, type FolderId } from '#manager/contract'
-import { type FolderRoom } from '../folders/room.ts'
-import { type Amount } from '../folders/size-rules.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Caller } from '../users/authorize.ts'
 import { mayDelete, type Moved, pathsOf, removeEntry, storageFor } from './changes.ts'
 import { type CopyTasks } from './copy-tasks.ts'
 import { copyEntry, requireFreeNames } from './copies.ts'
+import { createCopyRoom, type RoomForCopies } from './copy-room.ts'
 import { eachPath } from './each-path.ts'
 import { type FileHints } from './hints.ts'
 import { type FolderOpener, type FolderRights, type OpenFolder, requireFilled } from './open-folder.ts'
@@ -37,7 +36,7 @@ export interface ImportsDeps {
   readonly sweeps: Pick<Sweeps, 'start'>
   readonly hints: FileHints
   readonly copies: CopyTasks
-  readonly room: Pick<FolderRoom, 'meter'>
+  readonly room: RoomForCopies
 }
 
 export function createImports({ open, rights, files, storage, sweeps, hints, copies, room }: ImportsDeps): Imports {
@@ -77,9 +76,8 @@ export function createImports({ open, rights, files, storage, sweeps, hints, cop
       }
       return await copies.run({ caller, folder: folder.row, items, check }, async (progress, signal) => {
         await using _held = held
-        await using meter = room.meter(folder.row)
-        const takeRoom = (more: Amount) => meter.take(more)
-        const job = { storage: storageOf(folder), progress, signal, takeRoom }
+        await using copyRoom = createCopyRoom(room, folder.row)
+        const job = { storage: storageOf(folder), progress, signal, room: copyRoom }
         try {
           await eachPath(spec.paths, async path => {
             await using from = await openPlace(source.top, path)

@@ -1,5 +1,18 @@
+import { type Amount, amount, NOTHING } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
+import { type FileState } from '../storage/file-state.ts'
 import { openPlace } from './places.ts'
+import { passOver, walk } from './walk.ts'
+
+/** A name in an open directory. */
+export interface Spot {
+  readonly directory: Directory
+  readonly name: string
+}
+
+/** Room that becomes free with a regular file; none for one that has other names too. */
+const roomOf = ({ kind, size, allocated, links }: FileState): number =>
+  kind === 'file' && links === 1 ? Math.min(size, Math.max(allocated, 0)) : 0
 
 /**
  * The regular file that is at this place, with the room that becomes free when another one takes it. Undefined for one that has other names
@@ -11,9 +24,9 @@ export async function replacedFile(
 ): Promise<{ readonly inode: bigint; readonly bytes: number; readonly changedNs: bigint } | undefined> {
   try {
     await using place = await openPlace(top, path)
-    const { kind, size, allocated, links, inode, changedNs } = await place.directory.lstat(place.name)
-    const isAlone = kind === 'file' && links === 1
-    return isAlone ? { inode, bytes: Math.min(size, Math.max(allocated, 0)), changedNs } : undefined
+    const state = await place.directory.lstat(place.name)
+    const { kind, links, inode, changedNs } = state
+    return kind === 'file' && links === 1 ? { inode, bytes: roomOf(state), changedNs } : undefined
   } catch {
     return undefined
   }
@@ -22,4 +35,21 @@ export async function replacedFile(
 /** Room that becomes free when a file takes this place. */
 export async function replacedSize(top: Directory, path: string): Promise<number> {
   return (await replacedFile(top, path))?.bytes ?? 0
+}
+
+/** Room that becomes free when what is at this place goes, with everything below it. @throws the reason of the signal */
+export async function replacedRoom({ directory, name }: Spot, signal: AbortSignal): Promise<Amount> {
+  const state = await directory.lstat(name).catch(passOver)
+  if (!state) return NOTHING
+  let { bytes, files } = amount(roomOf(state), 1)
+  if (state.kind !== 'directory') return { bytes, files }
+  await using entered = await directory.enter(name).catch(passOver)
+  if (!entered) return { bytes, files }
+  for await (const found of walk(entered, signal, () => undefined)) {
+    files++
+    if (found.kind !== 'file') continue
+    const below = await found.directory.lstat(found.name).catch(passOver)
+    if (below) bytes += roomOf(below)
+  }
+  return { bytes, files }
 }

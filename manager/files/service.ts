@@ -16,7 +16,7 @@ import {
   type Task,
 } from '#manager/contract'
 import { type FolderRoom } from '../folders/room.ts'
-import { type Amount, amount } from '../folders/size-rules.ts'
+import { amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { followingLinks, realPathOf } from '../storage/real-path.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
@@ -28,6 +28,7 @@ import { makeDirectory, mayDelete, moveEntry, type Moved, pathsOf, removeEntry, 
 import { replacedSize } from './replaced-size.ts'
 import { type Expected, openContent, type SentContent, type Watched, writeContent } from './content.ts'
 import { copyEntry, requireFreeNames, requireOutside } from './copies.ts'
+import { createCopyRoom, type RoomForCopies } from './copy-room.ts'
 import { eachPath } from './each-path.ts'
 import { type HeavyRequest, type HeavyWork } from './heavy-work.ts'
 import { type FileHints } from './hints.ts'
@@ -113,7 +114,7 @@ export interface FilesDeps {
   readonly sweeps: Pick<Sweeps, 'start'>
   readonly hints: FileHints
   readonly copies: CopyTasks
-  readonly room: Pick<FolderRoom, 'meter' | 'take'>
+  readonly room: RoomForCopies & Pick<FolderRoom, 'take'>
   readonly heavyWork: Pick<HeavyWork, 'enter'>
 }
 
@@ -231,9 +232,8 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
       const check = () => rights.require(caller, id, need)
       return await copies.run({ caller, folder: folder.row, items, check }, async (progress, signal) => {
         await using _held = held
-        await using meter = room.meter(folder.row)
-        const takeRoom = (more: Amount) => meter.take(more)
-        const job = { storage: storageOf(folder), progress, signal, takeRoom }
+        await using copyRoom = createCopyRoom(room, folder.row)
+        const job = { storage: storageOf(folder), progress, signal, room: copyRoom }
         try {
           await eachPath(spec.paths, async path => {
             await using from = await openPlace(folder.top, path)

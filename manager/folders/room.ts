@@ -1,3 +1,4 @@
+import { createKeyedMutex } from '#base/mutex'
 import { type AppError, type FolderId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
@@ -11,7 +12,7 @@ import {
   saveEnforced,
 } from '../store/storage/folder-usage.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
-import { type Amount, amount, enforceable, isLimited, sizeFault, stagedFault } from './size-rules.ts'
+import { type Amount, amount, enforceable, isLimited, NOTHING, sizeFault, stagedFault, without } from './size-rules.ts'
 import { type FolderUsages } from './usage.ts'
 
 /**
@@ -19,8 +20,11 @@ import { type FolderUsages } from './usage.ts'
  * does not fit is refused only after a new count. A folder is counted again soon after a write, limited or not. Where the file system has quotas it enforces the limit too, also for sessions.
  */
 export interface FolderRoom extends AsyncDisposable {
-  /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
-  require(row: LimitedRow, more: Amount): Promise<void>
+  /**
+   * @param freed what the write will make free at its end, which counts as free already
+   * @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files`
+   */
+  require(row: LimitedRow, more: Amount, freed?: Amount): Promise<void>
   /**
    * Checks a recorded upload of so many bytes: it has to fit beside all other unfinished uploads. Two uploads that begin at once both
    * count, so both may be refused, but they never share the last room. The file that it replaces gives its room to it.
@@ -31,7 +35,14 @@ export interface FolderRoom extends AsyncDisposable {
    */
   requireStaged(row: LimitedRow, upload: StagedUpload): Promise<void>
   /** Notes what is about to be written. @throws as `require` */
-  take(row: LimitedRow, more: Amount): Promise<void>
+  take(row: LimitedRow, more: Amount, freed?: Amount): Promise<void>
+  /**
+   * Runs what empties or removes a file or directory of a folder, and takes its room back. Works on the same one run one after the other: each
+   * would count its room.
+   *
+   * @param work returns what it has made free
+   */
+  freeing(row: LimitedRow, inode: bigint, work: () => Promise<Amount>): Promise<void>
   /** Takes back what was not written after all. */
   giveBack(row: LimitedRow, rest: Amount): Promise<void>
   /** For many small writes to one folder. */
@@ -57,12 +68,11 @@ export type LimitedRow = Pick<FolderRow, 'id' | 'max_bytes' | 'owner_max_bytes' 
 
 /** Takes room in large steps. Disposing gives back what was not used. */
 export interface Meter extends AsyncDisposable {
-  /** @throws as `FolderRoom.take` */
-  take(more: Amount): Promise<void>
+  /** @param freed as for `FolderRoom.require` @throws as `FolderRoom.take` */
+  take(more: Amount, freed?: Amount): Promise<void>
 }
 
 const STEP = amount(8 * 2 ** 20, 100)
-const NOTHING = amount(0, 0)
 
 export interface FolderRoomDeps {
   readonly store: Pick<Store, 'db'>
@@ -78,7 +88,9 @@ const withFreed = (sizes: FolderSizes, bytes: number): FolderSizes => ({
 })
 
 export function createFolderRoom({ store: { db }, storage, usages, log }: FolderRoomDeps): FolderRoom {
-  const require = (row: LimitedRow, more: Amount): Promise<void> => judge(row, sizes => sizeFault(sizes, more))
+  const frees = createKeyedMutex()
+  const require = (row: LimitedRow, more: Amount, freed = NOTHING): Promise<void> =>
+    judge(row, sizes => sizeFault(without(sizes, freed), more))
 
   /** @param freed bytes that staged uploads will free in the folder, of those that the count has */
   async function judge(
@@ -105,8 +117,8 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
 
   const isSome = ({ bytes, files }: Amount) => bytes !== 0 || files !== 0
 
-  async function take(row: LimitedRow, more: Amount): Promise<void> {
-    await require(row, more)
+  async function take(row: LimitedRow, more: Amount, freed?: Amount): Promise<void> {
+    await require(row, more, freed)
     usages.wrote(row.id)
     if (isLimited(row) && isSome(more)) await addUsage(db, row.id, more)
   }
@@ -151,6 +163,11 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
     requireStaged: (row, { bytes, replaced, freed }) => judge(row, sizes => stagedFault(sizes, bytes, replaced), freed),
     take,
     giveBack,
+    freeing: (row, inode, work) =>
+      frees(`${row.id}/${inode}`, async () => {
+        await giveBack(row, await work())
+        usages.wrote(row.id)
+      }),
     enforce,
     enforceAll() {
       enforcing = enforcing.then(enforceEach)
@@ -163,28 +180,28 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
       let held = NOTHING
       const lacks = ({ bytes, files }: Amount) =>
         amount(Math.max(0, bytes - held.bytes), Math.max(0, files - held.files))
-      const more = async (lacking: Amount) => {
+      const more = async (lacking: Amount, freed?: Amount) => {
         const step = amount(
           lacking.bytes > 0 ? Math.max(lacking.bytes, STEP.bytes) : 0,
           lacking.files > 0 ? Math.max(lacking.files, STEP.files) : 0,
         )
-        const isWide = await take(row, step).then(
+        const isWide = await take(row, step, freed).then(
           () => true,
           () => false,
         )
-        if (!isWide) await take(row, lacking)
+        if (!isWide) await take(row, lacking, freed)
         const { bytes, files } = isWide ? step : lacking
         held = amount(held.bytes + bytes, held.files + files)
       }
       let turn = Promise.resolve()
       return {
-        take(wanted) {
+        take(wanted, freed) {
           usages.wrote(row.id)
           if (!isLimited(row)) return Promise.resolve()
           // Each call waits for the one before it: writes at the same time would each take a step.
           const mine = turn.then(async () => {
             const lacking = lacks(wanted)
-            if (isSome(lacking)) await more(lacking)
+            if (isSome(lacking)) await more(lacking, freed)
             held = amount(held.bytes - wanted.bytes, held.files - wanted.files)
           })
           turn = mine.catch(() => undefined) // the writer gets the error

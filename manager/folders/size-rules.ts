@@ -11,6 +11,8 @@ export interface Amount {
 /** A write of bytes that makes so many files. */
 export const amount = (bytes: number, files: number): Amount => ({ bytes, files })
 
+export const NOTHING = amount(0, 0)
+
 type Limits = 'max_bytes' | 'owner_max_bytes' | 'max_files' | 'owner_max_files'
 /** The limits and the sizes that decide whether more may be written to a folder. */
 export type Sizes = Pick<FolderSizes, Limits | 'name' | 'group_id' | 'owned' | 'bytes' | 'owned_files' | 'files'>
@@ -22,6 +24,17 @@ export function sizeFault(sizes: Sizes, { bytes, files }: Amount): AppError | un
   if (bytes <= 0 && files <= 0) return undefined
   return bytesFault(sizes, bytes) ?? filesFault(sizes, files)
 }
+
+/** The sizes without what is about to be replaced. */
+export const without = <Some extends Sizes>(sizes: Some, { bytes, files }: Amount): Some => ({
+  ...sizes,
+  bytes: less(sizes.bytes, bytes),
+  owned: less(sizes.owned, bytes),
+  files: less(sizes.files, files),
+  owned_files: less(sizes.owned_files, files),
+})
+
+const less = (size: number | null, freed: number) => (size === null ? null : Math.max(0, size - freed))
 
 function bytesFault(sizes: Sizes, bytes: number): AppError | undefined {
   return bytes < 0 ? undefined : (folderFault(sizes, bytes) ?? totalFault(sizes, bytes))

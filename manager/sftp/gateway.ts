@@ -27,7 +27,7 @@ const MOST = 1_024
 export interface SftpGatewayDeps {
   readonly db: Db
   readonly open: FolderOpener
-  readonly room: Pick<FolderRoom, 'meter' | 'require'>
+  readonly room: Pick<FolderRoom, 'meter' | 'require' | 'freeing'>
   readonly hints: Pick<FileHints, 'changed'>
   /** @throws AppError `not_signed_in`, those of signatures */
   readonly authenticateUpgrade: (request: IncomingMessage) => Promise<Caller>

@@ -2,6 +2,7 @@ import { type FolderId } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type Listing } from '../storage/listing.ts'
 import { type OpenFile } from '../storage/open-file.ts'
+import { type FilledPart } from './filled-part.ts'
 import { type NamedEntry, MOST_HANDLES } from './protocol.ts'
 import { Refused } from './refused.ts'
 import { type HeldFolder } from './tree.ts'
@@ -20,6 +21,7 @@ export interface FileHandle {
   /** Whether this connection has made the file. */
   readonly isOwn: boolean
   isWritten: boolean
+  readonly filled: FilledPart
 }
 
 /** A directory in a folder that a client lists. */

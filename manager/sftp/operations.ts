@@ -3,7 +3,7 @@ import { type FolderId, type FolderPermission, isAppError } from '#manager/contr
 import { isCode, joinPath } from '../files/places.ts'
 import { type FileHints } from '../files/hints.ts'
 import { type FolderRoom, type Meter } from '../folders/room.ts'
-import { type Amount, amount } from '../folders/size-rules.ts'
+import { type Amount, amount, isLimited } from '../folders/size-rules.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
@@ -12,6 +12,7 @@ import { modeOfDirectory, modeOfFile } from '../storage/private-files.ts'
 import { followingLinks, realPathOf } from '../storage/real-path.ts'
 import { attributesOf, modeOf } from './attributes.ts'
 import { ChangeCount } from './changes-made.ts'
+import { FilledPart } from './filled-part.ts'
 import { type FileHandle, type Handle, Handles } from './handles.ts'
 import { nextEntries } from './list-entries.ts'
 import { OwnFiles } from './own-files.ts'
@@ -27,6 +28,7 @@ import {
   type RequestOf,
 } from './protocol.ts'
 import { Refused } from './refused.ts'
+import { resize } from './resize.ts'
 import { type HeldFolder, type Tree } from './tree.ts'
 
 /** Requests other than reads and writes that need the folders. */
@@ -47,7 +49,7 @@ export interface Operations extends AsyncDisposable {
 export interface OperationsDeps {
   readonly tree: Tree
   readonly hints: Pick<FileHints, 'changed'>
-  readonly room: Pick<FolderRoom, 'meter' | 'require'>
+  readonly room: Pick<FolderRoom, 'meter' | 'require' | 'freeing'>
 }
 
 const ONE_FILE = amount(0, 1)
@@ -90,18 +92,10 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     await meter.take(more)
   }
 
-  /**
-   * Changes a file. One that grows must fit, though its new part takes no room on the disk before it is written.
-   *
-   * @throws AppError `quota_folder_full`, `quota_total_full`
-   */
+  /** Changes a file. @throws as `resize` */
   async function apply(id: FolderId, file: OpenFile, { size, mode, times }: Attributes): Promise<void> {
     const row = await tree.require(id, 'rw')
-    if (size !== undefined) {
-      const grows = size - (await file.state()).size
-      if (grows > 0) await room.require(row, amount(grows, 0))
-      await file.truncate(size)
-    }
+    if (size !== undefined) await resize(room, row, { file, size })
     // Sessions and Berth itself must stay able to read the file.
     if (mode !== undefined) await file.setMode(0o600 | mode)
     if (times) await file.setTimes(...datesOf(times))
@@ -205,16 +199,20 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         changed(held, spot.path, 'made')
         return made
       }
-      const isThere = () => directory.open(name, mayWrite ? 'write' : 'read')
+      const isThere = async () => {
+        const file = await directory.open(name, mayWrite ? 'write' : 'read')
+        if (!mayWrite || !has(OPEN.truncate)) return file
+        try {
+          await resize(room, held.folder.row, { file, size: 0 })
+          return file
+        } catch (error) {
+          await file[Symbol.asyncDispose]()
+          throw error
+        }
+      }
       const found =
         !mayWrite || !has(OPEN.create) ? isThere() : has(OPEN.exclusive) ? isNew() : openOrMake(isThere, isNew)
       const file = await found
-      try {
-        if (mayWrite && has(OPEN.truncate) && (await file.state()).size > 0) await file.truncate(0)
-      } catch (error) {
-        await file[Symbol.asyncDispose]()
-        throw error
-      }
       const isWritten = mayWrite && has(OPEN.truncate)
       return {
         kind: 'file',
@@ -226,6 +224,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         appends,
         isOwn,
         isWritten,
+        filled: new FilledPart(),
       }
     })
     return { kind: 'handle', handle: handles.add(handle) }
@@ -437,16 +436,13 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
       const handle = handles.file(name)
       if (!handle.mayWrite) throw new Refused('permissionDenied', 'The file was not opened for writing.')
       const row = await tree.require(handle.folderId, 'rw')
-      await takeRoom(
-        row,
-        amount(
-          parts.reduce((sum, { byteLength }) => sum + byteLength, 0),
-          0,
-        ),
-      )
+      const bytes = parts.reduce((sum, { byteLength }) => sum + byteLength, 0)
+      const { file, filled } = handle
+      const start = handle.appends ? (await file.state()).size : position
+      await takeRoom(row, amount(isLimited(row) ? await filled.newBytes(file, start, bytes) : bytes, 0))
       handle.isWritten = true
-      const start = handle.appends ? (await handle.file.state()).size : position
-      await handle.file.writeParts(parts, start)
+      await file.writeParts(parts, start)
+      filled.written(start, bytes)
     },
     async [Symbol.asyncDispose]() {
       // The client has gone without closing these.

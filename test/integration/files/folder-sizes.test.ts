@@ -196,6 +196,44 @@ test('what replaces a file needs only the room that the file does not have alrea
   expect((await bundle({ empty: Buffer.alloc(0) })).status).toBe(507)
 })
 
+test('a copy or an import that replaces something needs only the room that this does not have already', async () => {
+  const folder = await api.createFolder({ body: { name: 'copied-over', maxBytes: MIB, maxFiles: 5 } })
+  const source = await api.createFolder({ body: { name: 'copied-from' } })
+  await fill(folder, 'there', 600 * 1024)
+  await mkdir(join(storage, folder.id, 'in'))
+  await writeFile(join(storage, folder.id, 'in', 'there'), Buffer.alloc(250 * 1024, 1))
+  await fill(folder, 'small', 10 * 1024)
+  await fill(folder, 'last', 1)
+  await fill(source, 'there', 700 * 1024)
+  await fill(source, 'much', 720 * 1024)
+  await mkdir(join(storage, source.id, 'in'))
+  await writeFile(join(storage, source.id, 'in', 'there'), Buffer.alloc(240 * 1024, 2))
+  const [onConflict, params] = ['replace' as const, { id: folder.id }]
+  const bring = (path: string, name = path, mode: 'copy' | 'move' = 'copy') =>
+    copyEnded(
+      api,
+      folder,
+      api.importFiles({ params, body: { from: source.id, paths: [path], to: '', name, mode, onConflict } }),
+    )
+  const replaceBy = (path: string, name: string) =>
+    copyEnded(api, folder, api.copyFiles({ params, body: { paths: [path], to: '', name, onConflict } }))
+  const size = async (name: string) => (await stat(join(storage, folder.id, name))).size
+  const full = { code: 'quota_folder_full' }
+
+  await bring('there')
+  expect(await size('there')).toBe(700 * 1024)
+  expect(await refusal(bring('much', 'small'))).toMatchObject(full)
+  expect(await refusal(bring('much', 'new'))).toMatchObject({ code: 'quota_folder_files' })
+  await bring('in')
+  expect(await size('in/there')).toBe(240 * 1024)
+  // What was there is free again at once, without a count.
+  await replaceBy('small', 'there')
+  await bring('much', 'there', 'move')
+  expect(await size('there')).toBe(720 * 1024)
+  expect(await refusal(bring('there', 'small'))).toMatchObject(full)
+  expect((await readdir(join(storage, folder.id))).toSorted()).toEqual(['in', 'last', 'small', 'there'])
+})
+
 test('a folder with as many files as it may have takes no new ones, but changes of those that it has', async () => {
   const folder = await api.createFolder({ body: { name: 'counted', maxFiles: 4 } })
   expect(folder.fileLimit).toEqual({ files: 4, enforced: false })
@@ -274,6 +312,7 @@ test('a project has a limit on the files in all of its folders together', async 
 test('writes, longer files and directories by SFTP are refused at the limit', async () => {
   const folder = await almostFull('by-sftp')
   const counted = await api.createFolder({ body: { name: 'counted-by-sftp', maxFiles: 2 } })
+  await api.createFolder({ body: { name: 'full-by-sftp', maxBytes: MIB } })
   await using home = await temporaryDirectory()
   const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
   const { items } = await api.listUsers({ query: { search: ADMIN.email } })
@@ -322,6 +361,18 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
     await expect(write('/counted-by-sftp/three', Buffer.alloc(0))).rejects.toThrow(TOO_MANY)
     await expect(makeDirectory('/counted-by-sftp/three')).rejects.toThrow(TOO_MANY)
     await write('/counted-by-sftp/one', MORE)
+    // Bytes that a file has already are no new ones, and those of a file that is written anew are free for it at once.
+    const whole = Buffer.alloc(1_000 * 1024, 4)
+    await write('/full-by-sftp/one', whole)
+    const open = promisify(sftp.open.bind(sftp)) as (path: string, flags: string) => Promise<Buffer>
+    const writeAt = promisify(sftp.write.bind(sftp))
+    const handle = await open('/full-by-sftp/one', 'r+')
+    const last = whole.length - MORE.length
+    for (const position of [0, last / 2, last]) await writeAt(handle, MORE, 0, MORE.length, position)
+    await expect(writeAt(handle, MORE, 0, MORE.length, last + MORE.length / 2)).rejects.toThrow(TOO_MUCH)
+    for (let time = 0; time < 3; time++) await write('/full-by-sftp/one', whole)
+    await setstat('/full-by-sftp/one', { size: 0 })
+    await write('/full-by-sftp/two', whole)
     expect((await readdir(join(storage, counted.id))).toSorted()).toEqual(['one', 'two'])
   } finally {
     const closed = once(client, 'close')
