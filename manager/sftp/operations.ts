@@ -1,4 +1,3 @@
-import { type StatsFs } from 'node:fs'
 import { type FolderId, type FolderPermission, isAppError } from '#manager/contract'
 import { isCode, joinPath } from '../files/places.ts'
 import { type FileHints } from '../files/hints.ts'
@@ -13,6 +12,7 @@ import { followingLinks, realPathOf } from '../storage/real-path.ts'
 import { attributesOf, modeOf } from './attributes.ts'
 import { ChangeCount } from './changes-made.ts'
 import { FilledPart } from './filled-part.ts'
+import { figuresOf, figuresOfTop } from './figures.ts'
 import { type FileHandle, type Handle, Handles } from './handles.ts'
 import { nextEntries } from './list-entries.ts'
 import { OwnFiles } from './own-files.ts'
@@ -53,6 +53,10 @@ export interface OperationsDeps {
 }
 
 const ONE_FILE = amount(0, 1)
+/** Rights of the owner that a client cannot take away. A manager that is not root reads files as their owner, also to copy and download them. */
+const LEAST_OF_FILE = 0o400
+/** As above; Berth makes and removes entries too, e.g. when it empties the trash. */
+const LEAST_OF_DIRECTORY = 0o700
 const TOP_MODE = modeOf('directory', 0o555)
 
 type Inside = Extract<Place, { kind: 'inside' }>
@@ -96,8 +100,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
   async function apply(id: FolderId, file: OpenFile, { size, mode, times }: Attributes): Promise<void> {
     const row = await tree.require(id, 'rw')
     if (size !== undefined) await resize(room, row, { file, size })
-    // Sessions and Berth itself must stay able to read the file.
-    if (mode !== undefined) await file.setMode(0o600 | mode)
+    if (mode !== undefined) await file.setMode(LEAST_OF_FILE | mode)
     if (times) await file.setTimes(...datesOf(times))
   }
 
@@ -189,7 +192,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const mayRead = has(OPEN.read) || !mayWrite
     const handle = await atTarget(path, mayWrite ? 'rw' : 'ro', async (spot): Promise<FileHandle> => {
       const { held, directory, name } = spot
-      const mode = 0o600 | modeOfFile(entryOf(spot), permissionsOf(attributes))
+      const mode = LEAST_OF_FILE | modeOfFile(entryOf(spot), permissionsOf(attributes))
       let isOwn = false
       const isNew = async () => {
         await takeRoom(await tree.require(held.id, 'rw'), ONE_FILE)
@@ -311,7 +314,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
       const isOwn = own.has(held.id, before)
       if (before.kind === 'directory') {
         await using entered = await directory.enter(name)
-        if (attributes.mode !== undefined) await entered.setMode(0o700 | attributes.mode)
+        if (attributes.mode !== undefined) await entered.setMode(LEAST_OF_DIRECTORY | attributes.mode)
         if (attributes.times) await entered.setTimes(...datesOf(attributes.times))
       } else {
         await using file = await directory.open(name, attributes.size === undefined ? 'read' : 'write')
@@ -356,9 +359,10 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
 
   async function figures(path: Buffer): Promise<Reply> {
     const place = placeOf(path)
-    if (place.kind === 'top')
-      throw new Refused('unsupported', 'Each folder may be on a storage of its own. Ask for one.')
-    return await within({ ...place, path: '' }, 'ro', async directory => figuresOf(await directory.fileSystem()))
+    return {
+      kind: 'figures',
+      figures: place.kind === 'top' ? await figuresOfTop(tree) : await figuresOf(tree, place.folder),
+    }
   }
 
   async function answer(request: PlainRequest): Promise<Reply> {
@@ -398,7 +402,10 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         return at(request.path, 'rw', async spot => {
           const { held, directory, name, path } = spot
           await takeRoom(await tree.require(held.id, 'rw'), ONE_FILE)
-          await directory.mkdir(name, 0o700 | modeOfDirectory(entryOf(spot), permissionsOf(request.attributes)))
+          await directory.mkdir(
+            name,
+            LEAST_OF_DIRECTORY | modeOfDirectory(entryOf(spot), permissionsOf(request.attributes)),
+          )
           changed(held, path, 'made')
           return OK
         })
@@ -488,8 +495,3 @@ const datesOf = ({ accessed, modified }: NonNullable<Attributes['times']>): [Dat
   new Date(accessed * 1000),
   new Date(modified * 1000),
 ]
-
-const figuresOf = ({ bsize, blocks, bfree, bavail, files, ffree }: StatsFs): Reply => ({
-  kind: 'figures',
-  figures: { blockSize: bsize, blocks, freeBlocks: bfree, availableBlocks: bavail, files, freeFiles: ffree },
-})

@@ -1,6 +1,19 @@
 import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, link, mkdir, readdir, readFile, rename, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  statfs,
+  symlink,
+  unlink,
+  writeFile,
+} from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -521,6 +534,40 @@ test('sshfs mounts a folder as a file system', async context => {
     await unlink(join(mount, 'renamed'))
   } finally {
     await run('fusermount', ['-u', mount]).catch(() => run('umount', ['-l', mount]))
+  }
+})
+
+test('on a mounted port, df tells of free room at the top, and rsync -a finds nothing to repeat', async context => {
+  const isPossible = (await has('sshfs')) && (await has('rsync')) && (await stat('/dev/fuse').catch(() => undefined))
+  if (!isPossible) return context.skip('no sshfs, no rsync or no FUSE')
+  expect(await said('df /')).toMatch(/Avail[^]*\d+%/)
+  const mount = join(local, 'mount-top')
+  await mkdir(mount)
+  try {
+    await run('sshfs', ['-F', join(ssh, 'berth/config'), `${kit.hostAlias}:/`, mount])
+  } catch {
+    return context.skip('FUSE is not permitted here')
+  }
+  try {
+    const { bavail, blocks } = await statfs(mount)
+    expect(bavail).toBeGreaterThan(0)
+    expect(blocks).toBeGreaterThan(bavail)
+    const source = join(local, 'modes')
+    await mkdir(join(source, 'in'), { recursive: true })
+    for (const mode of [0o444, 0o440, 0o555, 0o400, 0o600, 0o644, 0o755]) {
+      await writeFile(join(source, 'in', mode.toString(8)), 'text', { mode })
+      await chmod(join(source, 'in', mode.toString(8)), mode)
+    }
+    const rsync = () => run('rsync', ['-a', '-i', `${source}/`, join(mount, 'data/modes')])
+    await rsync()
+    expect((await stat(join(directory, 'modes/in/444'))).mode & 0o777).toBe(0o444)
+    expect((await rsync()).stdout).toBe('')
+    // What nobody may read stays readable by Berth.
+    await chmod(join(mount, 'data/modes/in/644'), 0)
+    expect((await stat(join(directory, 'modes/in/644'))).mode & 0o777).toBe(0o400)
+  } finally {
+    await run('fusermount', ['-u', mount]).catch(() => run('umount', ['-l', mount]))
+    await rm(join(directory, 'modes'), { recursive: true })
   }
 })
 
