@@ -40,6 +40,7 @@ import { createCallPlaces } from './call-places.ts'
 import { type Credentials, readCredentials, readCredentialsAgain } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
+import { overrideMethod } from './method-override.ts'
 import { type Forwarders, isFromConsole, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
 import { registerContractRoutes } from './routes/contract-routes.ts'
@@ -147,6 +148,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 256 },
     genReqId: () => newUuid(),
+    rewriteUrl: request => overrideMethod(request).url ?? '/',
     return503OnClosing: true,
     frameworkErrors: (error, _request, reply) => void sendProblem(reply.headers(SECURITY_HEADERS), toAppError(error)),
     clientErrorHandler: (error, socket) => refuse(socket, parserError(error)),

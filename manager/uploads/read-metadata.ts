@@ -12,8 +12,10 @@ export interface UploadSpec {
   readonly finishLater: boolean
 }
 
+const NAMED = 'must name the new file'
+
 const Metadata = z.object({
-  path: z.string().min(1, 'must name the new file'),
+  path: z.string(NAMED).min(1, NAMED),
   onConflict: FileConflict.default('fail'),
   sha256: Sha256.optional(),
   modifiedAt: z.iso.datetime().optional(),
@@ -23,7 +25,8 @@ const Metadata = z.object({
 })
 
 /**
- * Reads `path Zm9v,onConflict cmVwbGFjZQ==`. Unknown keys are ignored: clients send more (`filename`, `filetype`).
+ * Reads `path Zm9v,onConflict cmVwbGFjZQ==`. Clients that know nothing of Berth send `filename`, which counts where `path` is missing. Unknown keys
+ * are ignored: clients send more (`filetype`).
  *
  * @throws AppError `bad_request`
  */
@@ -32,7 +35,8 @@ export function readMetadata(header: string | undefined): UploadSpec {
     .split(',')
     .map(pair => pair.trim().split(' '))
     .map(([key = '', value = '']) => [key, Buffer.from(value, 'base64').toString('utf8')])
-  const { success, data, error } = Metadata.safeParse(Object.fromEntries(pairs))
+  const fields = Object.fromEntries(pairs) as Partial<Record<string, string>>
+  const { success, data, error } = Metadata.safeParse({ path: fields.filename, ...fields })
   if (!success) {
     const [issue] = error.issues
     const why = `Upload-Metadata: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is not valid'}`

@@ -135,6 +135,8 @@ export const FOLDER_CAUSES = {
 
   // uploads
   upload_busy: 'Another request writes to this upload. Try again in a few seconds.',
+  upload_concat:
+    'Parts of one file cannot be uploaded beside each other and joined (Upload-Concat). Upload the file as one; tus-js-client and Uppy do so with parallelUploads: 1.',
   upload_continues_at: 'The upload continues at {at}, and the request starts at {from}.',
   upload_gone: 'The upload was cancelled, has expired, or never existed. Start it again.',
   upload_incomplete_yet: '{offset} of {size} bytes have arrived.',

@@ -36,7 +36,7 @@ export const UPLOAD_ROUTES = {
     path: '/api/v1/folders/:id/uploads',
     access: 'user',
     summary:
-      'tus: begin an upload. Headers Upload-Length and Upload-Metadata (path, onConflict, sha256, modifiedAt, finish); the body may hold the first bytes. Location names the upload.',
+      'tus: begin an upload. Headers Upload-Length and Upload-Metadata (path, or filename; onConflict, sha256, modifiedAt, finish); the body may hold the first bytes. Location names the upload.',
     params: folder,
     streamedBody: TUS_CONTENT,
     status: 201,
@@ -56,7 +56,7 @@ export const UPLOAD_ROUTES = {
     path: '/api/v1/folders/:id/uploads/:uploadId',
     access: 'user',
     summary:
-      'tus: add bytes at the offset of the header Upload-Offset. The last byte finishes the upload, unless it is finished later.',
+      'tus: add bytes at the offset of the header Upload-Offset. The last byte finishes the upload, unless it is finished later. Also as POST with X-HTTP-Method-Override: PATCH.',
     params: upload,
     streamedBody: TUS_CONTENT,
     status: 204,

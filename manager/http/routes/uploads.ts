@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { AppError, TUS_EXTENSIONS, TUS_VERSION, type Upload, UPLOADED_PATH_HEADER } from '#manager/contract'
+import { AppError, because, TUS_EXTENSIONS, TUS_VERSION, type Upload, UPLOADED_PATH_HEADER } from '#manager/contract'
 import { readCount, readMetadata } from '../../uploads/read-metadata.ts'
 import { type Bundles } from '../../uploads/bundles.ts'
 import { type Uploads } from '../../uploads/uploads.ts'
@@ -29,6 +29,7 @@ export function createUploadRoutes(uploads: Uploads, bundles: Bundles): Pick<Han
 
     async createUpload({ caller, request, reply }, { params }) {
       requireVersion(request, reply)
+      requireWhole(request)
       const upload = await uploads.create(caller, params.id, {
         ...readMetadata(request.headers['upload-metadata']?.toString()),
         size: readCount('Upload-Length', request.headers['upload-length']),
@@ -81,6 +82,11 @@ function requireVersion(request: FastifyRequest, reply: FastifyReply): void {
   if (request.headers['tus-resumable'] === TUS_VERSION) return
   void reply.header('tus-version', TUS_VERSION)
   throw new AppError('upload_version', { why: `Send the header Tus-Resumable: ${TUS_VERSION}.` })
+}
+
+/** Parts of a file that a client means to join later would each become a file. @throws AppError `bad_request` */
+function requireWhole({ headers }: FastifyRequest): void {
+  if (headers['upload-concat'] !== undefined) throw new AppError('bad_request', because('upload_concat'))
 }
 
 function bodyOf({ body }: FastifyRequest): Readable | undefined {

@@ -391,6 +391,8 @@ export default {
   storage_unmounted: '"{storage}" 스토리지가 방금 마운트 해제되었습니다.',
   text_too_long: '한도는 4 MiB입니다. 더 큰 파일은 업로드하세요.',
   upload_busy: '다른 요청이 이 업로드에 쓰고 있습니다. 몇 초 뒤에 다시 시도하세요.',
+  upload_concat:
+    '한 파일의 여러 부분을 동시에 업로드해 합칠 수 없습니다(Upload-Concat). 파일을 하나로 업로드하세요. tus-js-client와 Uppy에서는 parallelUploads: 1로 설정합니다.',
   upload_continues_at: '업로드는 {at}에서 이어지는데 요청은 {from}에서 시작합니다.',
   upload_gone: '업로드가 취소되었거나 만료되었거나 없습니다. 다시 시작하세요.',
   upload_incomplete_yet: '{size}바이트 중 {offset}바이트가 도착했습니다.',

@@ -130,6 +130,36 @@ describe('an upload by a tus client', () => {
     expect(await readFile(join(directory, 'empty.txt'), 'utf8')).toBe('')
   })
 
+  test('a client that knows nothing of Berth names the file by filename, and may have no PATCH', async () => {
+    const content = randomBytes(3 * MiB)
+    const options = { overridePatchMethod: true, chunkSize: MiB }
+    await uploadBy(uploadsAt(), content, '', { ...options, metadata: { filename: 'foreign.bin', filetype: 'any' } })
+    expect(sha256(await readFile(join(directory, 'foreign.bin')))).toBe(sha256(content))
+    await uploadBy(uploadsAt(), content, '', { metadata: { path: 'named/by-path.bin', filename: 'other.bin' } })
+    expect((await stat(join(directory, 'named/by-path.bin'))).size).toBe(content.length)
+    const nameless = await create(1, { filetype: 'any' })
+    expect(nameless).toMatchObject({ status: 400, json: { detail: 'Upload-Metadata: path must name the new file' } })
+    // The header means nothing elsewhere, nor on another method.
+    const headers = { 'x-http-method-override': 'DELETE' }
+    const { url } = await create(10, { path: 'kept.txt' }, Buffer.from('12345'))
+    expect(await tus(url, { method: 'HEAD', headers })).toMatchObject({ status: 204 })
+    expect(await tus(`${url}/finish`, { method: 'POST', headers })).toMatchObject({ status: 400 })
+    expect(await tus(url, { method: 'POST', headers })).toMatchObject({ status: 204 })
+    expect(await tus(url, { method: 'HEAD' })).toMatchObject({ status: 404 })
+  })
+
+  test('parts of a file that a client would join later are refused with the reason', async () => {
+    const parts = uploadBy(uploadsAt(), randomBytes(2 * MiB), '', {
+      parallelUploads: 2,
+      metadataForPartialUploads: { path: 'joined.bin' },
+      metadata: { path: 'joined.bin' },
+      retryDelays: [],
+    })
+    await expect(parts).rejects.toThrow(/Upload the file as one/)
+    expect(await readdir(directory)).not.toContain('joined.bin')
+    expect(await partNames()).toEqual([])
+  })
+
   test('a cancelled upload leaves no bytes', async () => {
     const { url } = await create(10, { path: 'gone.txt' }, Buffer.from('12345'))
     expect(await partNames()).toHaveLength(1)
