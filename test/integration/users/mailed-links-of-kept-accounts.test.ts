@@ -48,7 +48,9 @@ test.each([
     for (let tries = 0; tries < 3; tries++) {
       const before = smtp.mails.length
       await manager.api().requestPasswordReset({ body: { email } })
-      await expect.poll(() => smtp.mails.slice(before).find(({ text }) => text.includes('reset-password'))).toBeDefined()
+      await expect
+        .poll(() => smtp.mails.slice(before).find(({ text }) => text.includes('reset-password')))
+        .toBeDefined()
       const mail = smtp.mails.slice(before).find(({ text }) => text.includes('reset-password'))
       // Quicker than any person opens a mail and types a password.
       await delay(2_000)
