@@ -265,6 +265,11 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
 
   app.server.on('upgrade', (request, socket, head) => {
     logErrors(socket, log)
+    // From here on Node applies no limit to the connection: an earlier answer that is not read would be held for ever.
+    if (turns.unanswered(request.socket) > 0) {
+      socket.destroy()
+      return
+    }
     void (async () => {
       try {
         noteOrigin(request, deps)
@@ -373,8 +378,12 @@ function parserError(error: { code?: string }): AppError {
 }
 
 function refuse(socket: Duplex, error: AppError): void {
-  if (socket.writable) socket.end(rawProblem(error), () => socket.destroy())
-  else socket.destroy()
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const timer = setTimeout(() => socket.destroy(), REQUEST_MS).unref()
+  socket.once('close', () => clearTimeout(timer)).end(rawProblem(error), () => socket.destroy())
 }
 
 function portOf(server: Server): number {

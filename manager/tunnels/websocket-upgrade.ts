@@ -56,7 +56,14 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
   )
   // Discard what the client still sends: unread bytes would turn the end into a reset.
   socket.resume()
-  socket.once('finish', () => setTimeout(() => socket.destroy(), LINGER_MS).unref())
+  let timer = setTimeout(() => socket.destroy(), UNREAD_MS).unref()
+  socket.once('finish', () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  })
+  socket.once('close', () => clearTimeout(timer))
 }
 
 const LINGER_MS = 1000
+/** A peer that does not take the answer within this time is cut. */
+const UNREAD_MS = 30_000

@@ -64,6 +64,39 @@ test.each([
   expect(faults).toHaveLength(2)
 })
 
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
+
+test('a request for a tunnel at an address without tunnels is an ordinary request', async () => {
+  const server = createHttpServer({
+    onRequest: (_request, response) => response.end('answer'),
+    onUpgrade: (_request, socket) => socket.end('tunnel'),
+    hasTunnels: ({ url }) => url === '/tunnel',
+    log: silentLog,
+  })
+  const client = await dial(server)
+  client.write(`GET / HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`)
+  const [first] = (await once(client, 'data')) as [Buffer]
+  expect(first.toString()).toMatch(/^HTTP\/1\.1 200 [^]*answer/)
+  client.write(`GET /tunnel HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`)
+  expect(await text(client)).toBe('tunnel')
+})
+
+test('a request for a tunnel behind an answer that is not read ends the connection', async () => {
+  const onUpgrade = vi.fn()
+  const server = createHttpServer({
+    onRequest: (_request, response) => response.end(Buffer.alloc(32 * 1024 * 1024)),
+    onUpgrade,
+    log: silentLog,
+  })
+  const client = (await dial(server)).on('error', () => undefined).pause()
+  const [connection] = (await Promise.all([
+    once(server, 'connection'),
+    client.write(`GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`),
+  ])) as [[Socket], boolean]
+  await once(connection[0], 'close')
+  expect(onUpgrade).not.toHaveBeenCalled()
+})
+
 test.each([
   ['answers a client that ends its side', '', 'answer'],
   ['takes a browser that does so for one that has gone', 'User-Agent: Mozilla/5.0\r\n', undefined],

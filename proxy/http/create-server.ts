@@ -6,13 +6,15 @@ import { type SecureContextOptions } from 'node:tls'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
 import { answerHalfClosed } from './half-close.ts'
-import { enterPipeline } from './pipeline.ts'
+import { enterPipeline, hasUnanswered } from './pipeline.ts'
 import { isTunnelRequest } from './upgrade-offers.ts'
 
 export interface HttpServerOptions extends ServerOptions {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => unknown
-  /** Gets requests for a tunnel (`upgrade-offers.ts`). Left out: they are treated as ordinary requests. */
+  /** Gets requests for a tunnel (`upgrade-offers.ts`), which limits their answers itself. Left out: they are treated as ordinary requests. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => unknown
+  /** Whether the address of a request for a tunnel has tunnels; the others are treated as ordinary requests. Left out: all have. */
+  readonly hasTunnels?: (request: IncomingMessage) => boolean
   /** Milliseconds of inactivity after which a connection is cut, unless it was upgraded; left out: never. */
   readonly timeout?: number
   /** Certificate and key: the server speaks TLS. */
@@ -50,7 +52,13 @@ const REST_MS = 10_000
  */
 export function createHttpServer(options: HttpServerOptions & { readonly tls: SecureContextOptions }): TlsHttpServer
 export function createHttpServer(options: HttpServerOptions): Server
-export function createHttpServer({ onRequest, onUpgrade, log, ...options }: HttpServerOptions): Server {
+export function createHttpServer({
+  onRequest,
+  onUpgrade,
+  hasTunnels = () => true,
+  log,
+  ...options
+}: HttpServerOptions): Server {
   // Without a request timeout Node has none for heads either, so it is set explicitly.
   const limits = {
     maxHeaderSize: MAX_HEADER_BYTES,
@@ -60,7 +68,8 @@ export function createHttpServer({ onRequest, onUpgrade, log, ...options }: Http
     keepAlive: true,
     keepAliveInitialDelay: PROBE_AFTER_MS,
   }
-  const shouldUpgradeCallback = onUpgrade ? isTunnelRequest : () => false
+  const shouldUpgradeCallback = (request: IncomingMessage) =>
+    onUpgrade !== undefined && isTunnelRequest(request) && hasTunnels(request)
   const { timeout = 0, tls, ...created } = options
   const settings = { ...limits, shouldUpgradeCallback, ...created }
   const server = tls ? createTls({ ...settings, ...tls }) : createServer(settings)
@@ -78,6 +87,11 @@ export function createHttpServer({ onRequest, onUpgrade, log, ...options }: Http
   if (onUpgrade) {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on('error', () => socket.destroy())
+      // From here on Node applies no limit to the connection: an earlier answer that is not read would be held for ever.
+      if (hasUnanswered(request.socket)) {
+        socket.destroy()
+        return
+      }
       // Terminals and tunnels may be silent; the peers that use them send pings of their own.
       if (socket instanceof Socket) socket.setTimeout(0)
       containedBy(socket, log)(onUpgrade)(request, socket, head)

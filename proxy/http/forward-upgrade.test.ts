@@ -44,8 +44,10 @@ async function forwarding(onConnection: (socket: Socket) => void) {
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   servers.push(server, upstream)
-  const dial = () => connect((server.address() as AddressInfo).port, '127.0.0.1')
-  return { failures, dial }
+  const dial = (allowHalfOpen = false) =>
+    connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen })
+  const connections = () => new Promise<number>(resolve => server.getConnections((_, count) => resolve(count)))
+  return { failures, dial, connections }
 }
 
 /** An upstream that answers with the request as it got it, one for each connection. */
@@ -128,4 +130,80 @@ test('an upgrade that the upstream never answers fails', async () => {
   vi.advanceTimersByTime(90_000)
   expect(await text(client)).toMatch(/^HTTP\/1\.1 504 /)
   expect(failures).toEqual(['The app did not answer the upgrade.'])
+})
+
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
+
+test.each([
+  ['is not read', 32 * 1024 * 1024],
+  ['does not end', 0],
+])('the answer to a refused upgrade that %s is cut, also at the upstream', async (_, length) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const answering = Promise.withResolvers<Socket>()
+  const { dial, connections } = await forwarding(socket =>
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n')
+      socket.write(Buffer.alloc(length), () => undefined)
+      answering.resolve(socket)
+    }),
+  )
+  const client = dial().on('error', () => undefined)
+  client.write(`GET / HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`)
+  await once(client, 'readable')
+  const upstream = await answering.promise
+  const gone = new Promise(resolve => upstream.once('end', resolve).once('close', resolve))
+  const { promise: stalled, resolve } = Promise.withResolvers<undefined>()
+  let moved = -1
+  const timer = setInterval(() => {
+    if (upstream.bytesWritten === moved) resolve(undefined)
+    moved = upstream.bytesWritten
+  }, 200)
+  await stalled
+  clearInterval(timer)
+  vi.advanceTimersByTime(59_000)
+  expect(await connections()).toBe(1)
+  vi.advanceTimersByTime(1_000)
+  await gone
+  await expect.poll(connections).toBe(0)
+})
+
+test('the answer to a refused upgrade goes on as long as it moves', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const answering = Promise.withResolvers<Socket>()
+  const { dial } = await forwarding(socket =>
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n')
+      answering.resolve(socket)
+    }),
+  )
+  const client = dial()
+  client.write(`GET / HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`)
+  let said = String(((await once(client, 'data')) as [Buffer])[0])
+  client.on('data', chunk => (said += String(chunk)))
+  const upstream = await answering.promise
+  for (const part of ['a', 'b', 'c']) {
+    vi.advanceTimersByTime(50_000)
+    upstream.write(part)
+    await expect.poll(() => said.endsWith(part)).toBe(true)
+  }
+  expect(said).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\nabc$/)
+})
+
+test('a client that stays after the end of its tunnel is cut', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const { dial, connections } = await forwarding(socket =>
+    socket.once('data', () =>
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nlast'),
+    ),
+  )
+  const client = dial(true)
+  client.write(`GET / HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`)
+  expect(await text(client)).toMatch(/last$/)
+  // The far end closes when it has learnt that its peer has.
+  await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(0)
+  vi.advanceTimersByTime(59_000)
+  expect(await connections()).toBe(1)
+  vi.advanceTimersByTime(1_000)
+  await expect.poll(connections).toBe(0)
+  client.destroy()
 })

@@ -3,7 +3,8 @@ import { type Duplex } from 'node:stream'
 import { containedBy } from './contain.ts'
 import { answerHeadersOf, isFinalStatus, open, type Upstream, withoutExpect } from './forward.ts'
 import { type RawHeaders } from './headers.ts'
-import { cutAfterEnd } from './raw-answer.ts'
+import { cutAfterEnd, STALLED_MS } from './raw-answer.ts'
+import { switched } from './switched.ts'
 import { tunnelledProtocols } from './upgrade-offers.ts'
 
 /** Deadline for the answer to an upgrade, the dialling of the upstream included. No protocol has a reason to wait for longer. */
@@ -11,7 +12,8 @@ const ANSWER_MS = 90_000
 
 /**
  * Forwards a request for a tunnel (`upgrade-offers.ts`; a WebSocket, mostly) and then both byte streams, including half-close. The threat model is that of
- * `forwardRequest`; `onFailure` is called at most once, and only if no answer was sent.
+ * `forwardRequest`; `onFailure` is called at most once, and only if no answer was sent. An answer other than 101 that does not move is cut,
+ * whether its reader or the upstream is slow: the server's own limits do not apply to the connection any more.
  */
 export function forwardUpgrade(
   request: IncomingMessage,
@@ -59,6 +61,7 @@ export function forwardUpgrade(
       far.on('error', () => socket.destroy())
       // Browsers obey the fields of a 101 too, Set-Cookie for example: they pass the same filter as those of other answers.
       const switching = ['Connection', 'Upgrade', 'Upgrade', incoming.headers.upgrade ?? '']
+      switched(socket)
       socket.write(responseHead(incoming, [...answerHeadersOf(incoming, upstream), ...switching]), 'latin1')
       if (farHead.length > 0) socket.write(farHead)
       if (head.length > 0) far.write(head)
@@ -81,22 +84,24 @@ export function forwardUpgrade(
       }
       // The upgrade was refused: forward the answer, and close the connection at its end.
       answered()
+      const moved = cutAfterEnd(socket)
       socket.write(responseHead(incoming, [...answerHeadersOf(incoming, upstream), 'Connection', 'close']), 'latin1')
       incoming.on('error', () => socket.destroy())
       incoming.on('close', () => {
         if (!incoming.complete) socket.destroy()
       })
-      socket.resume()
-      incoming.once('end', () => {
-        cutAfterEnd(socket)
-      })
+      // The pipe takes more of the answer only after the reader has taken what came before.
+      incoming.on('data', moved)
       incoming.pipe(socket)
     }),
   )
   outgoing.end()
 }
 
-/** Joins two byte streams. Half-close is passed on; when one breaks, the other is cut. */
+/**
+ * Joins two byte streams. Half-close is passed on; when one breaks, the other is cut. When one has closed in order, its peer has a grace
+ * period to read the rest.
+ */
 function splice(a: Duplex, b: Duplex): void {
   for (const [from, to] of [
     [a, b],
@@ -104,7 +109,8 @@ function splice(a: Duplex, b: Duplex): void {
   ] as const) {
     from.on('error', () => to.destroy())
     from.on('close', () => {
-      if (!from.readableEnded) to.destroy()
+      if (from.readableEnded) cutAfterEnd(to, STALLED_MS)
+      else to.destroy()
     })
     from.pipe(to)
   }

@@ -19,9 +19,12 @@ export function enterPipeline(request: IncomingMessage, response: ServerResponse
 /** Whether other requests of the connection wait for their answers, besides the latest. */
 export const isPipelined = (socket: Socket) => turns.unanswered(socket) > 1
 
+/** Whether a connection has requests whose answers have not been sent completely. */
+export const hasUnanswered = (socket: Socket) => turns.unanswered(socket) > 0
+
 /** Ends a connection after the last answer that is on its way. @returns false if there is none; the connection is left alone then */
 export function endAfterAnswers(socket: Socket): boolean {
-  if (turns.unanswered(socket) === 0) return false
+  if (!hasUnanswered(socket)) return false
   ending.add(socket)
   return true
 }

@@ -3,24 +3,31 @@ import { type Duplex } from 'node:stream'
 
 /** Grace period for the peer to read the end and close the connection itself. */
 const LINGER_MS = 2_000
-/** A peer that reads nothing of an answer for this long is cut. */
-const STALLED_MS = 60_000
+/** An answer of which nothing moves for this long is cut. */
+export const STALLED_MS = 60_000
 
 /**
- * Call before the last bytes on a socket that was meant to be upgraded: Node's server no longer ends it, and half-open
- * connections are allowed, so a peer that stays would hold it for ever.
+ * Call before the answer, or the last bytes, on a socket that was meant to be upgraded: Node's server no longer ends it, and half-open
+ * connections are allowed, so a peer that reads nothing, or stays, would hold it for ever.
+ *
+ * @returns call it when a part of the answer has moved on: the peer then has STALLED_MS again
  */
-export function cutAfterEnd(socket: Duplex): void {
-  let timer = setTimeout(() => socket.destroy(), STALLED_MS)
-  socket.once('finish', () => {
+export function cutAfterEnd(socket: Duplex, lingerMs = LINGER_MS): () => void {
+  if (socket.destroyed) return () => undefined
+  const cut = () => socket.destroy()
+  let timer = setTimeout(cut, STALLED_MS)
+  const linger = () => {
     clearTimeout(timer)
-    timer = setTimeout(() => socket.destroy(), LINGER_MS)
-  })
+    timer = setTimeout(cut, lingerMs)
+  }
+  if (socket.writableFinished) linger()
+  else socket.once('finish', linger)
   socket.once('close', () => {
     clearTimeout(timer)
   })
   // Further bytes from the peer are discarded: unread bytes would turn the end into a reset.
   socket.resume()
+  return () => void timer.refresh()
 }
 
 export interface RawAnswer {

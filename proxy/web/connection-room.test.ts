@@ -4,9 +4,11 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { createHttpServer } from '../http/create-server.ts'
+import { switched } from '../http/switched.ts'
 import { silentLog } from '../log.ts'
 import { createConnectionRoom } from './connection-room.ts'
 import { openOwnCertificate } from './tls/own-certificate.ts'
@@ -14,7 +16,10 @@ import { createTlsServer, tlsOptions } from './tls/tls-server.ts'
 
 const KIB = 1024
 
-/** A server with room for so many KiB, that answers `/wait` never, and `/long` with an answer that fills every buffer. */
+/**
+ * A server with room for so many KiB, that answers `/wait` never, and `/long` with an answer that fills every buffer. Upgrades are answered
+ * at `/tunnel` only.
+ */
 async function start(mostKiB: number, kind: 'http' | 'https' = 'http') {
   const room = createConnectionRoom({ mostBytes: mostKiB * KIB, lookMs: 20 })
   onTestFinished(() => room[Symbol.dispose]())
@@ -25,7 +30,11 @@ async function start(mostKiB: number, kind: 'http' | 'https' = 'http') {
     if (request.url === '/long') response.end(Buffer.alloc(16 * KIB * KIB))
     else if (request.url !== '/wait') response.end('fine')
   }
-  const options = { onRequest, onUpgrade: room.upgrade, maxHeaderSize: 256 * KIB, log: silentLog }
+  const onUpgrade = (request: IncomingMessage, socket: Duplex) => {
+    room.upgrade(request, socket)
+    if (request.url === '/tunnel') switched(socket)
+  }
+  const options = { onRequest, onUpgrade, maxHeaderSize: 256 * KIB, log: silentLog }
   let server = createHttpServer(options)
   if (kind === 'https') {
     const directory = await mkdtemp(join(tmpdir(), 'berth-'))
@@ -73,9 +82,20 @@ test('long heads whose answers are not read cost little memory', async () => {
   expect(await connections()).toBeGreaterThan(0)
 })
 
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
+
+test.each(['http', 'https'] as const)('requests for tunnels count until they are tunnels (%s)', async kind => {
+  const { send } = await start(10 * 16, kind)
+  const tunnels = Array.from({ length: 15 }, () => send(head('/tunnel', UPGRADE)))
+  const waiting = Array.from({ length: 15 }, () => send(head('/wait', UPGRADE)))
+  await expect.poll(() => open(waiting)).toBeLessThanOrEqual(10)
+  expect(open(waiting)).toBeGreaterThan(0)
+  expect(open(tunnels)).toBe(15)
+})
+
 test('connections that move nothing make room, those in use stay, and so do upgraded ones', async () => {
   const { send } = await start(20 * 16)
-  const upgraded = send(head('/wait', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'))
+  const upgraded = send(head('/tunnel', UPGRADE))
   const idle = Array.from({ length: 19 }, () => send(''))
   const busy = send(head('/'))
   const timer = setInterval(() => busy.write(head('/')), 10)

@@ -1,14 +1,16 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
+import { type Duplex } from 'node:stream'
 import { networksOf } from '#base/network-of'
 import { hasBody } from '../http/headers.ts'
+import { whenSwitched } from '../http/switched.ts'
 
-/** Bounds the memory of connections, from their beginning to their end, or to an upgrade. */
+/** Bounds the memory of connections, from their beginning to their end, or until they are tunnels. */
 export interface ConnectionRoom extends Disposable {
   /** @param socket as accepted, before TLS */
   connect(socket: Socket): void
   request(request: IncomingMessage, response: ServerResponse): void
-  upgrade(request: IncomingMessage): void
+  upgrade(request: IncomingMessage, socket: Duplex): void
 }
 
 interface Guest {
@@ -37,7 +39,7 @@ const LOOK_MS = 200
 
 /**
  * Cuts connections while all of them together cost too much memory: of the network that has most, the one that costs much and has moved
- * nothing for long. Upgraded connections are bounded elsewhere.
+ * nothing for long. Tunnels are bounded elsewhere; a request for one is not one yet.
  *
  * Threat model: a stranger opens as many connections as they like, sends long heads without their end, or sends whole ones and does not read
  * the answers. They take the room from themselves. Ordinary heads are short, and connections in use move bytes.
@@ -80,20 +82,24 @@ export function createConnectionRoom({ mostBytes = MOST_BYTES, lookMs = LOOK_MS 
     request(request, response) {
       const guest = guests.get(nameOf(request.socket))
       if (!guest) return
-      const { url = '', rawHeaders } = request
-      const bytes = rawHeaders.reduce((sum, text) => sum + text.length, url.length)
+      const bytes = headBytes(request)
       guest.heads += bytes
       response.once('close', () => (guest.heads -= bytes))
       guest.before = guest.socket.bytesRead
-      if (!hasBody(rawHeaders)) return
+      if (!hasBody(request.rawHeaders)) return
       guest.bodies++
       request.once('close', () => {
         guest.bodies--
         guest.before = guest.socket.bytesRead
       })
     },
-    upgrade({ socket }) {
-      guests.delete(nameOf(socket))
+    upgrade(request, socket) {
+      const name = nameOf(request.socket)
+      const guest = guests.get(name)
+      if (!guest) return
+      guest.heads += headBytes(request)
+      guest.before = guest.socket.bytesRead
+      whenSwitched(socket, () => guests.delete(name))
     },
     [Symbol.dispose]() {
       clearInterval(timer)
@@ -104,6 +110,9 @@ export function createConnectionRoom({ mostBytes = MOST_BYTES, lookMs = LOOK_MS 
 /** The same for a connection and for the TLS that is spoken on it. */
 const nameOf = ({ remoteAddress = '', remotePort = 0, localPort = 0 }: Socket) =>
   `${remoteAddress} ${remotePort} ${localPort}`
+
+const headBytes = ({ url = '', rawHeaders }: IncomingMessage) =>
+  rawHeaders.reduce((sum, text) => sum + text.length, url.length)
 
 function costOf({ socket, heads, bodies, before }: Guest): number {
   // Bodies are not kept.

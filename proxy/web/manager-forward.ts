@@ -34,6 +34,10 @@ const bringsArguments = (request: IncomingMessage) =>
   hasBody(request.rawHeaders) && /^(application\/json\b|$)/i.test(request.headers['content-type'] ?? '')
 /** Event streams stay open, so each has its own connection and takes none from the calls. The manager bounds those of a sign-in and of a person. */
 const isStream = (target: string) => readPath(target) === '/api/v1/events'
+/** Tunnels, connections of agents, and terminals. */
+const TUNNEL = /^\/(stream|agent)\/|^\/api\/v1\/sessions\/[^/]+\/terminal$/
+/** Whether the manager turns requests at this address into tunnels, which the limits of calls do not apply to. */
+export const isTunnel = (target: string) => TUNNEL.test(readPath(target))
 /** True for paths that belong to the manager. */
 export const isManagerPath = (target: string) => FORWARDED.test(target)
 

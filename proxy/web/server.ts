@@ -17,7 +17,7 @@ import { type ConnectionRoom, createConnectionRoom } from './connection-room.ts'
 import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { environmentNetwork } from '../network/environment-network.ts'
-import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
+import { createForward, type Forward, isManagerPath, isTunnel } from './manager-forward.ts'
 import { longHead, PARSED_HEADER_BYTES } from './long-heads.ts'
 import { refuseRaw, sendPage } from './public-apps/public-app.ts'
 import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
@@ -204,16 +204,17 @@ function createServerOf(tls: WebTls | undefined, options: HttpServerOptions): Se
   return server
 }
 
-type Listeners = Pick<HttpServerOptions, 'onRequest' | 'onUpgrade'>
+type Listeners = Pick<HttpServerOptions, 'onRequest' | 'onUpgrade' | 'hasTunnels'>
 
-function countedBy(room: ConnectionRoom, { onRequest, onUpgrade }: Listeners): Listeners {
+function countedBy(room: ConnectionRoom, { onRequest, onUpgrade, ...more }: Listeners): Listeners {
   return {
+    ...more,
     onRequest(request, response) {
       room.request(request, response)
       return onRequest(request, response)
     },
     onUpgrade(request, socket, head) {
-      room.upgrade(request)
+      room.upgrade(request, socket)
       return onUpgrade?.(request, socket, head)
     },
   }
@@ -244,10 +245,11 @@ function listenersAt(publicApps: PublicApps, place: string): Listeners {
 }
 
 function refusingLongHeads(
-  { onRequest, onUpgrade }: Listeners,
+  { onRequest, onUpgrade, ...more }: Listeners,
   isForConsole: (request: IncomingMessage) => boolean,
 ): Listeners {
   return {
+    ...more,
     onRequest(request, response) {
       const refusal = longHead(request, isForConsole(request))
       if (!refusal) return onRequest(request, response)
@@ -326,14 +328,17 @@ function listenersOf({ manager, page, publicApps, guests, names, log, host, file
       answerProblemRaw(socket, error)
       return
     }
-    const forward = isManagerPath(request.url ?? '') ? manager : page
-    if (forward) forward.upgrade(request, socket, head)
-    else
-      answerProblemRaw(
-        socket,
-        new AppError('not_found', { why: 'This address does not accept WebSocket connections.' }),
-      )
+    const forward = isManagerPath(request.url ?? '') ? manager : (page ?? manager)
+    forward.upgrade(request, socket, head)
   }
 
-  return refusingLongHeads({ onRequest, onUpgrade }, ({ headers }) => publicApps?.placeOf(headers.host) === undefined)
+  function hasTunnels({ url = '', headers }: IncomingMessage): boolean {
+    if (publicApps?.placeOf(headers.host) !== undefined) return true
+    return isManagerPath(url) ? isTunnel(url) : page !== undefined
+  }
+
+  return refusingLongHeads(
+    { onRequest, onUpgrade, hasTunnels },
+    ({ headers }) => publicApps?.placeOf(headers.host) === undefined,
+  )
 }

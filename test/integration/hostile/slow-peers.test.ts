@@ -200,7 +200,7 @@ describe.concurrent('deadlines', () => {
     await using stack = new AsyncDisposableStack()
     const { victim, port, head, isServed, manager, before } = await startConsole(stack)
     manager.respond = saying('HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno')
-    const peers = ['/nowhere', '/stream/session/x/tcpproxy?app=y'].flatMap(path => [
+    const peers = ['/api/v1/sessions/x/terminal', '/stream/session/x/tcpproxy?app=y'].flatMap(path => [
       ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), rest: 'x' })),
       ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), reads: false })),
     ])
@@ -209,6 +209,20 @@ describe.concurrent('deadlines', () => {
     await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
     for (const peer of peers) peer.stop()
   })
+})
+
+test('answers to strangers who ask for a tunnel, and do not read, are let go', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { victim, port, head, manager, before } = await startConsole(stack)
+  const body = 'x'.repeat(10 * MIB)
+  manager.respond = saying(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  const paths = ['/api/v1/openapi.json', '/api/v1/openapi%2Ejson?/stream/x', '/readyz']
+  const peers = paths.flatMap(path =>
+    times(10, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), reads: false })),
+  )
+  await expect.poll(() => victim.descriptors()).toBeGreaterThanOrEqual(before + peers.length - GONE)
+  await expect.poll(() => victim.descriptors(), { timeout: STALLED_MS * 10 }).toBeLessThanOrEqual(before + 2)
+  for (const peer of peers) peer.stop()
 })
 
 test('any number of event streams leaves ordinary calls of the console alone', async () => {
@@ -228,11 +242,16 @@ test('any number of event streams leaves ordinary calls of the console alone', a
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
 })
 
-test('unanswered calls of one caller use a quarter of the connections to the manager', async () => {
+const KINDS = [
+  ['calls', ''],
+  ['calls that ask for a tunnel', UPGRADE],
+] as const
+
+test.each(KINDS)('unanswered %s of one caller use a quarter of the connections to the manager', async (_, more) => {
   await using stack = new AsyncDisposableStack()
   const { victim, port, head, manager, before } = await startConsole(stack, UNHURRIED)
   manager.respond = () => undefined
-  const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1') }))
+  const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1', more) }))
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 1_200 + 256 - GONE)
   expect(await victim.descriptors()).toBeLessThan(before + 1_200 + 266)
   for (const peer of peers) peer.stop()
@@ -272,14 +291,17 @@ test('an answer of the manager that is reset after any byte never passes as a wh
   const { victim, port, head, isServed, manager, before } = await startConsole(stack)
   const whole = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"a":"bcd"}'
   manager.respond = (socket, request) => {
-    const cut = Number(/^\w+ \/api\/(\d+)/.exec(request)?.[1])
+    const cut = Number(/^\w+ \/\w+\/(\d+)/.exec(request)?.[1])
     socket.write(whole.slice(0, cut), () => setTimeout(() => socket.resetAndDestroy(), 5))
   }
-  for (const upgrade of ['Connection: close\r\n', UPGRADE]) {
+  for (const [folder, more] of [
+    ['api', 'Connection: close\r\n'],
+    ['stream', UPGRADE],
+  ] as const) {
     await each(
       times(whole.length, () => 0).map((_, cut) => cut),
       async cut => {
-        const { end, text } = await exchange(port, head(`GET /api/${cut} HTTP/1.1`, upgrade))
+        const { end, text } = await exchange(port, head(`GET /${folder}/${cut} HTTP/1.1`, more))
         expect(end, `cut after ${cut} bytes`).not.toBe('hung')
         if (text.startsWith('HTTP/1.1 200')) expect(text.endsWith('}'), `cut after ${cut} bytes`).toBe(false)
       },
