@@ -385,7 +385,9 @@ describe('the end of a session', () => {
     }
     await cluster.api.deleteSession({ params: { id } })
     await cluster.reach(id, 'TERMINATED')
-    expect(agent.requests('destroy_kernel').map(input => input.graceMs)).toEqual([100, 0])
+    const [first, ...others] = agent.requests('destroy_kernel').map(input => input.graceMs)
+    expect(first).toBe(100)
+    expect(new Set(others)).toEqual(new Set([0]))
   })
 
   test('an end that the agent never confirms keeps slots and devices occupied, and says what it waits for', async () => {
