@@ -22,10 +22,18 @@ interface Speeds {
   readonly down: number[]
   /** Files per second. */
   readonly small: number[]
+  /** Requests of 4 KiB per second with one in flight: the client waits for each answer. */
+  readonly waitUp: number[]
+  readonly waitDown: number[]
 }
 
+/** As PuTTY asks. */
+const REQUEST_BYTES = 4_096
+const SERIAL_MIB = Number(process.env.BERTH_BENCH_SFTP_SERIAL_MIB ?? 16)
+const WAITING = ['-B', String(REQUEST_BYTES), '-R', '1']
+
 /**
- * Moves one large file and many small ones into a folder and back by OpenSSH's `sftp`, through the SFTP port, next to an `sshd` of this
+ * Moves one large file, many small ones, and one by small requests that wait for each other, into a folder and back by OpenSSH's `sftp`, through the SFTP port, next to an `sshd` of this
  * computer that writes to the same disk. Needs OpenSSH's server.
  */
 export async function benchFolderSftp(stack: AsyncDisposableStack) {
@@ -52,6 +60,8 @@ export async function benchFolderSftp(stack: AsyncDisposableStack) {
 
   const original = join(dataDir, 'original')
   await run('sh', ['-c', `head -c ${SIZE_MIB * MIB} /dev/urandom > ${original}`])
+  const serial = join(dataDir, 'serial')
+  await run('sh', ['-c', `head -c ${SERIAL_MIB * MIB} /dev/urandom > ${serial}`])
   const small = join(dataDir, 'small')
   await mkdir(small)
   await run('sh', ['-c', `for i in $(seq ${SMALL_FILES}); do head -c 4096 /dev/urandom > $i; done`], { cwd: small })
@@ -64,6 +74,11 @@ export async function benchFolderSftp(stack: AsyncDisposableStack) {
     speeds.down.push((SIZE_MIB * MIB) / 1e6 / (await seconds(server.arguments, [`get ${place}/large ${back}`])))
     if ((await sha256(back)) !== hash) throw new Error('the file came back changed')
     await rm(back)
+    const requests = (SERIAL_MIB * MIB) / REQUEST_BYTES
+    const waiting = [...WAITING, ...server.arguments]
+    speeds.waitUp.push(requests / (await seconds(waiting, [`put ${serial} ${place}/serial`])))
+    speeds.waitDown.push(requests / (await seconds(waiting, [`get ${place}/serial ${back}`])))
+    await rm(back)
     speeds.small.push(SMALL_FILES / (await seconds(server.arguments, [`put -r ${small} ${place}/`])))
   }
   const seconds = async (args: readonly string[], lines: readonly string[]) => {
@@ -74,10 +89,8 @@ export async function benchFolderSftp(stack: AsyncDisposableStack) {
     return (performance.now() - start) / 1000
   }
 
-  const [here, there]: [Speeds, Speeds] = [
-    { up: [], down: [], small: [] },
-    { up: [], down: [], small: [] },
-  ]
+  const none = (): Speeds => ({ up: [], down: [], small: [], waitUp: [], waitDown: [] })
+  const [here, there] = [none(), none()]
   const cpuBefore = await cpuSeconds()
   for (let turn = 0; turn < ROUNDS; turn++) {
     const pairs = [
@@ -94,9 +107,13 @@ export async function benchFolderSftp(stack: AsyncDisposableStack) {
       upRatio: ratio('up'),
       downRatio: ratio('down'),
       smallFilesRatio: ratio('small'),
+      waitingUpRatio: ratio('waitUp'),
+      waitingDownRatio: ratio('waitDown'),
       upMbPerSecond: both('up'),
       downMbPerSecond: both('down'),
       smallFilesPerSecond: both('small'),
+      waitingUpPerSecond: both('waitUp'),
+      waitingDownPerSecond: both('waitDown'),
       managerCpuSecondsPerRound: round(((await cpuSeconds()) - cpuBefore) / ROUNDS, 2),
     },
   }
