@@ -8,7 +8,7 @@ const ELEMENT = 1
 const INTERPOLATION = 5
 const COMPOUND_EXPRESSION = 8
 
-/** What is read here of the trees of Vue's compiler. */
+/** The part of a tree of Vue's compiler that is read here. */
 interface Expression {
   readonly loc: unknown
   /** Whether it is a text that the template itself has. */

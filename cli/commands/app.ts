@@ -83,7 +83,7 @@ export function addAppCommand(program: Command): void {
   addPublishedAppCommands(app, parsePort)
 }
 
-/** What a client of SSH needs beside the address. */
+/** Keys and names that a client of SSH needs beside the address. */
 const keysOf = ({ user, hostAlias, hostKey, hostKeyFingerprint, identityFile, commands }: SshKit) => ({
   user,
   hostAlias,

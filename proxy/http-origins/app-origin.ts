@@ -170,7 +170,7 @@ const UNREAD_REASONS: Readonly<Record<string, Refusal>> = {
   HPE_INVALID_URL: 'raw_address',
 }
 
-/** Of a request without a response object; its language is not read. */
+/** The refusal of a request that has no response object; its language is not read. */
 function rawRefusal(reason: Refusal, accept: string | undefined): RawAnswer {
   const { status, headers, body } = refusalAnswer(reason, accept, 'en')
   return { status, type: headers['content-type'] ?? '', body }

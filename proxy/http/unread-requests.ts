@@ -5,9 +5,9 @@ import { endAfterAnswers } from './pipeline.ts'
 /** Time to read what a client still sends: closing earlier causes a reset that overtakes the answer. */
 const LINGER_MS = 2_000
 
-/** What is known of a request that the parser has refused. */
+/** A request that the parser has refused. */
 export interface UnreadRequest {
-  /** Of the error, such as `HPE_HEADER_OVERFLOW`. */
+  /** Code of the error, such as `HPE_HEADER_OVERFLOW`. */
   readonly code: string | undefined
   /** Value of its Accept field, if that has been found. */
   readonly accept: string | undefined

@@ -1,6 +1,15 @@
 import { type Socket } from 'node:net'
 import { randomUUID } from 'node:crypto'
-import { type ApiClient, type App, AppError, because, type Grant, isAppError, isWebApp, type Session } from '#manager/contract'
+import {
+  type ApiClient,
+  type App,
+  AppError,
+  because,
+  type Grant,
+  isAppError,
+  isWebApp,
+  type Session,
+} from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 import { type Line } from '../dial/dial-line.ts'

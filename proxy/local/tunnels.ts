@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { type ApiClient, AppError, because, forwardedPort, isFinished, isWebApp, type SessionId } from '#manager/contract'
+import {
+  type ApiClient,
+  AppError,
+  because,
+  forwardedPort,
+  isFinished,
+  isWebApp,
+  type SessionId,
+} from '#manager/contract'
 import { type HostEvents, type Tunnel, TunnelSpec } from '#proxy/contract'
 import { type PathLimits } from '../grants/path.ts'
 import { openListener } from '../listeners/open-listener.ts'
