@@ -83,8 +83,12 @@ function toResponse(reply: IncomingMessage, { method, signal }: Request): Respon
 function guarded(find: Lookup): LookupFunction {
   return (hostname, options, done) => {
     find(hostname, { ...options, all: true }, (error, addresses) => {
-      const [first] = addresses ?? []
-      if (error || !first) done(error ?? new Error(`${hostname} has no address`), '', 0)
+      if (error) {
+        done(error, '', 0)
+        return
+      }
+      const [first] = addresses
+      if (!first) done(new Error(`${hostname} has no address`), '', 0)
       else if (addresses.some(({ address }) => isCredentialAddress(address))) done(new RefusedAddress(hostname), '', 0)
       else if (options.all) done(null, addresses)
       else done(null, first.address, first.family)
