@@ -18,7 +18,7 @@ export interface SystemPackage {
 }
 
 export interface DebPackage extends SystemPackage {
-  /** Of Debian's archive: where package managers list it. */
+  /** Section of Debian's archive in which package managers list it. */
   readonly section: 'admin' | 'devel'
   readonly depends: readonly string[]
   readonly recommends?: readonly string[]

@@ -8,7 +8,7 @@ import { controlSocketPath, isAnswered } from './control-socket.ts'
 export type StartCommand = 'npm start -- --port 0' | 'berth up --port 0'
 
 /**
- * What `berth up` would find out later: the port of the console is taken. A Berth that runs with the same data directory has its port
+ * Looks ahead for what `berth up` would find out later: a taken port of the console. A Berth that runs with the same data directory has its port
  * itself, and a second start shows that one.
  *
  * @throws AppError `port_in_use` as `explainTakenPort`; `config_invalid`

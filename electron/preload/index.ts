@@ -44,7 +44,7 @@ async function call(channel: string, args: unknown[]): Promise<unknown> {
 
 /**
  * The page's whole access to this computer: one function per HostApi method, and host events. It names methods and passes plain
- * data; every check is on the other side, in `main/ipc/serve-host-api.ts`. No Electron object crosses.
+ * data; every other check is on the other side, in `main/ipc/serve-host-api.ts`. No Electron object crosses.
  */
 const host = Object.fromEntries(
   Object.entries(HOST_METHODS).map(([group, methods]) => [

@@ -97,7 +97,7 @@ async function question(): Promise<Page> {
 const inPage = (code: string) => app.page.evaluate(code)
 
 test('a certificate that no authority vouches for is shown once, and pinned when the user trusts it', async () => {
-  const connectTo = () => inPage(`host.host.setEndpoint({ kind: 'remote', url: 'https://${NAME}' })`)
+  const connectTo = () => inPage(`host.host.setEndpoint({ kind: 'remote', url: 'https://${NAME}' })`, { clicked: true })
   await app.answer(0)
   expect(await connectTo()).toMatchObject({ ok: false, error: { code: 'unavailable' } })
   await app.answer(1)

@@ -218,7 +218,14 @@ describe('the console window', () => {
     await expect.poll(() => crashReportsOf(app)).not.toEqual([])
     // Nobody has clicked in the new page yet: a script in it reaches no other program of this computer.
     const click = { code: 'forbidden', message: expect.stringContaining('click') as string }
-    for (const act of [`ssh.openIn('terminal', '${double.world.sessions[0]!.id}')`, `drag.start('any')`])
+    const elsewhere = 'https://elsewhere.example'
+    for (const act of [
+      `ssh.openIn('terminal', '${double.world.sessions[0]!.id}')`,
+      `drag.start('any')`,
+      `host.setEndpoint({ kind: 'remote', url: '${elsewhere}' })`,
+      `desktop.openServer('${elsewhere}')`,
+      `desktop.forgetServer('${elsewhere}')`,
+    ])
       expect(await inPage(`host.${act}`)).toMatchObject({ ok: false, error: click })
   })
 })

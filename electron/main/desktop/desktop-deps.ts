@@ -16,7 +16,7 @@ import { type EmbeddedStack, type StackReport } from '../stack/embedded-stack.ts
 import { type Updates } from '../updates/updates.ts'
 import { type DeepLinks } from '../windows/deep-links.ts'
 
-/** What `main.ts` gives to the app; each part takes what it needs of it. */
+/** Everything that `main.ts` gives to the app; each part takes what it needs of it. */
 export interface DesktopDeps {
   readonly electron: ElectronSlice
   readonly questions: Questions

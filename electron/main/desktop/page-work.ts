@@ -4,7 +4,7 @@ import { createTerminals, type Terminals } from '../terminal/terminals.ts'
 import { TRAY_ICON } from '../windows/tray-icon.ts'
 import { type DesktopDeps } from './desktop-deps.ts'
 
-/** What the pages have open in this process besides tunnels: terminals, and files that are dragged out of a window. */
+/** Work of the pages in this process besides tunnels: terminals, and files that are dragged out of a window. */
 export interface PageWork {
   readonly terminals: Terminals
   readonly draggedFiles: DraggedFiles

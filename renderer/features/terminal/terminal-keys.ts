@@ -2,11 +2,12 @@ import { isMac } from '../../ui/is-mac.ts'
 import { type KeyHint } from '../../ui/key-hint.ts'
 import { t } from '../../words/en/terminal.ts'
 
-/** Keys that the terminal page takes; all others go to the shell. */
-export const terminalKeys = (): readonly KeyHint[] => [
+/** Keys that the terminal page takes; all others go to the shell. @param zooms in the desktop app it takes the keys of the zoom, too */
+export const terminalKeys = (zooms: boolean): readonly KeyHint[] => [
   { keys: 'Ctrl+Shift+C', what: t('keyCopy') },
   { keys: 'Ctrl+Shift+V', what: t('keyPaste') },
   { keys: 'Ctrl+Shift+F', what: t('keySearch') },
+  ...(zooms ? [{ keys: isMac() ? '⌘ + − 0' : 'Ctrl + − 0', what: t('keyZoom') }] : []),
   { keys: 'Shift+drag', what: t('keySelect') },
   { keys: 'Shift+Page Up', what: t('keyScroll') },
   { keys: 'tmux', what: t('keyTmux') },

@@ -55,6 +55,7 @@ const en = {
   keyCopy: 'copy the selection',
   keyPaste: 'paste',
   keySearch: 'search',
+  keyZoom: 'larger, smaller or normal text',
   keySelect: 'select, while a program uses the mouse',
   keyScroll: 'scroll back, as the wheel does',
   keyTmux: 'this command gives windows and panes, with its own keys',

@@ -53,6 +53,7 @@ export default {
   keyCopy: '선택한 내용 복사',
   keyPaste: '붙여넣기',
   keySearch: '검색',
+  keyZoom: '글자를 크게, 작게, 보통으로',
   keySelect: '프로그램이 마우스를 쓰는 동안 선택',
   keyScroll: '휠처럼 지난 출력 보기',
   keyTmux: '창과 분할 화면을 여는 명령이며, 자체 키를 씁니다',
