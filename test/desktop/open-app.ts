@@ -49,8 +49,8 @@ export interface RunningApp extends AsyncDisposable {
   /** Answers each question of the app from now on with this button, and collects the questions. */
   answer(button: number): Promise<void>
   questions(): Promise<{ message: string; detail?: string; buttons?: string[] }[]>
-  /** The result of an expression in the first window, with `clicked` as if the user had just clicked there. The main process asks: Playwright waits for navigations that the app refuses. */
-  inPage(code: string, how?: { readonly clicked: boolean }): Promise<unknown>
+  /** The result of an expression in the first window. The main process asks: Playwright waits for navigations that the app refuses. */
+  inPage(code: string): Promise<unknown>
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>
 }
@@ -108,14 +108,11 @@ export async function openApp(
         }
       }, button),
     questions: () => electron.evaluate(() => (globalThis as never as { questions?: never[] }).questions ?? []),
-    inPage: (code, { clicked } = { clicked: false }) =>
+    inPage: code =>
       electron.evaluate(
-        ({ BrowserWindow }, given) =>
-          BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(
-            given.code,
-            given.clicked,
-          ) as Promise<unknown>,
-        { code, clicked },
+        ({ BrowserWindow }, text) =>
+          BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(text) as Promise<unknown>,
+        code,
       ),
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
