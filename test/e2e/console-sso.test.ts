@@ -120,12 +120,12 @@ test('another user of the computer who sends the address of their own sign-in ge
 test('the command line and the page show one word, and Continue signs in', async () => {
   provider.person = { sub: 'lin', email: 'lin@example.org', email_verified: true, name: 'Lin' }
   await using cli = await createCli()
-  const { outcome, url, word } = await startVisit(cli, ['login', '--endpoint', address, '--sso'], BROWSER_HERE)
+  const visit = await startVisit(cli, ['login', '--endpoint', address, '--sso'], BROWSER_HERE)
   await using own = await openBrowser()
   const page = await own.context.newPage()
-  await page.goto(url)
-  await page.getByText(word ?? 'no word').waitFor()
+  await page.goto(visit.address)
+  await page.getByText(visit.word ?? 'no word').waitFor()
   await button(page, 'Continue').click()
   await page.getByText('you can close this window').waitFor()
-  expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('as lin@example.org') as string })
+  expect(await visit.outcome).toMatchObject({ code: 0, out: expect.stringContaining('as lin@example.org') as string })
 })

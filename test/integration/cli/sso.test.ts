@@ -26,10 +26,17 @@ const begin = (args: readonly string[], environment: NodeJS.ProcessEnv) =>
   startVisit(cli, ['login', '--endpoint', world.manager.url, '--sso', ...args], environment)
 
 /** Presses Continue on the page that the browser has come back to. @returns the answer of the program */
-async function handOn(location: string, word: string | undefined): Promise<Response> {
+async function handOn(location: string, { word, cookie }: { word: string | undefined; cookie: string }) {
   const shown = new URLSearchParams(location.split('?')[1])
   expect(shown.get('word')).toBe(word)
-  return fetch(`http://127.0.0.1:${shown.get('port')}/?code=${shown.get('code')}`)
+  return load(`http://127.0.0.1:${shown.get('port')}/?code=${shown.get('code')}`, { cookie })
+}
+
+/** A browser loads an address of this computer. `localAddress`: where it comes from. */
+async function load(address: string, headers: Record<string, string>, localAddress?: string) {
+  const sent = request(address, { headers, ...(localAddress === undefined ? {} : { localAddress }) }).end()
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  return { status: answer.statusCode, headers: answer.headers, text: await text(answer) }
 }
 
 /** An address of this computer in a network. */
@@ -49,22 +56,27 @@ test('a browser elsewhere shows a code, which is entered in the terminal', async
 
 test('a browser on this computer brings the code to a port of this computer, once the person has seen the word of the terminal', async () => {
   world.provider.person = { sub: 'cli-2', email: 'cli-2@example.org', email_verified: true }
-  const { outcome, url, word } = await begin([PROVIDER], BROWSER_HERE)
+  const { outcome, url, ...browser } = await begin([PROVIDER], BROWSER_HERE)
+  const { cookie } = browser
   const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
   expect(location).toContain('name=cli-2%40example.org')
   const port = new URLSearchParams(location.split('?')[1]).get('port')
   expect((await fetch(`http://127.0.0.1:${port}/?code=of-somebody`)).status).toBe(404)
-  // Another user of this computer sends codes of the right form.
+  // Another page in this browser opens windows with codes of the right form.
   for (const made of ['a', 'b'])
-    expect((await fetch(`http://127.0.0.1:${port}/?code=berth_${made.repeat(43)}`)).ok).toBe(true)
+    expect((await load(`http://127.0.0.1:${port}/?code=berth_${made.repeat(43)}`, { cookie })).status).toBe(200)
   // The connection may come from an address of the network, so that its user is not looked up by a loopback address.
   if (process.platform === 'linux' && localAddress !== undefined) {
-    const sent = request({ host: '127.0.0.1', port, localAddress, path: `/?code=berth_${'c'.repeat(43)}` }).end()
-    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-    expect(answer.statusCode).toBe(403)
-    expect(await text(answer)).toContain('run the command again with --no-browser')
+    for (const query of ['', `?code=berth_${'c'.repeat(43)}`]) {
+      const answer = await load(`http://127.0.0.1:${port}/${query}`, { cookie }, localAddress)
+      expect(answer).toMatchObject({
+        status: 403,
+        text: expect.stringContaining('not known as one of the user') as string,
+      })
+      expect(answer.headers).not.toMatchObject({ location: expect.any(String) as string })
+    }
   }
-  expect(await (await handOn(location, word)).text()).toContain('you can close this window')
+  expect((await handOn(location, browser)).text).toContain('you can close this window')
   expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('as cli-2@example.org') as string })
 })
 
@@ -78,10 +90,39 @@ test('a refusal of the provider ends with its code, on either road, and a missin
   expect(refused.code).toBe(3)
   expect(refused.err).toContain('cancelled or refused at The lab')
   const here = await begin([], BROWSER_HERE)
-  await fetch(await world.comeBack(await browseProvider(here.url, world.provider.issuer)))
+  const back = await world.comeBack(await browseProvider(here.url, world.provider.issuer))
+  await load(back, { cookie: here.cookie })
   expect((await here.outcome).err).toContain('cancelled or refused at The lab')
   const nobody = await cli.run(['login', '--endpoint', world.manager.url])
   expect(nobody).toMatchObject({ code: 2, err: expect.stringContaining('--sso') as string })
+})
+
+test('the code of another account counts only from a window of the browser that the program has led to the provider', async () => {
+  const { child, outcome, url, address, ...browser } = await begin([PROVIDER], BROWSER_HERE)
+  const { cookie } = browser
+  expect(new URL(address).origin).not.toBe(world.provider.issuer)
+  // Somebody who has learnt the provider's address signs in there as themselves.
+  world.provider.person = { sub: 'mallory', email: 'mallory@example.org', email_verified: true }
+  const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
+  const code = new URLSearchParams(location.split('?')[1]).get('code') ?? ''
+  const picture = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }
+  const frame = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }
+  const window = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+  const refused = { status: 403, text: expect.stringContaining('did not begin in this browser') as string }
+  const value = cookie.split('=')[1] ?? ''
+  for (const headers of [{}, window, { ...picture, cookie }, { ...frame, cookie }, { cookie: `berth_sso=${value}` }])
+    expect(await load(`${address}?code=${code}`, headers)).toMatchObject(refused)
+  for (const headers of [picture, frame]) {
+    const answer = await load(address, headers)
+    expect(answer).toMatchObject(refused)
+    expect(answer.headers).not.toHaveProperty('set-cookie')
+  }
+  expect(child.exitCode).toBe(null)
+  // The sign-in goes on in the browser of the person.
+  expect(await load(`${address}?code=${code}`, { ...window, cookie: `other=1; ${cookie}` })).toMatchObject({
+    status: 200,
+  })
+  expect(await outcome).toMatchObject({ code: 0 })
 })
 
 test('administrators set providers up on the command line, and the secret is never shown', async () => {
@@ -117,8 +158,8 @@ test('an own account at a provider is linked, listed and unlinked', async () => 
   // The browser may be signed in at the provider as somebody else, so the account is shown, and asked about.
   const unasked = await cli.run(link.slice(0, -1), ADMIN.password)
   expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') as string })
-  const { outcome, url, word } = await startVisit(cli, link, BROWSER_HERE, ADMIN.password)
-  await handOn(await world.comeBack(await browseProvider(url, world.provider.issuer)), word)
+  const { outcome, url, ...browser } = await startVisit(cli, link, BROWSER_HERE, ADMIN.password)
+  await handOn(await world.comeBack(await browseProvider(url, world.provider.issuer)), browser)
   const linked = await outcome
   expect(linked).toMatchObject({ code: 0, out: expect.stringContaining('Linked own@example.org') as string })
   expect(linked.err).toContain('Account at The lab: own@example.org')
