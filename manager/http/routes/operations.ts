@@ -7,6 +7,7 @@ import { equalSecrets } from '../../users/secrets.ts'
 import { type Authenticators, readCredentials } from '../credentials.ts'
 import { completeDocument } from '../openapi.ts'
 import { isLoopback, originOf } from '../origin.ts'
+import { prepare, type Prepared, sendPrepared } from '../prepared.ts'
 
 const CHECK_TIMEOUT_MS = 2_000
 
@@ -49,10 +50,10 @@ export function registerOperationsRoutes(
     return reply.type(type).send(text)
   })
 
-  let description: string | undefined
-  app.get('/api/v1/openapi.json', { config, schema }, (_request, reply) => {
-    description ??= JSON.stringify(completeDocument(app.swagger(), problemSchema()))
-    return reply.type('application/json; charset=utf-8').send(description)
+  let description: Prepared | undefined
+  app.get('/api/v1/openapi.json', { config, schema }, (request, reply) => {
+    description ??= prepare(JSON.stringify(completeDocument(app.swagger(), problemSchema())))
+    return sendPrepared(request, reply.type('application/json; charset=utf-8'), description)
   })
 }
 

@@ -23,6 +23,27 @@ beforeAll(async () => {
 })
 afterAll(() => manager[Symbol.asyncDispose]())
 
+test('the description is sent compressed, and once to a client that keeps it', async () => {
+  const url = `${manager.url}/api/v1/openapi.json`
+  for (const [accepted, coding] of [
+    ['br, gzip;q=0.8', 'gzip'],
+    ['deflate, gzip;q=0', null],
+  ] as const) {
+    const reply = await fetch(url, { headers: { 'accept-encoding': accepted } })
+    expect(reply.headers.get('content-encoding')).toBe(coding)
+    expect(reply.headers.get('vary')).toBe('Accept-Encoding')
+    const sent = Number(reply.headers.get('content-length'))
+    if (coding === null) expect(sent).toBe(Buffer.byteLength(source))
+    else expect(sent).toBeLessThan(Buffer.byteLength(source) / 5)
+    expect(await reply.text()).toBe(source)
+    const etag = reply.headers.get('etag') ?? ''
+    const again = await fetch(url, { headers: { 'accept-encoding': accepted, 'if-none-match': `"other", ${etag}` } })
+    expect(again.status).toBe(304)
+    expect(await again.text()).toBe('')
+    expect((await fetch(url, { headers: { 'if-none-match': '"other"' } })).status).toBe(200)
+  }
+})
+
 test('swagger-parser accepts the description', async () => {
   await expect(SwaggerParser.validate(structuredClone(description) as never)).resolves.toBeDefined()
 })

@@ -4,6 +4,7 @@ import { AppError, because } from '#manager/contract'
 import { BufferPair, chunksOf, type SentContent, type Watched } from '../../../files/content.ts'
 import { type HeavyRequest } from '../../../files/heavy-work.ts'
 import { type Archive } from '../../../files/service.ts'
+import { namesEtag } from '../../if-none-match.ts'
 import { SECURITY_HEADERS } from '../../security-headers.ts'
 import { parseRange } from './byte-range.ts'
 import { attachment, shownType } from './content-type.ts'
@@ -147,11 +148,4 @@ function write(raw: ServerResponse, bytes: Uint8Array): Promise<void> {
       else resolve()
     })
   })
-}
-
-/** @see RFC 9110 section 13.1.2 */
-function namesEtag(header: string | undefined, etag: string): boolean {
-  return (
-    header !== undefined && (header === '*' || header.split(',').some(one => one.trim().replace(/^W\//, '') === etag))
-  )
 }
