@@ -25,7 +25,8 @@ beforeAll(async () => {
   app.setSerializerCompiler(createSerializerCompiler(silentLog))
   app.decorateRequest('credentials', null)
   app.addHook('onRoute', ({ config, schema }) => {
-    if (config?.route && schema?.querystring) queries.set(config.route, schema.querystring as z.ZodType)
+    const { route } = (config ?? {}) as { route?: string }
+    if (route !== undefined && schema?.querystring) queries.set(route, schema.querystring as z.ZodType)
   })
   registerContractRoutes(app, {
     handlers: reached,
