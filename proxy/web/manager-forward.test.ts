@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../log.ts'
-import { createForward } from './manager-forward.ts'
+import { createForward, isTunnel } from './manager-forward.ts'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 async function listen(handler: Handler): Promise<number> {
@@ -182,4 +182,19 @@ test('more calls than can wait are refused at once, those of the caller who has 
   const refused = () => sockets.filter(socket => socket.readableLength > 0).length
   await expect.poll(refused).toBe(20)
   expect((await me(port)).status).toBe(200)
+})
+
+test.each([
+  ['/stream/session/1/tcpproxy?app=jupyter', true],
+  ['/stream/folders/sftp', true],
+  ['/agent/v1/control', true],
+  ['/api/v1/sessions/1/terminal?name=main', true],
+  ['/api/v1/sessions/1/%74erminal', true],
+  ['/api/v1/openapi.json', false],
+  ['/api/v1/openapi.json?/stream/x', false],
+  ['/api/v1/openapi.json#/api/v1/sessions/1/terminal', false],
+  ['/api/v1/sessions/1/apps/terminal', false],
+  ['/streams/session', false],
+])('%s is the address of a tunnel: %s', (target, isOne) => {
+  expect(isTunnel(target)).toBe(isOne)
 })
