@@ -213,6 +213,7 @@ test('a dialog that a dialog opens has its own part of the URL, and Back closes 
     [page.locator('.tile-button', { hasText: 'TensorBoard' }), 'options&overOf=tensorboard', 'Options of TensorBoard'],
     [page.locator('.tile-button', { hasText: 'SSH' }), 'ssh', 'SSH and SFTP to charts'],
   ] as const) {
+    await page.getByRole('tab', { name: over === 'publish' ? 'Ports and links' : 'Apps' }).click()
     await open.click()
     const inner = page.getByRole('dialog', { name: title })
     await inner.waitFor()
@@ -233,6 +234,8 @@ test('a dialog that a dialog opens has its own part of the URL, and Back closes 
   await other.keyboard.press('Escape')
   await expect.poll(() => urlOf(other)).toBe(outer)
   await heading(other, 'Apps of charts').waitFor()
+  const publishing = await it.newTab(`${outer}&over=publish`)
+  await publishing.getByRole('dialog', { name: 'Open to public' }).waitFor()
   // The session has no such app.
   const gone = await it.newTab(`${outer}&over=options&overOf=none`)
   await expect.poll(() => urlOf(gone)).toBe(outer)

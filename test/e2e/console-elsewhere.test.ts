@@ -36,6 +36,8 @@ async function offered(page: Page): Promise<readonly string[]> {
   const dialog = page.getByRole('dialog')
   await dialog.getByText('SSH, SFTP and ports for programs').waitFor()
   const tiles = await dialog.locator('.tile-title').allTextContents()
+  const ports = dialog.getByRole('tab', { name: 'Ports and links' })
+  if ((await ports.count()) > 0) await ports.click()
   const others = ['Open another port', 'For a program', 'Try preferred port', 'Open on this computer']
   const found = others.map(async text => ((await dialog.getByText(text, { exact: true }).count()) > 0 ? text : []))
   return [...tiles, ...(await Promise.all(found)).flat()]
@@ -58,10 +60,12 @@ test('with an address of apps, JupyterLab opens there; SSH and ports for program
   await button(page, 'Apps of long-training').click()
   expect(await offered(page)).toEqual(['JupyterLab', 'Terminal', 'Open another port'])
   const dialog = page.getByRole('dialog')
+  await dialog.getByRole('tab', { name: 'Apps' }).click()
   expect(await dialog.getByRole('link', { name: 'Open in the desktop app' }).getAttribute('href')).toBe(
     `berth://open/sessions/${SESSION.id}`,
   )
   await dialog.getByText('berth ssh long-training').waitFor()
+  await dialog.getByRole('tab', { name: 'Ports and links' }).click()
   await dialog.getByRole('textbox', { name: 'Port in the session' }).fill('7860')
   await button(page, 'Open port').click()
   await expect

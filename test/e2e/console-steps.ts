@@ -49,6 +49,12 @@ export async function chooseToOpen(page: Page, app: string): Promise<void> {
 
 export async function openApps(page: Page, session: string): Promise<void> {
   await button(page, `Apps of ${session}`).click()
+  await page.getByRole('tab', { name: 'Ports and links' }).waitFor()
+}
+
+/** The second tab of the dialog of the apps: tunnels, other ports, links for people without an account. */
+export async function showPorts(page: Page): Promise<void> {
+  await page.getByRole('tab', { name: 'Ports and links' }).click()
   await page.getByRole('heading', { name: 'Open on this computer' }).waitFor()
 }
 

@@ -38,7 +38,7 @@ test('the summary shows running and ended sessions of the person, not of others,
   await it.page.getByRole('heading', { name: 'mine-ended', exact: true }).waitFor()
   await it.page.goBack()
   await button(it.page, 'Apps of mine-runs').click()
-  await it.page.getByRole('heading', { name: 'Open on this computer' }).waitFor()
+  await it.page.getByRole('tab', { name: 'Ports and links' }).waitFor()
   await it.page.keyboard.press('Escape')
   await button(it.page, 'Launch a copy of mine-ended').first().click()
   await it.page.getByRole('heading', { name: 'New session' }).waitFor()

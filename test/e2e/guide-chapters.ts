@@ -43,8 +43,9 @@ export const CHAPTERS: Readonly<Record<string, Chapter>> = {
     terminate: 'Ending a session: what is lost, and what stays in folders.',
   },
   'Apps, terminal and SSH': {
-    apps: 'Apps of a session, and *Forward a port* for anything that the image does not declare.',
-    'apps-port': 'A port of the session is forwarded to this computer.',
+    apps: 'Apps of a session.',
+    'apps-ports': 'What is open on this computer, any other port of the session, and its public links.',
+    'apps-port': 'A port of the session, and why nothing answers at it.',
     'apps-tensorboard': 'TensorBoard asks for the directory of the logs.',
     'apps-options': 'Arguments and environment variables of an app.',
     'apps-viewer': 'Desktops by VNC and Remote Desktop, with the programs that show them.',

@@ -105,7 +105,7 @@ const OWN: readonly Scene[] = [
     path: '/sessions',
     async act(page) {
       await page.locator('button[aria-label^="Apps of"]:enabled').first().click()
-      await page.getByRole('textbox', { name: 'Port in the session' }).waitFor()
+      await page.getByRole('tab', { name: 'Ports and links' }).waitFor()
     },
   },
   {

@@ -16,6 +16,7 @@ import {
   leaveDialog,
   openApp,
   openApps,
+  showPorts,
   openLaunchDialog,
   openSection,
   openSsh,
@@ -426,6 +427,7 @@ describe('a cluster with TensorBoard', () => {
   test('it is opened to people without an account by a link with a password, until the link is taken back', async () => {
     const PASSWORD = 'For-my-group-1'
     await openApps(page, PAIR)
+    await showPorts(page)
     await button(page, 'New link').click()
     await page.getByLabel('Password').first().fill(PASSWORD)
     await button(page, 'Make link').click()

@@ -80,6 +80,16 @@ export const APP_SCENES: readonly Scene[] = [
     world: WORLD,
     async act(page) {
       await button(page, /^Apps of/).click()
+      await page.locator('.tile-button', { hasText: 'SSH' }).waitFor()
+    },
+  },
+  {
+    name: 'apps-ports',
+    path: '/sessions',
+    world: { ...WORLD, tunnels: [TUNNELS[0]!, TUNNELS[2]!] },
+    async act(page) {
+      await button(page, /^Apps of/).click()
+      await page.getByRole('tab', { name: 'Ports and links' }).click()
       await button(page, 'End the link to JupyterLab').scrollIntoViewIfNeeded()
     },
   },
@@ -123,6 +133,7 @@ export const APP_SCENES: readonly Scene[] = [
     world: WORLD,
     async act(page) {
       await button(page, /^Apps of/).click()
+      await page.getByRole('tab', { name: 'Ports and links' }).click()
       await button(page, 'New link').click()
       await page.getByLabel('Password (optional)').fill('Open-sesame-1')
     },

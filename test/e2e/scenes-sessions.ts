@@ -347,6 +347,7 @@ export const SESSION_SCENES: readonly Scene[] = [
     world: { failures: new Map([['POST /host/tunnel/openApp', { code: 'port_silent', detail: { ...NO_PROGRAM } }]]) },
     async act(page) {
       await page.locator('button[aria-label^="Apps of"]:enabled').first().click()
+      await page.getByRole('tab', { name: 'Ports and links' }).click()
       await page.getByRole('textbox', { name: 'Port in the session' }).fill('7860')
       await button(page, 'Open port').click()
       await page.getByText(NO_PROGRAM.why).waitFor()

@@ -145,8 +145,6 @@ try {
   await lab.setViewportSize(SIZES.small)
   await lab.screenshot({ path: join(guide, 'jupyterlab.png') })
   await lab.close()
-  await page.getByText('Opened in a new tab.').waitFor()
-  await shoot(page, 'apps')
   await leaveDialog(page, /^Apps of/)
 
   await openSsh(page, MAIN)

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SessionEvent } from '#manager/contract'
 import { type SshKit, type Tunnel } from '#proxy/contract'
 import { startConsoleDouble } from './console-double.ts'
+import { showPorts } from './console-steps.ts'
 import { aSession, aWorld, statsOf } from './console-world.ts'
 import { audit, launchBrowser, loadPage, saveData } from '../fixtures/browser.ts'
 
@@ -171,9 +172,13 @@ const openApps = (page: Page) => button(page, `Apps of ${SESSION.name}`).click()
 test('the apps of a session and open tunnels are shown', async () => {
   await using console = await open('/sessions')
   await openApps(console.page)
-  await console.page.getByText('Open on this computer').waitFor()
-  await console.page.getByText('127.0.0.1:40022').waitFor()
+  await button(console.page, /^JupyterLab/)
+    .first()
+    .waitFor()
   await look(console.page, 'apps', console.problems)
+  await showPorts(console.page)
+  await console.page.getByText('127.0.0.1:40022').waitFor()
+  await look(console.page, 'apps-ports', console.problems)
 })
 
 test('the SSH dialog shows address, key and commands', async () => {
@@ -320,6 +325,7 @@ test('a port that no app declares opens for a program, or in a tab', async () =>
   const web = { ...TUNNEL, id: 't6', port: 7860, app: portApp('http-7860', 'http') }
   host.replies.set('tunnel/openApp', ok({ url, tunnel: web }))
   await openApps(page)
+  await showPorts(page)
   const port = page.getByRole('textbox', { name: 'Port in the session' })
   await port.fill('70000')
   expect(await button(page, 'Open port').isDisabled()).toBe(true)
@@ -345,6 +351,7 @@ test('a link for people without an account is made and ended; a refusal says why
   const route = `POST /api/v1/sessions/${SESSION.id}/apps/jupyterlab/published`
   world.failures.set(route, { code: 'publishing_off' })
   await openApps(page)
+  await showPorts(page)
   await button(page, 'New link').click()
   await page.getByLabel('Password').first().fill('For-my-group-1')
   await button(page, 'Make link').click()

@@ -1,7 +1,9 @@
-import { computed, ref } from 'vue'
+import { computed, ref, type UnwrapNestedRefs } from 'vue'
 import { type App, type PublishedApp, type PublishedAppId, type PublishSpec, type SessionId } from '#manager/contract'
 import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
+
+export type Published = UnwrapNestedRefs<ReturnType<typeof usePublished>>
 
 /** The open links of a session, or all that the person may see. */
 export function usePublished(sessionId?: SessionId) {
@@ -18,6 +20,8 @@ export function usePublished(sessionId?: SessionId) {
   })
   const links = computed(() => value.value?.items ?? [])
   const publishing = computed(() => value.value?.publishing ?? null)
+  /** Whether apps may be opened to the public, or are. */
+  const isOffered = computed(() => publishing.value !== null && (publishing.value.on || links.value.length > 0))
   const ending = ref(new Set<PublishedAppId>())
   function putLinks(items: PublishedApp[]): void {
     if (value.value) put({ ...value.value, items })
@@ -41,5 +45,5 @@ export function usePublished(sessionId?: SessionId) {
     }
   }
 
-  return { links, publishing, error, ending, load, publish, end }
+  return { links, publishing, isOffered, error, ending, load, publish, end }
 }

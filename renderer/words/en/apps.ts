@@ -2,6 +2,9 @@ import { defineWords } from '../i18n.ts'
 
 const en = {
   appsOf: 'Apps of <name>{name}</name>',
+  appsAndPorts: 'Apps, and ports and links',
+  apps: 'Apps',
+  portsAndLinks: 'Ports and links',
   onceRunning: 'Apps open once the session runs. Now: {status}. {reason}',
   hostAway: 'The host of this session is not connected. Apps answer when the host is back.',
   tryPreferred: 'Try preferred port',

@@ -3,6 +3,9 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   appsOf: '<name>{name}</name> 세션의 앱',
+  appsAndPorts: '앱, 포트와 링크',
+  apps: '앱',
+  portsAndLinks: '포트와 링크',
   onceRunning: '세션이 실행되면 앱을 열 수 있습니다. 현재 상태: {status}. {reason}',
   hostAway: '이 세션의 호스트가 연결되어 있지 않습니다. 호스트가 다시 연결되면 앱이 응답합니다.',
   tryPreferred: '선호 포트 먼저 시도',
