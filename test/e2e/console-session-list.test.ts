@@ -103,7 +103,7 @@ test.for([
 test('a window of 1280 px shows whole reasons and times, beside sessions that run', async () => {
   const message = 'Needs 0.5 CPU (0 left of the 1 CPU that project "speech" may use).'
   const shown = [
-    aSession(1, { name: 'runs', stats: statsOf(500, 2 ** 30, [40]) }),
+    aSession(1, { name: 'runs', ownerEmail: 'researcher-10@lab.example.org', stats: statsOf(500, 2 ** 30, [40]) }),
     aSession(2, { name: 'waits', status: 'PENDING', reason: { code: 'group_limit', message }, queuePosition: 12 }),
     aSession(3, { name: 'lost', reachable: false }),
   ]
@@ -114,7 +114,7 @@ test('a window of 1280 px shows whole reasons and times, beside sessions that ru
     await it.page.reload()
     await it.page.locator('tr.row .status-reason').nth(1).waitFor()
     const cut = await it.page
-      .locator('tr.row :is(.status-reason, .col-time *)')
+      .locator('tr.row :is(.status-reason, .col-time *, .col-name *)')
       .evaluateAll(texts =>
         texts
           .filter(one => one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1)

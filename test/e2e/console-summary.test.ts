@@ -37,6 +37,7 @@ test('the summary shows running and ended sessions of the person, not of others,
   await it.page.getByRole('link', { name: 'mine-ended', exact: true }).click()
   await it.page.getByRole('heading', { name: 'mine-ended', exact: true }).waitFor()
   await it.page.goBack()
+  await button(it.page, 'Open JupyterLab of mine-runs').waitFor()
   await button(it.page, 'Apps of mine-runs').click()
   await it.page.getByRole('tab', { name: 'Ports and links' }).waitFor()
   await it.page.keyboard.press('Escape')

@@ -24,6 +24,8 @@ const en = {
   noneEnded: 'Sessions that have ended appear here.',
   loadingSessions: 'Loading the sessions',
   actionsFor: 'Actions for {name}',
+  openJupyterLab: 'Open JupyterLab',
+  openJupyterLabOf: 'Open JupyterLab of {name}',
   apps: 'Apps',
   appsOf: 'Apps of {name}',
   terminal: 'Terminal',

@@ -25,6 +25,8 @@ export default {
   noneEnded: '종료된 세션이 여기에 표시됩니다.',
   loadingSessions: '세션을 불러오는 중',
   actionsFor: '{name} 세션의 작업',
+  openJupyterLab: 'JupyterLab 열기',
+  openJupyterLabOf: '{name} 세션의 JupyterLab 열기',
   apps: '앱',
   appsOf: '{name} 세션의 앱',
   terminal: '터미널',
