@@ -74,7 +74,7 @@ const auditTable = (items: readonly AuditEntry[]) =>
       one.at.slice(0, 19).replace('T', ' '),
       one.actor ?? '–',
       one.action,
-      one.target ?? '–',
+      one.targetName ?? one.target ?? '–',
       one.result,
       one.actedAs ?? '',
       Object.keys(one.detail).length > 0 ? JSON.stringify(one.detail) : '',

@@ -13,6 +13,7 @@ const COLUMNS = [
   'result',
   'address',
   'detail',
+  'targetName',
 ] as const satisfies readonly (keyof AuditEntry)[]
 
 /** The first line of the file. No byte order mark is in front: scripts read the log as well. */

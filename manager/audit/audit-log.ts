@@ -1,5 +1,6 @@
 import { type AuditEntry, type AuditFilter, type AuditSort } from '#manager/contract'
 import { type AuditRow, listAuditRows } from '../store/operation/audit-log.ts'
+import { targetNames } from '../store/operation/target-names.ts'
 import { numberCursor } from '../store/number-cursor.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
@@ -18,7 +19,12 @@ export interface AuditLog {
 
 const EXPORT_BATCH = 1000
 export function createAuditLog(db: Db): AuditLog {
-  const domainOf = (caller: Caller) => (isSuperadmin(caller) ? {} : { domain: caller.domain })
+  const domainOf = (caller: Caller): { domain?: string } => (isSuperadmin(caller) ? {} : { domain: caller.domain })
+  async function toEntries(rows: readonly AuditRow[], caller: Caller): Promise<AuditEntry[]> {
+    const targets = rows.flatMap(({ target }) => target ?? [])
+    const names = await targetNames(db, targets, domainOf(caller).domain)
+    return rows.map(row => toEntry(row, (row.target !== null && names.get(row.target)) || null))
+  }
   return {
     async list(caller, { limit, cursor, sort, ...filter }) {
       const last = cursor === undefined ? undefined : numberCursor(cursor)
@@ -28,7 +34,7 @@ export function createAuditLog(db: Db): AuditLog {
         limit: limit + 1,
         ...(sort === 'at' ? { order: 'oldest', after: last } : { order: 'newest', before: last }),
       })
-      const items = rows.slice(0, limit).map(toEntry)
+      const items = await toEntries(rows.slice(0, limit), caller)
       return { items, nextCursor: rows.length > limit ? String(items.at(-1)?.id) : null }
     },
 
@@ -43,14 +49,14 @@ export function createAuditLog(db: Db): AuditLog {
         // Check again for each page: the export may take minutes, at the pace of the reader.
         await requireStanding(db, caller)
         after = last.id
-        const entries = rows.map(toEntry)
+        const entries = await toEntries(rows, caller)
         yield format === 'csv' ? auditCsv(entries) : entries.map(entry => `${JSON.stringify(entry)}\n`).join('')
       }
     },
   }
 }
 
-function toEntry(row: AuditRow): AuditEntry {
+function toEntry(row: AuditRow, targetName: string | null): AuditEntry {
   return {
     id: row.id,
     at: row.at.toISOString(),
@@ -60,6 +66,7 @@ function toEntry(row: AuditRow): AuditEntry {
     domain: row.domain,
     action: row.action,
     target: row.target,
+    targetName,
     result: row.result,
     detail: row.detail,
     address: row.address,

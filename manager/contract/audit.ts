@@ -22,6 +22,12 @@ export const AuditEntry = z
       .describe("The domain whose admins see the row: the domain of the target's owner, or of the actor."),
     action: z.string().describe('Name of the route, or of the action of the system.'),
     target: z.string().nullable().describe('Kind and id, e.g. `session:0198…`.'),
+    targetName: z
+      .string()
+      .nullable()
+      .describe(
+        'Present name of a user, session, folder, group or agent; null if it is gone, or not in the domain of the reader.',
+      ),
     result: z.string().describe('`ok`, or the code of the error.'),
     detail: z
       .record(z.string(), z.unknown())

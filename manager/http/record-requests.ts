@@ -28,7 +28,7 @@ declare module 'fastify' {
 
 /**
  * Requests that are not recorded: `whatIf` changes nothing, `renewGrant`, `grantServedApp`, `grantOwnApp` and `redeemAppTicket` use a right that a recorded
- * request gave, `continueUpload` continues with an upload whose beginning was recorded, `readBundle` and `readChecksums` read files, and
+ * request gave, `continueUpload` continues with an upload whose beginning was recorded, `readBundle` and `readChecksums` read files, `recordVisit` says only that the console is open, and
  * `reportCertificate` and `reportAppPorts` tell what the console presents anyway.
  */
 const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
@@ -42,6 +42,7 @@ const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
   'continueUpload',
   'readBundle',
   'readChecksums',
+  'recordVisit',
 ])
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 

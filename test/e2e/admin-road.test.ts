@@ -129,7 +129,7 @@ test('the administrator sees it among the sessions and on its agent, ends it, an
 
 test('what was done is in the audit log, without the link', async () => {
   await toPage('Audit log')
-  await page.getByRole('row').filter({ hasText: 'importUsers' }).first().waitFor()
+  await page.getByRole('row').filter({ hasText: 'Import users' }).first().waitFor()
   const { items } = await (await berth.api()).listAuditLog({ query: { limit: 200 } })
   const actions = new Set(items.map(({ action }) => action))
   for (const action of ['importUsers', 'pauseScheduling', 'setSessionPriority', 'resumeScheduling', 'deleteSession']) {

@@ -169,15 +169,29 @@ const REGISTRIES: Registry[] = ['cr.example.org', 'docker.io'].map((name, index)
   scannedAt: index === 0 ? ago(300) : null,
   ...at,
 }))
+const BY_ADMIN = { actor: 'admin@localhost', targetName: null, target: null, result: 'ok', detail: {} }
 const AUDIT: AuditEntry[] = [
-  { action: 'updateSettings', target: null, result: 'ok', detail: { fields: ['smtpHost', 'smtpFrom'] } },
-  { action: 'deleteSession', target: 'session:01990000-0000-7000-8000-000000000007', result: 'ok', detail: {} },
-  { action: 'createUser', target: null, result: 'user_exists', detail: { fields: ['email', 'name'] } },
+  { ...BY_ADMIN, action: 'updateSettings', detail: { fields: ['smtpHost', 'smtpFrom'] } },
+  {
+    ...BY_ADMIN,
+    action: 'deleteSession',
+    target: 'session:01990000-0000-7000-8000-000000000007',
+    targetName: 'train-resnet-50',
+  },
+  { ...BY_ADMIN, action: 'createUser', result: 'user_exists', detail: { fields: ['email', 'name'] } },
+  {
+    ...BY_ADMIN,
+    actor: null,
+    action: 'login',
+    target: `user:${aUser(2).id}`,
+    targetName: aUser(2).email,
+    result: 'login_failed',
+  },
+  { ...BY_ADMIN, actor: null, action: 'startSso' },
 ].map((entry, index) => ({
   id: 900 - index,
   at: ago(20 + index * 300),
   actorId: null,
-  actor: 'admin@localhost',
   actedAs: index === 1 ? 'researcher-1@lab.example.org' : null,
   domain: 'default',
   address: '192.0.2.17',

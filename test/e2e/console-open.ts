@@ -28,10 +28,11 @@ export async function openConsole(
   change: Partial<World> = {},
   viewport = { width: 1280, height: 800 },
   secret = '',
+  locale = 'en-GB',
 ): Promise<Opened> {
   const world = aWorld(change)
   const double = await startConsoleDouble(world)
-  const context = await browser.newContext({ viewport, locale: 'en-GB', reducedMotion: 'reduce' })
+  const context = await browser.newContext({ viewport, locale, reducedMotion: 'reduce' })
   await saveData(context)
   if (secret !== '') await context.addInitScript(text => localStorage.setItem('berth.origin-secret', text), secret)
   const newTab = async (to: string) => {

@@ -360,7 +360,7 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await button(page, 'Edit Mail').click()
     await page.getByRole('dialog').getByLabel('Mail server').waitFor()
   }),
-  scene('admin-audit', 'audit', 'deleteSession', { role: 'domain_admin' }),
+  scene('admin-audit', 'audit', 'Terminate a session', { role: 'domain_admin' }),
   scene(
     'admin-maintenance',
     'maintenance',

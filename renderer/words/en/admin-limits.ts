@@ -46,6 +46,7 @@ const en = {
   idleTimeoutHint: 'A session that is idle for this long ends.',
   maxLifetime: 'Longest lifetime',
   maxFolders: 'Folders',
+  folders: 'Folders',
   maxFolderSize: 'Size of all own folders',
   maxFolderFiles: 'Files in all own folders',
   maxFolderFilesHint: 'Directories and links count.',

@@ -2,6 +2,8 @@ import { defineWords } from '../i18n.ts'
 
 const en = {
   system: 'Berth',
+  notSignedIn: 'Not signed in',
+  triedAs: '{address} (not signed in)',
 
   // Audit log
   audit: 'Audit log',
@@ -14,6 +16,7 @@ const en = {
   detail: 'Detail',
   address: 'Address',
   ok: 'Done',
+  anyAction: 'All actions',
   period: 'Period',
   everything: 'All times',
   since_day: 'The last day',

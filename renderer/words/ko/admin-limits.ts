@@ -47,6 +47,7 @@ export default {
   idleTimeoutHint: '이 시간 동안 쓰지 않은 세션은 종료됩니다.',
   maxLifetime: '최대 수명',
   maxFolders: '폴더',
+  folders: '폴더',
   maxFolderSize: '본인 폴더 전체 용량',
   maxFolderFiles: '본인 폴더 전체 파일 수',
   maxFolderFilesHint: '디렉터리와 링크도 포함됩니다.',

@@ -3,6 +3,8 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   system: 'Berth',
+  notSignedIn: '로그인하지 않음',
+  triedAs: '{address}(로그인하지 않음)',
 
   // Audit log
   audit: '감사 로그',
@@ -15,6 +17,7 @@ export default {
   detail: '세부 정보',
   address: '주소',
   ok: '완료',
+  anyAction: '모든 작업',
   period: '기간',
   everything: '전체 기간',
   since_day: '최근 하루',

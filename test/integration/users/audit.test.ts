@@ -228,6 +228,41 @@ describe('reading the audit log', () => {
     expect((await download(member.token)).status).toBe(403)
   })
 
+  test('targets have the names that they have now, and a reader of one domain none of other domains and of superadmins', async () => {
+    await admin.api.createDomain({ body: { name: 'named' } })
+    const { user: superadmin } = await admin.api.me()
+    const chief = await manager.addUser('chief@named.example.org', 'domain_admin', 'named')
+    const member = await manager.addUser('member@named.example.org', 'user', 'named')
+    const stranger = await manager.addUser('stranger@example.org')
+    const { id: folder } = await stranger.api.createFolder({ body: { name: 'of-a-stranger' } })
+    const { id: own } = await member.api.createFolder({ body: { name: 'of-a-member' } })
+    await member.api.trashFolder({ params: { id: folder } }).catch(() => undefined)
+    await chief.api.updateUser({ params: { id: member.id }, body: { name: 'Other' } })
+    await chief.api.updateUser({ params: { id: superadmin.id }, body: { name: 'Other' } }).catch(() => undefined)
+    await member.api.trashFolder({ params: { id: own } })
+    const namesOf = async (api: ApiClient) => {
+      const items = await newest({ limit: 100 }, api)
+      return Object.fromEntries(items.map(({ target, targetName }) => [target, targetName]))
+    }
+    expect(await namesOf(chief.api)).toMatchObject({
+      [`user:${member.id}`]: 'member@named.example.org',
+      [`folder:${own}`]: 'of-a-member',
+      [`folder:${folder}`]: null,
+      [`user:${superadmin.id}`]: null,
+    })
+    expect(await namesOf(admin.api)).toMatchObject({
+      [`folder:${folder}`]: 'of-a-stranger',
+      [`user:${superadmin.id}`]: ADMIN.email,
+    })
+    await member.api.deleteFolder({ params: { id: own } })
+    await expect.poll(() => namesOf(admin.api)).toMatchObject({ [`folder:${own}`]: null })
+  })
+
+  test('that somebody opened the console is not in the log', async () => {
+    await admin.api.recordVisit()
+    expect(await newest({ action: 'recordVisit' })).toEqual([])
+  })
+
   test('admins of a domain read nothing of another one that had its name before', async () => {
     const password = 'Their-own-pass-1'
     const made = async (email: string) => {

@@ -1,5 +1,6 @@
 import { durationText } from '#base/duration'
-import { SLOT_NAMES, SLOTS, type WireSlots } from '#manager/contract'
+import { type ResourcePolicy, SLOT_NAMES, SLOTS, type WireSlots } from '#manager/contract'
+import { formatBytes } from '../../../ui/format.ts'
 import { amountText } from '../../../ui/slot-text.ts'
 import { t as shared } from '../../../words/en/admin.ts'
 
@@ -15,6 +16,12 @@ export const limitsText = (limits: WireSlots): string => slotsText(limits) || sh
 export const countText = (count: number | null): string => (count === null ? shared('unlimited') : String(count))
 export const timeText = (seconds: number | null): string =>
   seconds === null ? shared('unlimited') : durationText(seconds)
+
+/** How many folders, and how much in all of them: `20, 100 GiB`. */
+export function foldersText({ maxFolders, maxFolderBytes }: ResourcePolicy): string {
+  const parts = [maxFolders, maxFolderBytes === null ? null : formatBytes(maxFolderBytes)]
+  return parts.filter(part => part !== null).join(', ') || shared('unlimited')
+}
 
 /** The largest limit on a number of files that a form takes. */
 export const MOST_FILES = 1_000_000_000

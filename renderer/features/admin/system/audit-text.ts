@@ -1,0 +1,35 @@
+import { AppError, type AuditEntry, ERRORS, type ErrorCode } from '#manager/contract'
+import { errorText } from '../../../ui/error-text.ts'
+import { language } from '../../../words/i18n.ts'
+import actions, { t as actionWord } from '../../../words/en/admin-audit.ts'
+import { t } from '../../../words/en/admin-system.ts'
+
+type Action = keyof typeof actions
+const isAction = (name: string): name is Action => Object.hasOwn(actions, name)
+const isCode = (code: string): code is ErrorCode => Object.hasOwn(ERRORS, code)
+
+/** The words for an action; its name for one that this page does not know. */
+export const actionText = (name: string): string => (isAction(name) ? actionWord(name) : name)
+
+/** All actions with their words, in the order of the alphabet. */
+export const actionChoices = (): { value: string; title: string }[] =>
+  Object.keys(actions)
+    .map(value => ({ value, title: actionText(value) }))
+    .toSorted((a, b) => a.title.localeCompare(b.title, language.value))
+
+export const resultText = (result: string): string => {
+  if (result === 'ok') return t('ok')
+  return isCode(result) ? errorText(new AppError(result)).title : result
+}
+
+/** The account that somebody tried to use without being signed in. */
+export const triedBy = ({ actor, address, target, targetName }: AuditEntry): string | null =>
+  actor === null && address !== null && target?.startsWith('user:') === true ? targetName : null
+
+/** The person; the account that was tried; Berth, for what came over no network. */
+export function actorText(entry: AuditEntry): string {
+  if (entry.actor !== null) return entry.actor
+  if (entry.address === null) return t('system')
+  const tried = triedBy(entry)
+  return tried === null ? t('notSignedIn') : t('triedAs', { address: tried })
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { ROUTES, type RouteSpec } from '#manager/contract'
+import actions from './en/admin-audit.ts'
+
+/** Requests that the audit log leaves out (`manager/http/record-requests.ts`), and the question what uploads can do. */
+const NOT_RECORDED = [
+  'recordVisit',
+  'whatIf',
+  'describeUploads',
+  'readUpload',
+  'continueUpload',
+  'readBundle',
+  'readChecksums',
+  'renewGrant',
+  'redeemAppTicket',
+  'grantOwnApp',
+  'reportAppPorts',
+  'grantServedApp',
+  'reportCertificate',
+]
+
+test('every request that the audit log records has words', () => {
+  const changing = Object.entries<RouteSpec>(ROUTES).filter(([, { method }]) => method !== 'GET')
+  const missing = changing.flatMap(([name]) => (Object.hasOwn(actions, name) ? [] : name))
+  expect(missing.toSorted()).toEqual(NOT_RECORDED.toSorted())
+})
