@@ -19,6 +19,7 @@ import { age } from './text.ts'
 interface KeypairFlags {
   rateLimit?: number
   policy?: string
+  name?: string
   accessKey?: string
   secretStdin?: boolean
   active?: boolean
@@ -40,6 +41,7 @@ function addOwn(keypair: Command): void {
   keypair
     .command('create')
     .description('Make a keypair. The secret key is shown only this once.')
+    .option('--name <name>', 'what it is for')
     .option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
     .option('--policy <name>', 'resource policy (superadmins only)')
     .option('--access-key <key>', 'use this access key instead of a random one (admins only); with --secret-stdin')
@@ -47,7 +49,7 @@ function addOwn(keypair: Command): void {
     .option('--inactive', 'inactive at first')
     .option('--json', 'print JSON')
     .action(async ({ inactive = false, json = false, ...flags }: KeypairFlags) =>
-      create({ active: !inactive, ...limitsOf(flags), ...(await chosenKeys(flags)) }, json),
+      create({ active: !inactive, ...settingsOf(flags), ...(await chosenKeys(flags)) }, json),
     )
   addUpdate(keypair)
   keypair
@@ -73,12 +75,13 @@ function addManaged(keypair: Command): void {
     .description(
       'Make a keypair for a user (address or id). It opens nothing until the user accepts it and so gets its secret key.',
     )
+    .option('--name <name>', 'what it is for')
     .option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
     .option('--policy <name>', 'resource policy (superadmins only)')
     .option('--json', 'print JSON')
     .action(async (user: string, { json = false, ...flags }: KeypairFlags) => {
       const { api } = await connect()
-      const made = await api.createUserKeypair({ params: { id: await findUserId(api, user) }, body: limitsOf(flags) })
+      const made = await api.createUserKeypair({ params: { id: await findUserId(api, user) }, body: settingsOf(flags) })
       createOutput(json).data(made, () => `access key  ${made.accessKey}\nwaits until ${made.email} accepts it`)
     })
   addUpdate(keypair)
@@ -91,6 +94,7 @@ function addUpdate(keypair: Command): Command {
   return keypair
     .command('update <access-key>')
     .description('Change a keypair. Settings that you leave out stay.')
+    .option('--name <name>', 'what it is for')
     .option('--active', 'activate the keypair, if it is yours')
     .option('--no-active', 'deactivate the keypair')
     .option('--json', 'print JSON')
@@ -147,13 +151,13 @@ async function chosenKeys({
   return { accessKey, secretKey: await readStandardInput() }
 }
 
-const limitsOf = ({ rateLimit, policy }: KeypairFlags) => ({
-  ...defined({ rateLimit, resourcePolicy: policy }),
+const settingsOf = ({ name, rateLimit, policy }: KeypairFlags) => ({
+  ...defined({ name, rateLimit, resourcePolicy: policy }),
 })
 
 async function update(accessKey: string, { active, json = false, ...flags }: KeypairFlags): Promise<void> {
   const { api } = await connect()
-  const body = { ...defined({ active }), ...limitsOf(flags) }
+  const body = { ...defined({ active }), ...settingsOf(flags) }
   const changed = await api.updateKeypair({ params: { accessKey }, body })
   createOutput(json).data(changed, () => keypairTable([changed]))
 }
@@ -167,9 +171,10 @@ function parseCount(text: string): number {
 
 const keypairTable = (items: readonly Keypair[]) =>
   table(
-    ['ACCESS KEY', 'USER', 'ACTIVE', 'MADE BY', 'PER 15 MIN', 'POLICY', 'AGE', 'LAST USED'],
+    ['ACCESS KEY', 'NAME', 'USER', 'ACTIVE', 'MADE BY', 'PER 15 MIN', 'POLICY', 'AGE', 'LAST USED'],
     items.map(one => [
       one.accessKey,
+      one.name || '-',
       one.email,
       one.active ? 'yes' : one.waits ? 'waits' : 'no',
       one.createdBy ?? '-',

@@ -3,6 +3,7 @@ import { UserId } from './ids.ts'
 import { SecondFactor } from './accounts.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { ACCESS_KEY } from './client/sign-request.ts'
+import { PlainText } from './plain-text.ts'
 import { sortBy } from './sort.ts'
 
 /** `AKIA` and 80 random bits in base32. */
@@ -13,9 +14,14 @@ export type AccessKey = z.infer<typeof AccessKey>
 const RateLimit = z.int().min(1).max(1_000_000)
 export const DEFAULT_RATE_LIMIT = 1000
 
+/** The longest name of a keypair. */
+export const KEYPAIR_NAME_LENGTH = 64
+const KeypairName = PlainText.trim().max(KEYPAIR_NAME_LENGTH)
+
 export const Keypair = z
   .object({
     accessKey: AccessKey,
+    name: z.string().describe('What it is for, in the words of its owner; may be empty.'),
     userId: UserId,
     email: z.string(),
     active: z.boolean(),
@@ -49,13 +55,14 @@ const DIFFERENT = 12
 export const isSecretKey = (text: string): boolean =>
   /^[A-Za-z0-9_-]{40}$/.test(text) && new Set(text).size >= DIFFERENT
 
-const limits = {
+const settings = {
+  name: KeypairName.optional().describe('What it is for, such as the program that uses it.'),
   rateLimit: RateLimit.optional(),
   resourcePolicy: ResourcePolicyName.optional().describe('Default: `default`.'),
 }
 
 /** Request for a keypair of somebody else. Only superadmins set limits. */
-export const UserKeypairSpec = z.strictObject(limits).meta({ id: 'UserKeypairSpec' })
+export const UserKeypairSpec = z.strictObject(settings).meta({ id: 'UserKeypairSpec' })
 export type UserKeypairSpec = z.infer<typeof UserKeypairSpec>
 
 /** Proof of the person's identity, needed where their sign-in is older than 10 minutes. */
@@ -69,7 +76,7 @@ export type KeypairAcceptance = z.infer<typeof KeypairAcceptance>
 /** Request for a keypair of one's own. Only admins choose the keys; only superadmins set `rateLimit` and `resourcePolicy`. */
 export const KeypairSpec = z
   .strictObject({
-    ...limits,
+    ...settings,
     ...PersonProof,
     active: z.boolean().default(true),
     accessKey: AccessKey.optional().describe('A key that exists elsewhere; left out: a random one. With `secretKey`.'),
@@ -89,6 +96,7 @@ export type KeypairSpec = z.infer<typeof KeypairSpec>
 /** Change of a keypair. A key that is left out keeps its value. */
 export const KeypairChange = z
   .strictObject({
+    name: KeypairName.optional(),
     rateLimit: RateLimit.optional(),
     resourcePolicy: ResourcePolicyName.optional(),
     active: z.boolean().optional(),

@@ -145,12 +145,12 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.accessKey ?? null) : null, total }
     },
 
-    async create(caller, { active, accessKey = newAccessKey(), secretKey, password, totp, ...limits }) {
+    async create(caller, { active, name, accessKey = newAccessKey(), secretKey, password, totp, ...limits }) {
       await provePerson(deps, caller, { password, totp })
       if (secretKey !== undefined && caller.role === 'user') {
         throw new AppError('forbidden', because('only_admin_chooses_keys'))
       }
-      const columns = limitColumns(caller, limits)
+      const columns = { ...limitColumns(caller, limits), ...defined({ name }) }
       const secret = secretKey ?? newSecretKey()
       const news = [{ userId: caller.userId, by: caller, kind: 'own_keypair_made', detail: accessKey }] as const
       const made = await store.transaction(async trx => {
@@ -163,8 +163,8 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       return { ...made, secretKey: secret }
     },
 
-    async createFor(caller, userId, limits) {
-      const columns = limitColumns(caller, limits)
+    async createFor(caller, userId, { name, ...limits }) {
+      const columns = { ...limitColumns(caller, limits), ...defined({ name }) }
       const accessKey = newAccessKey()
       const news = [{ userId, by: caller, kind: 'keypair_made', detail: accessKey }] as const
       const made = await store.transaction(async trx => {
@@ -209,7 +209,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       return { ...accepted, secretKey }
     },
 
-    async change(caller, accessKey, { active, ...limits }) {
+    async change(caller, accessKey, { active, name, ...limits }) {
       const columns = limitColumns(caller, limits)
       const { changed, ended, news } = await store.transaction(async trx => {
         const { user_id: id, email } = await requireVisible(trx, caller, accessKey)
@@ -219,7 +219,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
           requireActivation(caller, { id, email, waits: before.waits })
           await requireStillSignedIn(trx, caller)
         }
-        const change = { ...defined({ active }), ...columns }
+        const change = { ...defined({ active, name }), ...columns }
         await withKnownPolicy(limits.resourcePolicy, () => updateKeypair(trx, accessKey, change))
         const ended = active === false ? await deleteLogins(trx, { keypair: accessKey }) : []
         const kinds: ToldKind[] = [
@@ -272,7 +272,7 @@ function requireActivation(caller: Caller, owner: { id: UserId; email: string; w
 }
 
 /** @throws AppError `forbidden`: only superadmins set limits */
-function limitColumns(caller: Caller, { rateLimit, resourcePolicy }: UserKeypairSpec) {
+function limitColumns(caller: Caller, { rateLimit, resourcePolicy }: Omit<UserKeypairSpec, 'name'>) {
   if (rateLimit !== undefined && !isSuperadmin(caller)) {
     throw new AppError('forbidden', because('only_superadmin_rate_limit'))
   }
@@ -305,6 +305,7 @@ export function newSecretKey(): string {
 function toKeypair(row: KeypairRow): Keypair {
   return {
     accessKey: row.access_key,
+    name: row.name,
     userId: row.user_id,
     email: row.email,
     active: row.active,

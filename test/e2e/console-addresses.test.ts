@@ -292,6 +292,7 @@ const DIALOGS = [
   ['/account', `unlink&of=${IDENTITY.issuer}%20${IDENTITY.subject}`, 'Unlink mira.holm@university.example.org?'],
   ['/account', `remove-keypair&of=${aKeypair(0).accessKey}`, `Delete the access key ${aKeypair(0).accessKey}?`],
   ['/account', 'end-sign-ins', 'End all other sign-ins?'],
+  ['/account', 'new-keypair', 'New access key'],
   ['/account', 'new-ssh-key', 'Generate a new SSH key?'],
   ['/account', 'remove-ssh-key', 'Remove your SSH key?'],
   ['/preferences', 'dotfile', 'New dotfile'],

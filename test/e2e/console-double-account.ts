@@ -23,6 +23,7 @@ const RECOVERY_CODES = Array.from({ length: 10 }, (_, index) => `k3vp-7mqa-x2f${
 /** An access key of the signed-in person. */
 export const aKeypair = (index: number): Keypair => ({
   accessKey: `AKIAABCDEFGHIJKLMNO${index}`,
+  name: index === 0 ? 'Nightly evaluation' : '',
   userId: OWNER,
   email: 'mira@example.com',
   active: true,
@@ -178,7 +179,8 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
         value: { items: world.keypairs ?? [], nextCursor: null, total: world.keypairs?.length ?? 0 },
       }
     case 'POST /api/v1/keypairs': {
-      const keypair = aKeypair(world.keypairs?.length ?? 0)
+      const { name = '' } = body as { name?: string }
+      const keypair = { ...aKeypair(world.keypairs?.length ?? 0), name }
       world.keypairs = [...(world.keypairs ?? []), keypair]
       return { status: 201, value: { ...keypair, secretKey: 's'.repeat(40) } }
     }

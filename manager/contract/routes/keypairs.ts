@@ -28,7 +28,7 @@ export const KEYPAIR_ROUTES = {
       sort: KeypairSort.optional().describe('Order, falling with a `-`; keypairs with the same value by access key.'),
       search: PlainText.max(254)
         .optional()
-        .describe('Part of the access key, the e-mail address or the policy, in any letter case.'),
+        .describe('Part of the access key, its name, the e-mail address or the policy, in any letter case.'),
     }),
     reply: pageOf(Keypair).extend({ total: z.int().describe('Number of all matches.') }),
   },

@@ -13,7 +13,15 @@ export type KeypairRow = Selectable<KeypairsTable> & {
 }
 export type NewKeypair = Pick<
   Insertable<KeypairsTable>,
-  'access_key' | 'user_id' | 'sealed_secret' | 'active' | 'rate_limit' | 'resource_policy' | 'created_by' | 'waits'
+  | 'access_key'
+  | 'name'
+  | 'user_id'
+  | 'sealed_secret'
+  | 'active'
+  | 'rate_limit'
+  | 'resource_policy'
+  | 'created_by'
+  | 'waits'
 >
 
 const withOwner = (db: Db) =>
@@ -59,7 +67,7 @@ export interface KeypairFilter {
   readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
   readonly owner?: UserId | undefined
   readonly active?: boolean | undefined
-  /** Part of the access key, the owner's e-mail address or the policy, in any letter case. */
+  /** Part of the access key, its name, the owner's e-mail address or the policy, in any letter case. */
   readonly search?: string | undefined
 }
 
@@ -115,7 +123,7 @@ function matching({ visible, owner, active, search }: KeypairFilter) {
       ...(search
         ? [
             sql<boolean>`position(${search.toLowerCase()} in
-              lower(keypairs.access_key || ' ' || users.email || ' ' || keypairs.resource_policy)) > 0`,
+              lower(keypairs.access_key || ' ' || keypairs.name || ' ' || users.email || ' ' || keypairs.resource_policy)) > 0`,
           ]
         : []),
     ])
@@ -162,7 +170,7 @@ export async function listAccessKeys(db: Db, ownerId: UserId): Promise<string[]>
 export async function updateKeypair(
   db: Db,
   accessKey: string,
-  change: { active?: boolean; waits?: boolean; sealed_secret?: string; rate_limit?: number; resource_policy?: string },
+  change: Partial<Pick<NewKeypair, 'name' | 'active' | 'waits' | 'sealed_secret' | 'rate_limit' | 'resource_policy'>>,
 ): Promise<void> {
   if (Object.keys(change).length === 0) return
   const activated =

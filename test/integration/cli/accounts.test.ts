@@ -90,8 +90,18 @@ test('a required new password is read from standard input; users and keypairs ge
   expect(json(made)).toMatchObject({ mustChangePassword: true, resourcePolicy: 'course', description: 'Course 7' })
 
   const secret = 'kq3Vx0Zr8yT1mB5cW9xLhA2nE7uGdF4s_-aBcDeF'
-  const waiting = await berth(['admin', 'keypair', 'create', 'due@example.org', '--policy', 'course', '--json'])
-  expect(json(waiting)).toMatchObject({ waits: true, active: false, resourcePolicy: 'course' })
+  const waiting = await berth([
+    'admin',
+    'keypair',
+    'create',
+    'due@example.org',
+    '--policy',
+    'course',
+    '--name',
+    'CI',
+    '--json',
+  ])
+  expect(json(waiting)).toMatchObject({ name: 'CI', waits: true, active: false, resourcePolicy: 'course' })
   expect(waiting.out).not.toContain('secretKey')
   const keypair = ['keypair', 'create', '--policy', 'course', '--json']
   const chosen = await berth([...keypair, '--access-key', 'AKIA2345ABCDEFGHIJKL', '--secret-stdin'], secret)

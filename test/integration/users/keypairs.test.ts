@@ -40,6 +40,19 @@ test('a user creates keypairs, sees the secret once, changes and deletes them', 
   await expect(api.deleteKeypair({ params })).rejects.toMatchObject({ code: 'keypair_not_found' })
 })
 
+test('a keypair has a name, which is listed, found, and changed', async () => {
+  const { api } = await manager.addUser('names@example.org')
+  const { accessKey, name } = await api.createKeypair({ body: { name: ' Nightly evaluation ' } })
+  expect(name).toBe('Nightly evaluation')
+  await api.createKeypair({ body: {} })
+  const found = await api.listKeypairs({ query: { search: 'nightly' } })
+  expect(found.items.map(one => one.accessKey)).toEqual([accessKey])
+  const params = { accessKey }
+  expect(await api.updateKeypair({ params, body: { active: true } })).toMatchObject({ name: 'Nightly evaluation' })
+  expect(await api.updateKeypair({ params, body: { name: 'Weekly' } })).toMatchObject({ name: 'Weekly' })
+  await expect(api.createKeypair({ body: { name: 'x'.repeat(65) } })).rejects.toMatchObject({ code: 'bad_request' })
+})
+
 test('keypairs are hidden from others; a superadmin sees and changes all, and only superadmins set rate limits', async () => {
   const owner = await manager.addUser('owner@example.org')
   const other = await manager.addUser('other@example.org')
