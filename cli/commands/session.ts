@@ -283,7 +283,7 @@ export function addSessionCommands(program: Command): void {
   session
     .command('rm <session...>')
     .description(
-      'Cancel waiting sessions, terminate running ones. Only /home/work is kept, for about a day while there is room.',
+      'Cancel waiting sessions, terminate running ones. Files in mounted folders stay; the rest of /home/work is kept for about a day while there is room, everything else is deleted.',
     )
     .option('--wait', 'wait until the sessions have ended')
     .option('--why <text>', 'reason for the owner, beside who ended the session')

@@ -126,6 +126,7 @@ export const UsageReport = z
         cpuHours: z.number(),
         memGibHours: z.number(),
         gpuHours: z.number(),
+        gpuMeasuredHours: z.number().describe('GPU-hours that have figures of use.'),
         gpuWastedHours: z.number().nullable().describe('Of those with figures; null without.'),
       })
       .describe('Of all rows that match.'),

@@ -97,6 +97,7 @@ const firstRows = ({ rows, totals }: Report) => ({
     cpuHours: rounded(totals.cpu_seconds / HOUR),
     memGibHours: rounded(totals.mem_byte_seconds / GIB / HOUR),
     gpuHours: rounded(totals.gpu_seconds / HOUR),
+    gpuMeasuredHours: rounded(totals.gpu_measured_seconds / HOUR),
     gpuWastedHours: totals.gpu_wasted_seconds === null ? null : rounded(totals.gpu_wasted_seconds / HOUR),
   },
   items: rows.map(row => ({

@@ -25,7 +25,7 @@ export function createFetchBytes(deps: FetchBytesDeps): FetchBytes {
       response = await send(url, init)
     } catch (error) {
       if (init.signal?.aborted) throw error
-      throw new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
+      throw new AppError('unavailable', { why: 'The server does not answer.' }, { cause: error })
     }
     if (!response.ok && response.status !== 416) throw await failureOf(response)
     return response

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { formatBytes, formatCores, formatDuration, formatPercent, formatStart, localTimes } from './format.ts'
+import {
+  formatAmount,
+  formatBytes,
+  formatCores,
+  formatDuration,
+  formatPercent,
+  formatStart,
+  localTimes,
+} from './format.ts'
 
 test.each([
   [0, '0 B'],
@@ -18,6 +26,16 @@ test.each([
   [7_200_000, '2 h'],
   [86_400_000 * 3 + 3_600_000 * 4 + 60_000, '3 d 4 h'],
 ])('%i milliseconds are %s', (milliseconds, text) => expect(formatDuration(milliseconds)).toBe(text))
+
+test.each([
+  [0, '0'],
+  [0.0004, '< 0.01'],
+  [0.04, '0.04'],
+  [0.966, '0.97'],
+  [12.34, '12.3'],
+])('%s hours are shown as %s', (value, text) => {
+  expect(formatAmount(value, 'en')).toBe(text)
+})
 
 test('amounts follow the language, and other days than today show the date', () => {
   expect(formatCores(1500, 'de')).toBe('1,5')

@@ -21,6 +21,12 @@ export function formatNumber(value: number, maximumFractionDigits = 2, locale?: 
   return numberFormat(maximumFractionDigits, locale).format(value)
 }
 
+/** Hours and the like: one decimal, and two below 1, so that what is not nothing is not shown as 0: `12.3`, `0.04`, `< 0.01`. */
+export function formatAmount(value: number, locale?: string): string {
+  if (value > 0 && value < 0.005) return `< ${formatNumber(0.01, 2, locale)}`
+  return formatNumber(value, value < 1 ? 2 : 1, locale)
+}
+
 /** `1536` → `1.5 KiB`; at most three significant digits. */
 export function formatBytes(bytes: number, locale?: string): string {
   let value = Math.max(0, bytes)

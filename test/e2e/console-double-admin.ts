@@ -187,6 +187,7 @@ function reportOf({ report = [] }: AdminWorld, by: (typeof USAGE_DIMENSIONS)[num
       cpuHours: sum(row => row.cpuHours),
       memGibHours: sum(row => row.memGibHours),
       gpuHours: sum(row => row.gpuHours),
+      gpuMeasuredHours: sum(row => (row.gpuIdle === null ? 0 : row.gpuHours)),
       gpuWastedHours: sum(row => row.gpuWastedHours),
     },
   }

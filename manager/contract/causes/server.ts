@@ -33,7 +33,7 @@ export const SERVER_CAUSES = {
     'The certificate of {server} is not the one that you trusted, so somebody else may answer there. Known: SHA-256 {known}. Now: SHA-256 {now}. Ask the administrator of the server. If the new one is right, compare and trust it in the desktop app, or sign in again with --fingerprint.',
   database_away: 'The database does not answer. Try again in a moment.',
   database_disk_full: 'The disk of the database is full. An administrator has to free space on it.',
-  manager_away: 'The manager does not answer.',
+  manager_away: 'The server does not answer.',
   proxy_away: 'The proxy {proxy} of your network does not answer.',
   proxy_kind:
     'Your network asks to reach {server} by {proxy}, a kind of proxy that Berth cannot use. Name an HTTP or a SOCKS 5 proxy in its settings.',

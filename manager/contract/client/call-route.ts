@@ -118,7 +118,7 @@ async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest)
     text = await reply.text()
   } catch (error) {
     if (input.signal?.aborted || isAppError(error)) return { error, answered: false }
-    const away = byKey('manager_away', 'The manager does not answer.')
+    const away = byKey('manager_away', 'The server does not answer.')
     return { error: new AppError('unavailable', away, { cause: error }), answered: false }
   }
   if (reply.status >= 400) return { error: toError(reply, text), answered: true }

@@ -34,6 +34,8 @@ export interface ReportTotals {
   readonly cpu_seconds: number
   readonly mem_byte_seconds: number
   readonly gpu_seconds: number
+  /** Of these, the seconds with figures. */
+  readonly gpu_measured_seconds: number
   /** Null without figures. */
   readonly gpu_wasted_seconds: number | null
 }
@@ -182,6 +184,7 @@ export async function readUsageReports<D extends UsageDimension>(
     cross join lateral (
       select jsonb_build_object('rows', count(*), 'cpu_seconds', coalesce(sum(cpu_seconds), 0),
         'mem_byte_seconds', coalesce(sum(mem_byte_seconds), 0), 'gpu_seconds', coalesce(sum(gpu_seconds), 0),
+        'gpu_measured_seconds', coalesce(sum(gpu_measured_seconds), 0),
         'gpu_wasted_seconds', sum(${WASTED}) filter (where gpu_measured_seconds > 0)) as totals
       from matching where matching.dimension = asked.dimension
     ) counted

@@ -55,6 +55,10 @@ export function shownStatus(session: Pick<Told, 'status' | 'result' | 'reason'>)
   return hasFailed(session) ? 'ERROR' : session.status
 }
 
+const ORDINAL = new Intl.PluralRules('en', { type: 'ordinal' })
+/** `3rd in line`; only English asks which ending a number has. */
+const positionText = (position: number) => t('position', { position, which: ORDINAL.select(position) })
+
 /** The state of a session in words, for the list, the detail and the terminal. */
 export function statusText(session: Told, now = serverNow()): StatusText {
   const { status, reason, reachable, queuePosition } = session
@@ -63,7 +67,7 @@ export function statusText(session: Told, now = serverNow()): StatusText {
   }
   const message = reasonText(reason).replace(/\.$/, '')
   if (status === 'PENDING') {
-    const position = queuePosition === null ? '' : t('position', { position: queuePosition })
+    const position = queuePosition === null || reason.code === 'reserved' ? '' : positionText(queuePosition)
     return { ...STATUS.PENDING, label: t('PENDING'), reason: [message, position].filter(Boolean).join(' · ') }
   }
   if (status === 'TERMINATED' && hasFailed(session)) {

@@ -250,7 +250,7 @@ describe('the forecast', () => {
       text: 'Will be queued: you have reached your limit of running sessions.',
     })
     expect(ask({ cpu: 1000 }, largest, { left: { cpu: '0.5' } }).text).toBe(
-      'Will be queued: your limits leave 0.5 CPU cores.',
+      'Will be queued: you can use 0.5 CPU cores more.',
     )
     expect(ask({ cpu: 1000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')
     expect(ask({ cpu: 64_000 }, {}, { agents: { connected: 0, lost: 1 } }).kind).toBe('waits')

@@ -57,7 +57,7 @@ describe('the texts of a session', () => {
       queuePosition: 3,
       reason: { code: 'capacity', message: 'Waits for 2 GPUs.' },
     })
-    expect(statusText(waiting)).toMatchObject({ label: 'Waiting', reason: 'Waits for 2 GPUs · position 3' })
+    expect(statusText(waiting)).toMatchObject({ label: 'Waiting', reason: 'Waits for 2 GPUs · 3rd in line' })
   })
 
   test('a session whose agent is gone is unreachable, not ended', () => {

@@ -1,8 +1,7 @@
 import { csvOf } from '#base/csv'
 import { type UsageHistory } from '#manager/contract'
 import { type ChartPoints } from '../../ui/chart-points.ts'
-import { formatBytes, formatPercent } from '../../ui/format.ts'
-import { numberFormat } from '../../words/number-format.ts'
+import { formatAmount, formatBytes, formatPercent } from '../../ui/format.ts'
 import { t } from '../../words/en/statistics.ts'
 
 export type Period = UsageHistory['items'][number]
@@ -18,7 +17,7 @@ export interface StatisticsChart {
 /** The charts of a history. GPUs are left out where nobody held one. */
 export function statisticsCharts(items: readonly Period[]): StatisticsChart[] {
   const times = items.map(({ at }) => Date.parse(at) / 1000)
-  const number = (value: number) => numberFormat(1).format(value)
+  const number = (value: number) => formatAmount(value)
   const line = (label: string, read: (period: Period) => number | null): ChartPoints => ({
     times,
     lines: [{ label, values: items.map(read) }],

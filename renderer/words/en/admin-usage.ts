@@ -49,6 +49,8 @@ const en = {
   until: 'Until {time}',
   total: 'Together',
   cpuUsed: 'CPU used',
+  partMeasured:
+    'Only {measured} of the {all} GPU-hours have figures of use. What was wasted of the others is not known.',
   shown: 'The first {shown, number} of {all, number}. The CSV file has all.',
 } as const
 

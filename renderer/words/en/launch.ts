@@ -146,7 +146,7 @@ const en = {
   firstNow: 'The first starts now, the others when there is room.',
   startsNow: 'Starts now.',
   limitReached: 'you have reached your limit of running sessions.',
-  limitsLeave: 'your limits leave {amount}.',
+  limitsLeave: 'you can use {amount} more.',
   quotaNote: 'Left for you now: {amount}',
   noSessionsLeft: 'Session limit reached: a new session waits until one of yours ends',
   sessionCount: '{count, plural, one {# session} other {# sessions}}',

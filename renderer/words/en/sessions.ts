@@ -65,7 +65,8 @@ const en = {
   unreachableWhy: 'The host of this session is not connected. The session keeps running there.',
   failedWithExit: 'Failed · exit {code}',
   succeeded: 'Succeeded',
-  position: 'position {position}',
+  position:
+    '{which, select, one {{position}st in line} two {{position}nd in line} few {{position}rd in line} other {{position}th in line}}',
   ownerOnly: 'Only the owner, {owner}, can open this session',
   viewOnly: '{owner} lets you view this session, not open it',
   sharedToView: 'Shared with you to view',

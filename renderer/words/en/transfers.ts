@@ -46,7 +46,7 @@ const en = {
   discardOne: 'Discard {name}',
   otherFile: 'This is another file: {name} has {size}.',
   forAll: 'Use this for all files of this upload',
-  noAnswer: 'The manager does not answer.',
+  noAnswer: 'The server does not answer.',
 } as const
 
 export default en

@@ -50,5 +50,7 @@ export default {
   until: '{time}까지',
   total: '합계',
   cpuUsed: '사용한 CPU',
+  partMeasured:
+    '전체 GPU 시간 {all} 중 {measured}만 사용량이 측정되었습니다. 나머지에서 쓰지 않은 시간은 알 수 없습니다.',
   shown: '전체 {all, number}개 중 처음 {shown, number}개입니다. CSV 파일에는 모두 있습니다.',
 } satisfies Translation<typeof en>

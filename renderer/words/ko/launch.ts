@@ -143,7 +143,7 @@ export default {
   firstNow: '첫 세션은 지금, 나머지는 자리가 나면 시작됩니다.',
   startsNow: '지금 시작됩니다.',
   limitReached: '실행 중인 세션의 한도에 도달했습니다.',
-  limitsLeave: '한도에서 남은 자원: {amount}.',
+  limitsLeave: '지금 더 사용할 수 있는 자원은 {amount}입니다.',
   quotaNote: '지금 더 사용할 수 있는 자원: {amount}',
   noSessionsLeft: '세션 한도에 도달했습니다. 내 세션 하나가 종료될 때까지 새 세션이 기다립니다',
   sessionCount: '세션 {count}개',

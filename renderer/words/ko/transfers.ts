@@ -44,5 +44,5 @@ export default {
   discardOne: '{name} 버리기',
   otherFile: '다른 파일입니다. {name} 파일의 크기: {size}.',
   forAll: '이 업로드의 모든 파일에 적용',
-  noAnswer: '관리자가 응답하지 않습니다.',
+  noAnswer: '서버가 응답하지 않습니다.',
 } satisfies Translation<typeof en>

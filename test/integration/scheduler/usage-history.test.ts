@@ -161,6 +161,8 @@ test('a report adds up the same figures as the history, by whatever it is asked 
     const wasted = items.flatMap(({ gpuWastedHours }) => gpuWastedHours ?? [])
     const together = wasted.reduce((total, hours) => total + hours, 0)
     expect(sums.gpuWastedHours, by).toEqual(wasted.length === 0 ? null : (expect.closeTo(together, 4) as number))
+    const measured = items.filter(({ gpuIdle }) => gpuIdle !== null).reduce((total, one) => total + one.gpuHours, 0)
+    expect(sums.gpuMeasuredHours, by).toBeCloseTo(measured, 4)
     expect(all.items.find(one => one.by === by)).toEqual({ by, items, total, sums })
   }
   const { items } = await admin.getUsageReport({ query: { ...query, by: 'user' } })

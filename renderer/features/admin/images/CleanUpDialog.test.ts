@@ -76,6 +76,14 @@ test('nothing can be removed before the list is there; what is sent is what was 
   })
 })
 
+test('with nothing to remove, the red button stays off', async () => {
+  const calls = openDialog()
+  await vi.waitFor(() => expect(calls).toHaveLength(1))
+  calls[0]?.answer(agentWith())
+  await vi.waitFor(() => expect(text()).toContain('one'))
+  expect(red().disabled).toBe(true)
+})
+
 test('only the answer to the present choice fills the list, whichever comes last', async () => {
   const calls = openDialog()
   includeLocal()
