@@ -119,7 +119,7 @@ async function hold(
     if (user.email_verified_at !== null && !othersMayKnowPassword(user)) return { user, ...unchanged }
   }
   // A stranger may have signed up with this address and a password of theirs, or an administrator have made the account.
-  const ended = await endAccess(trx, user.id)
+  const ended = await endAccess(trx, user)
   await deleteWaitingKeypairs(trx, user.id)
   const over = othersMayKnowPassword(user) ? [newsOfOwn(user, 'own_password_ended')] : []
   await telling.write(trx, over)
@@ -202,7 +202,7 @@ async function give(
   const { givenRole, roleBefore } = role
   await noteGiven(trx, identity, { givenGroups: given, givenRole, roleBefore, givenBy: giver })
   const changesRole = role.role !== user.role
-  const ended = changesRole ? await endAccess(trx, user.id) : []
+  const ended = changesRole ? await endAccess(trx, user) : []
   // As with a change by an admin: people who managed the account so far may know its secrets.
   const remains = changesRole ? await endKeypairs(trx, user.id) : []
   await telling.write(trx, remains)

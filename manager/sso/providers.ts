@@ -228,7 +228,7 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
         const unlinked = { userId, by: caller, kind: 'identities_unlinked' } as const
         const news = removed > 0 ? [unlinked, ...newsOfTaken(taken)] : []
         await telling.write(trx, news)
-        return { removed, taken, news, ended: removed > 0 ? await endAccess(trx, userId) : [] }
+        return { removed, taken, news, ended: removed > 0 ? await endAccess(trx, user) : [] }
       })
       await onTaken(taken)
       logins.forget(userId)

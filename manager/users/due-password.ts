@@ -48,5 +48,5 @@ export async function replaceDuePassword(
   const changed = await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
   if (!changed) return undefined
   const end = await endDoubtByChoice(trx, telling, held, changed)
-  return { user: end.user, ...aftermathOf(end, { ended: await endAccess(trx, user.id) }) }
+  return { user: end.user, ...aftermathOf(end, { ended: await endAccess(trx, held) }) }
 }

@@ -111,7 +111,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         const chosen = { password_hash, password_from: link.password_from, must_change_password: false }
         const handed = link.password_from !== 'person'
         const changed = (await updateUser(trx, user.id, { ...chosen, email_verified_at, handed })) ?? held
-        const ended = await endAccess(trx, user.id)
+        const ended = await endAccess(trx, held)
         const news = handed ? [newsOfOwn(held, 'own_link_used')] : []
         await telling.write(trx, news)
         const isOver = endsDoubt(held.password_from, link.password_from)

@@ -157,7 +157,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
         if (!(await confirmSecret(trx, user.id, totp_sealed, confirmedStep))) throw alreadyOn()
         await replaceRecoveryCodes(trx, user.id, codes.map(hashRecoveryCode))
         // No code was asked for when the others were made.
-        return endAccess(trx, user.id, caller.loginId ?? undefined)
+        return endAccess(trx, held, caller.loginId ?? undefined)
       })
       await tellEnd(ended)
       announce(user)

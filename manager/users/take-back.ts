@@ -89,7 +89,7 @@ async function takeBackOne(trx: Db, user: UserRow, issuer: string, left: Left): 
   await noteGiven(trx, mine, { givenGroups: given, givenRole, roleBefore })
   const changesRole = role !== user.role
   if (!changesRole && remove.length === 0) return nothing
-  const ended = changesRole ? await endAccess(trx, user.id) : []
+  const ended = changesRole ? await endAccess(trx, user) : []
   // As with a change by an administrator.
   const remains = changesRole ? await endKeypairs(trx, user.id) : []
   const changed = changesRole ? await updateUser(trx, user.id, { role }) : await touchUser(trx, user.id)

@@ -17,6 +17,7 @@ import {
 import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
+import { deleteEmailTokens } from '../store/identity/email-tokens.ts'
 import { deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
 import { keepRole, listIdentities } from '../store/identity/sign-in-identities.ts'
 import { listGroupIds } from '../store/identity/groups.ts'
@@ -236,8 +237,10 @@ export function createUsers(deps: UsersDeps): Users {
           throw new AppError('forbidden', because('not_yourself'))
         }
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
-        const ended = endsSignIns ? await endAccess(trx, id) : []
+        const ended = endsSignIns ? await endAccess(trx, user) : []
         const road = roadOf(caller, user, system, { origin })
+        // A link that the change makes takes the place of all that were there.
+        if (passwordEnded) await deleteEmailTokens(trx, id)
         const link = passwordEnded && active ? await insertPasswordLink(trx, id, road.origin) : undefined
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
         const passwordSet = password !== undefined
@@ -270,7 +273,7 @@ export function createUsers(deps: UsersDeps): Users {
         const user = await mustFind(lockUser(trx, id))
         requireManaged(caller, user)
         await telling.write(trx, news)
-        return endAccess(trx, id)
+        return endAccess(trx, user)
       })
       logins.forget(id)
       await logins.tellEnd(ended)
@@ -301,7 +304,7 @@ export function createUsers(deps: UsersDeps): Users {
         const password_from = nextPasswordFrom(held.password_from)
         const change = { password_hash, password_from, must_change_password: false }
         const changed = await mustFind(updateUser(trx, user.id, change))
-        const ended = await endAccess(trx, user.id, caller.loginId ?? undefined)
+        const ended = await endAccess(trx, held, caller.loginId ?? undefined)
         return aftermathOf({ ended }, await endDoubtByChoice(trx, telling, held, changed))
       })
       await logins.settle(user.id, aftermath)

@@ -93,6 +93,15 @@ export async function deleteLinksInHand(db: Db, userId: UserId): Promise<void> {
   await db.deleteFrom('email_tokens').where('user_id', '=', userId).where('password_from', '<>', 'person').execute()
 }
 
+/** Deletes the links of an account but those for another password that were mailed to its person. */
+export async function deleteAllButMailedResets(db: Db, userId: UserId): Promise<void> {
+  await db
+    .deleteFrom('email_tokens')
+    .where('user_id', '=', userId)
+    .where(eb => eb.or([eb('password_from', '<>', 'person'), eb('purpose', '<>', 'reset')]))
+    .execute()
+}
+
 export async function deleteEmailTokens(db: Db, userId: UserId): Promise<void> {
   await db.deleteFrom('email_tokens').where('user_id', '=', userId).execute()
 }
