@@ -31,6 +31,7 @@ import {
 } from '../store/storage/folders.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { holdSignedIn, requireStillSignedIn } from '../users/standing.ts'
 import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
 import { countOf, mayUseHost, requireRoom } from './limits.ts'
@@ -48,14 +49,14 @@ export interface Folders {
   list(caller: Caller, query: { trashed?: boolean | undefined }): Promise<Folder[]>
   /**
    * @throws AppError `folder_exists`, `over_folder_limit`, `storage_host_not_found`, `storage_away`, `group_not_found`,
-   *   `group_inactive`, `forbidden` (folder of a project), `bad_request` (permission of an own folder)
+   *   `group_inactive`, `forbidden` (folder of a project), `bad_request` (permission of an own folder), `not_signed_in` (ended meanwhile)
    */
   create(caller: Caller, spec: FolderSpec, options?: CreateOptions): Promise<Folder>
-  /** @throws AppError `folder_not_found`, `folder_exists`, `folder_shared`, `forbidden`, `bad_request` */
+  /** @throws AppError `folder_not_found`, `folder_exists`, `folder_shared`, `forbidden`, `bad_request`, `not_signed_in` (ended meanwhile) */
   update(caller: Caller, id: FolderId, change: FolderChange): Promise<Folder>
   /** @throws AppError `folder_not_found`, `folder_in_use`, `forbidden` */
   trash(caller: Caller, id: FolderId): Promise<Folder>
-  /** @throws AppError `folder_not_found`, `folder_exists`, `forbidden` */
+  /** @throws AppError `folder_not_found`, `folder_exists`, `forbidden`, `not_signed_in` (ended meanwhile) */
   restore(caller: Caller, id: FolderId): Promise<Folder>
   /** Removes the files in the background. @throws AppError `folder_not_found`, `folder_not_trashed`, `folder_in_use`, `forbidden` */
   remove(caller: Caller, id: FolderId): Promise<void>
@@ -147,7 +148,9 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
       }
       try {
         await store.transaction(async trx => {
+          // Locks the account for the count.
           if (groupId === null) await requireRoom(trx, caller)
+          await requireStillSignedIn(trx, caller)
           await insertFolder(trx, row)
           if (isClone) await insertFolderClone(trx, id)
         })
@@ -165,6 +168,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
 
     async update(caller, id, change) {
       await store.transaction(async trx => {
+        await holdSignedIn(trx, caller)
         await lockFolder(trx, id)
         const row = await requireManaged(trx, caller, id)
         requireSoundChange(row, change)
@@ -192,6 +196,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
 
     async restore(caller, id) {
       await store.transaction(async trx => {
+        await holdSignedIn(trx, caller)
         await lockFolder(trx, id)
         const { status, name } = await requireManaged(trx, caller, id)
         if (status !== 'trashed') return
@@ -222,7 +227,12 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
 }
 
 /** Errors after which no folder was written. */
-const REFUSALS: ReadonlySet<string> = new Set(['folder_exists', 'group_not_found', 'over_folder_limit'])
+const REFUSALS: ReadonlySet<string> = new Set([
+  'folder_exists',
+  'group_not_found',
+  'not_signed_in',
+  'over_folder_limit',
+])
 
 /** @throws AppError `folder_in_use` */
 async function requireUnused(trx: Db, id: FolderId, name: string): Promise<void> {

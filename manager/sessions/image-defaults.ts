@@ -17,11 +17,12 @@ import {
   upsertImageDefaults,
 } from '../store/sessions/image-defaults.ts'
 import { type Caller } from '../users/authorize.ts'
+import { requireStillSignedIn } from '../users/standing.ts'
 
 /** Defaults of users for images. Each user reaches only their own; the launch checks them, not the store. */
 export interface ImageDefaultsService {
   list(caller: Caller): Promise<ImageDefaults[]>
-  /** @throws AppError `too_many_image_defaults` */
+  /** @throws AppError `too_many_image_defaults`, `not_signed_in` (ended meanwhile) */
   put(caller: Caller, defaults: ImageDefaultsSpec): Promise<ImageDefaults>
   /** @throws AppError `image_defaults_not_found` */
   remove(caller: Caller, image: string): Promise<void>
@@ -33,7 +34,8 @@ export function createImageDefaults({ store }: { store: Pick<Store, 'db' | 'tran
     async list({ userId }) {
       return (await listImageDefaults(db, userId)).map(toDefaults)
     },
-    async put({ userId }, { image, resources, shmem, ...others }) {
+    async put(caller, { image, resources, shmem, ...others }) {
+      const { userId } = caller
       const settings = {
         ...others,
         resources: formatSlots(parseSlots(resources)),
@@ -42,6 +44,7 @@ export function createImageDefaults({ store }: { store: Pick<Store, 'db' | 'tran
       const row = await store.transaction(async trx => {
         // Locked, so that requests at once do not exceed the limit together.
         await lockUser(trx, userId)
+        await requireStillSignedIn(trx, caller)
         const known = await listImageDefaults(trx, userId)
         if (known.length >= MOST_IMAGE_DEFAULTS && !known.some(each => each.image === image)) {
           throw new AppError('too_many_image_defaults', {

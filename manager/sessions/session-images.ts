@@ -34,6 +34,7 @@ import { listKernels } from '../store/sessions/kernels.ts'
 import { findSession, findSessions, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { holdSignedIn } from '../users/standing.ts'
 import { requireOwn } from './require-session.ts'
 
 const REQUEST_DAYS = 7
@@ -53,7 +54,7 @@ const ownerOf = ({ owner_id: id, owner_email: email }: OwnedSessionRow) => ({ id
  * - One image of a session and of a name is made at a time; a session has one request, which expires.
  */
 export interface SessionImages {
-  /** @throws AppError `session_not_found`, `forbidden`, `session_not_running`, `image_exists` */
+  /** @throws AppError `session_not_found`, `forbidden`, `session_not_running`, `image_exists`, `not_signed_in` (ended meanwhile) */
   ask(caller: Caller, id: SessionId, spec: SessionImageSpec): Promise<SessionImage>
   /** @throws AppError `session_not_found`, `forbidden` */
   get(caller: Caller, id: SessionId): Promise<SessionImage>
@@ -181,7 +182,10 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
       await placeOf(session)
       await requireFree(reference, session)
       const request = { id: newUuid(), sessionId: id, reference, title, note, days: REQUEST_DAYS }
-      const entered = await store.transaction(trx => putImageRequest(trx, request))
+      const entered = await store.transaction(async trx => {
+        await holdSignedIn(trx, caller)
+        return putImageRequest(trx, request)
+      })
       if (!entered) throw new AppError('image_exists', { reference })
       hint(session)
       return stateOf(session)

@@ -17,7 +17,7 @@ export interface SessionTemplates {
   list(caller: Caller): Promise<SessionTemplate[]>
   /** @throws AppError `too_many_templates`, `not_signed_in` (ended meanwhile) */
   save(caller: Caller, name: string, spec: SessionSpec): Promise<SessionTemplate>
-  /** @throws AppError `template_not_found` */
+  /** @throws AppError `template_not_found`, `not_signed_in` (ended meanwhile) */
   setDefault(caller: Caller, name: string, isDefault: boolean): Promise<SessionTemplate>
   /** @throws AppError `template_not_found` */
   remove(caller: Caller, name: string): Promise<void>
@@ -47,10 +47,12 @@ export function createSessionTemplates({ store }: { store: Pick<Store, 'db' | 't
       })
       return toTemplate(saved)
     },
-    async setDefault({ userId }, name, isDefault) {
+    async setDefault(caller, name, isDefault) {
+      const { userId } = caller
       const changed = await store.transaction(async trx => {
         // Locked, so that of two requests at once the later one decides.
         await lockUser(trx, userId)
+        await requireStillSignedIn(trx, caller)
         if (isDefault) await clearDefaultTemplate(trx, userId)
         const row = await updateDefaultTemplate(trx, { userId, name, isDefault })
         if (!row) throw noSuchTemplate(name)

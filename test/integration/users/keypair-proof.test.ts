@@ -194,6 +194,39 @@ const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<(
     api => by(() => api.saveSessionTemplate({ params: { name: 'bait' }, body: { image: 'berth/python:3.13' } })),
   ],
   [
+    'makes a template the default',
+    async inside => {
+      const params = { name: 'bait' }
+      await inside.saveSessionTemplate({ params, body: { image: 'berth/python:3.13' } })
+      return () => inside.setDefaultSessionTemplate({ params, body: { isDefault: true } })
+    },
+  ],
+  [
+    'stores defaults of an image, whose variables are commands',
+    api =>
+      by(() =>
+        api.putImageDefaults({
+          body: { image: 'berth/python:3.13', resources: {}, environ: { PROMPT_COMMAND: 'planted' } },
+        }),
+      ),
+  ],
+  ['makes a folder that each new session mounts', api => by(() => api.createFolder({ body: { name: '.local' } }))],
+  [
+    'names a folder so that each new session mounts it',
+    async inside => {
+      const { id } = await inside.createFolder({ body: { name: 'local' } })
+      return () => inside.updateFolder({ params: { id }, body: { name: '.local' } })
+    },
+  ],
+  [
+    'takes a folder out of the trash',
+    async inside => {
+      const { id } = await inside.createFolder({ body: { name: '.local' } })
+      await inside.trashFolder({ params: { id } })
+      return () => inside.restoreFolder({ params: { id } })
+    },
+  ],
+  [
     'shares a folder',
     async inside => {
       const { id } = await inside.createFolder({ body: { name: 'shared' } })
