@@ -5,6 +5,7 @@ import { AppError, type Login, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type Log } from '../log.ts'
 import { deleteLogins, listExpiredLogins, listLiveLogins, listLoginsOf } from '../store/identity/logins.ts'
+import { countingOf } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type LoginsTable } from '../store/tables/accounts.ts'
 import { type Aftermath } from './aftermath.ts'
@@ -26,9 +27,9 @@ export interface LoginEnds extends Disposable, Pick<LoginCache, 'authenticate' |
   end(loginId: string): Promise<void>
   /** The valid sign-ins of a user; `loginId` is the one that asks. */
   list(of: Pick<Caller, 'userId' | 'loginId'>): Promise<{ items: Login[] }>
-  /** Ends one of the caller's own sign-ins, as `end` does. @throws AppError `login_not_found` */
+  /** Ends one of the caller's own sign-ins, as `end` does; a keypair only one that was made with it. @throws AppError `login_not_found` */
   endOwn(caller: Caller, loginId: string): Promise<void>
-  /** Ends all sign-ins of the caller but the one of the request. @returns how many */
+  /** Ends all sign-ins of the caller but the one of the request; a keypair only those that were made with it. @returns how many */
   endOthers(caller: Caller): Promise<number>
   /** Ends all sign-ins of browsers. @returns how many */
   endBrowsers(): Promise<number>
@@ -142,14 +143,19 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
       return { items: rows.map(row => toLogin(row, loginId)) }
     },
 
-    async endOwn({ userId }, loginId) {
-      const ended = await deleteLogins(db, { userId, only: loginId })
+    async endOwn({ userId, keypair }, loginId) {
+      const ended = await deleteLogins(db, { userId, only: loginId, madeWith: keypair ?? undefined })
       if (ended.length === 0) throw new AppError('login_not_found')
       await tellEnd(ended)
     },
 
-    async endOthers({ userId, loginId }) {
-      const ended = await deleteLogins(db, { userId, except: loginId ?? undefined })
+    async endOthers({ userId, loginId, keypair }) {
+      const which = { userId, except: loginId ?? undefined, madeWith: keypair ?? undefined }
+      // Locked, so that no sign-in that is being made ends others meanwhile.
+      const ended = await store.transaction(async trx => {
+        await countingOf(trx, userId)
+        return deleteLogins(trx, which)
+      })
       await tellEnd(ended)
       return ended.length
     },

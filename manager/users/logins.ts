@@ -6,13 +6,13 @@ import {
   SYSTEM_SETTINGS_DEFAULTS,
   type UserId,
 } from '#manager/contract'
-import { findTicketUser, insertLogin, insertTicket, takeTicket } from '../store/identity/logins.ts'
+import { deleteExcessLogins, findTicketUser, insertLogin, insertTicket, takeTicket } from '../store/identity/logins.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
 import { holdActiveKeypair } from '../store/identity/keypairs.ts'
 import { type Signer } from '../store/identity/signing.ts'
-import { findUserByEmail, holdUser, type UserRow } from '../store/identity/users.ts'
+import { countingOf, findUserByEmail, type UserRow } from '../store/identity/users.ts'
 import { withBackOff } from './back-off.ts'
 import { duePasswordRefusal, replaceDuePassword } from './due-password.ts'
 import { type DoubtEnd } from './end-of-doubt.ts'
@@ -20,6 +20,7 @@ import { createLoginEnds, type LoginEnds, type LoginEndsDeps } from './login-end
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
 import { type Passwords, personAsking, strangerAt } from './passwords.ts'
+import { type RateLimits } from './rate-limits.ts'
 import { type SecondFactorCheck } from './own-proof.ts'
 import { type Telling } from './telling.ts'
 import { browserToken, hashToken, newToken } from './secrets.ts'
@@ -45,7 +46,8 @@ export interface NewSignIn {
  * Sign-ins. A sign-in stands for one user on one device. Its token is 256 random bits; a browser's token is two halves of
  * 256 bits each. A token is given out once, and only its hash is stored. A sign-in ends by itself after the lifetime in the
  * settings (by default a browser's after 12 hours unused or 7 days, a bearer token's after 30 days), at logout, with a new
- * password, role or domain, and when the user is deactivated.
+ * password, role or domain, and when the user is deactivated. Where a person has too many at once (`MOST_LOGINS`), a new one ends the
+ * one that has been unused longest: whatever ends the account ends few rows.
  */
 export interface Logins extends LoginEnds {
   /**
@@ -72,11 +74,11 @@ export interface Logins extends LoginEnds {
     address: string
   }): Promise<NewSignIn>
   /**
-   * Signs in with a keypair. The sign-in counts against the limits of the keypair and ends with it. A person signs in, so a second
+   * Signs in with a keypair. The sign-in counts as a request with it and against its limits, and ends with it. A person signs in, so a second
    * factor is asked for; programs sign their requests instead.
    *
    * @throws AppError `access_key_invalid`, `login_throttled`; only to a caller who has the secret: `keypair_inactive`,
-   *   `user_inactive`, `totp_required`, `totp_invalid`
+   *   `user_inactive`, `totp_required`, `totp_invalid`, `rate_limited`
    */
   signInWithKeypair(request: {
     accessKey: string
@@ -108,17 +110,22 @@ export interface LoginsDeps extends LoginEndsDeps {
   readonly passwordSignIn?: () => Promise<StoredSettings['passwordSignIn']>
   /** Left out: nobody signs in with a keypair. */
   readonly checkKeypair?: KeypairCheck
+  /** Counts sign-ins with a keypair among its requests. */
+  readonly rates?: Pick<RateLimits, 'take'>
 }
 
 export function createLogins(deps: LoginsDeps): Logins {
-  const { store, passwords, secondFactor, telling } = deps
+  const { store, passwords, secondFactor, telling, rates, log } = deps
   const { checkKeypair = () => Promise.resolve(undefined) } = deps
   const { passwordSignIn = () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS.passwordSignIn) } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
   const { db } = store
   const ends = createLoginEnds(deps)
 
-  /** @param hold locks the account until the transaction ends, so that a later change of it ends this sign-in as well */
+  /**
+   * @param hold locks the account until the transaction ends, so that a later change of it ends this sign-in as well, and that sign-ins
+   *   at once are counted one after the other
+   */
   async function start(
     { kind, label, address, keypair = null }: StartOptions,
     hold: (trx: Db) => Promise<UserRow>,
@@ -130,10 +137,14 @@ export function createLogins(deps: LoginsDeps): Logins {
         : { kind, cookie: newToken(), originSecret: newToken(), maxSeconds: lifetime.maxSeconds }
     const token =
       credential.kind === 'token' ? credential.token : browserToken(credential.cookie, credential.originSecret)
-    const { user, expiresAt } = await store.transaction(async trx => {
+    const { user, expiresAt, ended } = await store.transaction(async trx => {
       const user = await hold(trx)
       const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label: label ?? null, address }
-      return { user, expiresAt: await insertLogin(trx, { ...login, ...lifetime, keypair }) }
+      const expiresAt = await insertLogin(trx, { ...login, ...lifetime, keypair })
+      return { user, expiresAt, ended: await deleteExcessLogins(trx, user.id, login.id) }
+    })
+    await ends.tellEnd(ended).catch((error: unknown) => {
+      log.error({ err: error }, 'not everything was told of the end of sign-ins that made room for another one')
     })
     return { credential, me: { user: await toUser(db, user), expiresAt: expiresAt.toISOString() } }
   }
@@ -184,7 +195,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       let replaced: DoubtEnd | undefined
       const signedIn = await start({ ...options, address }, async trx => {
         replaced = replacing ? await replaceDuePassword(trx, user, password_hash, telling) : undefined
-        const held = replaced?.user ?? (await holdUser(trx, user.id))
+        const held = replaced?.user ?? (await countingOf(trx, user.id))
         // The check took a while: the account may have changed since.
         if (!held?.active || held.password_hash !== password_hash) throw wrongCredentials()
         if (!(await holdDomain(trx, held.domain))?.active) {
@@ -204,7 +215,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       return start({ kind, label, address }, async trx => {
         // Lock the account before the ticket, the order in which every change of the account locks them.
         const userId = await findTicketUser(trx, hash)
-        const held = userId && (await holdUser(trx, userId))
+        const held = userId && (await countingOf(trx, userId))
         if (!held?.active || !(await holdDomain(trx, held.domain))?.active || !(await takeTicket(trx, hash))) {
           throw new AppError('ticket_invalid', because('ticket_used'))
         }
@@ -223,9 +234,10 @@ export function createLogins(deps: LoginsDeps): Logins {
         return checkCode(found.signer.user, totp, code => (refusal = code))
       })
       if (good !== true || !found.signer) throw refusal
-      const { user } = found.signer
+      const { user, keypair } = found.signer
+      await rates?.take(accessKey, keypair.rate_limit)
       return start({ ...options, address, keypair: accessKey }, async trx => {
-        const held = await holdUser(trx, user.id)
+        const held = await countingOf(trx, user.id)
         if (!held?.active || !(await holdDomain(trx, held.domain))?.active) {
           throw new AppError('user_inactive', because('account_or_domain_deactivated'))
         }

@@ -3,7 +3,6 @@ import { createBatches } from '#base/batches'
 import { every } from '#base/every'
 import { AccessKey, AppError, because, SIGNATURE_WINDOW_SECONDS } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
-import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { findSigners, listUsableKeypairs, type Signer, takeNonce } from '../store/identity/signing.ts'
 import { type Store } from '../store/open-store.ts'
@@ -11,7 +10,7 @@ import { isForeignKeyViolation } from '../store/violations.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { placeOfKeypair } from './keypairs.ts'
-import { createRateLimits, type RateState } from './rate-limits.ts'
+import { type RateLimits, type RateState } from './rate-limits.ts'
 
 const WINDOW_MS = SIGNATURE_WINDOW_SECONDS * 1000
 /** How long tunnels and streams may outlive the keypair that opened them if the message of another manager is lost. */
@@ -48,7 +47,7 @@ export interface SignedCaller {
  * deactivated or deleted is refused from the next request on, at every manager. Keypairs are looked up for all requests together, one
  * query at a time, so that made-up claims leave the database to others (ADR 74).
  */
-export interface Signers extends AsyncDisposable {
+export interface Signers extends Disposable {
   /**
    * @throws AppError `signature_invalid`, `clock_skewed`, `signature_replayed`, `keypair_inactive`, `user_inactive`,
    *   `rate_limited`
@@ -74,7 +73,7 @@ export interface Signers extends AsyncDisposable {
 export interface SignersDeps {
   readonly store: Store
   readonly box: SecretBox
-  readonly log: Log
+  readonly rates: Pick<RateLimits, 'take' | 'giveBack'>
   /** Other managers are told of a keypair that ends here. */
   readonly peers?: Peers
   /** Time at which the database was restored: a request that was signed earlier may have been received before. */
@@ -84,9 +83,8 @@ export interface SignersDeps {
 }
 
 export function createSigners(deps: SignersDeps): Signers {
-  const { store, box, log, restoredAt, peers = NO_PEERS, now = store.now, recheckMs = RECHECK_MS } = deps
+  const { store, box, rates, restoredAt, peers = NO_PEERS, now = store.now, recheckMs = RECHECK_MS } = deps
   const { db } = store
-  const rates = createRateLimits({ store, log, now })
   const findSigner = createBatches({ most: MOST_ASKED, run: keys => findSigners(db, keys) })
   const listeners = new Set<(accessKey: string) => void>()
   const watched = new Set<string>()
@@ -160,9 +158,8 @@ export function createSigners(deps: SignersDeps): Signers {
       return () => void listeners.delete(listener)
     },
 
-    async [Symbol.asyncDispose]() {
+    [Symbol.dispose]() {
       rechecking[Symbol.dispose]()
-      await rates[Symbol.asyncDispose]()
     },
   }
 }

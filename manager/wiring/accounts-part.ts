@@ -32,6 +32,7 @@ import { lifetimesOf } from '../users/login-lifetimes.ts'
 import { createLogins, type Logins } from '../users/logins.ts'
 import { createPasswordResets } from '../users/password-reset.ts'
 import { createPasswords, type Passwords } from '../users/passwords.ts'
+import { createRateLimits } from '../users/rate-limits.ts'
 import { createSecondFactor } from '../users/second-factor.ts'
 import { createSignUpRequests } from '../users/sign-up-requests.ts'
 import { createSignUps } from '../users/sign-up.ts'
@@ -97,6 +98,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   const tellEnd = (loginIds: readonly string[]) => logins.tellEnd(loginIds)
   const secondFactor = createSecondFactor({ store, box, passwords, settings, telling, events, onChanged, tellEnd })
   await using stack = new AsyncDisposableStack()
+  const rates = stack.use(createRateLimits({ store, log }))
   const logins = stack.use(
     createLogins({
       store,
@@ -108,11 +110,12 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       lifetimes: async () => lifetimesOf(await settings.read()),
       passwordSignIn: async () => (await settings.read()).passwordSignIn,
       checkKeypair: createKeypairCheck({ db: store.db, box }),
+      rates,
       peers,
     }),
   )
   const restoredAt = await readRestoredAt(store.db)
-  const signers = stack.use(createSigners({ store, box, log, restoredAt, peers }))
+  const signers = stack.use(createSigners({ store, box, rates, restoredAt, peers }))
   logins.onChange(() => void signers.recheck().catch(() => undefined))
 
   const client = createProviderClient({ now: () => store.now() })

@@ -77,7 +77,8 @@ export const AUTH_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/me/logins/:id',
     access: 'user',
-    summary: 'End one of your sign-ins. Its event streams, terminals and tunnels close at once.',
+    summary:
+      'End one of your sign-ins. Its event streams, terminals and tunnels close at once. A keypair ends only sign-ins that were made with it.',
     params: z.object({ id: LoginId }),
     status: 204,
     reply: z.void(),
@@ -86,7 +87,7 @@ export const AUTH_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/me/logins',
     access: 'user',
-    summary: 'End all your sign-ins except the one of this request.',
+    summary: 'End all your sign-ins except the one of this request. A keypair ends only those that were made with it.',
     reply: z.object({ ended: z.int().describe('How many.') }),
   },
   logout: {

@@ -19,7 +19,13 @@ export interface NewLogin {
   readonly keypair: string | null
 }
 
-const MOST_LISTED = 1_000
+/**
+ * Most sign-ins of a person at once, expired ones included: what ends an account deletes them all in one transaction. Those with keypairs have
+ * a share of their own, so that whoever has stolen one ends no sign-in of the person, and each keypair has a share of that.
+ */
+export const MOST_LOGINS = { ofPerson: 200, withKeypairs: 200, withOneKeypair: 50 } as const
+/** Most rows in one statement, which has a limit of time. */
+const ENDED_AT_ONCE = 1_000
 const seconds = (amount: number) => sql<Date>`now() + make_interval(secs => ${amount})`
 
 /** @returns when the sign-in ends if it is not used */
@@ -76,7 +82,7 @@ export function listLoginsOf(db: Db, userId: UserId): Promise<Selectable<LoginsT
     .where(sql<boolean>`least(expires_at, ends_at) > now()`)
     .orderBy('last_used_at', 'desc')
     .orderBy('id')
-    .limit(MOST_LISTED)
+    .limit(MOST_LOGINS.ofPerson + MOST_LOGINS.withKeypairs)
     .execute()
 }
 
@@ -153,17 +159,41 @@ export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Se
   return new Set(rows.map(row => row.id))
 }
 
-/** Deletes sign-ins: one, those of a user (only one, or except one, if given), of a domain, of a keypair or of a kind. @returns their ids */
+/**
+ * Deletes the sign-ins that are beyond what a person may have at once: those that have been unused longest.
+ *
+ * Call it in the transaction that made one, with the account locked so that sign-ins at once do not exceed the limit together.
+ *
+ * @param made stays
+ * @returns the ids of those that ended
+ */
+export async function deleteExcessLogins(trx: Db, userId: UserId, made: string): Promise<string[]> {
+  const latest = sql`order by id = ${made}::uuid desc, last_used_at desc, id desc`
+  const { rows } = await sql<{ id: string }>`
+    delete from logins where id = any(array(
+      select id from (
+        select id, keypair, row_number() over (partition by keypair ${latest}) as of_key,
+          row_number() over (partition by keypair is null ${latest}) as of_kind
+        from logins where user_id = ${userId}::uuid
+      ) as ranked
+      where case when keypair is null then of_kind > ${MOST_LOGINS.ofPerson}
+        else of_kind > ${MOST_LOGINS.withKeypairs} or of_key > ${MOST_LOGINS.withOneKeypair} end
+      limit ${ENDED_AT_ONCE}
+    )) returning id`.execute(trx)
+  return rows.map(({ id }) => id)
+}
+
+/** Deletes sign-ins: one, those of a user (only one, except one, or made with a keypair, if given), of a domain, of a keypair or of a kind. @returns their ids */
 export async function deleteLogins(
   db: Db,
   which:
     | { id: string }
-    | { userId: UserId; only?: string; except?: string | undefined }
+    | { userId: UserId; only?: string; except?: string | undefined; madeWith?: string | undefined }
     | { domain: string }
     | { keypair: string }
     | { kind: 'browser' },
 ): Promise<string[]> {
-  let query = db.deleteFrom('logins').returning('id')
+  let query = db.selectFrom('logins').select('id').limit(ENDED_AT_ONCE).forUpdate()
   if ('id' in which) query = query.where('id', '=', which.id)
   else if ('kind' in which) query = query.where('kind', '=', which.kind)
   else if ('keypair' in which) query = query.where('keypair', '=', which.keypair)
@@ -175,8 +205,16 @@ export async function deleteLogins(
     query = query.where('user_id', '=', which.userId)
     if (which.only !== undefined) query = query.where('id', '=', which.only)
     if (which.except !== undefined) query = query.where('id', '<>', which.except)
+    if (which.madeWith !== undefined) query = query.where('keypair', '=', which.madeWith)
   }
-  return (await query.execute()).map(row => row.id)
+  const ended: string[] = []
+  for (;;) {
+    const found = sql<boolean>`id = any(array(${query}))`
+    const rows = await db.deleteFrom('logins').where(found).returning('id').execute()
+    ended.push(...rows.map(({ id }) => id))
+    // Rows that another transaction has deleted meanwhile do not count: fewer rows are the last ones.
+    if (rows.length < ENDED_AT_ONCE) return ended
+  }
 }
 
 export async function insertTicket(

@@ -180,9 +180,9 @@ export function lockUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** Serialises what counts things of a user, until the transaction ends. Rows that name the user are inserted meanwhile. */
-export async function countingOf(trx: Db, id: UserId): Promise<void> {
-  await trx.selectFrom('users').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+/** As `holdUser`, and serialises what counts things of the user. Rows that name the user are inserted meanwhile. */
+export function countingOf(trx: Db, id: UserId): Promise<UserRow | undefined> {
+  return trx.selectFrom('users').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 }
 
 /**

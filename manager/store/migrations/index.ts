@@ -9,7 +9,7 @@ import { bounds } from './0007-bounds.ts'
 import { ownerOnly } from './0008-owner-only.ts'
 import { linksAsTraces } from './0009-links-as-traces.ts'
 import { givenVersions } from './0010-given-versions.ts'
-import { namesOfKeypairs } from './0011-names-of-keypairs.ts'
+import { boundedLogins } from './0011-bounded-logins.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -23,5 +23,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0008-owner-only': ownerOnly,
   '0009-links-as-traces': linksAsTraces,
   '0010-given-versions': givenVersions,
-  '0011-names-of-keypairs': namesOfKeypairs,
+  '0011-bounded-logins': boundedLogins,
 }

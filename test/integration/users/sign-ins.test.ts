@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openEventStream } from '../../fixtures/event-stream.ts'
-import { ADMIN, AS_CONSOLE, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { ADMIN, AS_CONSOLE, signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { codeOf } from './account-steps.ts'
 
@@ -119,6 +119,23 @@ test('an access key signs in; the sign-in counts for its keypair, and ends with 
   await owner.api.deleteKeypair({ params })
   await expect(manager.api(next ?? '').me()).rejects.toMatchObject({ code: 'not_signed_in' })
   expect((await owner.api.me()).user.email).toBe('keys@example.org')
+})
+
+test('a keypair ends only sign-ins that were made with it, so that a stolen one does not keep its person from deactivating it', async () => {
+  const { api } = await manager.addUser('robbed@example.org')
+  const keypair = await api.createKeypair({ body: {} })
+  const { accessKey, secretKey } = keypair
+  const signIn = async () =>
+    (await manager.api().loginWithKeypair({ body: { accessKey, secretKey, kind: 'token' } })).token
+  const [first, second] = [await signIn(), await signIn()]
+  const ofPerson = (await api.listLogins()).items.find(({ isThis }) => isThis)
+  for (const thief of [signedApi(manager.url, keypair), manager.api(first ?? '')]) {
+    expect(await codeOf(thief.endLogin({ params: { id: ofPerson?.id ?? '' } }))).toBe('login_not_found')
+  }
+  expect(await manager.api(first ?? '').endOtherLogins()).toEqual({ ended: 1 })
+  expect(await codeOf(manager.api(second ?? '').me())).toBe('not_signed_in')
+  expect(await signedApi(manager.url, keypair).endOtherLogins()).toEqual({ ended: 1 })
+  expect(await codeOf(api.updateKeypair({ params: { accessKey }, body: { active: false } }))).toBe('ok')
 })
 
 test('wrong secrets of an access key make the next sign-in with it wait', async () => {
