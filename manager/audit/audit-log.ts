@@ -6,8 +6,9 @@ import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { requireStanding } from '../users/standing.ts'
 import { auditCsv, auditCsvHeader } from './audit-csv.ts'
+import { withoutPrivatePaths } from './private-paths.ts'
 
-/** Read access to the audit log. A superadmin sees all of it; a domain admin sees what was done in the domain. */
+/** Read access to the audit log. A superadmin sees all of it; a domain admin sees what was done in the domain, without names of private files. */
 export interface AuditLog {
   list(
     caller: Caller,
@@ -34,7 +35,7 @@ export function createAuditLog(db: Db): AuditLog {
         limit: limit + 1,
         ...(sort === 'at' ? { order: 'oldest', after: last } : { order: 'newest', before: last }),
       })
-      const items = await toEntries(rows.slice(0, limit), caller)
+      const items = await withoutPrivatePaths(db, caller, rows.slice(0, limit).map(toEntry))
       return { items, nextCursor: rows.length > limit ? String(items.at(-1)?.id) : null }
     },
 
@@ -49,7 +50,7 @@ export function createAuditLog(db: Db): AuditLog {
         // Check again for each page: the export may take minutes, at the pace of the reader.
         await requireStanding(db, caller)
         after = last.id
-        const entries = await toEntries(rows, caller)
+        const entries = await withoutPrivatePaths(db, caller, rows.map(toEntry))
         yield format === 'csv' ? auditCsv(entries) : entries.map(entry => `${JSON.stringify(entry)}\n`).join('')
       }
     },

@@ -32,7 +32,7 @@ export const AuditEntry = z
     detail: z
       .record(z.string(), z.unknown())
       .describe(
-        'Ids, flags and numbers; never secrets or free text. `repeats`: the number of equal requests after this one.',
+        'Ids, flags and numbers; never secrets or free text. Of changes of files the path of the first one, in folders of people only for the person and superadmins. `repeats`: the number of equal requests after this one.',
       ),
     address: z.string().nullable(),
   })

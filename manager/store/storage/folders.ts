@@ -163,6 +163,16 @@ export async function readFolderNames(trx: Db, ids: readonly FolderId[]): Promis
   return new Map((await query.forShare().execute()).map(({ id, name }) => [id, name]))
 }
 
+/** Whose these folders are, in any state: a person's or a project's. */
+export async function listFolderOwners(
+  db: Db,
+  ids: readonly FolderId[],
+): Promise<Map<FolderId, Pick<FolderRow, 'user_id' | 'group_id'>>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db.selectFrom('folders').select(['id', 'user_id', 'group_id']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, ...owner }) => [id, owner]))
+}
+
 export interface FolderUpdate {
   readonly name?: string | undefined
   readonly usageMode?: FolderUsageMode | undefined

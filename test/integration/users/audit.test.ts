@@ -40,6 +40,41 @@ const download = async (token: string, query = '') => {
 }
 
 describe('the audit log of changes', () => {
+  test('names of files in a private folder are for its owner and superadmins, those in folders of a project for the domain', async () => {
+    const person = await manager.addUser('private@example.org')
+    const lead = await manager.addUser('lead-of-private@example.org', 'domain_admin')
+    const { id: folder } = await person.api.createFolder({ body: { name: 'private' } })
+    const [group] = (await admin.api.listGroups()).items
+    if (!group) throw new Error('no project')
+    await admin.api.addGroupMember({ params: { id: group.id, userId: UserId.parse(person.id) } })
+    const { id: ofProject } = await admin.api.createFolder({ body: { name: 'of-project', group: group.id } })
+    await admin.api.makeDirectory({ params: { id: ofProject }, body: { path: 'plans', parents: false } })
+    const params = { id: folder }
+    await person.api.makeDirectory({ params, body: { path: 'application-for-another-job', parents: false } })
+    const paths = ['application-for-another-job']
+    await person.api.moveFiles({ params, body: { paths, to: '', name: 'medical-report', onConflict: 'fail' } })
+    await person.api.importFiles({
+      params: { id: ofProject },
+      body: { from: folder, paths: ['medical-report'], to: 'plans', mode: 'copy', onConflict: 'fail' },
+    })
+    await person.api.deleteFiles({ params, body: { paths: ['medical-report'] } })
+    const NAMES = /another-job|medical-report/
+    const seenBy = async (api: ApiClient) =>
+      JSON.stringify(await newest({ limit: 20, target: `folder:${folder}` }, api))
+    expect(await seenBy(lead.api)).toContain('"count":1')
+    expect(await seenBy(lead.api)).not.toMatch(NAMES)
+    expect(await seenBy(admin.api)).toMatch(NAMES)
+    const imported = await newest({ limit: 5, target: `folder:${ofProject}` }, lead.api)
+    expect(JSON.stringify(imported)).not.toMatch(NAMES)
+    const { text } = await download(lead.token, `?format=jsonl&target=folder:${folder}`)
+    expect(text).not.toMatch(NAMES)
+    const own = await manager.addUser('lead-with-files@example.org', 'domain_admin')
+    const { id } = await own.api.createFolder({ body: { name: 'own' } })
+    await own.api.makeDirectory({ params: { id }, body: { path: 'my-plans', parents: false } })
+    expect(JSON.stringify(await newest({ target: `folder:${id}` }, own.api))).toContain('my-plans')
+    expect(JSON.stringify(await newest({ target: `folder:${id}` }, lead.api))).not.toContain('my-plans')
+  })
+
   test('an import names every account that it made, in as many rows as that takes', async () => {
     const rows = Array.from({ length: 101 }, (_, at) => ({ email: `of-many-${at}@example.org` }))
     const { items } = await admin.api.importUsers({ body: { rows } })
