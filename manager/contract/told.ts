@@ -16,6 +16,7 @@ export const TOLD_KINDS = [
   'own_script_by_keypair',
   'own_dotfiles_by_keypair',
   'own_ssh_key_by_keypair',
+  'own_sessions_by_keypair',
   'own_made_since_keypair',
   'left_keypairs',
   'left_identities',

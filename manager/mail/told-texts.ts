@@ -24,8 +24,10 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'Dotfiles of yours were set with a keypair: {detail}. They are in each new session, also when the keypair has ended. If they are not yours, delete them in your preferences, and the keypair on your page Account.',
   own_ssh_key_by_keypair:
     'Your SSH key was set with a keypair: {detail}. It opens your new sessions, also when the keypair has ended. If it is not yours, replace it and delete the keypair, both on your page Account.',
+  own_sessions_by_keypair:
+    'These sessions were launched with a keypair of yours that has ended: {detail}. Those that run or wait go on, with your folders and dotfiles. End those that are not yours, and do not start them again: they would run the command and have the home that were left in them.',
   own_made_since_keypair:
-    'A keypair of yours has ended. These folders, templates, shares and links were made since it was activated, perhaps with it, or are in each new session: {detail}. They stay: look at what is not yours.',
+    'A keypair of yours has ended. These folders, images, templates, shares and links were made since it was activated, perhaps with it, or are in each new session: {detail}. They stay: look at what is not yours.',
   left_keypairs:
     'These keypairs were made or activated while somebody else may have known your password, and are inactive now: {detail}. Activate your own again on your page Account, and delete the others.',
   left_identities:

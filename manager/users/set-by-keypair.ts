@@ -1,17 +1,18 @@
 import { inShort, MOST_DOTFILES, type ToldKind } from '#manager/contract'
 import { findKeypairs, type KeypairRow } from '../store/identity/keypairs.ts'
-import { listMadeSince } from '../store/identity/made-since.ts'
+import { listLaunchedWith, listMadeSince } from '../store/identity/made-since.ts'
 import { listSetByKeypair, wasToldToday } from '../store/identity/set-by-keypair.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from './authorize.ts'
 import { type News } from './telling.ts'
 
 /**
- * Start-up script, dotfiles and SSH key that a keypair has set, told to the person.
+ * Start-up script, dotfiles and SSH key that a keypair has set, and sessions that it has launched, told to the person.
  *
  * Threat: whoever has stolen a keypair leaves something that runs in each new session, or opens it, and stays when the keypair
  * ends. So the person is told when such a thing is set with one, and again of all that still stands when the keypair ends, by whatever
- * road: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Programs that set the same thing again and again tell of it once a day: each dotfile by its path, so that a harmless one hides no other.
+ * road: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Its sessions go on as well, with the person's
+ * folders and dotfiles, and are named then. Programs that set the same thing again and again tell of it once a day: each dotfile by its path, so that a harmless one hides no other.
  */
 export type SetByKeypairKind = Extract<ToldKind, `own_${string}_by_keypair`>
 
@@ -47,8 +48,13 @@ export async function newsOfRemains(trx: Db, accessKeys: readonly string[]): Pro
 
 async function newsOfSetBy(trx: Db, { access_key: accessKey, user_id: userId, email }: KeypairRow): Promise<News[]> {
   const { dotfiles, hasScript, hasSshKey } = await listSetByKeypair(trx, userId, accessKey)
+  const launched = await listLaunchedWith(trx, accessKey)
+  const named = namesWith(accessKey, launched.names, launched.total)
   const by = { userId, email }
   return [
+    ...(launched.total > 0
+      ? [{ userId, by, kind: 'own_sessions_by_keypair', detail: named, sessions: launched.sessions } as const]
+      : []),
     ...(hasScript ? [{ userId, by, kind: 'own_script_by_keypair', detail: accessKey } as const] : []),
     ...(dotfiles.length > 0
       ? [{ userId, by, kind: 'own_dotfiles_by_keypair', detail: namesWith(accessKey, dotfiles) } as const]
@@ -61,8 +67,8 @@ async function newsOfMadeSince(
   trx: Db,
   { user_id: userId, email, access_key, activated_at }: KeypairRow,
 ): Promise<News[]> {
-  const { folders, templates, shares, links } = await listMadeSince(trx, userId, activated_at)
-  const kinds = [folders, templates, shares, links]
+  const { folders, images, templates, shares, links } = await listMadeSince(trx, userId, activated_at)
+  const kinds = [folders, images, templates, shares, links]
   const [first, ...others] = kinds.flatMap(({ names }) => names)
   if (first === undefined) return []
   const total = kinds.reduce((sum, kind) => sum + kind.total, 0)
@@ -71,6 +77,7 @@ async function newsOfMadeSince(
 }
 
 /** `AKIA…: .bashrc, .zshrc` */
-function namesWith(accessKey: string, [first = '', ...others]: readonly string[]): string {
-  return inShort([`${accessKey}: ${first}`, ...others], others.length + 1)
+function namesWith(accessKey: string, names: readonly string[], total = names.length): string {
+  const [first = '', ...others] = names
+  return inShort([`${accessKey}: ${first}`, ...others], total)
 }

@@ -37,6 +37,21 @@ export interface MadeSince {
 /** For a thing of which there is at most one. */
 export const oneIf = (isThere: boolean): Named => ({ names: isThere ? [''] : [], total: isThere ? 1 : 0 })
 
+/** Sessions that were launched with a keypair, or with a sign-in that it made: those that wait or run first, then the newest. */
+export function listLaunchedWith(db: Db, accessKey: string): Promise<Required<Named>> {
+  return listSessionsThat(db, sql<boolean>`keypair = ${accessKey}`)
+}
+
+async function listSessionsThat(db: Db, condition: RawBuilder<boolean>): Promise<Required<Named>> {
+  const { rows } = await sql<{ id: SessionId; name: string; total: number }>`
+    select id, name, count(*) over ()::int as total from sessions
+    where ${condition} order by ${isLive} desc, id desc limit ${MOST}`.execute(db)
+  const sessions = rows.map(({ id, name }) => ({ id, name }))
+  return { names: sessions.map(({ name }) => name), total: rows[0]?.total ?? 0, sessions }
+}
+
+const isLive = sql<boolean>`status in (${sql.join(LIVE_STATUSES)})`
+
 /** Most names of one kind that are read: more than a message holds. */
 const MOST = 50
 
@@ -88,24 +103,22 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
       where s.owner_id = ${user} and i.created_at >= ${from} and i.expires_at > now()
     union select target from tasks where kind = 'save' and user_id = ${user} and created_at >= ${from}
       and status in ('running', 'done')`)
-  const isLive = sql<boolean>`status in (${sql.join(LIVE_STATUSES)})`
-  const { rows: sessions } = await sql<{ id: SessionId; name: string; total: number }>`
-    select id, name, count(*) over ()::int as total from sessions
-    where owner_id = ${user} and (created_at >= ${from} or ended_at >= ${from} or ${isLive})
-    order by ${isLive} desc, id desc limit ${MOST}`.execute(db)
+  const sessions = await listSessionsThat(
+    db,
+    sql<boolean>`owner_id = ${user} and (created_at >= ${from} or ended_at >= ${from} or ${isLive})`,
+  )
   const { rows } = await sql<{ script: boolean; sshKey: boolean; secondFactor: boolean }>`
     select exists (select from bootstrap_scripts where user_id = ${user} and changed_at >= ${from}) as script,
       coalesce(ssh_public_key is not null and ssh_key_changed_at >= ${from}, false) as "sshKey",
       coalesce(totp_confirmed_at >= ${from}, false) as "secondFactor"
     from users where id = ${user}`.execute(db)
   const [has = { script: false, sshKey: false, secondFactor: false }] = rows
-  const first = sessions.map(({ id, name }) => ({ id, name }))
   return {
     dotfiles,
     script: oneIf(has.script),
     sshKey: oneIf(has.sshKey),
     secondFactor: oneIf(has.secondFactor),
-    sessions: { names: first.map(({ name }) => name), total: sessions[0]?.total ?? 0, sessions: first },
+    sessions,
     images,
     folders,
     templates,

@@ -33,8 +33,10 @@ const en = {
     'Dotfiles were set with an access key: {name}. They are in each new session. If they are not yours, delete them and the key.',
   told_own_ssh_key_by_keypair:
     'Your SSH key was set with an access key: {name}. It opens your new sessions. If it is not yours, replace it and delete the access key.',
+  told_own_sessions_by_keypair:
+    'Launched with an access key that has ended: {name}. Those that run or wait go on. End those that are not yours, and do not start them again.',
   told_own_made_since_keypair:
-    'An access key has ended. Made or shared since it was activated, or in each new session: {name}. Look at what is not yours.',
+    'An access key has ended. Made, saved or shared since it was activated, or in each new session: {name}. Look at what is not yours.',
   told_left_keypairs:
     'Made or activated while somebody else may have known your password, and inactive now: the access keys {name}. Activate your own again.',
   told_left_identities:
