@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { ADMIN, temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
-import { BYTES, char, each, exchange, UNFINISHED_MS } from './peers.ts'
+import { BYTES, char, each, exchange, slowPeer } from './peers.ts'
 import { Victim } from './victim.ts'
 
 /** The manager's HTTP port: the console, agents and programs reach it; each may be taken over. */
@@ -89,5 +89,16 @@ test('any byte in request lines, fields, bodies and upgrades, and requests that 
       socket.resetAndDestroy()
     },
   )
+  await assertUnharmed(setup)
+})
+
+test('a request for a tunnel behind answers that are not read ends the connection', async () => {
+  const setup = await setUp()
+  const { head, port, isWell } = setup
+  const upgrade = head('GET /stream/session/x/tcpproxy HTTP/1.1', 'Connection: Upgrade\r\nUpgrade: websocket\r\n')
+  const answers = head('GET /api/v1/openapi.json HTTP/1.1', '').repeat(20)
+  const peers = Array.from({ length: 20 }, () => slowPeer(port, { head: answers + upgrade, reads: false }))
+  stack.defer(() => peers.forEach(peer => peer.stop()))
+  expect(await isWell()).toBe(true)
   await assertUnharmed(setup)
 })
