@@ -89,11 +89,10 @@ test('a request for a tunnel behind an answer that is not read ends the connecti
     log: silentLog,
   })
   const client = (await dial(server)).on('error', () => undefined).pause()
-  const [connection] = (await Promise.all([
-    once(server, 'connection'),
-    client.write(`GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`),
-  ])) as [[Socket], boolean]
-  await once(connection[0], 'close')
+  const connected = once(server, 'connection')
+  client.write(`GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`)
+  const [connection] = (await connected) as [Socket]
+  await once(connection, 'close')
   expect(onUpgrade).not.toHaveBeenCalled()
 })
 
