@@ -20,6 +20,7 @@ const FLOORS = {
   manager: [
     'contract',
     'tunnel-end',
+    'outgoing',
     'store',
     'secrets',
     'settings',

@@ -27,7 +27,7 @@ export interface Facts {
   readonly apps: AppsState | undefined
   /** The certificate that the running console presents; undefined without TLS, or if none runs. */
   readonly certificate: CertificateReport | undefined
-  /** Who may read /metrics without signing in. `hosts`: addresses other than loopback at which Berth listens. */
+  /** Readers of /metrics without a sign-in. `hosts`: addresses other than loopback at which Berth listens. */
   readonly metrics: { readonly hosts: readonly string[]; readonly hasToken: boolean }
   readonly now: Date
   readonly update: UpdateFacts

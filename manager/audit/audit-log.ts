@@ -35,7 +35,7 @@ export function createAuditLog(db: Db): AuditLog {
         limit: limit + 1,
         ...(sort === 'at' ? { order: 'oldest', after: last } : { order: 'newest', before: last }),
       })
-      const items = await withoutPrivatePaths(db, caller, rows.slice(0, limit).map(toEntry))
+      const items = await withoutPrivatePaths(db, caller, await toEntries(rows.slice(0, limit), caller))
       return { items, nextCursor: rows.length > limit ? String(items.at(-1)?.id) : null }
     },
 
@@ -50,7 +50,7 @@ export function createAuditLog(db: Db): AuditLog {
         // Check again for each page: the export may take minutes, at the pace of the reader.
         await requireStanding(db, caller)
         after = last.id
-        const entries = await withoutPrivatePaths(db, caller, rows.map(toEntry))
+        const entries = await withoutPrivatePaths(db, caller, await toEntries(rows, caller))
         yield format === 'csv' ? auditCsv(entries) : entries.map(entry => `${JSON.stringify(entry)}\n`).join('')
       }
     },

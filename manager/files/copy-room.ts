@@ -26,7 +26,7 @@ export type RoomForCopies = Pick<FolderRoom, 'meter' | 'require' | 'freeing' | '
 
 export function createCopyRoom(room: RoomForCopies, row: LimitedRow): CopyRoom {
   const meter = room.meter(row)
-  /** What the entry replaces, and what it has taken so far. */
+  /** Room that the entry replaces, and room that it has taken so far. */
   let [counted, taken] = [NOTHING, NOTHING]
 
   return {

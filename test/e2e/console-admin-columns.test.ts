@@ -2,7 +2,7 @@ import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
-import { ago, IMAGES } from './console-world.ts'
+import { IMAGES } from './console-world.ts'
 
 /** Lists of administration in usual windows: what tells a row from the others is whole. */
 let browser: Browser

@@ -52,7 +52,8 @@ export const ADMINISTRATION_CAUSES = {
   registry_no_catalogue: 'The registry does not show its catalogue. Set the repositories to scan (projects).',
   registry_address_form: 'The address must be only scheme, host and port, such as https://cr.example.org:5000.',
   registry_name_is_host: 'The name of a registry must be the host of its address: {expected}, not {host}.',
-  registry_link_local: 'A registry cannot have a link-local address, or another one at which clouds hand out credentials.',
+  registry_link_local:
+    'A registry cannot have a link-local address, or another one at which clouds hand out credentials.',
   registry_in_clear:
     'http:// sends images and the password unencrypted over the network. Use https://, or say that you know (allowHttp).',
   choose_other_id: 'Choose another id.',

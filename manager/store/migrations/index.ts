@@ -9,7 +9,8 @@ import { bounds } from './0007-bounds.ts'
 import { ownerOnly } from './0008-owner-only.ts'
 import { linksAsTraces } from './0009-links-as-traces.ts'
 import { givenVersions } from './0010-given-versions.ts'
-import { boundedLogins } from './0011-bounded-logins.ts'
+import { namesOfKeypairs } from './0011-names-of-keypairs.ts'
+import { boundedLogins } from './0012-bounded-logins.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -23,5 +24,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0008-owner-only': ownerOnly,
   '0009-links-as-traces': linksAsTraces,
   '0010-given-versions': givenVersions,
-  '0011-bounded-logins': boundedLogins,
+  '0011-names-of-keypairs': namesOfKeypairs,
+  '0012-bounded-logins': boundedLogins,
 }

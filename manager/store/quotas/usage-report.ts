@@ -34,7 +34,7 @@ export interface ReportTotals {
   readonly cpu_seconds: number
   readonly mem_byte_seconds: number
   readonly gpu_seconds: number
-  /** Of these, the seconds with figures. */
+  /** The part of these with figures. */
   readonly gpu_measured_seconds: number
   /** Null without figures. */
   readonly gpu_wasted_seconds: number | null

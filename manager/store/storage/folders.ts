@@ -163,7 +163,7 @@ export async function readFolderNames(trx: Db, ids: readonly FolderId[]): Promis
   return new Map((await query.forShare().execute()).map(({ id, name }) => [id, name]))
 }
 
-/** Whose these folders are, in any state: a person's or a project's. */
+/** Owners of these folders, in any state: a person or a project. */
 export async function listFolderOwners(
   db: Db,
   ids: readonly FolderId[],

@@ -85,7 +85,7 @@ export interface LoginFailuresTable {
 
 export interface KeypairsTable {
   access_key: string
-  /** What it is for, in the words of its owner; empty: none. */
+  /** Purpose in the words of its owner; empty: none. */
   name: Default<string>
   user_id: UserId
   /** Secret key, sealed at place `keypair:<access key>`. */

@@ -226,7 +226,7 @@ test('a copy or an import that replaces something needs only the room that this 
   expect(await refusal(bring('much', 'new'))).toMatchObject({ code: 'quota_folder_files' })
   await bring('in')
   expect(await size('in/there')).toBe(240 * 1024)
-  // What was there is free again at once, without a count.
+  // The room of what was there is free again at once, without a count.
   await replaceBy('small', 'there')
   await bring('much', 'there', 'move')
   expect(await size('there')).toBe(720 * 1024)

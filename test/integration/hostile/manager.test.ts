@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { ADMIN, temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
-import { BYTES, char, each, exchange, slowPeer } from './peers.ts'
+import { BYTES, char, each, exchange, slowPeer, UNFINISHED_MS } from './peers.ts'
 import { Victim } from './victim.ts'
 
 /** The manager's HTTP port: the console, agents and programs reach it; each may be taken over. */

@@ -562,7 +562,7 @@ test('on a mounted port, df tells of free room at the top, and rsync -a finds no
     await rsync()
     expect((await stat(join(directory, 'modes/in/444'))).mode & 0o777).toBe(0o444)
     expect((await rsync()).stdout).toBe('')
-    // What nobody may read stays readable by Berth.
+    // A file that nobody may read stays readable by Berth.
     await chmod(join(mount, 'data/modes/in/644'), 0)
     expect((await stat(join(directory, 'modes/in/644'))).mode & 0o777).toBe(0o400)
   } finally {

@@ -277,7 +277,9 @@ describe('reading the audit log', () => {
     await member.api.trashFolder({ params: { id: own } })
     const namesOf = async (api: ApiClient) => {
       const items = await newest({ limit: 100 }, api)
-      return Object.fromEntries(items.map(({ target, targetName }) => [target, targetName]))
+      return Object.fromEntries(
+        items.map(({ target, targetName }): [string, string | null] => [target ?? '', targetName]),
+      )
     }
     expect(await namesOf(chief.api)).toMatchObject({
       [`user:${member.id}`]: 'member@named.example.org',

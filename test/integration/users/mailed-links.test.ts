@@ -38,7 +38,7 @@ async function forget(email: string): Promise<string> {
 
 const reset = (token: string) => codeOf(manager.api().resetPassword({ body: { token, password: 'Chosen-by-Ann-4' } }))
 
-/** What keeps the person out, as long as it goes on. @param at counts the changes */
+/** Ways to keep the person out, as long as it goes on. @param at counts the changes */
 const WAYS: [string, (inside: ApiClient, at: { id: string; odd: 0 | 1 }) => Promise<unknown>][] = [
   [
     'chooses one password after the other',
@@ -64,7 +64,7 @@ test.each(WAYS)('the person gets in with "Forgot password?" while somebody %s', 
   const inside = manager.api(token ?? '')
   await keepOut(inside, { id, odd: 0 })
   await keepOut(inside, { id, odd: 1 })
-  // One that was asked for before the first sign-in, and one that is asked for meanwhile.
+  // The first link was asked for before the first sign-in; another is asked for meanwhile.
   const another = await forget(email)
   await keepOut(inside, { id, odd: 0 })
   expect(await reset(requested)).toBe('ok')
