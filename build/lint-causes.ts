@@ -42,6 +42,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'manager/http/**/*.ts',
     'manager/tunnels/websocket-upgrade.ts',
     'manager/uploads/read-metadata.ts',
+    'proxy/http-origins/refusal-answer.ts',
     'proxy/settings.ts',
     'proxy/web/host-routes.ts',
     'proxy/web/server.ts',

@@ -164,8 +164,8 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     const copied = Buffer.from('copied').toString('base64')
     // The shell's echo of the line must not pass for the real thing.
     terminal.type(`printf '\\033]52;c;${copied}\\007\\033[38;2;1;2;3mblue\\033[m\\n'\r`)
-    await vi.waitFor(() => expect(terminal.text()).toMatch(new RegExp(`\\u001b\\]52;[a-z]*;${copied}`)))
-    await vi.waitFor(() => expect(terminal.text()).toContain('\u001b[38;2;1;2;3m'))
+    await expect.poll(() => terminal.text()).toMatch(new RegExp(`\\u001b\\]52;[a-z]*;${copied}`))
+    await expect.poll(() => terminal.text()).toContain('\u001b[38;2;1;2;3m')
     terminal.type('exit\r')
   })
 
@@ -176,12 +176,8 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
       'TCP4-LISTEN:4321,bind=127.0.0.1,fork,reuseaddr',
       'EXEC:/opt/berth/bin/busybox md5sum',
     ])
-    const answer = await vi.waitFor(async () => {
-      const text = await box.relay(4321, 'question')
-      expect(text).not.toBe('')
-      return text
-    })
-    expect(answer.trim()).toBe(`${createHash('md5').update('question').digest('hex')}  -`)
+    const answer = async () => (await box.relay(4321, 'question')).trim()
+    await expect.poll(answer).toBe(`${createHash('md5').update('question').digest('hex')}  -`)
   })
 })
 
@@ -278,7 +274,7 @@ async function openBox(image: string, command: readonly string[], host: object):
   }
 
   await execute(['/opt/berth/bin/berth-sshd', String(PORT)], false)
-  await vi.waitFor(() => canConnect(address, PORT), { timeout: 5_000 })
+  await vi.waitFor(() => canConnect(address, PORT), { timeout: 30_000 })
   const known = join(folder, 'known_hosts')
   await writeFile(known, `[${address}]:${PORT} ${server.public}\n`)
   const shared = [
