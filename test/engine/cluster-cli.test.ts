@@ -50,9 +50,11 @@ test('kernels of a batch session reach each other by name, and the next session 
   await expect.poll(() => ended('next'), { timeout: 60_000, interval: 500 }).toBe('TERMINATED')
 })
 
-test('an owner lowers a priority, and sessions that do not wait are left alone', async () => {
-  const { id } = await create('--name', 'humble', '--priority', '-3', '--wait')
-  const changed = await ask<Session>('session', 'priority', 'humble', '-5')
-  expect(changed).toMatchObject({ id, priority: -3, status: 'RUNNING' })
+test('the priority of a session that does not wait is refused, and stays', async () => {
+  await create('--name', 'humble', '--priority', '-3', '--wait')
+  const refused = await berth.cli('session', 'priority', 'humble', '-5')
+  expect(refused.code).not.toBe(0)
+  expect(refused.stderr).toContain('does not wait')
+  expect(await ask<Session>('session', 'show', 'humble')).toMatchObject({ priority: -3, status: 'RUNNING' })
   await ask<Session[]>('session', 'rm', 'humble', '--wait')
 })

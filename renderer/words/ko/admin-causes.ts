@@ -21,7 +21,7 @@ export default {
   no_agents_in_group: '"{group}" 자원 그룹에 아직 참여한 에이전트가 없습니다.',
   mail_settings_first: '먼저 smtpHost와 smtpFrom을 설정하고, 메일 서버에 필요하면 비밀번호도 설정하세요.',
   mail_server_without_starttls:
-    '메일 서버 {server}이(가) STARTTLS를 지원하지 않습니다. smtpSecurity를 tls(대개 465번 포트) 또는 none으로 설정하세요. 서버의 응답: {text}',
+    '{server} 메일 서버는 STARTTLS를 지원하지 않습니다. smtpSecurity를 tls(대개 465번 포트) 또는 none으로 설정하세요. 서버의 응답: {text}',
   mail_server_says: '메일 서버 {server}: {text}',
   default_policy_stays: '새 사용자와 키 쌍이 "{policy}" 정책을 받으므로 삭제할 수 없습니다.',
   policy_used: '"{policy}" 정책을 쓰는 사용자나 키 쌍이 있습니다. 먼저 다른 정책을 주세요.',

@@ -63,7 +63,7 @@ export default {
   unreachableWhy: '이 세션의 호스트가 연결되어 있지 않습니다. 세션은 그 호스트에서 계속 실행됩니다.',
   failedWithExit: '실패 · 종료 코드 {code}',
   succeeded: '성공',
-  position: '대기 순서 {position}번째',
+  position: '{which, select, other {대기 순서 {position}번째}}',
   ownerOnly: '소유자 {owner} 님만 이 세션을 열 수 있습니다',
   viewOnly: '{owner} 님이 이 세션의 보기만 허용했습니다',
   sharedToView: '공유받음(보기)',
