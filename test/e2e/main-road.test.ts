@@ -332,6 +332,7 @@ describe('SSH and SFTP', () => {
   test('the dialog counts the transferred bytes, and closes the port', async () => {
     const port = await sshFact(page, 'Port')
     await button(page, 'Done').click()
+    await showPorts(page)
     await page.getByText(`127.0.0.1:${port}`).waitFor()
     await button(page, new RegExp(`^Close SSH.* at port ${port}$`)).click()
     await page.getByText(`127.0.0.1:${port}`).waitFor({ state: 'detached' })
