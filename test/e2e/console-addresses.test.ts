@@ -140,7 +140,7 @@ const ADMIN_DIALOGS = [
   ['/admin/queue', 'Queue', 'pause', 'Start no session for now?'],
   ['/admin/queue', 'Queue', `priority&of=${WAITS.id}`, 'Priority of waits-for-a-gpu'],
   ['/admin/queue', 'Queue', `cancel&of=${WAITS.id}`, 'Cancel “waits-for-a-gpu”?'],
-  ['/admin/audit', 'Audit log', 'entry&of=900', 'updateSettings'],
+  ['/admin/audit', 'Audit log', 'entry&of=900', 'Change settings'],
 ] as const
 
 test('dialogs of administration open by their URLs, and Back closes them; a URL opens no more than the page offers', async () => {

@@ -7,7 +7,7 @@ import { gpus, hang, PYTHON, type ScriptedAgent, ScriptedError } from '../../fix
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 const TIMINGS = {
-  preparingMs: 3_500,
+  preparingMs: 6_000,
   pullingMs: 6_000,
   pullStalledMs: 800,
   terminatingMs: 500,
