@@ -128,6 +128,7 @@ test('another port is opened by the protocol that its server speaks', async () =
   await page.context().route(`${ADDRESS}/**`, route => route.fulfill({ contentType: 'text/html', body: 'a dashboard' }))
   await button(page, 'Apps of long-training').click()
   const dialog = page.getByRole('dialog')
+  await dialog.getByRole('tab', { name: 'Ports and links' }).click()
   await dialog.getByLabel('Port in the session').fill('8443')
   await dialog.getByLabel('The server speaks https').check()
   const [tab] = await Promise.all([

@@ -110,7 +110,7 @@ describe('a member', () => {
     await using it = await openConsole(browser, '/sessions', { sessions: [session, aSession(2)] })
     const row = it.page.locator('tr.row', { hasText: 'wave' })
     await row.getByText('Shared: view').waitFor()
-    await row.getByText('ann@example.com').first().waitFor()
+    await row.getByText('ann@example.com').filter({ visible: true }).first().waitFor()
     for (const name of ['Apps of wave', 'Terminal of wave', 'Terminate wave']) {
       expect(await row.getByRole('button', { name }).isDisabled(), name).toBe(true)
     }
