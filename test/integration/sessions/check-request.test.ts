@@ -37,6 +37,9 @@ beforeAll(async () => {
     await admin.addGroupMember({ params: { id, userId: await idOf(student) } })
     if (name === 'past') await admin.updateGroup({ params: { id }, body: { active: false } })
   }
+  const { items: projects } = await admin.listGroups({ query: {} })
+  const usual = projects.find(({ domain, name }) => domain === 'lab' && name === 'default')
+  if (usual) await admin.removeGroupMember({ params: { id: usual.id, userId: await idOf(student) } })
   await admin.createResourceGroup({ body: { name: 'reserved', domains: [] } })
   await admin.createResourceGroup({ body: { name: 'resting' } })
   await admin.updateResourceGroup({ params: { name: 'resting' }, body: { active: false, notice: 'until Monday' } })
@@ -72,7 +75,7 @@ test.for<[what: string, who: Who, spec: Partial<SessionSpec>, code: string]>([
   ['a start time that has passed', 'member', { startsAt: inDays(-1) }, 'bad_request'],
   ['a start time in two years', 'member', { startsAt: inDays(730) }, 'bad_request'],
   ['an unknown project', 'member', { group: 'none' }, 'group_not_found'],
-  ['no project, by a member of two', 'student', {}, 'group_needed'],
+  ['no project, by a member of several', 'student', {}, 'group_needed'],
   ['a project that is over', 'student', { group: 'past' }, 'group_inactive'],
   ['an unknown resource group', 'member', { resourceGroup: 'none' }, 'resource_group_not_found'],
   ['a resource group of others', 'member', { resourceGroup: 'reserved' }, 'resource_group_not_found'],
