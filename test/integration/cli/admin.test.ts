@@ -54,7 +54,9 @@ test('an update of a preset keeps what it does not name, and names of presets ig
 
 test('backups are scheduled, made, listed and deleted', async () => {
   const shown = await admin('backup', 'schedule', 'set', '--at', '03:00', '--time-zone', 'Asia/Seoul', '--keep', '3')
-  expect(shown.out).toMatch(/^Every day at 03:00 \(Asia\/Seoul\); the newest 3 are kept; (next:|overdue since) [^.]*03:00/)
+  expect(shown.out).toMatch(
+    /^Every day at 03:00 \(Asia\/Seoul\); the newest 3 are kept; (next:|overdue since) [^.]*03:00/,
+  )
   expect((await admin('backup', 'schedule', 'set', '--at', '3 am')).err).toContain(
     'must be a time of day such as 03:00',
   )

@@ -186,7 +186,7 @@ test('a second factor that is switched on while somebody signs in is asked for: 
     await expect
       .poll(async () => {
         const { rows } = await sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock' and query like '%for share%'`.execute(
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%for no key update%'`.execute(
           store.db,
         )
         return rows[0]?.count
