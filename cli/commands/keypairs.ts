@@ -151,9 +151,7 @@ async function chosenKeys({
   return { accessKey, secretKey: await readStandardInput() }
 }
 
-const settingsOf = ({ name, rateLimit, policy }: KeypairFlags) => ({
-  ...defined({ name, rateLimit, resourcePolicy: policy }),
-})
+const settingsOf = ({ name, rateLimit, policy }: KeypairFlags) => defined({ name, rateLimit, resourcePolicy: policy })
 
 async function update(accessKey: string, { active, json = false, ...flags }: KeypairFlags): Promise<void> {
   const { api } = await connect()

@@ -92,6 +92,6 @@ const settingsTable = ({ changes, ...settings }: SystemSettings) =>
 
 function valueText(key: string, value: string | number | boolean | null): string {
   if (key !== 'mailReady') return value === null ? '-' : String(value)
-  // That a mail goes out is more than this says.
+  // The settings are complete; whether the server takes a mail is known only after one was sent.
   return value === true ? 'set (test-mail tries it)' : 'no: needs smtpHost, smtpFrom and publicUrl'
 }

@@ -26,6 +26,7 @@ import { findSession } from '../store/sessions/sessions.ts'
 import { updateReasons } from '../store/sessions/touches.ts'
 import { type LiveFigures } from '../stats/live.ts'
 import { exitReason } from './exit-reason.ts'
+import { type RecentKills } from './recent-kills.ts'
 import { type Action } from './reconcile.ts'
 
 export interface ActingDeps {
@@ -50,8 +51,7 @@ export interface ActingDeps {
 export interface ActingMemory {
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: (agentId: AgentId) => Map<string, number>
-  /** When a program of a kernel was last ended for want of memory; milliseconds of this process's clock. */
-  readonly memoryKills: (agentId: AgentId) => Map<KernelId, number>
+  readonly memoryKills: (agentId: AgentId) => Pick<RecentKills, 'isRecent'>
   /** Whether this process has seen that the kernel runs. */
   readonly isKnownToRun: (kernelId: KernelId) => boolean
   /** The attempt of each kernel for which its agent last reported that it pulls the image. */
@@ -67,8 +67,6 @@ export interface Failed {
 }
 
 const ELSEWHERE_MS = 8_000
-/** A failure this soon after a program was ended for want of memory is taken for its consequence. */
-const AFTER_KILL_MS = 60_000
 /** EX_TEMPFAIL of sysexits.h. */
 const CONTINUES_LATER = 75
 
@@ -111,12 +109,10 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       case 'ended': {
         if (waitsForStart(agentId, action) || startsElsewhere(agentId, action)) return
         const { exit, attempt } = action
-        const killedAt = deps.memoryKills(agentId).get(action.kernelId) ?? -Infinity
-        const reason = exitReason(exit, performance.now() - killedAt < AFTER_KILL_MS)
+        const reason = exitReason(exit, deps.memoryKills(agentId).isRecent(action.kernelId))
         // Store the log together with the end: a client that waits for the end reads the log next.
         const logTail = await deps.lastLog(agentId, action.kernelId)
         await end(agentId, action, { attempt, reason, exitCode: exit.exitCode, logTail })
-        deps.memoryKills(agentId).delete(action.kernelId)
         lifecycle.cleanUp(agentId, action.kernelId, attempt)
         return
       }

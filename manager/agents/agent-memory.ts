@@ -2,6 +2,7 @@ import { type AgentId, type DeviceFigures, type KernelId } from '#manager/contra
 import { type AgentImage, type KernelMounts } from '#agent/contract'
 import { type Orphan } from '../scheduler/orphans.ts'
 import { type DeviceModes } from './devices.ts'
+import { RecentKills } from './recent-kills.ts'
 import { createProblems, type Problems } from './problems.ts'
 
 /** Whether no session can start on an agent, as long as that lasts. */
@@ -46,8 +47,7 @@ export interface AgentMemory {
   orphans: readonly Orphan[]
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: Map<string, number>
-  /** When a program of a kernel was last ended for want of memory; milliseconds of this process's clock. */
-  readonly memoryKills: Map<KernelId, number>
+  readonly memoryKills: RecentKills
 }
 
 export interface AgentMemories {
@@ -94,6 +94,6 @@ function emptyMemory(): AgentMemory {
     mounts: new Map(),
     orphans: [],
     endedSince: new Map(),
-    memoryKills: new Map(),
+    memoryKills: new RecentKills(),
   }
 }

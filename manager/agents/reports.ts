@@ -240,7 +240,7 @@ export function createReports(deps: ReportsDeps): Reports {
           noteMounts(memories.of(agentId), [message.kernel], false)
           if (message.memoryKill) {
             // At once: the end of the session may be reported while the timeline is being written.
-            memories.of(agentId).memoryKills.set(kernelId, performance.now())
+            memories.of(agentId).memoryKills.note(kernelId)
             await noteMemoryKill(deps, agentId, kernelId)
           }
           if (state.state === 'running' && lifecycle.isStarting(kernelId, { agentId, attempt })) return []

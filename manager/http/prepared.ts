@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { namesEtag } from './if-none-match.ts'
+import { codingsOf, namesEtag } from '#base/http-fields'
 
 /** A text that never changes, in the forms in which it is sent. */
 export interface Prepared {
@@ -17,15 +17,9 @@ export function prepare(text: string): Prepared {
 
 /** Sends a prepared text, compressed where the client takes that, or tells it that it has the text already. */
 export function sendPrepared({ headers }: FastifyRequest, reply: FastifyReply, { plain, gzip, tag }: Prepared) {
-  const isSmall = takesGzip(headers['accept-encoding'])
+  const isSmall = codingsOf(headers['accept-encoding']).has('gzip')
   const etag = isSmall ? `"${tag}-gzip"` : `"${tag}"`
   void reply.headers({ etag, vary: 'Accept-Encoding', 'cache-control': 'no-cache' })
   if (namesEtag(headers['if-none-match'], etag)) return reply.code(304).send()
   return isSmall ? reply.header('content-encoding', 'gzip').send(gzip) : reply.send(plain)
-}
-
-/** RFC 9110 section 12.5.3: a coding with the weight 0 is refused. */
-function takesGzip(accepted = ''): boolean {
-  const entries = accepted.toLowerCase().split(',')
-  return entries.some(entry => /^\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*$)|$)/.test(entry))
 }

@@ -28,9 +28,12 @@ export type Lookup = typeof lookup
  */
 export type GuardedFetch = (address: string | URL, init?: RequestInit) => Promise<Response>
 
+/** As with Node's `fetch`: what lies between may forget a connection that rests for longer, and the next request would wait for its time limit. */
+const REST_MS = 4_000
+
 /** @param find only tests have a reason to give one */
 export function createGuardedFetch(find: Lookup = lookup): GuardedFetch {
-  const options = { keepAlive: true, lookup: guarded(find), ...proxyOfEnvironment() }
+  const options = { keepAlive: true, timeout: REST_MS, lookup: guarded(find), ...proxyOfEnvironment() }
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) }
 
   return async (address, init = {}) => {

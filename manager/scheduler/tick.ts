@@ -62,7 +62,7 @@ const LOOK_SHARE = 10
  */
 const LONGEST_REST_MS = 1_000
 
-/** The turn to schedule a resource group. */
+/** The job of scheduling a resource group, of which one manager has the lock. */
 export const schedulerJob = (group: string) => `scheduler ${group}`
 
 /** Runs the scheduler's side effects in a loop: snapshot → plan → commit → create_kernel. The decision is in `plan/`. */
@@ -132,7 +132,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const before = positions.get(group)
     const now = new Map(queue.map((id, index) => [id, index + 1]))
     if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))
-    // The connection that holds the turn may be lost meanwhile; then another manager has the turn.
+    // The connection that holds the lock may be lost meanwhile; then another manager has it.
     if (!jobLocks.holds(schedulerJob(group))) return void positions.set(group, now)
     // Save the reservation before the placements: it must survive a crash right after them.
     if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)

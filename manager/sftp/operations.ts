@@ -444,10 +444,12 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
       if (!handle.mayWrite) throw new Refused('permissionDenied', 'The file was not opened for writing.')
       const row = await tree.require(handle.folderId, 'rw')
       const bytes = parts.reduce((sum, { byteLength }) => sum + byteLength, 0)
-      const { file, filled } = handle
-      const start = handle.appends ? (await file.state()).size : position
-      await takeRoom(row, amount(isLimited(row) ? await filled.newBytes(file, start, bytes) : bytes, 0))
+      const { file, filled, appends } = handle
+      const isNew = appends || !isLimited(row)
+      await takeRoom(row, amount(isNew ? bytes : await filled.newBytes(file, position, bytes), 0))
       handle.isWritten = true
+      // Looked up last: other programs append meanwhile.
+      const start = appends ? (await file.state()).size : position
       await file.writeParts(parts, start)
       filled.written(start, bytes)
     },

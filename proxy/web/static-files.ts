@@ -1,5 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { basename, extname, join, resolve, sep } from 'node:path'
+import { codingsOf, namesEtag } from '#base/http-fields'
 import { AppError } from '#manager/contract'
 import { sendBytes } from '../http/send-bytes.ts'
 import { type Log } from '../log.ts'
@@ -91,7 +92,7 @@ export function createStaticFiles(directory: string, log: Log) {
       etag,
       ...(coding ? { 'content-encoding': coding } : {}),
     }
-    if (listOf(request.headers['if-none-match']).some(known => known.replace(/^W\//, '') === etag)) {
+    if (namesEtag(request.headers['if-none-match'], etag)) {
       response.writeHead(304, headers).end()
       return
     }
@@ -109,17 +110,6 @@ export function createStaticFiles(directory: string, log: Log) {
     }
     return { bytes: found.bytes, coding: undefined }
   }
-}
-
-/** Codings of an Accept-Encoding field, except those with weight 0 (RFC 9110 section 12.5.3). */
-function codingsOf(accepted: string | undefined): ReadonlySet<string> {
-  const entries = listOf(accepted).map(entry => entry.toLowerCase().split(';', 2))
-  const taken = entries.filter(([, weight = '']) => !/^\s*q=0(\.0*)?\s*$/.test(weight))
-  return new Set(taken.map(([name = '']) => name.trim()))
-}
-
-function listOf(field: string | undefined): string[] {
-  return field?.split(',').map(entry => entry.trim()) ?? []
 }
 
 /** Decoded path of a request target; undefined for a target that is not the path of a file. */

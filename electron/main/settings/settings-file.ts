@@ -22,7 +22,7 @@ const Settings = z.object({
   /** Origins of servers that were connected to, the latest first. */
   servers: z.array(z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE)).max(50).default([]),
   language: z.enum(['en', 'ko']).nullable().default(null),
-  /** That of the page, for what is shown before it. */
+  /** Theme of the page, for windows that are shown before the page is. */
   theme: z.enum(['system', 'light', 'dark']).default('system'),
   /** Pins of servers that the user trusts although no authority vouches for their certificates, by origin. */
   certificates: z.record(z.string().max(2048), z.string().regex(PIN)).default({}),

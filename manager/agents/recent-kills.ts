@@ -1,0 +1,30 @@
+import { type KernelId } from '#manager/contract'
+
+/** A failure this soon after a program was ended for want of memory is taken for its consequence. */
+const AFTER_KILL_MS = 60_000
+/** An agent may name any kernels; the oldest ones make room. */
+const MOST_KERNELS = 1_000
+
+/** Kernels of which an agent has reported that a program was ended for want of memory. */
+export class RecentKills {
+  readonly #at = new Map<KernelId, number>()
+  readonly #now: () => number
+
+  constructor(now = () => performance.now()) {
+    this.#now = now
+  }
+
+  note(kernelId: KernelId): void {
+    this.#at.delete(kernelId)
+    this.#at.set(kernelId, this.#now())
+    for (const oldest of this.#at.keys()) {
+      if (this.#at.size <= MOST_KERNELS) return
+      this.#at.delete(oldest)
+    }
+  }
+
+  /** Whether a program of the kernel was ended within the last minute. */
+  isRecent(kernelId: KernelId): boolean {
+    return this.#now() - (this.#at.get(kernelId) ?? -Infinity) < AFTER_KILL_MS
+  }
+}
