@@ -4,6 +4,7 @@ import { effectScope, reactive, ref, shallowRef } from 'vue'
 import { NO_ANNOUNCEMENT, type ApiClient, type SessionSpec } from '#manager/contract'
 import { type ListState, type ListView } from '../features/admin/list-view.ts'
 import { usePagedList, useWholeList } from '../features/admin/admin-list.ts'
+import { useFoundUsers } from '../features/admin/useFoundUsers.ts'
 import { useOverview } from '../features/admin/overview/useOverview.ts'
 import { useAnnouncement } from '../features/announcement/useAnnouncement.ts'
 import { usePublished } from '../features/apps/usePublished.ts'
@@ -198,6 +199,14 @@ const LOADERS: Readonly<Record<string, Row>> = {
         fetch: async () => (await api.listDomains()).items,
       })
       return { ask: list.load, shown: () => list.rows?.[0] }
+    },
+  },
+  'useFoundUsers, another search': {
+    route: 'listUsers',
+    answer: text => pageOf([text]),
+    start() {
+      const { search, users } = useFoundUsers(() => undefined)
+      return { ask: () => (search.value += 'a'), shown: () => users.value[0] }
     },
   },
   'usePagedList, another search': {
