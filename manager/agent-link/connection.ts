@@ -65,6 +65,7 @@ export class AgentConnection {
   readonly #waiting = new Map<number, Waiting>()
   #lastId = 0
   #heldUp: NodeJS.Timeout | undefined
+  #resumedAt = -Infinity
   #credit = BURST_BYTES
   #paidAt = performance.now()
 
@@ -79,9 +80,9 @@ export class AgentConnection {
     this.#socket = socket
   }
 
-  /** Whether reading from the agent is paused for a moment. */
-  get isHeldUp(): boolean {
-    return this.#heldUp !== undefined
+  /** Whether reading from the agent is paused, or was so within this time: what it has sent since may still be on its way. */
+  wasHeldUpWithin(ms: number): boolean {
+    return this.#heldUp !== undefined || performance.now() - this.#resumedAt < ms
   }
 
   /**
@@ -101,6 +102,7 @@ export class AgentConnection {
       if (performance.now() < until || isFull()) return
       clearInterval(this.#heldUp)
       this.#heldUp = undefined
+      this.#resumedAt = performance.now()
       this.#socket.resume()
     }, LOOK_AGAIN_MS)
   }

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket, connect } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { type WebSocket } from 'ws'
 import { AgentId } from '#manager/contract'
 import { newId } from '../store/new-id.ts'
-import { type AgentConnection } from './connection.ts'
+import { AgentConnection } from './connection.ts'
 import { createConnections } from './connections.ts'
 
 const LOST_MS = 50
@@ -25,7 +26,7 @@ async function startAgent() {
   })
   stack.defer(() => connections.close())
   const agentId = newId(AgentId)
-  const connection = { agentId, open: true, isHeldUp: false, end: () => undefined } as unknown as AgentConnection
+  const connection = { agentId, open: true, wasHeldUpWithin: () => false, end: () => undefined } as unknown as AgentConnection
   connections.set(connection)
   socket.on('data', () => connections.seen(connection))
   connections.seen(connection)
@@ -45,4 +46,31 @@ test('a manager that stood still reads what came meanwhile before it counts an a
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4 * LOST_MS)
   await read
   expect(it.lost).toEqual([])
+})
+
+test('the silence of an agent counts from when it is read again', async () => {
+  vi.useFakeTimers()
+  try {
+    const lost: AgentId[] = []
+    const options = { now: Date.now, seek: undefined, onLost: (id: AgentId) => void lost.push(id) }
+    const connections = createConnections({ ...options, lostMs: 1_000 })
+    const socket = { readyState: 1, pause: vi.fn(), resume: vi.fn(), close: vi.fn(), terminate: vi.fn() }
+    const agentId = newId(AgentId)
+    const agent = { agentId, agentName: 'host', dataToken: 'token' }
+    const connection = new AgentConnection(agent, socket as unknown as WebSocket)
+    connections.set(connection)
+    connections.seen(connection)
+    let isFull = true
+    connection.holdUpFor(performance.now(), 1, () => isFull)
+    await vi.advanceTimersByTimeAsync(950)
+    isFull = false
+    await vi.advanceTimersByTimeAsync(40)
+    expect(socket.resume).toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(900)
+    expect(lost).toEqual([])
+    await vi.advanceTimersByTimeAsync(2_000)
+    expect(lost).toEqual([agentId])
+  } finally {
+    vi.useRealTimers()
+  }
 })

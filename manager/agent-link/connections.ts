@@ -84,8 +84,8 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
 
   function lose(agentId: AgentId, entry: Entry): void {
     entry.lostTimer = undefined
-    // The agent is silent because reading from it is paused: it sends more than we process.
-    if (entry.connection?.isHeldUp) {
+    // The agent is silent because reading from it was paused: it sends more than we process.
+    if (entry.connection?.wasHeldUpWithin(lostMs)) {
       expect(agentId)
       return
     }

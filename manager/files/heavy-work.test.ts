@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createHeavyWork } from './heavy-work.ts'
 
 /** Small ones are summed up here, large ones in the thread. */
@@ -47,19 +48,23 @@ test('one user has so many requests at a time, others have their own, and an end
 })
 
 test('a piece is sent at once, and the next one after a pause while another request is being answered', async () => {
-  const work = createHeavyWork()
-  using request = work.enter('ada')
-  const given = work.give()
-  let events = 0
-  const count = () => {
-    events++
-    counting = setImmediate(count)
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  try {
+    const work = createHeavyWork()
+    using request = work.enter('ada')
+    const given = work.give()
+    await request.turn()
+    let isSent = false
+    const second = request.turn().then(() => (isSent = true))
+    await setImmediate()
+    expect([vi.getTimerCount(), isSent]).toEqual([1, false])
+    vi.runOnlyPendingTimers()
+    await second
+    given[Symbol.dispose]()
+    vi.runOnlyPendingTimers()
+    await request.turn()
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
   }
-  let counting = setImmediate(count)
-  await request.turn()
-  expect(events).toBe(0)
-  await request.turn()
-  given[Symbol.dispose]()
-  clearImmediate(counting)
-  expect(events).toBeGreaterThan(1)
 })
