@@ -25,19 +25,43 @@ interface Left {
 }
 
 /**
- * Files that only `all` has. Besides them: the fuzzer (`test-parts.ts`), three of four scenes of the console and most looks at the other ones
+ * Files that only `all` has. Besides them: the fuzzer (`test-parts.ts`), seven of eight scenes of the console and most looks at the other ones
  * (`test/e2e/look-at.ts`), three of four pages in each language (`console-languages.test.ts`), and the longer races, further sizes, clients and
  * moments of kills, in tests that ask for `casesOf` or `testSet`.
  * A file goes here if it takes long, and if another file would fail too on most mistakes that it finds.
  */
 export const ONLY_IN_ALL: readonly Left[] = [
   {
-    files: 'test/integration/hostile/{raw-tunnel,slow-peers}.test.ts',
-    why: 'attackers as agents, at the manager, at the console and at the origins of apps stay',
+    files: 'test/integration/hostile/{agent,app-origin,raw-tunnel,sign-in-floods,slow-peers}.test.ts',
+    why: 'attackers at the manager and at the console stay; reports, app origins and sign-ins have tests beside their code',
   },
   {
-    files: 'test/integration/cluster/managers-takeover.test.ts',
-    why: 'kills managers with the timings of production; managers.test.ts has short ones',
+    files: 'test/integration/cluster/{diagnoses,interruptions,managers-takeover}.test.ts',
+    why: 'kill managers with the timings of production, or in rare moments; managers.test.ts has short kills',
+  },
+  {
+    files: 'test/integration/agents/agents-return.test.ts',
+    why: 'waits for agents to be lost, forty at once; agents-control and reconciliation have the return of one',
+  },
+  {
+    files: 'test/integration/proxy/network.test.ts',
+    why: 'proxies of companies; their rules have tests beside the code',
+  },
+  {
+    files: 'test/integration/tunnels/tunnel-processes.test.ts',
+    why: 'tunnels through processes of their own; tunnel.test.ts has the same tunnels in one',
+  },
+  {
+    files: 'test/integration/cli/{foreign-listener,held-ports,system-certificates}.test.ts',
+    why: 'whole servers and agents that are killed and started again; servers.test.ts starts and ends them once',
+  },
+  {
+    files: 'test/integration/users/master-key.test.ts',
+    why: 'starts many managers for one rare step of administration; the key has tests beside its code',
+  },
+  {
+    files: 'test/integration/operation/{restore-drill,restore-owner}.test.ts',
+    why: 'the page of the restore line by line; restore.test.ts has the restore',
   },
   {
     files: 'test/integration/operation/database-faults.test.ts',
@@ -48,12 +72,20 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'kills a server throughout an upload; the other tests of uploads go on after an interruption',
   },
   {
-    files: 'test/engine/three-engines.test.ts',
-    why: 'kills one of three engines; agent-crash.test.ts kills agents, managers-docker.test.ts managers',
+    files: 'test/engine/{managers-docker,three-engines}.test.ts',
+    why: 'kill managers, and one of three engines; agent-crash.test.ts kills agents',
   },
   {
-    files: 'test/e2e/elsewhere-road.test.ts',
-    why: 'a whole Berth for a browser on another computer; main-road.test.ts has the same pages, integration/proxy the addresses',
+    files: 'test/engine/{agent-elsewhere,agent-replace-apps,ssh-unreached,toolbox-fill}.test.ts',
+    why: 'rare faults of a host; agent, agent-replace, ssh-client and toolbox have the usual ways',
+  },
+  {
+    files: 'test/e2e/{elsewhere-road,files-road}.test.ts',
+    why: 'a whole Berth each; main-road and folders-road have the same pages, integration/proxy the addresses, integration/files the uploads',
+  },
+  {
+    files: 'test/e2e/console-{load,storm}.test.ts',
+    why: 'measure what moves while a page loads, and storms of events; console-page loads the page, console-sessions-live has events',
   },
   {
     files: 'test/e2e/{account-road,admin-engines}.test.ts',
@@ -61,7 +93,7 @@ export const ONLY_IN_ALL: readonly Left[] = [
   },
   {
     files: 'test/engine/{managers-unreached,restore-adopts}.test.ts',
-    why: 'whole Berths on engines of their own; managers-docker.test.ts kills managers, restore-drill.test.ts follows the page of the restore',
+    why: 'whole Berths on engines of their own; managers.test.ts kills managers, restore.test.ts restores',
   },
   {
     files: 'test/integration/cli/no-user-entry.test.ts',
@@ -72,7 +104,7 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'fills a host; the other tests start sessions one by one',
   },
   {
-    files: 'test/desktop/{files,network,sso,starts,this-computer,tray}.test.ts',
+    files: 'test/desktop/{files,network,sso,start-window,starts,this-computer,tray}.test.ts',
     why: 'windows.test.ts stays: the app starts, shows its pages and survives crashes of them',
   },
 ]

@@ -1,6 +1,5 @@
 import { type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { casesOf } from '../../build/bootstrap/test-sets.ts'
 import { NO_ANNOUNCEMENT } from '#manager/contract'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { aFolder, filesOf, FOLDER_ID } from './console-double-files.ts'
@@ -109,7 +108,7 @@ test('a browser with the secret of an ended sign-in asks once as well', async ()
   expect(it.sent.filter(request => request.endsWith('/me'))).toHaveLength(1)
 })
 
-test.each(casesOf(SIZES, 2))('nothing moves while the sign-in page loads, at $width px', async size => {
+test.each(SIZES)('nothing moves while the sign-in page loads, at $width px', async size => {
   await using it = await cold(false, size)
   await it.page.goto(it.double.url)
   await it.page.getByText('First start?').waitFor()
@@ -118,7 +117,7 @@ test.each(casesOf(SIZES, 2))('nothing moves while the sign-in page loads, at $wi
   expect(shift, moved.join('\n')).toBeLessThan(UNMOVED)
 })
 
-test.each(casesOf(SIZES, 2))(
+test.each(SIZES)(
   'nothing moves while the sessions load, by a reload and by signing in, at $width px',
   async size => {
     await using it = await cold(true, size)
@@ -176,7 +175,7 @@ const TURNS = [
   { size: { width: 1280, height: 800 }, order: 'first asked' },
   { size: { width: 390, height: 844 }, order: 'last asked' },
 ] as const
-test.each(casesOf(TURNS.toReversed(), 2))(
+test.each(TURNS)(
   'nothing moves on the pages of a person with everything, answers arriving $order first, at $size.width px',
   async ({ order, size }) => {
     const faults: Record<string, readonly string[]> = {}
@@ -264,7 +263,7 @@ test('a message that makes the sign-in page longer than the window moves nothing
   expect(await leftsOf(page, PARTS)).toEqual(before)
 })
 
-test.each(casesOf([...SIZES, { width: 1700, height: 600 }], 3))(
+test.each([...SIZES, { width: 1700, height: 600 }])(
   'the tabs of a session move nothing sideways, and its dialogs neither, at $width px',
   async size => {
     await using it = await cold(true, size)

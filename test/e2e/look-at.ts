@@ -16,7 +16,7 @@ const LOOKS = ['light', '720', 'dark', '320'] as const
 
 /**
  * Declares a test for each of these states of the console: axe (WCAG 2.2 AA), what does not fit into windows of several sizes, the
- * page's error log, and pictures for people. `npm test` looks at every fourth scene, and at each of these in one way (`LOOKS`). In
+ * page's error log, and pictures for people. `npm test` looks at every eighth scene, and at each of these in one way (`LOOKS`). In
  * `npm run test:all`, axe sees neighbouring scenes in light and in dark by turns: what they are made of is in several of them.
  */
 export function lookAt(scenes: readonly Scene[]): void {
@@ -29,7 +29,7 @@ export function lookAt(scenes: readonly Scene[]): void {
 
   // Scenes are looked at side by side, each alone on a stage.
   const looked = scenes.filter(({ alike }) => PICTURES || !alike)
-  const turns = casesOf(looked, 4).map((scene, index) => ({ scene, name: scene.name, ...looksOf(index) }))
+  const turns = casesOf(looked, 8).map((scene, index) => ({ scene, name: scene.name, ...looksOf(index) }))
   test.concurrent.each(turns)('$name has no faults that one sees in $ways', async ({ scene, schemes, windows }) => {
     for (let attempt = 1; ; attempt++) {
       const found = await undisturbed(stages, stage => faultsOf(scene, stage, { schemes, windows }))

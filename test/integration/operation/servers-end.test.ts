@@ -6,6 +6,7 @@ import { type Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
+import { casesOf } from '../../../build/bootstrap/test-sets.ts'
 import { cleanEnvironment } from '../../fixtures/environment.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
@@ -37,7 +38,7 @@ async function processesOf(data: string): Promise<string[]> {
 }
 
 describe.skipIf(process.platform !== 'linux')('the end of a server', () => {
-  test.each([0.1, 0.3, 0.5, 0.8, 1.2, 2])(
+  test.each(casesOf([0.1, 0.3, 0.5, 0.8, 1.2, 2], 3))(
     'a server that is stopped %d s after its start ends with all its child processes',
     async seconds => {
       await using data = await temporaryDirectory()
