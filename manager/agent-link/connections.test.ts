@@ -26,7 +26,12 @@ async function startAgent() {
   })
   stack.defer(() => connections.close())
   const agentId = newId(AgentId)
-  const connection = { agentId, open: true, wasHeldUpWithin: () => false, end: () => undefined } as unknown as AgentConnection
+  const connection = {
+    agentId,
+    open: true,
+    wasHeldUpWithin: () => false,
+    end: () => undefined,
+  } as unknown as AgentConnection
   connections.set(connection)
   socket.on('data', () => connections.seen(connection))
   connections.seen(connection)

@@ -117,26 +117,23 @@ test.each(SIZES)('nothing moves while the sign-in page loads, at $width px', asy
   expect(shift, moved.join('\n')).toBeLessThan(UNMOVED)
 })
 
-test.each(SIZES)(
-  'nothing moves while the sessions load, by a reload and by signing in, at $width px',
-  async size => {
-    await using it = await cold(true, size)
-    await it.page.goto(`${it.double.url}/#/sessions`)
-    await it.page.locator('tr.row').first().waitFor()
-    await it.page.waitForLoadState('load')
-    await it.page.waitForTimeout(500)
-    const reloaded = await shiftsOf(it.page)
-    expect(reloaded.shift, reloaded.moved.join('\n')).toBeLessThan(UNMOVED)
+test.each(SIZES)('nothing moves while the sessions load, by a reload and by signing in, at $width px', async size => {
+  await using it = await cold(true, size)
+  await it.page.goto(`${it.double.url}/#/sessions`)
+  await it.page.locator('tr.row').first().waitFor()
+  await it.page.waitForLoadState('load')
+  await it.page.waitForTimeout(500)
+  const reloaded = await shiftsOf(it.page)
+  expect(reloaded.shift, reloaded.moved.join('\n')).toBeLessThan(UNMOVED)
 
-    await using other = await cold(false, size)
-    await other.page.goto(`${other.double.url}/#/sessions`)
-    await signIn(other.page, 'mira@example.com', 'Right-one-1')
-    await other.page.locator('tr.row').first().waitFor()
-    await other.page.waitForTimeout(500)
-    const signedIn = await shiftsOf(other.page)
-    expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
-  },
-)
+  await using other = await cold(false, size)
+  await other.page.goto(`${other.double.url}/#/sessions`)
+  await signIn(other.page, 'mira@example.com', 'Right-one-1')
+  await other.page.locator('tr.row').first().waitFor()
+  await other.page.waitForTimeout(500)
+  const signedIn = await shiftsOf(other.page)
+  expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
+})
 
 /** Someone with everything that arrives late: projects, resource groups, an announcement, an invitation, and news since the last visit. */
 const FULL: Partial<World> = {
