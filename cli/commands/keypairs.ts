@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command } from 'commander'
 import { defined } from '#base/defined'
 import {
   AppError,
@@ -10,6 +10,7 @@ import {
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { parseCount } from './count-option.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
 import { everyPage } from './every-page.ts'
@@ -158,13 +159,6 @@ async function update(accessKey: string, { active, json = false, ...flags }: Key
   const body = { ...defined({ active }), ...settingsOf(flags) }
   const changed = await api.updateKeypair({ params: { accessKey }, body })
   createOutput(json).data(changed, () => keypairTable([changed]))
-}
-
-function parseCount(text: string): number {
-  const count = Number(text)
-  if (!Number.isSafeInteger(count) || count < 1)
-    throw new InvalidArgumentError('The value must be a whole number of 1 or more.')
-  return count
 }
 
 const keypairTable = (items: readonly Keypair[]) =>
