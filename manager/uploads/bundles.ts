@@ -25,11 +25,12 @@ import { createSharedSync, type SharedSync } from '../storage/sync-file-system.t
 import { componentsOf } from '../storage/file-names.ts'
 import { newId } from '../store/new-id.ts'
 import { type Caller } from '../users/authorize.ts'
+import { type UploadsDeps } from './deps.ts'
 import { entriesOf } from './bundle-entries.ts'
 import { countMissing } from './count-missing.ts'
 import { type Parts, removePart } from './parts.ts'
 import { dress, modeOfReplacement, partsOf, putIn } from './place.ts'
-import { type UploadsDeps, type WritableFolder } from './uploads.ts'
+import { type WritableFolder } from './writable-folder.ts'
 
 /** Directories of one bundle that are filled at the same time. */
 const AT_ONCE = 8

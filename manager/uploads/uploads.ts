@@ -1,55 +1,36 @@
-import { createHash, type Hash } from 'node:crypto'
 import { type Readable } from 'node:stream'
-import {
-  AppError,
-  because,
-  type FileConflict,
-  type FolderId,
-  type Upload,
-  type UploadFinish,
-  UploadId,
-} from '#manager/contract'
+import { AppError, because, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
 import { isCode } from '../files/places.ts'
 import { pathThere } from '../files/names-there.ts'
-import { replacedSize } from '../files/replaced-size.ts'
-import { type StagedUpload } from '../folders/room.ts'
-import { type Amount, amount } from '../folders/size-rules.ts'
-import { type Directory } from '../storage/beneath.ts'
+import { amount } from '../folders/size-rules.ts'
 import { renamedError } from '../storage/file-errors.ts'
-import { type OpenFile } from '../storage/open-file.ts'
-import { countMissing } from './count-missing.ts'
-import { freedBytes } from './freed-bytes.ts'
 import { newId } from '../store/new-id.ts'
-import { type Store } from '../store/open-store.ts'
-import { listReplacing } from '../store/storage/folder-usage.ts'
 import {
-  deleteUpload,
   findToEnd,
   findUpload,
   insertUpload,
   listUnfinished,
   listUnfinishedOfOthers,
-  markFinished,
-  MOVING_MINUTES,
-  noteReceived,
-  renameUpload,
-  saveMoved,
   type UploadRow,
 } from '../store/storage/uploads.ts'
 import { type Caller } from '../users/authorize.ts'
-import { createHolds, type Hold } from './holds.ts'
-import { type Parts, removePart, statePart } from './parts.ts'
-import { place, requireFree } from './place.ts'
+import { countMissing } from './count-missing.ts'
+import { type UploadsDeps } from './deps.ts'
+import { createFinishing } from './finish.ts'
+import { createUploadHashes } from './hashes.ts'
+import { createHolds } from './holds.ts'
+import { isPlaced, offsetOf, type OpenPart } from './open-part.ts'
+import { removePart } from './parts.ts'
+import { requireFree } from './place.ts'
 import { type UploadSpec } from './read-metadata.ts'
-import { hasBytes, writePart } from './write-part.ts'
+import { receive } from './receive.ts'
+import { requireHeld, requireStaged } from './staged.ts'
+import { toUpload } from './to-upload.ts'
+import { replacedBytes } from './writable-folder.ts'
 
 const WEEK_SECONDS = 7 * 24 * 3600
-/** A finished upload is remembered for a client that has not received the last answer. */
-const DAY_SECONDS = 24 * 3600
 /** Unfinished uploads of one user. */
 const MOST = 1_000
-/** Hashes that are kept to be continued; others are computed again from the file. */
-const MOST_HASHES = 1_000
 
 /** An upload by its address. */
 export interface UploadAddress {
@@ -115,41 +96,12 @@ export interface NewUploadRequest extends UploadSpec {
   readonly body: Readable | undefined
 }
 
-/** A folder that the caller may write to. */
-export interface WritableFolder {
-  readonly storageHost: string
-  /** Whether the number of its files is limited. */
-  readonly limitsFiles: boolean
-  /** Whether its size is limited. */
-  readonly limitsBytes: boolean
-  readonly name: string
-  /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
-  requireRoom(more: Amount): Promise<void>
-  /** Checks the room for an upload that is on record, beside all others. @throws as `requireRoom` */
-  requireStaged(upload: StagedUpload): Promise<void>
-  /** Takes room for what is put into the folder now. @throws as `requireRoom` */
-  takeRoom(more: Amount): Promise<void>
-  /** Opens its top. @throws AppError `storage_away` */
-  open(): Promise<Directory>
-}
-
-export interface UploadsDeps {
-  readonly store: Store
-  readonly parts: Parts
-  /** Checks that the caller is still signed in and may write now. @throws AppError `not_signed_in`, `folder_not_found`, `forbidden` */
-  readonly openFolder: (caller: Caller, folderId: FolderId) => Promise<WritableFolder>
-  /** Watches that it stays so. @param cut called once with the error of `openFolder` */
-  readonly watch: (caller: Caller, folderId: FolderId, cut: (refusal: Error) => void) => Disposable
-  /** Checks that the caller manages the folder. @throws AppError `folder_not_found`, `forbidden` */
-  readonly requireManaged: (caller: Caller, folderId: FolderId) => Promise<void>
-  readonly onPlaced: (caller: Caller, folderId: FolderId, path: string) => void
-}
-
-export function createUploads({ store, parts, openFolder, requireManaged, onPlaced }: UploadsDeps): Uploads {
+export function createUploads(deps: UploadsDeps): Uploads {
+  const { store, parts, openFolder, requireManaged } = deps
   const { db } = store
   const holds = createHolds({ db, livesSeconds: WEEK_SECONDS })
-  /** Hashes of the bytes so far, in the order of their last use. */
-  const hashes = new Map<UploadId, { readonly hash: Hash; upTo: number }>()
+  const hashes = createUploadHashes()
+  const finishing = createFinishing(deps, hashes)
 
   /** @throws AppError `upload_not_found` */
   async function find(caller: Caller, { id, folderId }: UploadAddress): Promise<UploadRow> {
@@ -194,144 +146,12 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
       const row = await find(caller, address)
       if (row.finished) return toUpload(row, row.size)
       await using directory = await parts.open(storageHost, caller.userId)
-      if (await isPlaced(directory, row.id)) return await finished(caller, row, row.path)
+      if (await isPlaced(directory, row.id)) return await finishing.finished(caller, row, row.path)
       await using file = await directory.open(row.id, 'write')
       return await work({ row, file, directory, hold, offset: (await file.state()).size }).catch((error: unknown) => {
         throw renamedError(error, row.id, row.path)
       })
     })
-  }
-
-  async function finished(caller: Caller, row: UploadRow, path: string): Promise<Upload> {
-    await markFinished(db, row.id, { path, livesSeconds: DAY_SECONDS })
-    hashes.delete(row.id)
-    onPlaced(caller, row.folder_id, path)
-    return { ...toUpload(row, row.size), path, finished: true }
-  }
-
-  async function receive({ row, file, hold }: OpenPart, offset: number, body: Readable): Promise<number> {
-    const wantsHash = row.sha256 !== null || row.finish_later
-    const known = hashes.get(row.id)
-    hashes.delete(row.id)
-    const running = offset === 0 ? { hash: createHash('sha256'), upTo: 0 } : known?.upTo === offset ? known : undefined
-    try {
-      return await writePart(body, {
-        file,
-        offset,
-        size: row.size,
-        signal: hold.signal,
-        onArrived: () => hold.arrived(),
-        onWritten: bytes => {
-          if (!wantsHash || !running) return
-          running.hash.update(bytes)
-          running.upTo += bytes.length
-        },
-      })
-    } finally {
-      if (wantsHash && running) keepHash(row.id, running)
-      await file.sync()
-    }
-  }
-
-  /** Receives bytes, and notes how many there are also where the body ends too early: what is on the storage holds room. */
-  async function receiveNoted(part: OpenPart, offset: number, body: Readable): Promise<number> {
-    const note = (bytes: number) => noteReceived(db, part.row.id, bytes)
-    const end = await receive(part, offset, body).catch(async (error: unknown) => {
-      const noted = part.file.state().then(({ size }) => note(size))
-      await noted.catch(() => undefined) // the first error is the one to report
-      throw error
-    })
-    await note(end)
-    return end
-  }
-
-  /** @throws as `WritableFolder.requireStaged` */
-  function requireStaged(folder: WritableFolder, { id, folder_id, path, size }: UploadRow, replaced: number) {
-    const freed = async (countedAt: Date) => {
-      await using top = await folder.open()
-      return await freedBytes(top, await listReplacing(db, folder_id, id), { own: path, countedAt })
-    }
-    return folder.requireStaged({ bytes: size, replaced, freed })
-  }
-
-  const isSilent = ({ moved_at }: UploadRow) => store.now() - moved_at.getTime() > MOVING_MINUTES * 60_000
-
-  /**
-   * Has an upload that continues after a long time hold its whole size again, as if it began now: others may have taken its room.
-   *
-   * @throws as `create`
-   */
-  async function moveAgain(caller: Caller, { row, offset }: OpenPart): Promise<void> {
-    const folder = await openFolder(caller, row.folder_id)
-    await parts.requireSpace(folder.storageHost, row.size - offset)
-    await using top = await folder.open()
-    const path = await pathThere(top, row.path)
-    const replaced = await replacedBytes(folder, top, { path, onConflict: row.on_conflict })
-    // First it counts: two that continue at once must not share the last room.
-    await saveMoved(db, row.id, 'now')
-    await requireStaged(folder, row, replaced).catch(async (error: unknown) => {
-      await saveMoved(db, row.id, row.moved_at)
-      throw error
-    })
-  }
-
-  /** Waits for the first byte, and has an upload that was silent until then hold its room again. @throws as `moveAgain`, `hasBytes` */
-  async function requireHeld(caller: Caller, part: OpenPart, body: Readable): Promise<void> {
-    try {
-      // The wait comes first: the room may become free meanwhile, and another upload may take it.
-      if ((await hasBytes(body, part.hold.signal)) && isSilent(part.row)) await moveAgain(caller, part)
-    } catch (error) {
-      // Node discards only bodies that nobody looked at: the next request of the connection would wait behind this one.
-      body.on('error', () => undefined).resume()
-      throw error
-    }
-  }
-
-  function keepHash(id: UploadId, running: { readonly hash: Hash; upTo: number }): void {
-    const [oldest] = hashes.keys()
-    if (hashes.size >= MOST_HASHES && oldest !== undefined) hashes.delete(oldest)
-    hashes.set(id, running)
-  }
-
-  /** @throws AppError `upload_damaged` */
-  async function verify({ row, file, directory, hold }: OpenPart, sha256: string): Promise<void> {
-    const running = hashes.get(row.id)
-    const digest = running?.upTo === row.size ? running.hash.copy() : await hashOf(file, hold.signal)
-    if (digest.digest('hex') === sha256) return
-    await discard(row.id, directory)
-    const { path } = row
-    throw new AppError('upload_damaged', { path, ...because('upload_other_hash', { path }) })
-  }
-
-  async function discard(id: UploadId, directory: Directory): Promise<void> {
-    await deleteUpload(db, id)
-    hashes.delete(id)
-    await removePart(directory, id)
-  }
-
-  async function complete(caller: Caller, part: OpenPart, { sha256, onConflict }: UploadFinish): Promise<Upload> {
-    const { row, hold } = part
-    hold.settle()
-    const wanted = sha256 ?? row.sha256
-    if (wanted !== null) await verify(part, wanted)
-    hold.signal.throwIfAborted()
-    // Checked again: hours may have passed.
-    const folder = await openFolder(caller, row.folder_id)
-    await using top = await folder.open()
-    const there = await pathThere(top, row.path)
-    const replaced = await replacedBytes(folder, top, { path: there, onConflict: onConflict ?? row.on_conflict })
-    await folder.takeRoom(amount(row.size - replaced, await countMissing(top, [there])))
-    const placement = {
-      path: row.path,
-      onConflict: onConflict ?? row.on_conflict,
-      modifiedAt: row.modified_at,
-      executable: row.executable ?? undefined,
-      ownerOnly: row.owner_only,
-    }
-    const path = await place({ top, folder: folder.name }, { id: row.id, ...part }, placement, numbered =>
-      renameUpload(db, row.id, numbered),
-    )
-    return await finished(caller, row, path)
   }
 
   async function append(
@@ -345,10 +165,10 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
         const why = because('upload_continues_at', { at: part.offset, from: offset })
         throw new AppError('upload_offset', { offset: part.offset, ...why })
       }
-      if (body) await requireHeld(caller, part, body)
-      const end = body ? await receiveNoted(part, offset, body) : offset
+      if (body) await requireHeld(deps, caller, part, body)
+      const end = body ? await receive({ db, hashes }, part, offset, body) : offset
       if (end < row.size || row.finish_later) return toUpload(row, end)
-      return complete(caller, part, {})
+      return finishing.complete(caller, part, {})
     })
   }
 
@@ -415,8 +235,8 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
         await removePart(directory, id)
         throw new AppError('over_upload_limit', { limit: MOST, ...because('uploads_at_most', { limit: MOST }) })
       }
-      await requireStaged(folder, row, replaced).catch(async (error: unknown) => {
-        await discard(id, directory)
+      await requireStaged(store, folder, row, replaced).catch(async (error: unknown) => {
+        await finishing.discard(id, directory)
         throw error
       })
       if (!body && size > 0) return toUpload(row, 0)
@@ -436,7 +256,7 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
     async finish(caller, address, request) {
       return withPart(caller, address, part => {
         const { row, offset } = part
-        if (offset === row.size) return complete(caller, part, request)
+        if (offset === row.size) return finishing.complete(caller, part, request)
         const { size } = row
         throw new AppError('upload_incomplete', { offset, size, ...because('upload_incomplete_yet', { offset, size }) })
       })
@@ -446,7 +266,7 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
       const { isOwn, storageHost } = await findToCancel(caller, address)
       const end = async () => {
         await using directory = await parts.open(storageHost, caller.userId)
-        await discard(address.id, directory)
+        await finishing.discard(address.id, directory)
       }
       // A writer looks for the row every few seconds, and ends without it: nobody keeps a manager of the folder waiting by going on.
       if (!isOwn) await end()
@@ -455,63 +275,4 @@ export function createUploads({ store, parts, openFolder, requireManaged, onPlac
   }
 }
 
-interface OpenPart {
-  readonly row: UploadRow
-  readonly file: OpenFile
-  /** Directory of the file. */
-  readonly directory: Directory
-  readonly hold: Hold
-  /** Bytes that have arrived. */
-  readonly offset: number
-}
-
-/** Whether the file is in the folder already: the manager ended before it wrote that down. */
-async function isPlaced(directory: Directory, id: UploadId): Promise<boolean> {
-  const part = await statePart(directory, id)
-  if (part && part.links > 1) await removePart(directory, id)
-  return !part || part.links > 1
-}
-
-async function offsetOf(directory: Directory, { id, size }: UploadRow): Promise<number> {
-  return (await statePart(directory, id))?.size ?? size
-}
-
-/** Bytes of the file that an upload replaces, where they matter. */
-async function replacedBytes(
-  folder: WritableFolder,
-  top: Directory,
-  { path, onConflict }: { readonly path: string; readonly onConflict: FileConflict },
-): Promise<number> {
-  return onConflict === 'replace' && folder.limitsBytes ? replacedSize(top, path) : 0
-}
-
-const HASHED_AT_ONCE = 1024 * 1024
-
-async function hashOf(file: OpenFile, signal: AbortSignal): Promise<Hash> {
-  const hash = createHash('sha256')
-  const chunk = Buffer.allocUnsafe(HASHED_AT_ONCE)
-  for (let position = 0; ;) {
-    signal.throwIfAborted()
-    const count = await file.read(chunk, position)
-    if (count === 0) return hash
-    hash.update(chunk.subarray(0, count))
-    position += count
-  }
-}
-
 const noSuchUpload = () => new AppError('upload_not_found', because('upload_gone'))
-
-function toUpload(row: UploadRow, offset: number): Upload {
-  return {
-    id: row.id,
-    folderId: row.folder_id,
-    path: row.path,
-    size: row.size,
-    offset,
-    onConflict: row.on_conflict,
-    finished: row.finished,
-    by: null,
-    createdAt: row.created_at.toISOString(),
-    expiresAt: row.expires_at.toISOString(),
-  }
-}
