@@ -146,7 +146,7 @@ test('an upload goes on after the computer has slept, although its connection is
   await app.page.evaluate(skip)
   await app.electron.evaluate(skip)
   await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('resume'))
-  await expect.poll(() => files.get('large.bin')?.content.equals(content), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => files.get('large.bin')?.content.equals(content), { timeout: 60_000 }).toBe(true)
   await app.page
     .getByRole('region', { name: 'Uploads' })
     .getByRole('heading', { name: /files? uploaded/ })

@@ -91,7 +91,7 @@ export async function openApp(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
   const ended = new Promise<number | null>(done => child.once('exit', code => done(code)))
   const page = await firstWindow(electron)
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(60_000)
   return {
     electron,
     configDir: config,

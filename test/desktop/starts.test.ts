@@ -47,7 +47,7 @@ describe.concurrent('a start that is not the usual one', () => {
       await run('xdotool', choose, { env: { ...process.env, ...desktop.env } }).catch(() => undefined)
       return readFile(kept, 'utf8').catch(() => '')
     }
-    await expect.poll(afterChoice, { interval: 500, timeout: 20_000 }).toContain('far.example')
+    await expect.poll(afterChoice, { interval: 500, timeout: 60_000 }).toContain('far.example')
     await expect.poll(() => windowsOn(desktop)).not.toContainEqual('Berth: settings')
     child.kill('SIGKILL')
     await exitOf(child)
@@ -146,7 +146,7 @@ describe.concurrent('a start that is not the usual one', () => {
     )
     // The log has the requests to the compositor.
     const isOnScreen = () => /xdg_surface@\d+\.get_toplevel[\s\S]+wl_surface@\d+\.attach\(wl_buffer/.test(app.log())
-    await expect.poll(isOnScreen, { timeout: 20_000 }).toBe(true)
+    await expect.poll(isOnScreen, { timeout: 60_000 }).toBe(true)
     const isVisible = () => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isVisible())
     await expect.poll(isVisible).toBe(true)
   })

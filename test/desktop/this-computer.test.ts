@@ -120,7 +120,7 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await terminal.bringToFront()
   await screen(terminal).filter({ hasText: '$' }).waitFor({ timeout: 30_000 })
   await terminal.keyboard.type('echo "from a window $((40+2))"\n')
-  await screen(terminal).filter({ hasText: 'from a window 42' }).waitFor({ timeout: 20_000 })
+  await screen(terminal).filter({ hasText: 'from a window 42' }).waitFor({ timeout: 60_000 })
 
   await terminal.close()
 
@@ -160,7 +160,7 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   // Other programs are started with what they need to log on.
   const heard = (name: string) => readFile(join(programs.path, `${name}.out`), 'utf8').catch(() => '')
   for (const name of ['PuTTY', 'VS Code', 'FileZilla']) await page.getByRole('button', { name, exact: true }).click()
-  await expect.poll(() => heard('putty'), { timeout: 20_000 }).toBe('work\n')
+  await expect.poll(() => heard('putty'), { timeout: 60_000 }).toBe('work\n')
   await expect.poll(() => heard('code')).toBe('--folder-uri vscode-remote://ssh-remote+berth-first-window/home/work\n')
   await expect.poll(() => heard('filezilla')).toContain('--site 0/berth-first-window\n')
   const [, port = ''] = /<Port>(\d+)<\/Port>/.exec(await heard('filezilla')) ?? []

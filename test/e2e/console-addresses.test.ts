@@ -333,7 +333,7 @@ test('dialogs of sessions, account and preferences open by their URLs, Back clos
     if (path.includes('tab=')) await page.getByRole('heading', { name: 'long-training' }).waitFor()
     const address = `${path}${path.includes('?') ? '&' : '?'}dialog=${name}`
     await go(address)
-    found[name] = (await dialog.getByRole('heading').first().textContent({ timeout: 10_000 }))?.trim() ?? ''
+    found[name] = (await dialog.getByRole('heading').first().textContent())?.trim() ?? ''
     await page.goBack()
     await dialog.waitFor({ state: 'hidden' })
     expect(urlOf(page)).toBe(path)

@@ -20,11 +20,8 @@ const SOME = {
   'plot.png': 'png',
   'report.md': '# Report\n',
 }
-const open = async (files: DoubleFiles, path = HOME, world: Partial<World> = {}) => {
-  const opened = await openConsole(browser, path, { folders: [aFolder()], files, ...world })
-  opened.page.setDefaultTimeout(10_000)
-  return opened
-}
+const open = (files: DoubleFiles, path = HOME, world: Partial<World> = {}) =>
+  openConsole(browser, path, { folders: [aFolder()], files, ...world })
 const row = (page: Page, name: string) => page.locator('.entry', { has: page.getByRole('link', { name, exact: true }) })
 const selectedNames = (page: Page) =>
   page.locator('.entry.selected a.name').evaluateAll(links => links.map(link => link.textContent))

@@ -16,7 +16,7 @@ const focused = (page: Page) =>
     const element = document.activeElement
     return element?.getAttribute('aria-label') ?? element?.textContent.trim()
   })
-const expectFocus = (page: Page, on: string) => expect.poll(() => focused(page), { timeout: 5_000 }).toBe(on)
+const expectFocus = (page: Page, on: string) => expect.poll(() => focused(page)).toBe(on)
 
 describe('returning the focus', () => {
   test('the focus returns from a question, from a form, and from a dialog that is loaded on demand', async () => {

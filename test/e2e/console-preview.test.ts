@@ -15,7 +15,6 @@ afterAll(() => browser.close())
 const HOME = `/data/${FOLDER_ID}`
 async function open(files: DoubleFiles, path = HOME) {
   const opened = await openConsole(browser, path, { folders: [aFolder()], files })
-  opened.page.setDefaultTimeout(10_000)
   return opened
 }
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })

@@ -61,7 +61,7 @@ describe('the list of sessions', () => {
     await it.page.goto(`${it.double.url}/#/sessions`)
     await it.page.locator('tr.row').first().waitFor()
     const toFirstRow = (await busyMs()) - atStart
-    await expect.poll(() => it.page.getByRole('table').getAttribute('aria-rowcount'), { timeout: 20_000 }).toBe('10001')
+    await expect.poll(() => it.page.getByRole('table').getAttribute('aria-rowcount'), { timeout: 60_000 }).toBe('10001')
     expect(await it.page.locator('tr.row').count()).toBeLessThan(60)
     const perFrame = await perFrameMs(busyMs, () => it.page.evaluate(scrollRows, FRAMES))
     await it.page.getByLabel('Search sessions').fill('session-9876')

@@ -16,7 +16,6 @@ afterAll(() => browser.close())
 const HOME = `/data/${FOLDER_ID}`
 async function open(files: DoubleFiles) {
   const opened = await openConsole(browser, HOME, { folders: [aFolder()], files })
-  opened.page.setDefaultTimeout(12_000)
   return opened
 }
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })

@@ -39,7 +39,7 @@ import { type FileClients, openFileClients } from './file-clients.ts'
 const SESSION = 'first-steps'
 const SIZE = 100 * 2 ** 20
 /** Time limit for steps of a second or two, on a busy machine. */
-const SOON = { timeout: 20_000 }
+const SOON = { timeout: 60_000 }
 
 let berth: Berth
 let browser: Browser

@@ -36,7 +36,7 @@ afterEach(async () => {
 })
 
 /** The agent has seen all that is on the engine. */
-const looked = () => expect.poll(() => manager.report?.engine.reachable, { timeout: 10_000 }).toBe(true)
+const looked = () => expect.poll(() => manager.report?.engine.reachable).toBe(true)
 
 async function start(environment: Readonly<Record<string, string>> = {}, where = home): Promise<AgentProcess> {
   const agent = await spawnAgent(where, { BERTH_MANAGER_URL: manager.url, ...environment })
@@ -57,7 +57,7 @@ describe('an agent', () => {
     const second = await start()
     expect(await second.firstLine).toEqual({ ready: 'agent', agentId })
     manager.hangUp()
-    await expect.poll(() => manager.arrivals, { timeout: 10_000 }).toEqual(['join', 'prove', 'prove'])
+    await expect.poll(() => manager.arrivals).toEqual(['join', 'prove', 'prove'])
     for (const file of ['key.pem', 'label.key', 'agent.json']) {
       expect((await stat(join(home.data, 'agent', file))).mode & 0o777).toBe(0o600)
     }

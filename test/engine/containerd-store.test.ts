@@ -91,13 +91,13 @@ const onAgents = async (name: string) =>
 const idOn = (image: string) => engine.docker('image', 'inspect', '--format', '{{.Id}}', image)
 
 test('a session of a loaded image has a terminal, figures and scratch, and outlives its agent', async () => {
-  await expect.poll(() => onAgents(BUSYBOX_IMAGE), { timeout: 10_000 }).toBeDefined()
+  await expect.poll(() => onAgents(BUSYBOX_IMAGE)).toBeDefined()
   expect(await onAgents(BUSYBOX_IMAGE)).toMatchObject({ digest: await idOn(BUSYBOX_IMAGE), registry: null })
   expect(await onAgents(TOOLBOX_IMAGE)).toBeUndefined()
   const id = await launch(BUSYBOX_IMAGE)
   const at = { url: manager.url, token }
   await inTerminal(at, id, 'echo kept > /home/work/file; cat /home/work/file; echo "six $((2*3))"', /kept[^]*six 6/)
-  await expect.poll(async () => (await show(id)).stats?.memBytes, { timeout: 10_000 }).toBeGreaterThan(0)
+  await expect.poll(async () => (await show(id)).stats?.memBytes).toBeGreaterThan(0)
   const container = (await show(id)).kernels[0]?.containerId
 
   agent.kill('SIGKILL')
@@ -119,7 +119,7 @@ test('an image of a registry is pulled with progress, for a session too, and rem
   const { layersDone, layersTotal } = pulled.pull?.[0]?.progress ?? {}
   expect(layersTotal).toBeGreaterThan(0)
   expect(layersDone).toBe(layersTotal)
-  await expect.poll(() => onAgents(reference), { timeout: 10_000 }).toMatchObject({ pullable: true, outdated: false })
+  await expect.poll(() => onAgents(reference)).toMatchObject({ pullable: true, outdated: false })
   const clean = (await cleanUp()).items[0]
   expect(clean?.images.map(image => image.references)).toEqual([[reference]])
   expect(clean?.images[0]?.uniqueBytes).toBeGreaterThan(0)
@@ -127,7 +127,7 @@ test('an image of a registry is pulled with progress, for a session too, and rem
 
   // Pull by digest, as a session does; the image then has two names.
   const id = await launch(reference)
-  await expect.poll(() => onAgents(reference), { timeout: 10_000 }).toMatchObject({ pullable: true, outdated: false })
+  await expect.poll(() => onAgents(reference)).toMatchObject({ pullable: true, outdated: false })
   const image = await idOn(reference)
   expect((await api.removeImage({ body: { reference } })).items[0]?.kept).toHaveLength(1)
   await end(id)

@@ -57,9 +57,7 @@ test('a command shares a GPU, not while a session uses it, and makes it whole ag
     code: 0,
     out: expect.stringMatching(/SIM-0 .* shared +accounted/) as string,
   })
-  await expect
-    .poll(async () => (await device())?.isolationReason, { timeout: 10_000 })
-    .toBe('A simulated GPU has no memory to limit.')
+  await expect.poll(async () => (await device())?.isolationReason).toBe('A simulated GPU has no memory to limit.')
   const part = await launch({ 'cuda.shares': '0.3' })
   const { kernels } = await reach(part.id, 'RUNNING')
   expect(kernels[0]?.devices).toEqual([{ uuid: 'SIM-0', slot: 'cuda.shares', amount: '0.3' }])

@@ -164,7 +164,7 @@ test('an image of a registry with sign-in is launched, its services start as it 
   }
   const removed = (await api.removeImage({ body: { reference } })).items[0]
   expect(removed?.images.map(image => image.references)).toEqual([[reference]])
-  await expect.poll(imageOnAgents, { timeout: 10_000 }).toBeUndefined()
+  await expect.poll(imageOnAgents).toBeUndefined()
   await expect(docker.getImage(Id).inspect()).rejects.toMatchObject({ statusCode: 404 })
 })
 
@@ -178,12 +178,12 @@ test('an admin pulls an image to agents in advance, and clean-up removes it', as
   const task = await ended(await api.pullImage({ body: { reference } }))
   expect(task).toMatchObject({ status: 'done', pull: [{ status: 'done', error: null }] })
   expect(task.pull?.[0]?.progress?.layersTotal).toBeGreaterThan(0)
-  await expect.poll(imageOnAgents, { timeout: 10_000 }).toBeDefined()
+  await expect.poll(imageOnAgents).toBeDefined()
   const clean = (await cleanUp()).items[0]
   expect(clean?.images.flatMap(image => image.references)).toContain(reference)
   // The toolbox and what tests made stays.
   expect(clean?.images.flatMap(image => image.references).filter(name => !name.startsWith(cr.name))).toEqual([])
-  await expect.poll(imageOnAgents, { timeout: 10_000 }).toBeUndefined()
+  await expect.poll(imageOnAgents).toBeUndefined()
   const failed = await ended(await api.pullImage({ body: { reference: `${cr.name}/lab/none:1` } }))
   expect(failed).toMatchObject({ status: 'failed', pull: [{ status: 'failed', error: { code: 'image_not_found' } }] })
 })
@@ -194,7 +194,7 @@ test('a session gets the image that it was created for, although its name means 
   const session = await running((await api.createSession({ body: { image: reference } })).items[0])
   const { Image } = await docker.getContainer(session.kernels[0]?.containerId ?? '').inspect()
   expect(Image).toBe(known?.digest)
-  await expect.poll(imageOnAgents, { timeout: 10_000 }).toMatchObject({ digest: known?.digest, outdated: false })
+  await expect.poll(imageOnAgents).toMatchObject({ digest: known?.digest, outdated: false })
   await ended(await api.rescanRegistry({ params: { name: cr.name } }))
   expect(await imageOnAgents()).toMatchObject({ digest: known?.digest, outdated: true })
   const params = { id: session.id }
@@ -202,7 +202,7 @@ test('a session gets the image that it was created for, although its name means 
   await expect.poll(async () => (await api.getSession({ params })).status, { timeout: 30_000 }).toBe('TERMINATED')
   // After an explicit pull the name means the newer image.
   expect((await ended(await api.pullImage({ body: { reference } }))).status).toBe('done')
-  await expect.poll(imageOnAgents, { timeout: 10_000 }).toMatchObject({ title: 'newer', outdated: false })
+  await expect.poll(imageOnAgents).toMatchObject({ title: 'newer', outdated: false })
   // The older image has lost its name and is removed, and so is the newer one, because the registry has it.
   const clean = (await cleanUp()).items[0]
   expect(clean?.images.map(image => image.digest)).toContain(known?.digest)

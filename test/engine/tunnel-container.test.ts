@@ -78,7 +78,7 @@ test('a client that leaves ends its relay in the container', async () => {
   await once(client, 'data')
   expect(await processes('TCP4:127.0.0.1')).toBe(1)
   client.resetAndDestroy()
-  await expect.poll(() => processes('TCP4:127.0.0.1'), { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => processes('TCP4:127.0.0.1')).toBe(0)
 })
 
 test('a port without a listener inside or outside is refused', async () => {
@@ -107,7 +107,7 @@ test('a terminal has the requested size, follows a resize, survives its connecti
           first.socket.send(Buffer.from('stty size\r'))
           return first.screen()
         },
-        { timeout: 10_000, interval: 300 },
+        { interval: 300 },
       )
       .toContain(size)
   first.socket.send(Buffer.from('MARK=kept\r'))
@@ -116,17 +116,17 @@ test('a terminal has the requested size, follows a resize, survives its connecti
   await hasSize('20 90')
   first.socket.terminate()
   // The client of tmux goes with its connection, the shell stays.
-  await expect.poll(() => processes('new-session'), { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => processes('new-session')).toBe(1)
 
   const second = await open('cols=80&rows=24')
   second.socket.send(Buffer.from('echo "still $MARK"\r'))
-  await expect.poll(second.screen, { timeout: 10_000 }).toContain('still kept')
+  await expect.poll(second.screen).toContain('still kept')
   // The `exit` is a line of its own, sent only now: tmux takes the screen down with the shell, also what it has not drawn yet.
   const closed = once(second.socket, 'close')
   second.socket.send(Buffer.from('exit\r'))
   const [code] = (await closed) as [number]
   expect(code).toBe(TUNNEL_CLOSE.done)
-  await expect.poll(() => processes('new-session'), { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => processes('new-session')).toBe(0)
 })
 
 /** Asks the terminal around it where its cursor is after each of its arguments, and writes the answers to `/tmp/columns`. */

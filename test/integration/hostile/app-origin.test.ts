@@ -33,7 +33,7 @@ async function setUp() {
     expect(victim.log).not.toContain('a listener failed')
     expect((await exchange(browser.port, browser.head('GET /fine HTTP/1.1'))).text).toContain('fine')
     // Pooled tunnels stay: at most 32 of them.
-    await expect.poll(() => victim.descriptors(), { timeout: 10_000 }).toBeLessThanOrEqual(before + 40)
+    await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 40)
     return told.map(({ text }) => Number(/^HTTP\/1\.1 (\d+) /.exec(text)?.[1]) || 0)
   }
   return { app, victim, browser, attack }

@@ -41,7 +41,7 @@ async function assertUnharmed({ victim, page }: Awaited<ReturnType<typeof setUp>
   victim.assertAlive()
   expect(victim.log).not.toContain('a listener failed')
   expect((await page()).text).toContain('<title>Berth</title>')
-  await expect.poll(() => victim.descriptors(), { timeout: 10_000 }).toBeLessThanOrEqual(before + 2)
+  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 }
 
 test('requests that break off after their head leave no open descriptor', async () => {

@@ -399,7 +399,7 @@ describe('the end of a session', () => {
     }
     await cluster.api.deleteSession({ params: { id } })
     await expect
-      .poll(async () => (await cluster.api.getSession({ params: { id } })).reason.message, { timeout: 10_000 })
+      .poll(async () => (await cluster.api.getSession({ params: { id } })).reason.message)
       .toContain('has not removed the container yet')
     const second = await cluster.launch({ resources: { 'cuda.device': '1' } })
     await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')

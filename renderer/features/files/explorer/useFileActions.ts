@@ -2,7 +2,12 @@ import { shallowRef, type ShallowRef } from 'vue'
 import { type FolderId, MOST_PATHS } from '#manager/contract'
 import { useCopy } from '../../../ui/useCopy.ts'
 import { useNotifications } from '../../../ui/useNotifications.ts'
-import { type ConflictAnswer, type ConflictQuestion, throughConflicts } from './conflicts.ts'
+import {
+  type ConflictAnswer,
+  type ConflictQuestion,
+  type PendingConflict,
+  throughConflicts,
+} from '../conflicts/conflicts.ts'
 import { joinPath, isWithin, nameOf, parentOf, sessionPath } from '../../../data/files/file-path.ts'
 import { type Copied, type FilesClient, type MoveSpec } from '../../../data/files/files-client.ts'
 import { startDownload } from './start-download.ts'
@@ -10,11 +15,6 @@ import { selectOnly } from './selection.ts'
 import { type Explorer } from './useExplorer.ts'
 import { type ClippedFiles, useFileClipboard } from './useFileClipboard.ts'
 import { t } from '../../../words/en/explorer.ts'
-
-/** A question about a conflict that waits for the user. */
-export interface PendingConflict extends ConflictQuestion {
-  readonly answer: (answer: ConflictAnswer | null) => void
-}
 
 export interface FileActions {
   readonly conflict: Readonly<ShallowRef<PendingConflict | null>>

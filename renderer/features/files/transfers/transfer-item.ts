@@ -185,3 +185,6 @@ function directoryRow(top: string, files: readonly Row[]): DirectoryRow {
     ids: files.map(({ id }) => id),
   }
 }
+
+/** Reads the status now: users and connections change it while a function waits. */
+export const is = (item: TransferItem, ...statuses: readonly TransferStatus[]) => statuses.includes(item.status)

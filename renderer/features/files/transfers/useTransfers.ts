@@ -1,46 +1,29 @@
 import { defineStore } from 'pinia'
 import { computed, shallowRef, watch } from 'vue'
-import { AppError, isAppError, type FolderId, type UploadId } from '#manager/contract'
+import { AppError, isAppError, type FolderId } from '#manager/contract'
 import { secretHeaders } from '../../../api/origin-secret.ts'
 import { useServices } from '../../../services.ts'
 import { createFrameTask } from '../../../ui/frame-task.ts'
 import { useNotifications } from '../../../ui/useNotifications.ts'
 import { useNotices } from '../../notifications/useNotices.ts'
 import { useAccount } from '../../../data/account/useAccount.ts'
-import { type ConflictAnswer } from '../explorer/conflicts.ts'
-import { joinPath, nameOf } from '../../../data/files/file-path.ts'
+import { joinPath } from '../../../data/files/file-path.ts'
+import { createConflictQuestions } from './conflict-questions.ts'
 import { type FileSource } from './file-source.ts'
 import { hashFile } from './hash-file.ts'
 import { isPanelOpen } from './panel-state.ts'
 import { runTogether, type TogetherDeps } from './run-together.ts'
-import { addSample, rateOf, type RateSample } from './rate.ts'
-import {
-  isPending,
-  nextToStart,
-  shownFirst,
-  totalsOf,
-  type Batch,
-  type TransferItem,
-  type TransferStatus,
-} from './transfer-item.ts'
-import { startUpload, TUS } from './upload-file.ts'
+import { sayIfOver } from './say-if-over.ts'
+import { paramsOf, sendFile } from './send-file.ts'
+import { createTransferClock } from './transfer-clock.ts'
+import { is, isPending, nextToStart, shownFirst, totalsOf, type Batch, type TransferItem } from './transfer-item.ts'
+import { TUS } from './upload-file.ts'
 import { t } from '../../../words/en/transfers.ts'
 
 const PLACES = 4
-/** Files up to this size are hashed before they are sent; larger ones while they are sent. */
-const HASH_FIRST_BYTES = 1024 * 1024
 /** Files of one request. */
 const MOST_TOGETHER = 250
 const SHOWN = 100
-
-/** Reads the status now: users and connections change it while a function waits. */
-const is = (item: TransferItem, ...statuses: readonly TransferStatus[]) => statuses.includes(item.status)
-
-/** A question about a file that exists at the destination. */
-export interface UploadQuestion {
-  readonly name: string
-  readonly answer: (answer: ConflictAnswer | null) => void
-}
 
 /**
  * The uploads of this tab. They belong to the tab that began them, survive navigation within it, and continue after lost
@@ -53,14 +36,12 @@ export const useTransfers = defineStore('transfers', () => {
   const notices = useNotices()
   const items: TransferItem[] = []
   const revision = shallowRef(0)
-  const question = shallowRef<UploadQuestion | null>(null)
+  const { question, decide } = createConflictQuestions()
   /** The folder into which a file was uploaded last; changes with every file. */
   const arrived = shallowRef<{ readonly folderId: FolderId; readonly path: string } | null>(null)
-  const samples = shallowRef<readonly RateSample[]>([])
   let nextId = 1
   /** Many files may be refused at once; one call finds out whether there is a sign-in again. */
   let signingIn: Promise<unknown> | undefined
-  let timer: ReturnType<typeof setInterval> | undefined
 
   const frame = createFrameTask(() => {
     revision.value += 1
@@ -72,7 +53,12 @@ export const useTransfers = defineStore('transfers', () => {
       shownFirst(items, SHOWN).map(row => (row.kind === 'file' ? { ...row, item: { ...row.item } } : row))
     ),
   )
-  const rate = computed(() => rateOf(samples.value))
+  const clock = createTransferClock({
+    isAnyPending: () => items.some(isPending),
+    bytesSent: () => totals.value.bytesSent,
+  })
+  const headers = () => secretHeaders(secret.get())
+  const sending = { api, inPieces: host.isDesktop, headers, onChange: () => frame.soon() }
 
   function add(
     folderId: FolderId,
@@ -111,33 +97,19 @@ export const useTransfers = defineStore('transfers', () => {
       if (more.length > 0) void runTogether(group, together)
       else if (first) void run(first)
     }
-    if (items.some(isPending)) keepTime()
+    if (items.some(isPending)) clock.start()
     frame.soon()
   }
 
-  function keepTime(): void {
-    if (timer !== undefined) return
-    samples.value = []
-    window.addEventListener('beforeunload', warn)
-    timer = setInterval(() => {
-      samples.value = addSample(samples.value, { atMs: performance.now(), bytes: totals.value.bytesSent })
-      if (items.some(isPending)) return
-      clearInterval(timer)
-      timer = undefined
-      window.removeEventListener('beforeunload', warn)
-    }, 1_000)
-  }
-  const warn = (event: BeforeUnloadEvent) => event.preventDefault()
-
   const together: TogetherDeps = {
     hash: hashFile,
-    headers: () => secretHeaders(secret.get()),
+    headers,
     onChange: () => frame.soon(),
     onDone: done,
     refused,
     onFree() {
       pump()
-      sayIfOver()
+      sayIfOver(items, notices)
     },
   }
 
@@ -154,7 +126,7 @@ export const useTransfers = defineStore('transfers', () => {
       })
       item.size = file.size
       if (!is(item, 'running')) return
-      await sendFile(item, file)
+      await sendFile(sending, item, file)
       if (!is(item, 'checking')) return
       done(item)
     } catch (error) {
@@ -163,64 +135,9 @@ export const useTransfers = defineStore('transfers', () => {
     } finally {
       item.running = null
       pump()
-      sayIfOver()
+      sayIfOver(items, notices)
     }
   }
-
-  async function sendFile(item: TransferItem, file: File): Promise<void> {
-    const hashes = hashFile(file).catch((cause: unknown) => {
-      throw new AppError('file_not_found', { why: t('unreadable') }, { cause })
-    })
-    // The failure of the hash is reported below, when it is needed.
-    hashes.catch(() => undefined)
-    const isSmall = file.size <= HASH_FIRST_BYTES && item.address === null
-    const sha256 = isSmall ? await hashes : null
-    if (!is(item, 'running')) return
-    item.running = startUpload({
-      file,
-      folderId: item.batch.folderId,
-      path: item.path,
-      onConflict: item.onConflict,
-      sha256,
-      address: item.address,
-      inPieces: host.isDesktop,
-      headers: () => secretHeaders(secret.get()),
-      onAddress: address => void (item.address = address),
-      onProgress(bytes) {
-        if (item.status === 'waiting') item.status = 'running'
-        item.sent = bytes
-        frame.soon()
-      },
-      onWaiting() {
-        if (item.status === 'running') item.status = 'waiting'
-        frame.soon()
-      },
-    })
-    await item.running.arrived
-    if (is(item, 'paused', 'cancelled')) return
-    item.status = 'checking'
-    frame.soon()
-    if (!isSmall) await finish(item, await hashes)
-  }
-
-  async function finish(item: TransferItem, sha256: string): Promise<void> {
-    const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
-    for (let attempt = 0; ; attempt++) {
-      try {
-        await api.finishUpload({ params: paramsOf(item), body: { sha256, onConflict: item.onConflict } })
-        return
-      } catch (error) {
-        // Safe to repeat. The hash of a large file takes the server some time, in which a connection may be lost.
-        if (!isAppError(error) || !['unavailable', 'upload_locked'].includes(error.code) || attempt >= 30) throw error
-        await wait(Math.min(15_000, 1_000 * 2 ** attempt))
-      }
-    }
-  }
-  /** An upload is named by the last part of its address, whatever a proxy made of the rest. */
-  const paramsOf = ({ batch, address }: TransferItem) => ({
-    id: batch.folderId,
-    uploadId: (address?.split('/').at(-1) ?? '') as UploadId,
-  })
 
   async function refused(item: TransferItem, error: unknown): Promise<void> {
     if (isAppError(error) && error.code === 'not_signed_in') {
@@ -248,36 +165,6 @@ export const useTransfers = defineStore('transfers', () => {
     }
     item.status = 'failed'
     item.error = error
-  }
-
-  /** Asks one question at a time; an answer for all holds for the other files of the batch. */
-  async function decide(item: TransferItem): Promise<ConflictAnswer['choice'] | null> {
-    const { batch } = item
-    const before = batch.asking
-    const { promise, resolve } = Promise.withResolvers<null>()
-    batch.asking = promise
-    await before
-    try {
-      if (batch.onConflict !== null && batch.onConflict !== 'fail') return batch.onConflict
-      const answer = await new Promise<ConflictAnswer | null>(settle => {
-        question.value = {
-          name: nameOf(item.path),
-          answer(given) {
-            question.value = null
-            settle(given)
-          },
-        }
-      })
-      if (!answer) {
-        // Cancelled: all files of the batch that need an answer are skipped.
-        batch.onConflict = 'skip'
-        return 'skip'
-      }
-      if (answer.forAll) batch.onConflict = answer.choice
-      return answer.choice
-    } finally {
-      resolve(null)
-    }
   }
 
   async function drop(item: TransferItem): Promise<void> {
@@ -324,21 +211,6 @@ export const useTransfers = defineStore('transfers', () => {
     items.splice(0, items.length, ...rest)
     frame.soon()
   }
-  function sayIfOver(): void {
-    if (items.some(isPending)) return
-    const { filesDone, failed, paused } = totalsOf(items)
-    const folderId = items.at(-1)?.batch.folderId
-    if (folderId === undefined || paused > 0 || isLookedAt(folderId)) return
-    const id = `upload ${Date.now()}`
-    const about = { name: '', to: `/data/${folderId}` }
-    if (failed > 0) notices.add({ id, kind: 'uploadFailed', count: failed, ...about })
-    else if (filesDone > 0) notices.add({ id, kind: 'uploaded', count: filesDone, ...about })
-  }
-
-  /** Whether the person sees the folder now: there the panel and the list say enough. */
-  const isLookedAt = (folderId: FolderId) =>
-    !document.hidden && globalThis.location.hash.startsWith(`#/data/${folderId}`)
-
   // Uploads of one person are never continued as another.
   watch(
     () => account.user?.id,
@@ -357,7 +229,7 @@ export const useTransfers = defineStore('transfers', () => {
   return {
     totals,
     shown,
-    rate,
+    rate: clock.rate,
     question,
     arrived,
     add,

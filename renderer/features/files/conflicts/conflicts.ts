@@ -11,6 +11,11 @@ export interface ConflictQuestion {
   readonly more: number
 }
 
+/** A question about a conflict that waits for the user. */
+export interface PendingConflict extends ConflictQuestion {
+  readonly answer: (answer: ConflictAnswer | null) => void
+}
+
 export interface ConflictAnswer {
   readonly choice: ConflictChoice
   /** Applies to all further conflicts. */
