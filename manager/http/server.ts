@@ -40,6 +40,7 @@ import { createCallPlaces } from './call-places.ts'
 import { type Credentials, readCredentials, readCredentialsAgain } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
+import { hasManyJsonParts, MOST_JSON_PARTS } from './json-parts.ts'
 import { overrideMethod } from './method-override.ts'
 import { type Forwarders, isFromConsole, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
@@ -341,6 +342,10 @@ function acceptJson(app: FastifyInstance): void {
       return
     }
     const json = body.toString()
+    if (hasManyJsonParts(json)) {
+      done(new AppError('bad_request', { why: `The body has more than ${MOST_JSON_PARTS} members, objects and lists.` }))
+      return
+    }
     void parse(request, json, (error, value: unknown) => {
       const refused = error === null && hasUnstorableText(json)
       done(refused ? new AppError('bad_request', { why: UNSTORABLE_TEXT }) : error, value)

@@ -186,6 +186,15 @@ describe('malformed requests', () => {
     },
   )
 
+  test('a body with more members than any request has is refused in a sentence, before they are looked at', async () => {
+    const many = Object.fromEntries(Array.from({ length: 80_000 }, (_, at) => [`k${at}`, 1]))
+    for (const body of [many, { environ: many }]) {
+      const reply = await post(JSON.stringify(body))
+      expect(reply.json).toMatchObject({ code: 'bad_request', status: 400 })
+      expect(reply.text.length).toBeLessThan(1_000)
+    }
+  })
+
   test('the refusal names the wrong fields', async () => {
     const reply = await post('{"email":"a@b.c","extra":1}')
     const { fields } = reply.json?.data as { fields: { path: string }[] }

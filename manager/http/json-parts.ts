@@ -1,0 +1,28 @@
+/** Members, objects and lists of one body: more than twice as many as the largest request has, with which a thousand files are moved. */
+export const MOST_JSON_PARTS = 10_000
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+/** `:`, `[` and `{`. */
+const PARTS: ReadonlySet<number> = new Set([0x3a, 0x5b, 0x7b])
+
+/**
+ * Whether a JSON text has more members, objects and lists than any request needs. Entries of lists do not count: schemas look at the length
+ * of a list before its entries.
+ *
+ * Threat model: to parse and check members takes far longer than to send them, and nobody else is served meanwhile. So they are counted
+ * in the text, before it is parsed, and in one pass whatever it holds.
+ */
+export function hasManyJsonParts(json: string, most = MOST_JSON_PARTS): boolean {
+  let parts = 0
+  let isText = false
+  for (let at = 0; at < json.length; at++) {
+    const char = json.charCodeAt(at)
+    if (isText) {
+      if (char === BACKSLASH) at++
+      else if (char === QUOTE) isText = false
+    } else if (char === QUOTE) isText = true
+    else if (PARTS.has(char) && ++parts > most) return true
+  }
+  return false
+}
