@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AllowedOptions, App, AppProtocol, CleanLine } from '#manager/contract'
+import { listOf, recordOf } from './to-first-fault.ts'
 
 /**
  * An app as the agent runs it. `command` may hold `{port}` and `{secret}`; it is empty if the agent need not start the app,
@@ -11,8 +12,8 @@ export const KernelApp = z.object({
   protocol: AppProtocol,
   path: z.string().startsWith('/').max(1_000).default('/'),
   port: z.int().min(1).max(65_535),
-  command: z.array(z.string()),
-  environ: z.record(z.string(), z.string()).default({}),
+  command: listOf(z.string()),
+  environ: recordOf(z.string(), z.string()).default({}),
   /** Form in which the app takes its secret, which the proxy adds to requests; `none`: the app has no secret. */
   secret: z.enum(['jupyter', 'none']).default('none'),
   allowedOptions: AllowedOptions.optional(),

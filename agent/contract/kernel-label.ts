@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
 import { KernelApp } from './kernel-app.ts'
 import { KernelFolder } from './kernel-folder.ts'
+import { listOf, recordOf } from './to-first-fault.ts'
 
 export const LABEL_KERNEL = 'berth.kernel'
 export const LABEL_SIGNATURE = 'berth.sig'
@@ -23,17 +24,20 @@ export const KernelLabel = z.object({
   resourceGroup: z.string(),
   image: z.object({ reference: z.string(), digest: z.string() }),
   /** Base units. */
-  slots: z.record(z.string(), z.int()),
+  slots: recordOf(z.string(), z.int()),
   shmemBytes: z.int(),
-  devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
-  environ: z.record(z.string(), z.string()),
+  devices: listOf(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
+  environ: recordOf(z.string(), z.string()),
   startupCommand: z.string().nullable(),
   runImageCommand: z.literal(true).optional(),
   launchedBy: z.string().optional(),
   kind: z.enum(['interactive', 'batch']).optional(),
-  folders: z.array(KernelFolder).optional(),
+  folders: listOf(KernelFolder).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */
-  apps: z.array(z.unknown()).transform(apps => apps.flatMap(app => KernelApp.safeParse(app).data ?? [])),
+  apps: z
+    .array(z.unknown())
+    .max(1_000)
+    .transform(readApps),
   createdAt: z.iso.datetime(),
   requestedAt: z.iso.datetime().optional(),
   /**
@@ -45,3 +49,17 @@ export const KernelLabel = z.object({
   network: z.uuid().optional(),
 })
 export type KernelLabel = z.infer<typeof KernelLabel>
+
+/** Apps of another version that are left out, before the rest is not looked at. */
+const MOST_UNREADABLE = 20
+
+function readApps(apps: readonly unknown[]): KernelApp[] {
+  const read: KernelApp[] = []
+  let unreadable = 0
+  for (const app of apps) {
+    const { success, data } = KernelApp.safeParse(app)
+    if (success) read.push(data)
+    else if (++unreadable >= MOST_UNREADABLE) break
+  }
+  return read
+}

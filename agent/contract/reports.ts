@@ -12,6 +12,7 @@ import {
   Token,
 } from '#manager/contract'
 import { Amounts, Attempt, Bytes, CEILINGS, ContainerId, ExitCode, ImageName, Milliseconds } from './fields.ts'
+import { recordOf } from './to-first-fault.ts'
 import { KernelApp } from './kernel-app.ts'
 import { KernelFolder } from './kernel-folder.ts'
 
@@ -49,7 +50,7 @@ export const StoppedFor = z.object({
     .regex(/^[\x20-\x7e]*$/),
   /** Key and values of the message for translations; left out by older agents. */
   cause: Token(64).optional(),
-  values: z.record(Token(64), z.union([z.number(), CleanLine()])).optional(),
+  values: recordOf(Token(64), z.union([z.number(), CleanLine()])).optional(),
 })
 export type StoppedFor = z.infer<typeof StoppedFor>
 
@@ -75,7 +76,7 @@ export const KernelState = z.discriminatedUnion('state', [
 ])
 export type KernelState = z.infer<typeof KernelState>
 
-const Values = z.record(Token(64), z.union([z.number(), CleanLine()]))
+const Values = recordOf(Token(64), z.union([z.number(), CleanLine()]))
 
 /** Keys and values of a text beside it, for translations; left out by older agents. */
 const ReportedKeys = z.object({
@@ -118,6 +119,9 @@ const ReportedDevice = Device.extend({
   problemBy: ReportedKeys.optional(),
 })
 
+/** Devices of one host. */
+export const MOST_DEVICES = CEILINGS['cuda.device']
+
 /** Full state of an agent; sent after welcome, whenever it changes, and with every heartbeat (`images` only when changed). */
 export const Report = z.object({
   type: z.literal('report'),
@@ -132,7 +136,7 @@ export const Report = z.object({
   /** CPU and memory in base units, with the reserve of the host already subtracted; devices are counted by the manager. */
   capacity: Amounts,
   /** Devices in the modes that the manager set last; a device without a set mode has the mode of the agent's configuration. */
-  devices: z.array(ReportedDevice).max(CEILINGS['cuda.device']),
+  devices: z.array(ReportedDevice).max(MOST_DEVICES),
   deviceFigures: z.array(DeviceFigures).optional(),
   images: z.array(AgentImage).optional(),
   kernels: z.array(KernelReport),

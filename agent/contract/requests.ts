@@ -13,6 +13,7 @@ import {
   UserId,
 } from '#manager/contract'
 import { ContainerId, ExitCode } from './fields.ts'
+import { listOf } from './to-first-fault.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
 
@@ -166,7 +167,7 @@ export const REQUESTS = {
   /** Asks the engine now, so that the reply is complete. Fails with `engine_unreachable` if the engine's state is not known. */
   list_kernels: {
     input: z.object({}),
-    reply: z.object({ kernels: z.array(KernelReport).max(10_000) }),
+    reply: z.object({ kernels: listOf(KernelReport, 10_000) }),
   },
   /**
    * Replaces the set modes: a named device gets the given mode, any other device that of the agent's configuration. The manager
@@ -228,7 +229,7 @@ export const REQUESTS = {
     reply: z.object({ id: z.string() }),
   },
   /** Lists all images that no container uses, except the toolbox. */
-  list_unused_images: { input: z.object({}), reply: z.object({ images: z.array(UnusedImage) }) },
+  list_unused_images: { input: z.object({}), reply: z.object({ images: listOf(UnusedImage, 100_000) }) },
   /**
    * Removes names from images, and images that have no name left. With `reference`, removes only that name. With `listed`, an
    * image that has another name than these stays. An image stays if a container or a starting kernel uses it, and so does the
@@ -241,8 +242,8 @@ export const REQUESTS = {
       ),
     }),
     reply: z.object({
-      removed: z.array(z.object({ id: z.string(), references: z.array(z.string()) })),
-      kept: z.array(z.object({ id: z.string(), why: z.string() })),
+      removed: listOf(z.object({ id: z.string(), references: listOf(z.string()) }), 100_000),
+      kept: listOf(z.object({ id: z.string(), why: z.string() }), 100_000),
       freedBytes: z.number(),
     }),
   },

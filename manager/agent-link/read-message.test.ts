@@ -56,3 +56,26 @@ test('a message that is nested deeper than the stack is read, invalid characters
   expect(readMessage(text).message).toMatchObject({ images: [{ title: 'ab' }] })
   expect((await readLongReport(text)).message).toMatchObject({ images: [{ title: 'ab' }] })
 })
+
+const EMPTY = Array.from({ length: 100_000 }, () => ({}))
+const many = Object.fromEntries(EMPTY.map((_, at) => [`k${at}`, null]))
+const device = { uuid: 'GPU-0', model: 'GPU', memBytes: 1, isolationReason: null, problem: null }
+
+test.each<[string, object]>([
+  ['images', { images: EMPTY }],
+  ['containers', { kernels: EMPTY }],
+  ['devices', { devices: EMPTY }],
+  ['figures of devices', { deviceFigures: EMPTY }],
+  ['values of a reason', { devices: [{ ...device, problemBy: { values: many } }] }],
+  ['amounts', { capacity: { cpu: -1, ...many } }],
+  ['apps of an image', { images: [{ ...PYTHON, apps: [{ ...PYTHON.apps[0], environ: many, command: EMPTY }] }] }],
+])('a report with 100,000 invalid %s is read as quickly as a valid one', async (_what, more) => {
+  const text = report([], more)
+  const before = process.cpuUsage()
+  await readLongReport(text).catch(() => undefined)
+  try {
+    readMessage(text)
+  } catch {}
+  const { user } = process.cpuUsage(before)
+  expect(user / 1_000).toBeLessThan(1_000)
+})

@@ -1,0 +1,48 @@
+import { z } from 'zod'
+
+/**
+ * Lists and records that are read up to their first invalid entry. To refuse an entry takes the manager a thousand times as long as it takes an
+ * agent to send it, and nobody else is served meanwhile.
+ */
+
+const MOST = 1_000
+
+export function listOf<Item extends z.ZodType>(item: Item, most: number = MOST) {
+  return z
+    .array(z.unknown())
+    .max(most)
+    .transform((given, context): z.output<Item>[] => {
+      const read: z.output<Item>[] = []
+      for (const one of given) {
+        const { success, data, error } = item.safeParse(one)
+        if (!success) return refuse(context, error)
+        read.push(data)
+      }
+      return read
+    })
+}
+
+export function recordOf<Value extends z.ZodType>(key: z.ZodType<string>, value: Value) {
+  return z.custom<object>(isShortRecord, 'must be an object of few entries').transform((given, context) => {
+    const read: Record<string, z.output<Value>> = {}
+    for (const [name, one] of Object.entries(given)) {
+      const named = key.safeParse(name)
+      const { success, data, error } = value.safeParse(one)
+      if (!named.success) return refuse(context, named.error)
+      if (!success) return refuse(context, error)
+      // Not by assignment: `__proto__` is a name like others.
+      Object.defineProperty(read, named.data, { value: data, enumerable: true, writable: true, configurable: true })
+    }
+    return read
+  })
+}
+
+function isShortRecord(given: unknown): boolean {
+  return typeof given === 'object' && given !== null && !Array.isArray(given) && Object.keys(given).length <= MOST
+}
+
+function refuse({ issues }: z.core.$RefinementCtx, error: z.ZodError): never {
+  const [first] = error.issues
+  issues.push({ code: 'custom', message: first?.message ?? 'is not valid', input: undefined, path: first?.path ?? [] })
+  return z.NEVER
+}
