@@ -34,10 +34,7 @@ export const KernelLabel = z.object({
   kind: z.enum(['interactive', 'batch']).optional(),
   folders: listOf(KernelFolder).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */
-  apps: z
-    .array(z.unknown())
-    .max(1_000)
-    .transform(readApps),
+  apps: z.array(z.unknown()).max(1_000).transform(readApps),
   createdAt: z.iso.datetime(),
   requestedAt: z.iso.datetime().optional(),
   /**

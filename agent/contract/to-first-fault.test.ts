@@ -3,7 +3,10 @@ import { z } from 'zod'
 import { listOf, recordOf } from './to-first-fault.ts'
 
 test('lists and records are read as those of zod, and up to their first fault', () => {
-  const schema = z.object({ list: listOf(z.coerce.number(), 3), record: recordOf(z.string().max(2), z.int()).default({}) })
+  const schema = z.object({
+    list: listOf(z.coerce.number(), 3),
+    record: recordOf(z.string().max(2), z.int()).default({}),
+  })
   expect(schema.parse({ list: ['1', 2] })).toEqual({ list: [1, 2], record: {} })
   expect(schema.parse({ list: [], record: JSON.parse('{"a":1,"b":2}') as unknown })).toEqual({
     list: [],

@@ -1,5 +1,5 @@
-/** Members, objects and lists of one body: more than twice as many as the largest request has, with which a thousand files are moved. */
-export const MOST_JSON_PARTS = 10_000
+/** Members, objects and lists of one body: as many as the longest list of images that are cleaned up together has within a mebibyte. */
+export const MOST_JSON_PARTS = 20_000
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

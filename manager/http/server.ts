@@ -343,7 +343,9 @@ function acceptJson(app: FastifyInstance): void {
     }
     const json = body.toString()
     if (hasManyJsonParts(json)) {
-      done(new AppError('bad_request', { why: `The body has more than ${MOST_JSON_PARTS} members, objects and lists.` }))
+      done(
+        new AppError('bad_request', { why: `The body has more than ${MOST_JSON_PARTS} members, objects and lists.` }),
+      )
       return
     }
     void parse(request, json, (error, value: unknown) => {
