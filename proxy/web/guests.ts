@@ -15,6 +15,7 @@ import { type DirectPath } from '../dial/direct-path.ts'
 import { type Proxy, startProxy } from '../index.ts'
 import { type Log } from '../log.ts'
 import { fetchByEnvironment } from '../network/environment-network.ts'
+import { createOpenedThings, type OpenedThing, type OpenedThings } from './opened-things.ts'
 import { createQuestions } from './questions.ts'
 import { signInCookies } from './sign-in-cookies.ts'
 
@@ -27,6 +28,8 @@ export interface GuestsDeps {
   readonly direct?: DirectPath | undefined
   readonly log: Log
   readonly now?: () => number
+  /** How long something that a sign-in opened may outlive it, where its end is told to nobody here. */
+  readonly recheckMs?: number | undefined
 }
 
 /** Both halves of a browser's sign-in, as carried by a request; empty if there was none. */
@@ -38,6 +41,8 @@ export interface Credentials {
 export interface Guest {
   readonly me: Me
   readonly proxy: Proxy
+  /** Notes what this sign-in has opened, or was given beside others: it ends with the sign-in. */
+  readonly noteOpened: (thing: OpenedThing) => void
 }
 
 export interface Guests extends AsyncDisposable {
@@ -62,6 +67,7 @@ interface Entry {
   readonly proxy: Promise<Proxy>
   /** SignInHeaders of each sign-in by their hash, latest last. */
   readonly signIns: Map<string, SignInHeaders>
+  readonly opened: OpenedThings<SignInHeaders>
   held: number
   lastSeen: number
 }
@@ -75,6 +81,7 @@ const MOST_TUNNELS = 256
 /** Questions about sign-ins that are not known here. */
 const STRANGE = { atOnce: 16, waiting: 128 }
 const CACHE_MS = 10_000
+const RECHECK_MS = 10_000
 const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
 
@@ -86,7 +93,9 @@ const SWEEP_MS = 60_000
  * with them. They are sent to the manager only, which refuses one half without the other. Cookies of other programs on this
  * computer, which browsers send along to every port, are dropped; cookies that other programs set under our name fit no origin
  * secret. Everybody can make up sign-ins: those that cannot be one are refused here, and of the others a few are asked about at once
- * (`questions.ts`). Sign-ins that are known do not wait for them.
+ * (`questions.ts`). Sign-ins that are known do not wait for them. All sign-ins of a person share one proxy, and what it opened goes on
+ * with any of them. So somebody else's sign-in of that person that is ended would leave its tunnels, and with them its browser, inside:
+ * what a sign-in has opened ends with it (`opened-things.ts`).
  */
 export function createGuests(deps: GuestsDeps): Guests {
   const now = deps.now ?? (() => performance.now())
@@ -98,6 +107,7 @@ export function createGuests(deps: GuestsDeps): Guests {
   const sweep = every(SWEEP_MS, closeIdle, error =>
     deps.log.warn({ error: String(error) }, 'unused proxies stay open for now'),
   )
+  const rechecking = every(deps.recheckMs ?? RECHECK_MS, recheck)
 
   function headersOf({ cookie, originSecret }: Credentials): SignInHeaders {
     const proof = deps.consoleSecret === undefined ? {} : { [CONSOLE_SECRET_HEADER]: deps.consoleSecret }
@@ -110,20 +120,27 @@ export function createGuests(deps: GuestsDeps): Guests {
     if (headers.cookie === '' || !isToken(headers[ORIGIN_SECRET_HEADER])) throw new AppError('not_signed_in')
     const cached = known.get(key)
     if (cached && cached.until > now()) return await cached.me
+    const isKnown = [...entries.values()].some(({ signIns }) => signIns.has(key))
+    return await remembered(key, isKnown ? ask(headers) : strange.ask(address, () => ask(headers)))
+  }
+
+  function ask(headers: SignInHeaders): Promise<Me> {
     const api = createClient({
       baseUrl: deps.managerUrl,
       fetch: (url, init) => fetchByEnvironment(url, init as RequestInit),
       headers: () => headers,
     })
-    const ask = () => api.me({ signal: AbortSignal.timeout(10_000) })
-    const isKnown = [...entries.values()].some(({ signIns }) => signIns.has(key))
-    const me = isKnown ? ask() : strange.ask(address, ask)
+    return api.me({ signal: AbortSignal.timeout(10_000) })
+  }
+
+  /** Keeps an answer of the manager for a while, or lets go of a sign-in that has ended. */
+  function remembered(key: string, me: Promise<Me>): Promise<Me> {
     known.set(key, { me, until: now() + CACHE_MS })
     me.catch((error: unknown) => {
       known.delete(key)
-      if (isAppError(error) && error.code === 'not_signed_in') letGo(key)
+      if (isOver(error)) letGo(key)
     })
-    return await me
+    return me
   }
 
   /** Ends everything that depends on this sign-in. */
@@ -131,6 +148,24 @@ export function createGuests(deps: GuestsDeps): Guests {
     for (const onSignedOut of holders.get(key) ?? []) onSignedOut()
     holders.delete(key)
     for (const { signIns } of entries.values()) signIns.delete(key)
+    void rechecking.now()
+  }
+
+  /**
+   * Closes what ended sign-ins have opened: nobody tells us of the end of one whose page is closed. Each is asked about with what it came
+   * with then, because a cookie that another port has planted since proves no end. A manager that does not answer ends nothing.
+   */
+  async function recheck() {
+    const all = [...entries.values()].flatMap(({ opened }) => opened.signIns().map(headers => ({ opened, headers })))
+    await Promise.all(
+      all.map(async ({ opened, headers }) => {
+        try {
+          await remembered(keyOf(headers), ask(headers))
+        } catch (error) {
+          if (isOver(error)) opened.closeOf(headers[ORIGIN_SECRET_HEADER])
+        }
+      }),
+    )
   }
 
   function start(userId: UserId): Entry {
@@ -151,7 +186,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       ...(sshDirectory ? { sshDirectory } : {}),
     })
     proxy.catch(() => entries.delete(userId))
-    return { proxy, signIns, held: 0, lastSeen: now() }
+    return { proxy, signIns, opened: createOpenedThings(proxy, log), held: 0, lastSeen: now() }
   }
 
   async function close(userId: UserId) {
@@ -187,17 +222,18 @@ export function createGuests(deps: GuestsDeps): Guests {
       const proxy = await entry.proxy
       // The user signed in again: connections that waited for it continue.
       if (isNew) proxy.wake()
-      return { me, proxy }
+      return { me, proxy, noteOpened: thing => entry.opened.note(headers[ORIGIN_SECRET_HEADER], headers, thing) }
     },
     async signedOut(sent) {
       // Find the sign-in by its origin secret: cookies set by another port may accompany one of its requests and not the next,
       // and would change its key.
-      for (const [userId, { signIns }] of entries) {
+      for (const [userId, { signIns, opened }] of entries) {
         const theirs = [...signIns].filter(([, headers]) => headers[ORIGIN_SECRET_HEADER] === sent.originSecret)
         for (const [key] of theirs) {
           known.delete(key)
           letGo(key)
         }
+        opened.closeOf(sent.originSecret)
         if (theirs.length > 0 && signIns.size === 0) await close(userId)
       }
     },
@@ -222,8 +258,10 @@ export function createGuests(deps: GuestsDeps): Guests {
       }
     },
     async [Symbol.asyncDispose]() {
-      await sweep[Symbol.asyncDispose]()
+      await Promise.all([sweep, rechecking].map(repeated => repeated[Symbol.asyncDispose]()))
       await Promise.all([...entries.keys()].map(close))
     },
   }
 }
+
+const isOver = (error: unknown) => isAppError(error) && error.code === 'not_signed_in'

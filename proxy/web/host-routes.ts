@@ -10,6 +10,8 @@ import {
   type HostEvents,
   pathOf,
   type Reply,
+  type SshKit,
+  type Tunnel,
 } from '#proxy/contract'
 import { containedBy } from '../http/contain.ts'
 import { whenUploaded } from '../http/when-uploaded.ts'
@@ -210,7 +212,10 @@ interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults' |
   readonly place: Place
 }
 
-function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps, apps }: Circumstances): HostApi {
+function hostFor(
+  { proxy, me, noteOpened }: Guest,
+  { place, version, proxyFaults, opensApps, apps }: Circumstances,
+): HostApi {
   const forTerminals = () =>
     Promise.reject(new AppError('bad_request', { why: 'A page opens the terminal WebSocket of the manager itself.' }))
   const inBrowser = () => Promise.reject(new AppError('forbidden', because('only_desktop_app')))
@@ -226,6 +231,14 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps,
   const own = <F>(act: F): F => {
     if (place !== 'neighbour') return here(act)
     throw new AppError('forbidden', { ...because('browser_other_account'), whySaysNext: true })
+  }
+  const noted = (tunnel: Tunnel): Tunnel => {
+    noteOpened(tunnel.id)
+    return tunnel
+  }
+  const connected = (kit: SshKit): SshKit => {
+    noted(kit.tunnel)
+    return kit
   }
   return {
     host: {
@@ -249,25 +262,41 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps,
         Promise.reject(new AppError('forbidden', { why: 'A page belongs to the manager it was loaded from.' })),
     },
     tunnel: {
-      open: spec => here(proxy).tunnel.open(spec),
-      openApp: spec => here(proxy).tunnel.openApp(spec),
+      open: async spec => noted(await here(proxy).tunnel.open(spec)),
+      async openApp(spec) {
+        const opened = await here(proxy).tunnel.openApp(spec)
+        noted(opened.tunnel)
+        return opened
+      },
       list: () => proxy.tunnel.list(),
       close: id => proxy.tunnel.close(id),
       wake: () => here(proxy).tunnel.wake(),
     },
     ssh: {
-      connect: spec => own(proxy).ssh.connect(spec),
-      // The site file of FileZilla names a key file, which is written for it.
-      keyFile: (sessionId, format) => (format === 'filezilla' ? own(proxy) : proxy).ssh.keyFile(sessionId, format),
+      connect: async spec => connected(await own(proxy).ssh.connect(spec)),
+      async keyFile(sessionId, format) {
+        // The site file of FileZilla names a key file, which is written for it, and a port.
+        if (format === 'filezilla')
+          connected(await own(proxy).ssh.connect({ sessionId, app: 'sshd', onPortTaken: 'random' }))
+        return await proxy.ssh.keyFile(sessionId, format)
+      },
       programs: () => Promise.resolve([]),
       openIn: inBrowser,
     },
     sftp: {
-      open: spec => own(proxy).sftp.open(spec),
+      async open(spec) {
+        const kit = await own(proxy).sftp.open(spec)
+        noteOpened('sftp')
+        return kit
+      },
       state: () => proxy.sftp.state(),
       close: () => proxy.sftp.close(),
-      // Opens the port, as `open` does.
-      keyFile: format => own(proxy).sftp.keyFile(format),
+      async keyFile(format) {
+        const file = await own(proxy).sftp.keyFile(format)
+        // Opens the port, as `open` does.
+        noteOpened('sftp')
+        return file
+      },
     },
     drag: { fetch: inBrowser, start: inBrowser },
     desktop: {

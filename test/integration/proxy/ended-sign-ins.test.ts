@@ -101,12 +101,49 @@ async function enter(browser: Browser) {
   return { page, cookie }
 }
 
+/** Whether the app ends within the seconds that are documented for tunnels. */
+const ends = async ({ page, cookie }: Awaited<ReturnType<typeof enter>>) => {
+  const statusOf = () =>
+    visit(page, cookie).then(
+      ({ status }) => status,
+      () => 'closed',
+    )
+  await expect.poll(statusOf, { timeout: 15_000 }).toBe('closed')
+}
+
 test('an app ends with the sign-in that opened it, also while the person is signed in elsewhere', async () => {
-  const stranger = await signIn()
-  const { page, cookie } = await enter(stranger)
-  const own = await signIn()
-  expect(await own.host('tunnel/list')).toMatchObject({ ok: true })
-  await own.api.changePassword({ body: { oldPassword: USER_PASSWORD, newPassword: `${USER_PASSWORD}-2` } })
+  const [own, stranger] = [await signIn(), await signIn()]
+  const opened = await enter(stranger)
+  expect(await own.host('tunnel/list')).toMatchObject({ ok: true, value: [{ app: { name: 'jupyter' } }] })
+  await own.api.endOtherLogins()
   await expect(stranger.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
-  await expect.poll(async () => (await visit(page, cookie)).status, { timeout: 20_000 }).not.toBe(200)
+  await ends(opened)
+}, 60_000)
+
+test('an app that several sign-ins have opened ends with any of them, and opens again with another cookie', async () => {
+  const [own, stranger] = [await signIn(), await signIn()]
+  await enter(own)
+  const opened = await enter(stranger)
+  await own.api.endOtherLogins()
+  await ends(opened)
+  const again = await enter(own)
+  expect((await visit(again.page, opened.cookie)).status).toBe(403)
+}, 60_000)
+
+test('an app whose sign-in has ended does not go on with the next one', async () => {
+  const stranger = await signIn()
+  const opened = await enter(stranger)
+  await stranger.api.logout()
+  const own = await signIn()
+  expect(await own.host('tunnel/list')).toEqual({ ok: true, value: [] })
+  await ends(opened)
+}, 60_000)
+
+test('an app stays when another sign-in of the person ends', async () => {
+  const [own, other] = [await signIn(), await signIn()]
+  const { page, cookie } = await enter(own)
+  expect(await other.host('tunnel/list')).toMatchObject({ ok: true })
+  await other.api.logout()
+  expect(await other.host('tunnel/list')).toMatchObject({ code: 'not_signed_in' })
+  expect((await visit(page, cookie)).status).toBe(200)
 }, 60_000)
