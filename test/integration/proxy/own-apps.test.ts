@@ -515,6 +515,20 @@ test('the port of an app of another person’s session rests for the member who 
   expect(await inDatabase(`select of_other from app_ports where port = ${own}`)).toEqual([{ of_other: false }])
 })
 
+test.each([
+  ['that others have used', `used_by_others_at = now()`],
+  ['that an administrator launched', `launched_by = 'admin@example.org'`],
+])('the port of an app of an own session %s rests for its owner, too', async (_, change) => {
+  await inDatabase('delete from app_ports')
+  await inDatabase(`update sessions set ${change} where id = '${session.id}'`)
+  const port = Number(new URL((await open(mira)).origin).port)
+  await inDatabase('delete from own_apps')
+  // What others left in the session made the page that may still be open.
+  expect(await inDatabase(`select of_other from app_ports where port = ${port}`)).toEqual([{ of_other: true }])
+  // The page has all that the session has, so the same session has the port at once.
+  expect(Number(new URL((await open(mira)).origin).port)).toBe(port)
+})
+
 test('an ended link gives its port back to the next app at once', async () => {
   await cluster.api.updateSettings({ body: { publishApps: true } })
   const body = { hours: 0.05, addresses: [] }
