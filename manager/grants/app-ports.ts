@@ -1,4 +1,4 @@
-import { type AppsAddress, type UserId } from '#manager/contract'
+import { type AppsAddress, type SessionId, type UserId } from '#manager/contract'
 import { type PortsKnown } from '../store/sessions/app-ports.ts'
 
 /**
@@ -29,14 +29,20 @@ export const countPortsOf = ({ taken }: PortsKnown, userId: UserId) =>
  * Threat model: a page of somebody may still be open at a port that this person has left, and acts in the app of whoever gets the port
  * next. Somebody who took and left port after port would make all of them rest: over http nobody else had a port then, and over
  * https the next person had the port that was left first. So ports that rest count in the share of the person who left them, who
- * has these again when the share is used up. A page of an app of somebody else's session is that person's, whoever had it open.
+ * has these again when the share is used up. A page of an app of somebody else's session is that person's, whoever had it open; so may be
+ * one of an own session that others used, or whose command an administrator chose. It acts in no other session.
  *
  * @returns null where apps are at names; `taken` if no port is free, `resting` if every free one was another person's of late
  */
 export function choosePort(
   address: AppsAddress,
   known: PortsKnown,
-  asked: { readonly userId: UserId; readonly wanted: number | undefined; readonly nowMs: number },
+  asked: {
+    readonly userId: UserId
+    readonly sessionId: SessionId
+    readonly wanted: number | undefined
+    readonly nowMs: number
+  },
 ): number | null | 'taken' | 'resting' {
   if (address.kind !== 'ports') return null
   const { first, last, scheme } = address
@@ -46,7 +52,8 @@ export function choosePort(
   /** 0 for a port that can go to this person at once; others by when they were left. */
   const leftMs = (port: number) => {
     const held = left.get(port)
-    return !held || (held.userId === asked.userId && !held.ofOther) ? 0 : held.leftAt.getTime()
+    const isOwn = held?.userId === asked.userId && (!held.ofOther || held.sessionId === asked.sessionId)
+    return !held || isOwn ? 0 : held.leftAt.getTime()
   }
   const resting = free.filter(port => {
     const held = left.get(port)

@@ -143,7 +143,8 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
         .update(box.mac([key.session_id, key.app, key.user_id].join('\n'), NAME))
         .digest()
       const wanted = to.kind === 'ports' ? to.first + (digest.readUInt32BE(16) % (to.last - to.first + 1)) : undefined
-      const port = choosePort(to, await knownPorts(trx), { userId: key.user_id, wanted, nowMs: store.now() })
+      const asked = { userId: key.user_id, sessionId: key.session_id, wanted, nowMs: store.now() }
+      const port = choosePort(to, await knownPorts(trx), asked)
       if (port === 'taken' || port === 'resting') {
         throw new AppError('public_port_taken', because(port === 'taken' ? 'ports_taken' : 'ports_resting'))
       }

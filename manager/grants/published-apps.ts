@@ -215,7 +215,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
         if (isFull && !(await deleteUnusedOwnApp(trx, caller.userId))) {
           throw new AppError('public_port_taken', because('ports_at_most', { count: most }))
         }
-        const asked = { userId: caller.userId, wanted: spec.port, nowMs: store.now() }
+        const asked = { userId: caller.userId, sessionId, wanted: spec.port, nowMs: store.now() }
         const port = choosePort(address, await knownPorts(trx), asked)
         if (port === 'taken' || port === 'resting') {
           throw new AppError('public_port_taken', because(port === 'taken' ? 'ports_taken' : 'ports_resting'))

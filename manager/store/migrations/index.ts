@@ -11,6 +11,7 @@ import { linksAsTraces } from './0009-links-as-traces.ts'
 import { givenVersions } from './0010-given-versions.ts'
 import { namesOfKeypairs } from './0011-names-of-keypairs.ts'
 import { boundedLogins } from './0012-bounded-logins.ts'
+import { portsOthersReach } from './0013-ports-others-reach.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -26,4 +27,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0010-given-versions': givenVersions,
   '0011-names-of-keypairs': namesOfKeypairs,
   '0012-bounded-logins': boundedLogins,
+  '0013-ports-others-reach': portsOthersReach,
 }

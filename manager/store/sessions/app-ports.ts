@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type UserId } from '#manager/contract'
+import { type SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { deleteEndedOwnApps } from './own-apps.ts'
 import { deleteEnded } from './published-apps.ts'
@@ -8,8 +8,10 @@ import { deleteEnded } from './published-apps.ts'
 export interface LastHeld {
   readonly userId: UserId
   readonly leftAt: Date
-  /** Whether the app was of another person's session, or may have been. */
+  /** Whether others could make the pages of the app: in a session of theirs, one that they used, or one whose command they chose. */
   readonly ofOther: boolean
+  /** Null where the port was left before this was noted. */
+  readonly sessionId: SessionId | null
 }
 
 export interface PortsKnown {
@@ -54,7 +56,10 @@ export async function knownPorts(db: Db): Promise<PortsKnown & { readonly closed
     ]),
     closed: new Set(closed.map(({ port }) => port)),
     left: new Map(
-      left.map(({ port, user_id: userId, left_at: leftAt, of_other: ofOther }) => [port, { userId, leftAt, ofOther }]),
+      left.map(({ port, user_id: userId, left_at: leftAt, of_other: ofOther, session_id: sessionId }) => [
+        port,
+        { userId, leftAt, ofOther, sessionId },
+      ]),
     ),
   }
 }

@@ -44,8 +44,10 @@ export interface AppPortsTable {
   /** The last person who had it; may be deleted. */
   user_id: UserId
   left_at: Time
-  /** Whether its app was of another person's session, or may have been. */
+  /** Whether others could make the pages of its app, or may have been able to. */
   of_other: Default<boolean>
+  /** The session of its app; may be deleted. */
+  session_id: SessionId | null
 }
 
 /** Ports of the address of apps at which a console does not listen. */

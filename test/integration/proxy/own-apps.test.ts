@@ -504,15 +504,16 @@ test('somebody who takes and leaves port after port leaves those of others unuse
 
 test('the port of an app of another person’s session rests for the member who had it, too', async () => {
   await inDatabase('delete from app_ports')
+  const own = Number(new URL((await open(mira)).origin).port)
+  await inDatabase('delete from own_apps')
+  expect(await inDatabase(`select of_other from app_ports where port = ${own}`)).toEqual([{ of_other: false }])
   await mira.api.shareSession({ params: { id: session.id }, body: { email: bob.email, permission: 'use' } })
   const port = Number(new URL((await open(bob)).origin).port)
   await inDatabase('delete from own_apps')
   // A page of the owner may still be open in the member's browser.
   expect(await inDatabase(`select of_other from app_ports where port = ${port}`)).toEqual([{ of_other: true }])
-  const own = Number(new URL((await open(mira)).origin).port)
+  expect(Number(new URL((await open(mira)).origin).port)).not.toBe(port)
   await inDatabase('delete from own_apps')
-  expect(own).not.toBe(port)
-  expect(await inDatabase(`select of_other from app_ports where port = ${own}`)).toEqual([{ of_other: false }])
 })
 
 test.each([
