@@ -36,6 +36,32 @@ test('a name that several others use is refused with their ids', async () => {
   })
 })
 
+test('an own session is found however many of its name others share', async () => {
+  const shared = Array.from({ length: 300 }, (_, index) => session(`theirs-${index}`, 'eve'))
+  const all = [...shared, session('mine', ME)]
+  const listSessions = ({ query: { mine, limit = 100 } }: { query: { mine?: string; limit?: number } }) =>
+    Promise.resolve({
+      items: all.filter(({ ownerId }) => mine === undefined || ownerId === ME).slice(0, limit),
+      nextCursor: null,
+    })
+  const connection = { api: { listSessions }, userId: () => Promise.resolve(ME) } as unknown as Connection
+  expect((await findSession(connection, 'work')).id).toBe('mine')
+})
+
+test('the start of the id of an own session is no name of somebody else’s', async () => {
+  const own = session('0197a2b3-0000-7000-8000-000000000001', ME)
+  const shared = { ...session('01990000-0000-7000-8000-000000000001', 'eve'), name: '0197a2b3' }
+  const listSessions = ({ query: { name, mine } }: { query: { name?: string; mine?: string } }) =>
+    Promise.resolve({
+      items: [shared, own].filter(
+        one => (name === undefined || one.name === name) && (mine === undefined || one.ownerId === ME),
+      ),
+      nextCursor: null,
+    })
+  const connection = { api: { listSessions }, userId: () => Promise.resolve(ME) } as unknown as Connection
+  expect((await findSession(connection, '0197a2b3')).id).toBe(own.id)
+})
+
 test('the start of an id is searched on all pages', async () => {
   const old = session('0197a2b3-0000-7000-8000-000000000001', ME)
   const pages = [
