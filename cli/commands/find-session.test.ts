@@ -8,11 +8,20 @@ const session = (id: string, ownerId: string, endedAt: string | null = null) =>
   ({ id, name: 'work', ownerId, ownerEmail: `${ownerId}@example.org`, endedAt }) as unknown as Session
 
 /** Only what the search asks for. */
-const seeing = (items: readonly Session[]) =>
-  ({
-    api: { listSessions: () => Promise.resolve({ items, nextCursor: null }) },
-    userId: () => Promise.resolve(ME),
-  }) as unknown as Connection
+const seeing = (all: readonly Session[]) => {
+  const listSessions = ({ query: { name, mine, limit } }: { query: Query }) => {
+    const items = all.filter(
+      one => (name === undefined || one.name === name) && (mine === undefined || one.ownerId === ME),
+    )
+    return Promise.resolve({ items: items.slice(0, limit), nextCursor: null })
+  }
+  return { api: { listSessions }, userId: () => Promise.resolve(ME) } as unknown as Connection
+}
+interface Query {
+  readonly name?: string
+  readonly mine?: string
+  readonly limit?: number
+}
 
 test('a live session is preferred to a newer finished one of the same name', async () => {
   const found = await findSession(seeing([session('newer', ME, '2026-01-01'), session('live', ME)]), 'work')
@@ -38,28 +47,14 @@ test('a name that several others use is refused with their ids', async () => {
 
 test('an own session is found however many of its name others share', async () => {
   const shared = Array.from({ length: 300 }, (_, index) => session(`theirs-${index}`, 'eve'))
-  const all = [...shared, session('mine', ME)]
-  const listSessions = ({ query: { mine, limit = 100 } }: { query: { mine?: string; limit?: number } }) =>
-    Promise.resolve({
-      items: all.filter(({ ownerId }) => mine === undefined || ownerId === ME).slice(0, limit),
-      nextCursor: null,
-    })
-  const connection = { api: { listSessions }, userId: () => Promise.resolve(ME) } as unknown as Connection
-  expect((await findSession(connection, 'work')).id).toBe('mine')
+  expect((await findSession(seeing([...shared, session('mine', ME)]), 'work')).id).toBe('mine')
 })
 
 test('the start of the id of an own session is no name of somebody else’s', async () => {
   const own = session('0197a2b3-0000-7000-8000-000000000001', ME)
   const shared = { ...session('01990000-0000-7000-8000-000000000001', 'eve'), name: '0197a2b3' }
-  const listSessions = ({ query: { name, mine } }: { query: { name?: string; mine?: string } }) =>
-    Promise.resolve({
-      items: [shared, own].filter(
-        one => (name === undefined || one.name === name) && (mine === undefined || one.ownerId === ME),
-      ),
-      nextCursor: null,
-    })
-  const connection = { api: { listSessions }, userId: () => Promise.resolve(ME) } as unknown as Connection
-  expect((await findSession(connection, '0197a2b3')).id).toBe(own.id)
+  expect(await findSession(seeing([shared, own]), '0197a2b3')).toBe(own)
+  expect(await findSession(seeing([shared]), '0197a2b3')).toBe(shared)
 })
 
 test('the start of an id is searched on all pages', async () => {

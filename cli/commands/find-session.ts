@@ -3,24 +3,28 @@ import { type Connection } from '../config/connect.ts'
 
 /**
  * Finds a session by id, by the start of its id (8 characters or more), or by name: the newest one of that name, a live one
- * before a finished one. Admins also see other users' sessions: their own come first, and a name that only other users have
- * must be unambiguous, so that an admin never ends the wrong person's session.
+ * before a finished one. Admins also see other users' sessions, and members those that are shared with them: their own come first, and a
+ * name that only other users have must be unambiguous, so that an admin never ends the wrong person's session.
+ *
+ * Threat model: whoever shares sessions chooses their names, and how many. Files and passwords that are meant for an own session must
+ * not go into one of theirs, so own ones are asked for by themselves, and what is the start of an own id is no name.
  *
  * @throws AppError `session_not_found`, `bad_request` if several match
  */
 export async function findSession({ api, userId }: Connection, reference: string): Promise<Session> {
   if (SessionId.safeParse(reference).success) return await api.getSession({ params: { id: reference } })
-  const byName = await api.listSessions({ query: { name: reference, limit: 100 } })
-  const named = await choose(byName.items, userId, reference)
-  if (named) return named
-  if (/^[0-9a-f-]{8,}$/.test(reference)) {
-    const matches = await withPrefix(api, reference)
-    if (matches.length > 1)
-      throw new AppError('bad_request', {
-        why: `"${reference}" fits ${matches.length} sessions. Give more of the name or id.`,
-      })
-    if (matches[0]) return matches[0]
-  }
+  const named = { name: reference, limit: 100 }
+  const own = latest((await api.listSessions({ query: { ...named, mine: 'true' } })).items)
+  if (own) return own
+  const isPart = /^[0-9a-f-]{8,}$/.test(reference)
+  const begun = isPart ? await withPrefix(api, reference) : []
+  const me = begun.length > 0 ? await userId() : undefined
+  const ownBegun = begun.filter(session => session.ownerId === me)
+  if (ownBegun.length > 0) return onlyOne(ownBegun, reference)
+  const others = await api.listSessions({ query: named })
+  if (new Set(others.items.map(session => session.ownerId)).size > 1) throw severalHave(others.items, reference)
+  const found = latest(others.items) ?? (begun.length > 0 ? onlyOne(begun, reference) : undefined)
+  if (found) return found
   throw new AppError('session_not_found', { why: `You have no session "${reference}". See \`berth session ls\`.` })
 }
 
@@ -39,19 +43,19 @@ async function withPrefix(api: Connection['api'], prefix: string): Promise<Sessi
 }
 
 /** @param named newest first */
-async function choose(
-  named: readonly Session[],
-  userId: Connection['userId'],
-  reference: string,
-): Promise<Session | undefined> {
-  const owners = new Set(named.map(session => session.ownerId))
-  const me = owners.size > 1 ? await userId() : undefined
-  const own = owners.size > 1 ? named.filter(session => session.ownerId === me) : named
-  if (named.length > 0 && own.length === 0) {
-    const whose = named.map(session => `${session.ownerEmail} (${session.id})`).join(', ')
-    throw new AppError('bad_request', {
-      why: `Several users have a session "${reference}". Give the id instead: ${whose}.`,
-    })
-  }
-  return own.find(session => session.endedAt === null) ?? own[0]
+const latest = (named: readonly Session[]): Session | undefined =>
+  named.find(session => session.endedAt === null) ?? named[0]
+
+/** @throws AppError `bad_request` */
+function onlyOne([session, ...more]: readonly Session[], reference: string): Session {
+  if (session && more.length === 0) return session
+  const why = `"${reference}" fits ${more.length + 1} sessions. Give more of the name or id.`
+  throw new AppError('bad_request', { why })
+}
+
+function severalHave(named: readonly Session[], reference: string): AppError {
+  const whose = named.map(session => `${session.ownerEmail} (${session.id})`).join(', ')
+  return new AppError('bad_request', {
+    why: `Several users have a session "${reference}". Give the id instead: ${whose}.`,
+  })
 }
