@@ -524,7 +524,7 @@ test.each([
   await inDatabase(`update sessions set ${change} where id = '${session.id}'`)
   const port = Number(new URL((await open(mira)).origin).port)
   await inDatabase('delete from own_apps')
-  // What others left in the session made the page that may still be open.
+  // Others could make the page that may still be open.
   expect(await inDatabase(`select of_other from app_ports where port = ${port}`)).toEqual([{ of_other: true }])
   // The page has all that the session has, so the same session has the port at once.
   expect(Number(new URL((await open(mira)).origin).port)).toBe(port)
