@@ -31,7 +31,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
   'Told to agents, which write it to their log.': [
     'manager/agent-link/handshake.ts',
     'manager/agent-link/read-message.ts',
-    'manager/agent-link/strangers.ts',
+    'manager/agent-link/unauthenticated-peers.ts',
     'manager/tunnels/agent-upgrade.ts',
   ],
   'Part of the page, which has no table of the English texts: names the keys itself, or passes on what a server says.':

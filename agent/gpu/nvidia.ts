@@ -33,7 +33,7 @@ export interface NvidiaOptions {
 }
 
 /** Output of nvidia-smi, also if it fails: one lost GPU makes it fail for all of them. */
-interface Said {
+interface SmiOutput {
   readonly text: string
   readonly failure: Because | null
   readonly isMissing: boolean
@@ -62,20 +62,20 @@ export function createNvidiaGpus({
   /** Parent GPU of each MIG instance. */
   const parentOf = new Map<string, string>()
 
-  async function ask(signal: AbortSignal, ...args: string[]): Promise<Said> {
+  async function ask(signal: AbortSignal, ...args: string[]): Promise<SmiOutput> {
     try {
       const { stdout } = await run(program, args, { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', signal })
       return { text: stdout, failure: null, isMissing: false }
     } catch (error) {
       signal.throwIfAborted()
-      const said = error as { stdout?: string; stderr?: string; message?: string; code?: unknown; killed?: boolean }
-      const why = [said.stderr, said.stdout, said.message].find(text => text?.trim()) ?? 'unknown'
+      const output = error as { stdout?: string; stderr?: string; message?: string; code?: unknown; killed?: boolean }
+      const why = [output.stderr, output.stdout, output.message].find(text => text?.trim()) ?? 'unknown'
       return {
-        text: said.stdout ?? '',
-        failure: said.killed
+        text: output.stdout ?? '',
+        failure: output.killed
           ? because('nvidia_smi_silent', { seconds: TIMEOUT_MS / 1000 })
           : because('nvidia_smi_fails', { text: lastLine(why) }),
-        isMissing: said.code === 'ENOENT',
+        isMissing: output.code === 'ENOENT',
       }
     }
   }
@@ -85,10 +85,10 @@ export function createNvidiaGpus({
     const rows: GpuRow[] = []
     const lost: FoundGpu[] = []
     for (const [uuid, gpu] of missing) {
-      const said = await ask(signal, '-i', uuid, ...QUERY)
-      const row = parseGpuRows(said.text).find(one => one.uuid === uuid)
+      const output = await ask(signal, '-i', uuid, ...QUERY)
+      const row = parseGpuRows(output.text).find(one => one.uuid === uuid)
       if (row) rows.push(row)
-      else lost.push({ ...gpu, problem: said.failure ?? because('gpu_not_listed') })
+      else lost.push({ ...gpu, problem: output.failure ?? because('gpu_not_listed') })
     }
     return { rows, lost }
   }

@@ -19,7 +19,7 @@ import { type AgentListener } from './listener.ts'
 import { type ManagerKey } from './manager-key.ts'
 import { createNotices } from './notices.ts'
 import { createAgentReads } from './reads.ts'
-import { createStrangers, type Stranger, type StrangersOptions } from './strangers.ts'
+import { createUnauthenticatedPeers, type PeerLimits, type UnauthenticatedPeer } from './unauthenticated-peers.ts'
 import { type Upgrades } from './upgrades.ts'
 
 export interface AgentGateway
@@ -60,7 +60,7 @@ export interface AgentGatewayDeps {
   readonly log: Log
   readonly parkedSockets?: number
   readonly lostMs?: number
-  readonly strangers?: StrangersOptions
+  readonly peerLimits?: PeerLimits
 }
 
 /** Limit of a message; a report of a host with thousands of images and containers stays well below it. */
@@ -79,7 +79,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
   const { store, managerId, processId, key, managers, upgrades, listener, log } = deps
   const reads = createAgentReads(store.db)
   const sparing = createSparing()
-  const strangers = createStrangers(deps.strangers)
+  const peers = createUnauthenticatedPeers(deps.peerLimits)
   const dataTokens = createDataTokens()
   const connections = createConnections({
     now: store.now,
@@ -118,7 +118,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
 
   async function serve(
     socket: WebSocket,
-    { agentNonce, via, stranger }: { agentNonce: string | undefined; via: string | null; stranger: Stranger },
+    { agentNonce, via, peer }: { agentNonce: string | undefined; via: string | null; peer: UnauthenticatedPeer },
   ): Promise<void> {
     socket.on('error', error => sparing(leftOut => log.warn({ err: error, leftOut }, 'control connection failed')))
     const early: RawData[] = []
@@ -127,11 +127,11 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
       ...handshake,
       agentNonce,
       onAnswered: () => {
-        stranger.answered()
+        peer.answered()
         socket.on('message', keep)
       },
     })
-    stranger.accepted()
+    peer.accepted()
     socket.off('message', keep)
     if (socket.readyState !== socket.OPEN || closed) return
     const connection = new AgentConnection(accepted, socket)
@@ -176,12 +176,12 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     url => url.pathname === CONTROL_PATH,
     (request, socket, head) => {
       if (closed) throw new AppError('unavailable')
-      const stranger = strangers.admit(socket)
+      const peer = peers.admit(socket)
       server.handleUpgrade(request, socket, head, webSocket => {
         const nonce = request.headers[AGENT_NONCE_HEADER]
         const agentNonce = typeof nonce === 'string' && nonce.length <= NONCE_LENGTH ? nonce : undefined
         const via = managers().find(({ id }) => id === request.headers[VIA_HEADER])?.id ?? null
-        serve(webSocket, { agentNonce, via, stranger }).catch((error: unknown) => {
+        serve(webSocket, { agentNonce, via, peer }).catch((error: unknown) => {
           sparing(leftOut => log.warn({ err: error, leftOut }, 'agent refused'))
         })
       })

@@ -49,7 +49,7 @@ export interface AcceptedAgent {
 /**
  * Authenticates the dialling peer. Threat model: anyone who reaches the manager's port may open this connection. Until
  * it is accepted a peer can make us do one signature, one token or key lookup and one signature check, within a
- * deadline; `strangers.ts` bounds the memory it can take. Joining requires a one-time token (stored hashed) *and* the
+ * deadline; `unauthenticated-peers.ts` bounds the memory it can take. Joining requires a one-time token (stored hashed) *and* the
  * private key of the public key that is handed in; afterwards only that key counts. To replace an agent, a peer needs a
  * token that an admin has made for that very agent; the replaced key no longer counts. The signature covers a fresh
  * nonce and our manager id, so it can be replayed neither here nor at another manager.

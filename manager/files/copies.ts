@@ -10,7 +10,7 @@ import { type CopyRoom } from './copy-room.ts'
 import { namesThere, nameThere } from './names-there.ts'
 import { isCode, joinPath, nameOfPath, takeName } from './places.ts'
 import { type Spot } from './replaced-size.ts'
-import { type Tally, tallyOf } from './tally.ts'
+import { digestOfTree, type TreeDigest } from './tree-digest.ts'
 import { passOver } from './walk.ts'
 
 const MOST_LEVELS = 128
@@ -37,7 +37,7 @@ export interface CopyJob {
   readonly progress: CopyProgress
   readonly signal: AbortSignal
   /** Set for a move, whose originals are deleted: what was copied is noted here, and nothing may be left out. */
-  readonly noted?: Tally
+  readonly noted?: TreeDigest
 }
 
 /**
@@ -105,8 +105,8 @@ export async function requireFreeNames(target: Directory, { paths, name, onConfl
   throw new AppError('file_exists', { name: taken, path, done: 0, ...because('file_there', { name: taken }) })
 }
 
-async function requireUnchanged(from: Spot, copied: Tally, signal: AbortSignal): Promise<void> {
-  const now = await tallyOf(from, signal).catch(passOver)
+async function requireUnchanged(from: Spot, copied: TreeDigest, signal: AbortSignal): Promise<void> {
+  const now = await digestOfTree(from, signal).catch(passOver)
   if (now?.sum() === copied.sum()) return
   const { name } = from
   throw new AppError('file_changed', { name, ...because('changed_while_moved', { name }) })

@@ -11,7 +11,7 @@ import { type FolderOpener, type FolderRights, type OpenFolder, requireFilled } 
 import { openPlace, parentOf, type Place } from './places.ts'
 import { type Files } from './service.ts'
 import { type Sweeps } from './sweeps.ts'
-import { createTally } from './tally.ts'
+import { createTreeDigest } from './tree-digest.ts'
 
 /**
  * Copies and moves files between folders.
@@ -81,7 +81,7 @@ export function createImports({ open, rights, files, storage, sweeps, hints, cop
         try {
           await eachPath(spec.paths, async path => {
             await using from = await openPlace(source.top, path)
-            const noted = isMove ? { noted: createTally() } : {}
+            const noted = isMove ? { noted: createTreeDigest() } : {}
             const one = await copyEntry({ from, target, path }, spec, { ...job, ...noted })
             if (one.swept) sweeps.start(folder.row.storage_host)
             if (isMove) await removeOriginal(source, from, path)

@@ -36,7 +36,7 @@ import { type Logins } from '../users/logins.ts'
 import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
 import { type Signers } from '../users/signers.ts'
 import { limitBodies } from './body-deadlines.ts'
-import { createCallPlaces } from './call-places.ts'
+import { createCallLimiter } from './call-limiter.ts'
 import { type Credentials, readCredentials, readCredentialsAgain } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
@@ -175,7 +175,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   })
 
   const turns = createRequestTurns<IncomingMessage>()
-  const places = createCallPlaces()
+  const callLimiter = createCallLimiter()
   app.addHook('onRequest', (request, reply, done) => turns.enter(request.raw, reply.raw, done))
   app.addHook('onRequest', (request, _reply, done) => {
     const { route, streamedBody } = request.routeOptions.config
@@ -208,7 +208,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     const { route, streamedBody } = request.routeOptions.config
     if (!request.credentials || route === undefined) return
     const { userId } = request.credentials.caller
-    turns.onOver(request.raw, places.take(userId, { route, isUpload: streamedBody !== undefined }))
+    turns.onOver(request.raw, callLimiter.take(userId, { route, isUpload: streamedBody !== undefined }))
   })
   // A client may hold its body back until its rights have ended: what the handler does is decided by those of now. A route that reads a
   // stream asks by itself, while the body arrives.

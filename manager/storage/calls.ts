@@ -11,7 +11,7 @@ const MOST_PER_HOST = 8
 /** Calls of one user to the file system of one storage host. */
 export interface StorageCalls {
   /**
-   * Runs a call when one of the storage host's places is free and it is the user's turn: users with calls waiting come one after another,
+   * Runs a call when the storage host has a free permit and it is the user's turn: users with calls waiting come one after another,
    * each with the calls in their order.
    *
    * @throws AppError `storage_away` if the call does not return in time, or no place becomes free in time
@@ -63,19 +63,19 @@ export const hasCallsInFlight = (): boolean => inFlight > 0
 /**
  * Limits the calls to file systems that are in flight, for each storage host and for all together. Each call occupies a
  * thread of libuv until it returns, and there are few: without limits one storage that does not answer would stop sign-ins,
- * name look-ups and all other storages. Users take turns at the places and at the thread of a storage host: one with hundreds of requests
+ * name look-ups and all other storages. Users take turns at the permits and at the thread of a storage host: one with hundreds of requests
  * slows down their own.
  */
 export function createStorageCalls(options: Options = {}): (host: string, user?: string) => StorageCalls {
   const { threads = poolSize(), answerMs = ANSWER_MS } = options
   const total = Math.max(1, threads - RESERVED)
-  const all = createPlaces(total)
+  const all = createSemaphore(total)
   const byHost = new Map<string, SharedParts>()
   return (host, user = '') => {
     let parts = byHost.get(host)
     if (!parts) {
-      const own = createPlaces(Math.min(MOST_PER_HOST, Math.max(1, Math.floor(total / 2))))
-      byHost.set(host, (parts = { places: [own, all], thread: createBatchThread() }))
+      const own = createSemaphore(Math.min(MOST_PER_HOST, Math.max(1, Math.floor(total / 2))))
+      byHost.set(host, (parts = { semaphores: [own, all], thread: createBatchThread() }))
     }
     return createCalls({ host, user }, parts, answerMs)
   }
@@ -89,30 +89,30 @@ function poolSize(): number {
 
 /** Parts that all users of a storage host share. */
 interface SharedParts {
-  readonly places: readonly Places[]
+  readonly semaphores: readonly Semaphore[]
   readonly thread: BatchThread
 }
 
 function createCalls(
   { host, user }: { readonly host: string; readonly user: string },
-  { places, thread }: SharedParts,
+  { semaphores, thread }: SharedParts,
   usualMs: number,
 ): StorageCalls {
   const away = () => new AppError('storage_away', { name: host, ...because('storage_silent', { storage: host }) })
 
-  /** Takes one place of each kind if all are free: most calls need not wait, and a signal for the wait costs more than the rest. */
+  /** Takes a permit of each semaphore if all have one: most calls need not wait, and a signal for the wait costs more than the rest. */
   function enterNow(): (() => void) | undefined {
-    if (!places.every(one => one.isFree())) return undefined
-    const leaves = places.map(one => one.takeFree())
+    if (!semaphores.every(one => one.isFree())) return undefined
+    const leaves = semaphores.map(one => one.takeFree())
     return () => leaves.forEach(leave => leave())
   }
 
-  /** Takes one place of each kind. */
+  /** Takes a permit of each semaphore. */
   async function enter(signal?: AbortSignal): Promise<() => void> {
     const taken: (() => void)[] = []
     const leave = () => taken.forEach(one => one())
     try {
-      for (const one of places) taken.push(await one.take(user, signal))
+      for (const one of semaphores) taken.push(await one.take(user, signal))
       return leave
     } catch (error) {
       leave()
@@ -169,16 +169,16 @@ function createCalls(
   }
 }
 
-interface Places {
-  /** Waits for a place. @returns gives it back @throws the reason of the signal */
+/** Bounds calls in flight; the users that wait are served in turns. */
+interface Semaphore {
+  /** Waits for a permit. @returns releases it @throws the reason of the signal */
   take(user: string, signal?: AbortSignal): Promise<() => void>
   isFree(): boolean
-  /** Takes a place that is free. */
+  /** Takes a permit; call only if `isFree`. */
   takeFree(): () => void
 }
 
-/** A semaphore; users are served in turns. */
-function createPlaces(count: number): Places {
+function createSemaphore(count: number): Semaphore {
   let free = count
   const waiting = createTurnQueue<() => void>()
   const give = () => {

@@ -24,7 +24,7 @@ import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
-import { createPlaces, type TunnelLimits } from './places.ts'
+import { createTunnelLimiter, type TunnelLimits } from './tunnel-limiter.ts'
 import { type MemberTerminal } from './record-terminals.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
 import { watchClient } from './watch-client.ts'
@@ -117,7 +117,7 @@ export interface TunnelGateway {
 export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   const parked = createParkedSockets({ ...(deps.takeTimeoutMs ? { takeTimeoutMs: deps.takeTimeoutMs } : {}) })
   const activity = createActivity()
-  const places = createPlaces(deps.limits)
+  const limiter = createTunnelLimiter(deps.limits)
   let cuts = 0
   const cut: typeof activity.cut = which => {
     cuts++
@@ -130,16 +130,16 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     parked.park(agentId, socket)
   }
 
-  /** Checks that the client may reach the target, takes a place for it, and checks that its agent is reachable. */
+  /** Checks that the client may reach the target, counts it in the limits, and checks that its agent is reachable. */
   async function admit(request: IncomingMessage, target: Target, client: Socket, gone: AbortSignal) {
     const location = await locate(request, target)
     const { isPublic, ...user } = await authorize(request, target, location)
     if (target.kind === 'app' && !offers(location, target.app)) throw new AppError('app_not_found', { app: target.app })
     const { agentId, kernelId } = placeOf(location)
-    // A closed socket emits no further `close`, so its place would never be given back.
+    // A closed socket emits no further `close`, so it would count for ever.
     if (client.closed) throw new Error('the client went away')
     // Every way out closes the client's socket in the end.
-    client.once('close', places.take(user.userId, isPublic ? 'visitors' : KINDS[target.kind], target))
+    client.once('close', limiter.take(user.userId, isPublic ? 'visitors' : KINDS[target.kind], target))
     await deps.agents.reach(agentId, gone)
     return { agentId, kernelId, user }
   }

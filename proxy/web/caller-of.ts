@@ -1,7 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { networksOf } from '#base/network-of'
 import { ORIGIN_SECRET_HEADER, ROUTES, type RouteSpec } from '#manager/contract'
-import { type Caller } from './call-room.ts'
+import { type Caller } from './fair-call-queue.ts'
 import { readPath } from './read-path.ts'
 
 /** Paths whose answers need neither a sign-in nor a secret in the address. */

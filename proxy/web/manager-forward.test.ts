@@ -73,7 +73,7 @@ async function withReaders(count: number, headOf: (index: number) => string) {
   const managerPort = await listen(({ url }, response) => void response.end(url === '/api/v1/me' ? 'answer' : LARGE))
   const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', {
     trustedProxies: ['127.0.0.1'],
-    room: { most: 16, lookMs: 50 },
+    callQueue: { most: 16, lookMs: 50 },
     log: silentLog,
   })
   onTestFinished(forward.close)
@@ -120,9 +120,13 @@ async function withWaiting(count: number, headOf: (index: number) => string, wai
     reached.push(url)
     if (url === '/api/v1/me') response.end('answer')
   })
-  const room = { most: 16, lookMs: 50, ...(waitMs === undefined ? {} : { waitMs }) }
+  const callQueue = { most: 16, lookMs: 50, ...(waitMs === undefined ? {} : { waitMs }) }
   const trustedProxies = ['127.0.0.1']
-  const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', { trustedProxies, room, log: silentLog })
+  const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', {
+    trustedProxies,
+    callQueue,
+    log: silentLog,
+  })
   onTestFinished(forward.close)
   let entered = 0
   const port = await listen((request, response) => {

@@ -10,7 +10,7 @@ import { hasBody, mapHeaders } from '../http/headers.ts'
 import { closeIfEarly } from '../http/when-uploaded.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
-import { type CallRoomOptions, createCallRoom } from './call-room.ts'
+import { createFairCallQueue, type FairCallQueueOptions } from './fair-call-queue.ts'
 import { callerOf } from './caller-of.ts'
 import { clientOf } from './client.ts'
 import { signInCookies } from './sign-in-cookies.ts'
@@ -23,7 +23,7 @@ const isOurs = (name: string) =>
   name === 'forwarded' || name === CONSOLE_SECRET_HEADER || name.startsWith('x-forwarded-')
 /**
  * Maximum number of connections to the manager for ordinary calls; further calls wait. Far above the number of concurrent
- * requests of browsers: the manager ends a request that does not arrive within 30 seconds. `call-room.ts` shares them among
+ * requests of browsers: the manager ends a request that does not arrive within 30 seconds. `fair-call-queue.ts` shares them among
  * callers.
  */
 const MAX_CALLS = 1024
@@ -48,7 +48,7 @@ export interface ForwardDeps {
   /** Connections by the proxy of the network; direct ones if left out. */
   readonly agent?: RequestOptions['agent']
   /** Connections for ordinary calls, and how they are shared; for tests. */
-  readonly room?: CallRoomOptions
+  readonly callQueue?: FairCallQueueOptions
   readonly log: Log
 }
 
@@ -59,16 +59,16 @@ export interface ForwardDeps {
  * browser's name for us as `x-forwarded-host`. The manager trusts that field because of the secret that it shares with us. A
  * client's own claims in such fields are dropped, except a trusted reverse proxy's report about its client (`client.ts`).
  * A stranger who sends the arguments of a sign-in slowly, or does not read an answer, would hold a connection to the manager, and so
- * would a person whose calls wait for an agent: all are limited (`turnstile.ts`, `call-room.ts`).
+ * would a person whose calls wait for an agent: all are limited (`turnstile.ts`, `fair-call-queue.ts`).
  */
 export function createForward(
   url: string,
   kind: 'manager' | 'page',
-  { trustedProxies = [], consoleSecret, agent: byProxy, room = { most: MAX_CALLS }, log }: ForwardDeps,
+  { trustedProxies = [], consoleSecret, agent: byProxy, callQueue = { most: MAX_CALLS }, log }: ForwardDeps,
 ) {
   const target = new URL(url)
   const isTls = target.protocol === 'https:'
-  const pool = { keepAlive: true, maxSockets: room.most }
+  const pool = { keepAlive: true, maxSockets: callQueue.most }
   const ownPool = isTls ? new HttpsAgent(pool) : new HttpAgent(pool)
   const agent = byProxy ?? ownPool
   const unpooled = byProxy ?? false
@@ -103,7 +103,7 @@ export function createForward(
   }
 
   const arriving = createTurnstile(MOST_ARRIVING)
-  const calls = createCallRoom(room)
+  const calls = createFairCallQueue(callQueue)
   /** Calls of a connection that wait for earlier ones. */
   const waiting = new WeakMap<Socket, (() => void)[]>()
   /**

@@ -13,7 +13,7 @@ import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { type WebConfig } from './config.ts'
 import { checkAddress, hostNames, type HostNames } from './guard.ts'
-import { type ConnectionRoom, createConnectionRoom } from './connection-room.ts'
+import { type ConnectionBudget, createConnectionBudget } from './connection-budget.ts'
 import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { environmentNetwork } from '../network/environment-network.ts'
@@ -120,15 +120,15 @@ export async function startWeb(
     proxies,
   }
   const sockets = new Set<Socket>()
-  const room = stack.use(createConnectionRoom())
+  const budget = stack.use(createConnectionBudget())
   const onConnection = (socket: Socket) => {
     sockets.add(socket)
-    room.connect(socket)
+    budget.connect(socket)
     socket.once('close', () => sockets.delete(socket))
   }
   const create = (listeners: Listeners) => () =>
     createServerOf(tls, {
-      ...countedBy(room, listeners),
+      ...countedBy(budget, listeners),
       maxHeaderSize: PARSED_HEADER_BYTES,
       keepAliveTimeout: 65_000,
       noDelay: true,
@@ -206,15 +206,15 @@ function createServerOf(tls: WebTls | undefined, options: HttpServerOptions): Se
 
 type Listeners = Pick<HttpServerOptions, 'onRequest' | 'onUpgrade' | 'hasTunnels'>
 
-function countedBy(room: ConnectionRoom, { onRequest, onUpgrade, ...more }: Listeners): Listeners {
+function countedBy(budget: ConnectionBudget, { onRequest, onUpgrade, ...more }: Listeners): Listeners {
   return {
     ...more,
     onRequest(request, response) {
-      room.request(request, response)
+      budget.request(request, response)
       return onRequest(request, response)
     },
     onUpgrade(request, socket, head) {
-      room.upgrade(request, socket)
+      budget.upgrade(request, socket)
       return onUpgrade?.(request, socket, head)
     },
   }

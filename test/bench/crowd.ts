@@ -13,7 +13,7 @@ import { median, quantile, round } from './statistics.ts'
 
 const AGENTS = 100
 const SESSIONS = 2_000
-/** Owners of the sessions: a single one may not have as many tunnels (`manager/tunnels/places.ts`). */
+/** Owners of the sessions: a single one may not have as many tunnels (`manager/tunnels/tunnel-limiter.ts`). */
 const PEOPLE = 4
 const PER_REQUEST = 50
 const TUNNELS = 5_000

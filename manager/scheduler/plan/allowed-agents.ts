@@ -3,7 +3,7 @@ import { hasStorage, runsImage } from './reasons.ts'
 import { remembered } from './remembered.ts'
 import { needsKey } from './request-keys.ts'
 import { type Room } from './room.ts'
-import { kindsOf } from './shelves.ts'
+import { kindsOf } from './room-classes.ts'
 import { type PendingSession } from './snapshot.ts'
 
 /**

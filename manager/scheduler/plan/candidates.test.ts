@@ -4,7 +4,7 @@ import { addSlots, type ResourceSlots } from '#manager/contract'
 import { Candidates } from './candidates.ts'
 import { concentrated, dispersed, Room, roundRobin, type Selector, totalOf } from './index.ts'
 import { anAgent, aSession, GiB, IMAGE } from './plan-fixtures.ts'
-import { kindsOf, Shelves } from './shelves.ts'
+import { kindsOf, RoomClasses } from './room-classes.ts'
 import { type PendingSession } from './snapshot.ts'
 
 const part = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
@@ -54,7 +54,7 @@ describe('the chosen room', () => {
         (agents, requests, steps, selector) => {
           const capacity = agents.map(agent => agent.capacity).reduce<ResourceSlots>(addSlots, {})
           const rooms = agents.map(agent => new Room(agent))
-          const shelves = new Shelves(rooms, { digest: IMAGE, inTurn: selector.inTurn })
+          const classes = new RoomClasses(rooms, { digest: IMAGE, inTurn: selector.inTurn })
           const candidates = new Map<string, Candidates>()
           const changed: Room[] = []
           let turn = 10
@@ -68,9 +68,9 @@ describe('the chosen room', () => {
             const session = aSession(1, {}, requests[step.request % requests.length])
             const { useHeld } = step
             const key = `${step.request % requests.length} ${useHeld}`
-            const known = candidates.get(key) ?? new Candidates(shelves, { session, selector, capacity, useHeld })
+            const known = candidates.get(key) ?? new Candidates(classes, { session, selector, capacity, useHeld })
             candidates.set(key, known)
-            shelves.update(changed)
+            classes.update(changed)
             const best = known.best()
             expect(best).toBe(bestOf(rooms, session, { selector, capacity, useHeld }))
             if (!best) continue
@@ -98,17 +98,17 @@ function bestOf(
     .toSorted((a, b) => rank(a) - rank(b) || turnOf(a) - turnOf(b) || (a.agent.id < b.agent.id ? -1 : 1))[0]
 }
 
-describe('shelves', () => {
+describe('equivalence classes', () => {
   const three = [1, 2, 3].map(n => new Room(anAgent(n, { cpu: 4000, mem: GiB })))
 
-  test('rooms of equal hosts stand on one shelf, and leave it one by one', () => {
-    const shelves = new Shelves(three, { digest: IMAGE, inTurn: false })
-    expect(shelves.rooms).toEqual([three[0]])
-    expect(shelves.free).toMatchObject({ cpu: 12_000 })
+  test('rooms of equal hosts are one class, and leave it one by one', () => {
+    const classes = new RoomClasses(three, { digest: IMAGE, inTurn: false })
+    expect(classes.rooms).toEqual([three[0]])
+    expect(classes.free).toMatchObject({ cpu: 12_000 })
     three[0]?.take({ cpu: 1000 })
-    shelves.update(three.slice(0, 1))
-    expect(new Set(shelves.rooms)).toEqual(new Set([three[1], three[0]]))
-    expect(shelves.free).toMatchObject({ cpu: 11_000 })
+    classes.update(three.slice(0, 1))
+    expect(new Set(classes.rooms)).toEqual(new Set([three[1], three[0]]))
+    expect(classes.free).toMatchObject({ cpu: 11_000 })
     expect(kindsOf(three)).toEqual([three[0], three[1]])
   })
 

@@ -11,7 +11,7 @@ import { reserve, reservedReason, startOf } from './reservation.ts'
 import { type Room } from './room.ts'
 import { type Selector } from './selectors.ts'
 import { openCapacity } from './shares.ts'
-import { kindsOf, Shelves } from './shelves.ts'
+import { kindsOf, RoomClasses } from './room-classes.ts'
 import {
   type AgentSnapshot,
   type GroupSnapshot,
@@ -61,7 +61,7 @@ export class Pass {
   // Caches: most requests are alike, and a result for one holds for its equals.
   readonly #explained = new Map<string, Reason>()
   readonly #candidates = new Map<string, Candidates>()
-  readonly #shelves = new Map<readonly AgentRooms[], Map<string | null, Shelves>>()
+  readonly #classes = new Map<readonly AgentRooms[], Map<string | null, RoomClasses>>()
   /** Representatives, one for each set of interchangeable agents. */
   readonly #before = new Map<readonly AgentRooms[], readonly Room[]>()
   #turn: number
@@ -118,9 +118,9 @@ export class Pass {
     return { placements: this.#placements, reasons, queue: ids, reservation, interruption }
   }
 
-  /** Rooms that the session may use, as they are after `run`; one of each shelf. */
+  /** Rooms that the session may use, as they are after `run`; one of each equivalence class. */
   roomsFor(session: PendingSession): readonly Room[] {
-    return this.#shelvesFor(session).rooms
+    return this.#classesFor(session).rooms
   }
 
   /** Amount of each limited slot left for the session after `run`; undefined: nothing at all. */
@@ -128,16 +128,16 @@ export class Pass {
     return this.#limits.left(session)
   }
 
-  /** Current shelves of the rooms that the session may use: nearly always those of all open agents and one image. */
-  #shelvesFor(session: PendingSession): Shelves {
+  /** Current equivalence classes of the rooms that the session may use: nearly always those of all open agents and one image. */
+  #classesFor(session: PendingSession): RoomClasses {
     const allowed = this.#allowed.for(session)
     const digest = session.imageDigest
-    const byImage = remembered(this.#shelves, allowed, () => new Map<string | null, Shelves>())
+    const byImage = remembered(this.#classes, allowed, () => new Map<string | null, RoomClasses>())
     const { inTurn } = this.#selector
     const rooms = () => allowed.map(({ now }) => now)
-    const shelves = remembered(byImage, digest, () => new Shelves(rooms(), { digest, inTurn }))
-    shelves.update(this.#changed)
-    return shelves
+    const classes = remembered(byImage, digest, () => new RoomClasses(rooms(), { digest, inTurn }))
+    classes.update(this.#changed)
+    return classes
   }
 
   /**
@@ -286,9 +286,9 @@ export class Pass {
     const useHeld = this.#mayUseHeld(session)
     const key = requestKey(session, useHeld)
     if (this.#explained.has(key)) return false
-    const shelves = this.#shelvesFor(session)
+    const classes = this.#classesFor(session)
     const request = { session, selector: this.#selector, capacity: this.#capacity, useHeld }
-    const room = remembered(this.#candidates, key, () => new Candidates(shelves, request)).best()
+    const room = remembered(this.#candidates, key, () => new Candidates(classes, request)).best()
     if (!room) return false
     this.#take(session, room, useHeld)
     return true
@@ -339,11 +339,11 @@ export class Pass {
       return { code: 'group_inactive', message: `An admin has closed this resource group: ${notice}`, note: notice }
     }
     const allowed = this.#allowed.for(session)
-    const shelves = this.#shelvesFor(session)
+    const classes = this.#classesFor(session)
     const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))
     // The session was not placed, so a room in which it fits can only be the held one.
     const held = this.#reservation && this.#byId.get(this.#reservation.agentId)?.now
-    const kept = held && shelves.has(held) && fits(held, session, true)
+    const kept = held && classes.has(held) && fits(held, session, true)
     return explain({
       session,
       agents: this.#snapshot.agents,
@@ -351,8 +351,8 @@ export class Pass {
       empty: this.#allowed.emptyOf(this.#agents),
       open: this.#allowed.emptyOf(this.#allowed.open),
       holders: this.#allowed.emptyOf(this.#allowed.able(session)),
-      rooms: shelves.rooms,
-      free: shelves.free,
+      rooms: classes.rooms,
+      free: classes.free,
       fittedBefore: before.some(room => fits(room, session)),
       kept: kept ? held.agent.name : undefined,
     })

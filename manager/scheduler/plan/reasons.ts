@@ -19,7 +19,7 @@ export interface Situation {
   /** All agents of the group. */
   readonly agents: readonly AgentSnapshot[]
   readonly options?: PlanOptions | undefined
-  // Each list has one room of each likeness, which stands for all rooms like it.
+  // Each list has one room of each equivalence class, which stands for all rooms like it.
   /** Rooms of all agents of the group, as if nothing ran on them. */
   readonly empty: readonly Room[]
   /** Empty rooms of the agents that take sessions. */

@@ -55,8 +55,8 @@ export class Room {
   #largestPart = 0
   #figures: RoomFigures | undefined
   readonly #capacityKey: string
-  #likeness = ''
-  #likenessOf = -1
+  #equivalenceKey = ''
+  #equivalenceKeyAt = -1
   #image = ''
   #holdsImage = false
 
@@ -90,14 +90,14 @@ export class Room {
    * Equal for rooms that no request can tell apart: same capacity and same free amounts, in the same parts. A room with
    * held capacity is like no other. Images, turn and id are not part of it.
    */
-  get likeness(): string {
-    if (this.#likenessOf !== this.version) {
-      this.#likenessOf = this.version
+  get equivalenceKey(): string {
+    if (this.#equivalenceKeyAt !== this.version) {
+      this.#equivalenceKeyAt = this.version
       const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = this.#free
       const held = this.#hold === undefined ? '' : this.agent.id
-      this.#likeness = `${this.#capacityKey}|${cpu} ${mem} ${devices} ${shares}|${partsLeft(this.#devices['cuda.shares'])}|${held}`
+      this.#equivalenceKey = `${this.#capacityKey}|${cpu} ${mem} ${devices} ${shares}|${partsLeft(this.#devices['cuda.shares'])}|${held}`
     }
-    return this.#likeness
+    return this.#equivalenceKey
   }
 
   /** @param useHeld whether capacity held for the reservation counts as free */

@@ -6,7 +6,7 @@ import { type PendingSession } from './snapshot.ts'
 /** Picks the agent of a session: the one with the lowest rank among those on which it fits. */
 export interface Selector {
   /**
-   * Returns the function that ranks rooms. It may depend only on the room's `likeness` and on whether the room holds the
+   * Returns the function that ranks rooms. It may depend only on the room's `equivalenceKey` and on whether the room holds the
    * image: rooms that are alike have one rank.
    *
    * Anything that depends on the request alone is computed once. Ranking is most of the work of a plan in which no two

@@ -1,30 +1,30 @@
 import { type Duplex } from 'node:stream'
 import { AppError } from '#manager/contract'
 
-export interface StrangersOptions {
-  /** Maximum number of peers. This times `bytes` bounds the memory that can be taken from outside. */
+export interface PeerLimits {
+  /** Most unauthenticated peers at a time. This number times `bytes` bounds the memory that can be taken from outside. */
   readonly count: number
   /** Maximum bytes per peer. An agent sends only some hundred bytes before it is accepted. */
   readonly bytes: number
 }
 
-export const STRANGERS: StrangersOptions = { count: 1024, bytes: 16 * 1024 }
+export const PEER_LIMITS: PeerLimits = { count: 1024, bytes: 16 * 1024 }
 
-export interface Stranger {
+export interface UnauthenticatedPeer {
   /** The peer has answered: from here on it waits for us, not we for it. */
   answered(): void
   /** The peer is one of our agents: the limits end. */
   accepted(): void
 }
 
-export interface Strangers {
+export interface UnauthenticatedPeers {
   /**
    * Counts a peer until it is accepted or gone. At the limit, the peer that has kept us waiting longest is dropped, so
    * that nobody can keep our agents out by opening connections and saying nothing.
    *
    * @throws AppError `unavailable` where all have answered and wait for us
    */
-  admit(socket: Duplex): Stranger
+  admit(socket: Duplex): UnauthenticatedPeer
   readonly count: number
 }
 
@@ -35,7 +35,7 @@ export interface Strangers {
  * they like. Bytes are counted on the wire, before WebSocket frames are assembled: neither a large message nor many
  * small ones, nor one that never ends, takes more memory than this.
  */
-export function createStrangers({ count, bytes }: StrangersOptions = STRANGERS): Strangers {
+export function createUnauthenticatedPeers({ count, bytes }: PeerLimits = PEER_LIMITS): UnauthenticatedPeers {
   const all = new Set<Duplex>()
   /** Oldest first. */
   const silent = new Set<Duplex>()

@@ -10,28 +10,28 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createHttpServer } from '../http/create-server.ts'
 import { switched } from '../http/switched.ts'
 import { silentLog } from '../log.ts'
-import { createConnectionRoom } from './connection-room.ts'
+import { createConnectionBudget } from './connection-budget.ts'
 import { openOwnCertificate } from './tls/own-certificate.ts'
 import { createTlsServer, tlsOptions } from './tls/tls-server.ts'
 
 const KIB = 1024
 
 /**
- * A server with room for so many KiB, that answers `/wait` never, and `/long` with an answer that fills every buffer. Upgrades are answered
+ * A server with a budget of so many KiB. It never answers `/wait`, and answers `/long` with an answer that fills every buffer. Upgrades are answered
  * at `/tunnel` only.
  */
 async function start(mostKiB: number, kind: 'http' | 'https' = 'http') {
-  const room = createConnectionRoom({ mostBytes: mostKiB * KIB, lookMs: 20 })
-  onTestFinished(() => room[Symbol.dispose]())
+  const budget = createConnectionBudget({ mostBytes: mostKiB * KIB, lookMs: 20 })
+  onTestFinished(() => budget[Symbol.dispose]())
   let arrived = 0
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     arrived++
-    room.request(request, response)
+    budget.request(request, response)
     if (request.url === '/long') response.end(Buffer.alloc(16 * KIB * KIB))
     else if (request.url !== '/wait') response.end('fine')
   }
   const onUpgrade = (request: IncomingMessage, socket: Duplex) => {
-    room.upgrade(request, socket)
+    budget.upgrade(request, socket)
     if (request.url === '/tunnel') switched(socket)
   }
   const options = { onRequest, onUpgrade, maxHeaderSize: 256 * KIB, log: silentLog }
@@ -42,7 +42,7 @@ async function start(mostKiB: number, kind: 'http' | 'https' = 'http') {
     const tls = tlsOptions(await openOwnCertificate(directory, ['localhost'], new Date()))
     server = createTlsServer({ tls: createHttpServer({ ...options, tls }), plain: server }) as typeof server
   }
-  server.on('connection', (socket: Socket) => room.connect(socket)).listen(0, '127.0.0.1')
+  server.on('connection', (socket: Socket) => budget.connect(socket)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo

@@ -6,14 +6,14 @@ import { hasBody } from '../http/headers.ts'
 import { whenSwitched } from '../http/switched.ts'
 
 /** Bounds the memory of connections, from their beginning to their end, or until they are tunnels. */
-export interface ConnectionRoom extends Disposable {
+export interface ConnectionBudget extends Disposable {
   /** @param socket as accepted, before TLS */
   connect(socket: Socket): void
   request(request: IncomingMessage, response: ServerResponse): void
   upgrade(request: IncomingMessage, socket: Duplex): void
 }
 
-interface Guest {
+interface TrackedConnection {
   readonly name: string
   readonly socket: Socket
   /** Networks, widest first. */
@@ -42,28 +42,28 @@ const LOOK_MS = 200
  * nothing for long. Tunnels are bounded elsewhere; a request for one is not one yet.
  *
  * Threat model: a stranger opens as many connections as they like, sends long heads without their end, or sends whole ones and does not read
- * the answers. They take the room from themselves. Ordinary heads are short, and connections in use move bytes.
+ * the answers. Their own connections are cut. Ordinary heads are short, and connections in use move bytes.
  */
-export function createConnectionRoom({ mostBytes = MOST_BYTES, lookMs = LOOK_MS } = {}): ConnectionRoom {
-  const guests = new Map<string, Guest>()
+export function createConnectionBudget({ mostBytes = MOST_BYTES, lookMs = LOOK_MS } = {}): ConnectionBudget {
+  const tracked = new Map<string, TrackedConnection>()
   const timer = setInterval(look, lookMs).unref()
 
   function look(): void {
     const now = performance.now()
     let total = 0
-    for (const guest of guests.values()) {
-      const moved = guest.socket.bytesRead + guest.socket.bytesWritten
-      if (moved !== guest.moved) Object.assign(guest, { moved, movedAt: now })
-      total += costOf(guest)
+    for (const one of tracked.values()) {
+      const moved = one.socket.bytesRead + one.socket.bytesWritten
+      if (moved !== one.moved) Object.assign(one, { moved, movedAt: now })
+      total += costOf(one)
     }
     if (total <= mostBytes) return
-    const inside = new Set(guests.values())
+    const inside = new Set(tracked.values())
     while (total > mostBytes && inside.size > 0) {
       const network = costliest([...inside])
-      const leaving = network.reduce((worst, guest) => (weightOf(guest, now) > weightOf(worst, now) ? guest : worst))
+      const leaving = network.reduce((worst, one) => (weightOf(one, now) > weightOf(worst, now) ? one : worst))
       total -= costOf(leaving)
       inside.delete(leaving)
-      guests.delete(leaving.name)
+      tracked.delete(leaving.name)
       leaving.socket.destroy()
     }
   }
@@ -73,33 +73,33 @@ export function createConnectionRoom({ mostBytes = MOST_BYTES, lookMs = LOOK_MS 
       const name = nameOf(socket)
       const networks = networksOf(socket.remoteAddress ?? '').toReversed()
       const movedAt = performance.now()
-      const guest = { name, socket, networks, heads: 0, bodies: 0, before: 0, moved: 0, movedAt }
-      guests.set(name, guest)
+      const one = { name, socket, networks, heads: 0, bodies: 0, before: 0, moved: 0, movedAt }
+      tracked.set(name, one)
       socket.once('close', () => {
-        if (guests.get(name) === guest) guests.delete(name)
+        if (tracked.get(name) === one) tracked.delete(name)
       })
     },
     request(request, response) {
-      const guest = guests.get(nameOf(request.socket))
-      if (!guest) return
+      const one = tracked.get(nameOf(request.socket))
+      if (!one) return
       const bytes = headBytes(request)
-      guest.heads += bytes
-      response.once('close', () => (guest.heads -= bytes))
-      guest.before = guest.socket.bytesRead
+      one.heads += bytes
+      response.once('close', () => (one.heads -= bytes))
+      one.before = one.socket.bytesRead
       if (!hasBody(request.rawHeaders)) return
-      guest.bodies++
+      one.bodies++
       request.once('close', () => {
-        guest.bodies--
-        guest.before = guest.socket.bytesRead
+        one.bodies--
+        one.before = one.socket.bytesRead
       })
     },
     upgrade(request, socket) {
       const name = nameOf(request.socket)
-      const guest = guests.get(name)
-      if (!guest) return
-      guest.heads += headBytes(request)
-      guest.before = guest.socket.bytesRead
-      whenSwitched(socket, () => guests.delete(name))
+      const one = tracked.get(name)
+      if (!one) return
+      one.heads += headBytes(request)
+      one.before = one.socket.bytesRead
+      whenSwitched(socket, () => tracked.delete(name))
     },
     [Symbol.dispose]() {
       clearInterval(timer)
@@ -114,25 +114,25 @@ const nameOf = ({ remoteAddress = '', remotePort = 0, localPort = 0 }: Socket) =
 const headBytes = ({ url = '', rawHeaders }: IncomingMessage) =>
   rawHeaders.reduce((sum, text) => sum + text.length, url.length)
 
-function costOf({ socket, heads, bodies, before }: Guest): number {
+function costOf({ socket, heads, bodies, before }: TrackedConnection): number {
   // Bodies are not kept.
   const unread = bodies > 0 ? 0 : socket.bytesRead - before
   return BARE_BYTES + READ_HEAD_FACTOR * heads + unread
 }
 
-const weightOf = (guest: Guest, now: number) => costOf(guest) * (now - guest.movedAt + LOOK_MS)
+const weightOf = (one: TrackedConnection, now: number) => costOf(one) * (now - one.movedAt + LOOK_MS)
 
 /** The connections of the network that costs most: of the widest ones first, then within it. */
-function costliest(guests: readonly Guest[], level = 0): readonly Guest[] {
+function costliest(tracked: readonly TrackedConnection[], level = 0): readonly TrackedConnection[] {
   const costs = new Map<string, number>()
-  for (const guest of guests) {
-    const name = guest.networks[level]
-    if (name !== undefined) costs.set(name, (costs.get(name) ?? 0) + costOf(guest))
+  for (const one of tracked) {
+    const name = one.networks[level]
+    if (name !== undefined) costs.set(name, (costs.get(name) ?? 0) + costOf(one))
   }
   const [most] = [...costs].toSorted(([, a], [, b]) => b - a)
-  if (!most) return guests
+  if (!most) return tracked
   return costliest(
-    guests.filter(({ networks }) => networks[level] === most[0]),
+    tracked.filter(({ networks }) => networks[level] === most[0]),
     level + 1,
   )
 }

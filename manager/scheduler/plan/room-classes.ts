@@ -2,58 +2,58 @@ import { type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract
 import { Heap } from './heap.ts'
 import { type Room } from './room.ts'
 
-/** A room as it was when it was ranked. Stale once the room has another version: it is on another shelf by then. */
-export interface Place {
+/** A room as it was when it was ranked. Stale once the room has another version: it is in another class by then. */
+export interface RankedRoom {
   readonly room: Room
   readonly rank: number
   /** The room's turn; 0 where the selector does not use turns. */
   readonly turn: number
   readonly version: number
-  readonly shelf: Shelf
+  readonly roomClass: RoomClass
 }
 
-/** Orders places by lowest rank, then lowest turn, then lowest agent id. */
-export function comesFirst(a: Place, b: Place): boolean {
+/** Orders ranked rooms by lowest rank, then lowest turn, then lowest agent id. */
+export function comesFirst(a: RankedRoom, b: RankedRoom): boolean {
   if (a.rank !== b.rank) return a.rank < b.rank
   return a.turn === b.turn ? a.room.agent.id < b.room.agent.id : a.turn < b.turn
 }
 
-/** Rooms that no request can tell apart: a request that fits in one fits in all, with the same rank. Never empty. */
-export class Shelf {
+/** An equivalence class of rooms: a request that fits in one room fits in all, with the same rank. Never empty. */
+export class RoomClass {
   readonly key: string
   size = 0
-  readonly #places = new Heap<Place>(comesFirst)
+  readonly #ranked = new Heap<RankedRoom>(comesFirst)
 
   constructor(key: string) {
     this.key = key
   }
 
-  /** The room that gets the next request placed on this shelf. */
-  get first(): Place {
-    for (let top = this.#places.peek(); top; top = this.#places.peek()) {
+  /** The room that gets the next request placed in this class. */
+  get first(): RankedRoom {
+    for (let top = this.#ranked.peek(); top; top = this.#ranked.peek()) {
       if (top.version === top.room.version) return top
-      this.#places.pop()
+      this.#ranked.pop()
     }
-    throw new Error('an empty shelf')
+    throw new Error('an empty class of rooms')
   }
 
-  add(place: Place): void {
-    this.#places.push(place)
+  add(ranked: RankedRoom): void {
+    this.#ranked.push(ranked)
     this.size++
   }
 }
 
 /**
  * Rooms grouped by what is left in them. A host has at most a few dozen states that matter to requests, and most hosts of
- * a group are alike, so there are far fewer shelves than rooms: a scan of the shelves covers all rooms.
+ * a group are alike, so there are far fewer classes than rooms: a scan of the classes covers all rooms.
  */
-export class Shelves {
-  /** Shelves in use, in order of creation. */
-  readonly inUse = new Set<Shelf>()
-  /** Log of shelves that were created or got another first room by an addition, oldest first. */
-  readonly news: Shelf[] = []
-  readonly #byKey = new Map<string, Shelf>()
-  readonly #where = new Map<Room, Place>()
+export class RoomClasses {
+  /** Classes in use, in order of creation. */
+  readonly inUse = new Set<RoomClass>()
+  /** Log of classes that were created or got another first room by an addition, oldest first. */
+  readonly news: RoomClass[] = []
+  readonly #byKey = new Map<string, RoomClass>()
+  readonly #where = new Map<Room, RankedRoom>()
   readonly #digest: string | null
   readonly #inTurn: boolean
   /** Number of entries of the log of changed rooms processed so far. */
@@ -61,14 +61,14 @@ export class Shelves {
   #rooms: readonly Room[] | undefined
   #free: ResourceSlots | undefined
 
-  /** @param digest image of the requests: rooms that hold it and rooms that do not are on different shelves */
+  /** @param digest image of the requests: rooms that hold it and rooms that do not are in different classes */
   constructor(rooms: Iterable<Room>, { digest, inTurn }: { digest: string | null; inTurn: boolean }) {
     this.#digest = digest
     this.#inTurn = inTurn
     for (const room of rooms) this.#put(room)
   }
 
-  /** The first room of each shelf. */
+  /** The first room of each class. */
   get rooms(): readonly Room[] {
     return (this.#rooms ??= [...this.inUse].map(({ first }) => first.room))
   }
@@ -89,42 +89,42 @@ export class Shelves {
     const moved = new Set<Room>()
     for (; this.#seen < changed.length; this.#seen++) {
       const room = changed[this.#seen]
-      const place = room && this.#where.get(room)
-      if (place && place.version !== room.version) moved.add(room)
+      const ranked = room && this.#where.get(room)
+      if (ranked && ranked.version !== room.version) moved.add(room)
     }
-    // Remove all moved rooms before adding any: until all are removed, a shelf may have no first room.
+    // Remove all moved rooms before adding any: until all are removed, a class may have no first room.
     for (const room of moved) this.#remove(room)
     for (const room of moved) this.#put(room)
   }
 
   #remove(room: Room): void {
-    const shelf = this.#where.get(room)?.shelf
-    if (!shelf || --shelf.size > 0) return
-    this.inUse.delete(shelf)
-    this.#byKey.delete(shelf.key)
+    const roomClass = this.#where.get(room)?.roomClass
+    if (!roomClass || --roomClass.size > 0) return
+    this.inUse.delete(roomClass)
+    this.#byKey.delete(roomClass.key)
   }
 
   #put(room: Room): void {
     this.#rooms = this.#free = undefined
     const holdsImage = this.#digest !== null && room.holds(this.#digest)
-    const key = `${room.likeness} ${holdsImage}`
+    const key = `${room.equivalenceKey} ${holdsImage}`
     const known = this.#byKey.get(key)
     const first = known?.first
-    const shelf = known ?? new Shelf(key)
+    const roomClass = known ?? new RoomClass(key)
     if (!known) {
-      this.#byKey.set(key, shelf)
-      this.inUse.add(shelf)
+      this.#byKey.set(key, roomClass)
+      this.inUse.add(roomClass)
     }
-    const place = { room, rank: 0, turn: this.#inTurn ? room.turn : 0, version: room.version, shelf }
-    shelf.add(place)
-    this.#where.set(room, place)
-    if (shelf.first !== first) this.news.push(shelf)
+    const ranked = { room, rank: 0, turn: this.#inTurn ? room.turn : 0, version: room.version, roomClass }
+    roomClass.add(ranked)
+    this.#where.set(room, ranked)
+    if (roomClass.first !== first) this.news.push(roomClass)
   }
 }
 
 /** Representatives, one for each set of interchangeable rooms. */
 export function kindsOf(rooms: Iterable<Room>): readonly Room[] {
   const kinds = new Map<string, Room>()
-  for (const room of rooms) if (!kinds.has(room.likeness)) kinds.set(room.likeness, room)
+  for (const room of rooms) if (!kinds.has(room.equivalenceKey)) kinds.set(room.equivalenceKey, room)
   return [...kinds.values()]
 }

@@ -18,12 +18,12 @@ export interface EnteringCall {
   readonly refuse: () => void
 }
 
-export interface CallRoom {
+export interface FairCallQueue {
   enter(call: EnteringCall): void
   close(): void
 }
 
-export interface CallRoomOptions {
+export interface FairCallQueueOptions {
   /** Connections to the manager. */
   readonly most: number
   readonly lookMs?: number
@@ -58,9 +58,9 @@ const SHARES = { strangers: 1 / 2, network: 3 / 4, signIn: 1 / 4 } as const
  * Threat model: a call may wait for an agent or send a byte a minute, and an answer is not stored here: one person could hold every
  * connection to the manager. Without a shortage nothing is cut. What a request says about its sender is not believed: callers are
  * strangers unless the manager answers only people who are signed in, whose refusals are too short to be held. One person may
- * have any number of sign-ins, so the manager bounds the calls of a person (`manager/http/call-places.ts`).
+ * have any number of sign-ins, so the manager bounds the calls of a person (`manager/http/call-limiter.ts`).
  */
-export function createCallRoom({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }: CallRoomOptions): CallRoom {
+export function createFairCallQueue({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }: FairCallQueueOptions): FairCallQueue {
   const running = new Set<Call>()
   const waiting = new Set<Call>()
   /** Numbers of running calls on each branch. */
@@ -68,7 +68,7 @@ export function createCallRoom({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }: Cal
   let timer: NodeJS.Timeout | undefined
 
   const isFull = ({ limits }: Call, name: string, at: number) => (counts.get(name) ?? 0) >= (limits[at] ?? most)
-  const hasRoom = (call: Call) => !call.path.some((name, at) => isFull(call, name, at))
+  const mayStart = (call: Call) => !call.path.some((name, at) => isFull(call, name, at))
 
   function start(call: Call): void {
     running.add(call)
@@ -96,7 +96,7 @@ export function createCallRoom({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }: Cal
     const compare = byBranch(counts)
     for (;;) {
       let next: Call | undefined
-      for (const call of waiting) if (hasRoom(call) && (!next || compare(next, call) < 0)) next = call
+      for (const call of waiting) if (mayStart(call) && (!next || compare(next, call) < 0)) next = call
       if (!next) return
       stopWaiting(next)
       start(next)
@@ -152,7 +152,7 @@ export function createCallRoom({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }: Cal
       if (response.destroyed) return
       const call: Call = { ...entering, path: pathOf(caller), limits: limitsOf(caller, most), bytes: 0 }
       response.once('close', () => leave(call))
-      if (hasRoom(call)) start(call)
+      if (mayStart(call)) start(call)
       else wait(call)
     },
     close() {

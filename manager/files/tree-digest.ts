@@ -3,14 +3,14 @@ import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { walk } from './walk.ts'
 
-/** Sum over the states of files, by which two looks at a tree are compared without a list of its files. */
-export interface Tally {
+/** Digest of the states of files: two readings of a tree are compared by it, without a list of its files. */
+export interface TreeDigest {
   add(state: Pick<FileState, 'etag'>): void
   /** Equal for the same files, in any order, none of which has changed: an ETag has the inode and the time of its last change. */
   sum(): bigint
 }
 
-export function createTally(): Tally {
+export function createTreeDigest(): TreeDigest {
   let sum = 0n
   return {
     add({ etag }) {
@@ -20,16 +20,16 @@ export function createTally(): Tally {
   }
 }
 
-/** Tally of an entry and of everything below it. @throws AppError `file_not_found`; the reason of the signal */
-export async function tallyOf(
+/** Digest of an entry and of everything below it. @throws AppError `file_not_found`; the reason of the signal */
+export async function digestOfTree(
   { directory, name }: { readonly directory: Directory; readonly name: string },
   signal: AbortSignal,
-): Promise<Tally> {
-  const tally = createTally()
+): Promise<TreeDigest> {
+  const digest = createTreeDigest()
   const state = await directory.lstat(name)
-  tally.add(state)
-  if (state.kind !== 'directory') return tally
+  digest.add(state)
+  if (state.kind !== 'directory') return digest
   await using top = await directory.enter(name)
-  for await (const found of walk(top, signal, () => undefined)) tally.add(await found.directory.lstat(found.name))
-  return tally
+  for await (const found of walk(top, signal, () => undefined)) digest.add(await found.directory.lstat(found.name))
+  return digest
 }

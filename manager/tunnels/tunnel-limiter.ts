@@ -21,17 +21,17 @@ export const TUNNEL_LIMITS: TunnelLimits = { tunnels: 2_000, ofApp: 1_000, termi
 
 type Kind = 'tunnels' | 'terminals' | 'visitors'
 
-export interface Places {
+export interface TunnelLimiter {
   /**
-   * Takes a place of a person, or of the owner of a link for visitors. Kinds are counted apart.
+   * Counts a connection of a person, or of the owner of the link that a visitor uses. Kinds are counted apart.
    * @param of where the connection goes: its app or port, none for a terminal
-   * @returns gives the place back
+   * @returns ends the connection: it counts no longer
    * @throws AppError `rate_limited`
    */
   take(userId: UserId, kind: Kind, of: { readonly sessionId: SessionId; readonly app?: string }): () => void
 }
 
-export function createPlaces(limits: TunnelLimits = TUNNEL_LIMITS): Places {
+export function createTunnelLimiter(limits: TunnelLimits = TUNNEL_LIMITS): TunnelLimiter {
   const counts = createOpenCounts()
 
   return {

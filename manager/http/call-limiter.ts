@@ -10,10 +10,10 @@ export const CALL_LIMITS = { any: 256, lasting: 64 } as const
 const RETRY_AFTER_SECONDS = 2
 const STARTS: ReadonlySet<RouteName> = new Set<RouteName>(['startApp', 'createGrant'])
 
-export interface CallPlaces {
+export interface CallLimiter {
   /**
    * @param isUpload the body is read as a stream
-   * @returns gives the place back
+   * @returns ends the call: it counts no longer
    * @throws AppError `rate_limited`
    */
   take(userId: UserId, call: { readonly route: RouteName; readonly isUpload: boolean }): () => void
@@ -25,7 +25,7 @@ export interface CallPlaces {
  * Threat model: a call that waits keeps a descriptor here, and one of the connections that the console has for everybody. A person may
  * sign in any number of times, so a bound of a sign-in is none.
  */
-export function createCallPlaces(): CallPlaces {
+export function createCallLimiter(): CallLimiter {
   const counts = createOpenCounts()
   return {
     take(userId, { route, isUpload }) {
