@@ -27,9 +27,9 @@ export interface ManagerConfig {
   readonly consoleSecret?: string | undefined
   /** Bearer token that a scraper of `/metrics` sends. */
   readonly metricsToken?: string | undefined
-  /** Absolute directory of each storage host, by its name; default `local` at DATA/storage. */
   /** Directory of the backups that Berth makes; default DATA/backups. */
   readonly backupDirectory?: string | undefined
+  /** Absolute directory of each storage host, by its name; default `local` at DATA/storage. */
   readonly storage?: ReadonlyMap<string, string> | undefined
   readonly logLevel: string
 }

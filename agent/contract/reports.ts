@@ -34,7 +34,7 @@ export const AgentImage = z.object({
   volumes: z.array(CleanLine(512)).max(100).optional(),
   /** Processor architecture in the words of Go, such as `amd64`; left out where it is unknown, and by older agents. */
   architecture: Token(32).optional(),
-  /** Name of the user of whose session it was made. */
+  /** Name of the user whose session the image was made from. */
   madeBy: CleanLine(200).optional(),
   /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for an image built here. */
   repoDigests: z.array(ImageName).max(1_000).optional(),

@@ -109,8 +109,8 @@ export type KernelSsh = z.infer<typeof KernelSsh>
  * Requests of the manager. Idempotent by (kernelId, attempt): a repeated create_kernel of the same attempt answers with
  * the state of the first. `startWithinMs` counts on the agent's monotonic clock from receipt: an agent that cannot
  * confirm in time removes the container itself and answers `kernel_create_failed`. A container is removed too if no report
- * of it has arrived at a manager by then. While a start waits for its turn on the agent (`ahead`), each report that a
- * manager took up gives the start at least `prepareWithinMs` from the time at which that report was sent.
+ * of it has arrived at a manager by then. While a start is queued on the agent (`ahead`), each report that a manager has
+ * accepted extends its deadline to at least `prepareWithinMs` after that report was sent.
  */
 export const REQUESTS = {
   create_kernel: {
@@ -138,8 +138,8 @@ export const REQUESTS = {
     reply: z.object({ exitCode: ExitCode.nullable(), logTail: z.string() }),
   },
   /**
-   * Tells the programs of a running kernel when its session is interrupted; null: it is not, after all. Each time is told once,
-   * however often the request is repeated.
+   * Tells the programs of a running kernel when its session will be interrupted; null calls the interruption off. Programs are
+   * told the same time only once, however often the request is repeated.
    */
   warn_kernel: {
     input: z.object({ kernelId: KernelId, at: z.iso.datetime().nullable() }),
@@ -183,8 +183,8 @@ export const REQUESTS = {
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
   },
   /**
-   * A part of the log of an ended kernel, as long as its host keeps it: the first one, or the one that an earlier reply named as the
-   * next. `truncated`: there was more before the first part. Older agents answer `bad_request`.
+   * A part of the log of an ended kernel, as long as its host keeps the log: the first part, or the one that an earlier reply named as
+   * `next`. `truncated`: there was more before the first part. Older agents answer `bad_request`.
    */
   read_kept_log: {
     input: z.object({ kernelId: KernelId, part: z.int().min(1).optional() }),
@@ -221,7 +221,7 @@ export const REQUESTS = {
     reply: z.object({}),
   },
   /**
-   * Builds an image from the text of a Dockerfile. Notices with `buildId` have its log. An image that exists is not replaced, so a
+   * Builds an image from the text of a Dockerfile. Notices with `buildId` carry its log. An image that exists is not replaced, so a
    * repeated request fails with `image_exists`.
    */
   build_image: {
@@ -232,7 +232,7 @@ export const REQUESTS = {
   list_unused_images: { input: z.object({}), reply: z.object({ images: listOf(UnusedImage, 100_000) }) },
   /**
    * Removes names from images, and images that have no name left. With `reference`, removes only that name. With `listed`, an
-   * image that has another name than these stays. An image stays if a container or a starting kernel uses it, and so does the
+   * image that also has a name outside this list stays. An image stays if a container or a starting kernel uses it, and so does the
    * toolbox.
    */
   remove_images: {

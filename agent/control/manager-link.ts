@@ -208,7 +208,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         if (verdict === 'stop') return
         if (verdict === 'again') continue
         const reason = reasonOf(error)
-        // A manager that is away is said once; one that is there and refused, such as for another key, needs somebody, so each time.
+        // An absent manager is logged once. One that refuses, such as for another key, needs an administrator, so it is logged each time.
         if (reason !== said || (error instanceof AppError && error.code === 'forbidden'))
           log.warn({ err: error, why: reason }, 'the manager cannot be reached')
         said = reason

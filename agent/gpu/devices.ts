@@ -40,9 +40,9 @@ export interface Devices extends AsyncDisposable {
    */
   limit(spec: Pick<KernelSpec, 'devices'>, pid: number, hasEnded?: () => Promise<boolean>): Promise<void>
   /**
-   * The error of a start, in words for owners where a GPU of the kernel is at fault. The words of the driver prove nothing, because
-   * an image brings them about too, such as one that needs a newer driver: so the agent looks at the GPUs, and starts a container of
-   * its own with each.
+   * Explains the error of a start: if a GPU of the kernel is at fault, returns an error that says so to the owner. The driver's message
+   * proves nothing, because an image can cause it too, such as one that needs a newer driver: so the agent checks the GPUs, and
+   * starts a container of its own with each.
    */
   told(spec: Pick<KernelSpec, 'devices'>, error: unknown): Promise<unknown>
 }
@@ -102,7 +102,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     })
   }
 
-  /** Starts that cannot be tested now leave what is known. */
+  /** Where a test start cannot be made now, the earlier result stays. */
   async function testStarts(uuids: Iterable<string>): Promise<void> {
     for (const uuid of uuids) {
       const text = await deps.requests.of([uuid]).then(deps.testStart).catch(noAnswer)

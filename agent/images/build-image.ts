@@ -21,7 +21,7 @@ const BuildLine = z.object({
 })
 
 const TELL_EVERY_MS = 250
-/** A step gets no more memory, and half as much of the processors as a session where both want them. */
+/** Limits of a build step: 8 GiB of memory, and half the CPU weight of a session. */
 const LIMITS = { memory: 8 * 2 ** 30, memswap: 8 * 2 ** 30, cpushares: 512 }
 
 /**
@@ -84,10 +84,10 @@ async function contextOf(recipe: string): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** The most text in one notice; of more, the end is passed on. */
+/** Longest text of one notice; of a longer text, only the end is sent. */
 const LONGEST_NOTICE = 16_384
 
-/** Passes text on a few times a second, not for each line. What waits is told also while the engine says no more. */
+/** Sends text in batches, a few times a second, not for each line. A batch is sent in time even if the engine sends nothing more. */
 function collect(tell: (text: string) => void): { add(text: string): void; flush(): void } {
   let waiting = ''
   let timer: NodeJS.Timeout | undefined

@@ -32,7 +32,7 @@ const TELL = `for terminal in /dev/pts/[0-9]*; do
 done
 wait`
 
-/** Tells a running container when its session is interrupted, or (null) that it is not. Each time is told once. */
+/** Tells a running container when its session will be interrupted, or (null) that it will not. The same time is told once. */
 export type WarnKernel = (kernelId: KernelId, at: string | null) => Promise<void>
 
 export function createInterruptionNotice(deps: {

@@ -39,7 +39,7 @@ export interface KernelEndDeps {
   readonly log: Log
 }
 
-/** Reply for a kernel that has left nothing to tell of. */
+/** Reply for a kernel that left neither exit code nor log. */
 const NO_WORDS: RequestReply<'destroy_kernel'> = { exitCode: null, logTail: '' }
 
 export function createKernelEnd(deps: KernelEndDeps): KernelEnd {

@@ -8,7 +8,7 @@ import { type ServiceCommand } from '../images/service-definition.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 
-/** Directory in the container; every container has /dev/shm, and it goes with the container. */
+/** Directory in the container; every container has /dev/shm, which is deleted with the container. */
 const DIRECTORY = '/dev/shm/.berth-ssh'
 const CONFIG = `${TOOLBOX}/etc/sshd_config`
 /** Exit status of CHECK if the keys that we placed in the container are not there. */

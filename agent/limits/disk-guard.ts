@@ -27,7 +27,7 @@ const MEASURE_AMPLE_MS = 60_000
 const MEASURE_LIMITED_MS = 10_000
 /** Rest between two measurements, as a multiple of the last one's duration: measuring takes at most a twentieth of one core. */
 const REST = 20
-/** The same multiple while the disk is short of space. */
+/** Like `REST`, while the disk is short of space. */
 const REST_SHORT = 5
 
 interface Area {

@@ -309,7 +309,7 @@ export function createSessionNetworks(
   }
 }
 
-/** Whether Docker answered that it makes no such network. A full disk is told by the code that looks at the disk. */
+/** Whether Docker refused to create such a network. A full disk is reported by the code that looks at the disk. */
 const isRefusal = (error: unknown) =>
   statusOf(error) !== undefined && fromEngine(error, 'kernel_create_failed').code !== 'disk_full'
 

@@ -50,7 +50,7 @@ export function withSecondRun(first: VitestReport, alone: VitestReport, file: st
     return {
       ...after,
       assertionResults: after.assertionResults.map((test, at) => {
-        // An error outside of the tests is told by the first one of the file.
+        // An error outside of the tests is reported with the first test of the file.
         const told = [...(messages.get(test.fullName) ?? []), ...(at === 0 ? outside : [])]
         return told.length === 0 ? test : { ...test, failureMessages: [...told, ...(test.failureMessages ?? [])] }
       }),

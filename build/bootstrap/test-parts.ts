@@ -26,7 +26,7 @@ const LANES: readonly (readonly Part[])[] = [
   ['engine', 'e2e', 'desktop'],
 ]
 
-/** Parts that bear any neighbour. Each goes to the lane that is free first, so that both cores have work to the end. */
+/** Parts that may run beside any other part. Each goes to the lane that is free first, so that both cores have work to the end. */
 const EITHER: readonly Part[] = ['console', 'fuzz']
 
 export interface Schedule {

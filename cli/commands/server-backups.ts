@@ -116,7 +116,7 @@ const scheduleOf = ({ backupAt, backupTimeZone, backupKeep }: SystemSettings, ne
   nextAt,
 })
 
-/** @param now of the reader's computer; only a backup that is due by it is told as overdue */
+/** @param now time of the reader's computer: a backup that is due by it is shown as overdue */
 export function scheduleText(
   { backupAt, backupTimeZone, backupKeep }: Pick<SystemSettings, 'backupAt' | 'backupTimeZone' | 'backupKeep'>,
   nextAt: string | null,

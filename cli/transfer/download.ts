@@ -54,10 +54,10 @@ export async function setExecutable(local: LocalPath, executable: boolean): Prom
   }
 }
 
-/** For files beside others: somebody may have put a link there. Windows has no such flag. */
+/** Flag that refuses links: a file is written beside files of others, where somebody may have put a link. Windows has no such flag. */
 export const NO_FOLLOW = (constants as { readonly O_NOFOLLOW?: number }).O_NOFOLLOW ?? 0
 
-/** Name of the file that holds a download which is not complete; of each version another one. */
+/** Name of the file that holds an incomplete download; different for each version of the remote file. */
 export function partialName({ path, entry }: { path: string; entry: Pick<RemoteFile, 'etag'> }): string {
   const version = createHash('sha256')
     .update(`${path}\0${entry.etag ?? ''}`)
@@ -70,8 +70,8 @@ export function partialName({ path, entry }: { path: string; entry: Pick<RemoteF
 export const isPartial = (name: string) => /^\.berth-[0-9a-f]{12}\.part$/.test(name)
 
 /**
- * Downloads a file next to its place and then renames it, so the place holds the old or the whole new file. What an earlier run
- * has received of the same version is continued: the name of the partial file contains the version.
+ * Downloads a file next to its place and then renames it, so the place holds the old or the whole new file. Continues
+ * the partial file that an earlier run left of the same version: its name contains the version.
  */
 export async function downloadFile(
   source: DownloadSource,

@@ -3,7 +3,7 @@ import { inOneForm, otherForms } from '#base/normal-forms'
 import { below, folderName, type LocalPath, NAMES_ARE_BYTES, shownPath } from './local-path.ts'
 
 export interface LocalEntry {
-  /** A directory is told only if nothing in it is: files make their directories. */
+  /** A directory is listed only if none of its entries is: sending a file creates its directories. */
   readonly kind: 'file' | 'directory'
   /** Where it is on this computer. */
   readonly local: LocalPath

@@ -6,7 +6,7 @@ export interface Difference {
   readonly step: 'send' | 'mode' | 'make' | 'delete' | 'in the way' | 'skip' | 'same'
   /** Names below the top of the source. */
   readonly parts: readonly string[]
-  /** The same below the top of the target, where a name may have another Unicode form. */
+  /** Names below the top of the target, where a name may have another Unicode form. */
   readonly targetParts: readonly string[]
   readonly node: SyncNode
 }

@@ -36,7 +36,7 @@ export function noteMounted(memory: Pick<AgentMemory, 'mounts'>, kernelId: Kerne
   noteFolders(memory, kernelId, folders => [...folders.filter(one => one.folder !== folder.folder), folder])
 }
 
-/** The same for a folder that was taken out. */
+/** Like `noteMounted`, for a folder that was taken out. */
 export function noteUnmounted(memory: Pick<AgentMemory, 'mounts'>, kernelId: KernelId, folder: FolderId): void {
   noteFolders(memory, kernelId, folders => folders.filter(one => one.folder !== folder))
 }

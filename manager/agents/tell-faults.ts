@@ -14,9 +14,9 @@ export interface HostNews {
 export type TellHost = (news: HostNews) => Promise<void>
 
 export interface FaultTimings {
-  /** A fault is told after this time: an engine may just restart. */
+  /** A fault is reported after this time: an engine may just restart. */
   readonly faultMs: number
-  /** The end of a fault is told after this time, so that a disk near its floor brings one message and not hundreds. */
+  /** The end of a fault is reported after this time, so that a disk near its floor causes one message and not hundreds. */
   readonly wellMs: number
 }
 const DEFAULT_FAULT_TIMINGS: FaultTimings = { faultMs: 60_000, wellMs: 300_000 }

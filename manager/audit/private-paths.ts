@@ -3,15 +3,16 @@ import { type Db } from '../store/schema.ts'
 import { listFolderOwners } from '../store/storage/folders.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 
-/** Details that name files. */
+/** Keys of `detail` whose values are names of files. */
 const NAMING = ['path', 'to', 'name']
 const FOLDER = 'folder:'
 
 /**
- * Entries as somebody may see them: names of files in a folder of a person are for that person, whoever named them, and superadmins.
+ * Removes names of files that the caller must not see: in personal folders, only the owner of the folder, the actor of the entry and
+ * superadmins see them.
  *
- * Threat: an admin of a domain reads nobody's files, and a name says enough (`application-for-another-job`). Folders of projects are
- * the domain's. Nobody knows whose a folder was that is deleted, so its files count as a person's.
+ * Threat: an admin of a domain must not read users' files, and even a name can be private (`application-for-another-job`). Folders of
+ * projects belong to the domain. The owner of a deleted folder is unknown, so it counts as a personal one.
  */
 export async function withoutPrivatePaths(
   db: Db,

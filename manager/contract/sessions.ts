@@ -285,7 +285,7 @@ export const SessionUsage = z
   .meta({ id: 'SessionUsage' })
 export type SessionUsage = z.infer<typeof SessionUsage>
 
-/** A part of a log, of whole lines where they are not longer than a part. */
+/** A part of a log. Parts are cut at line ends, except within lines that are longer than a part. */
 export const LogPart = z
   .object({
     text: z.string(),

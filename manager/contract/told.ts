@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * Kinds of news for a person about their own account: deeds of somebody else; new ways to sign in, whoever made them (`own_…`), so that
+ * Kinds of news for a person about their own account: what somebody else did; new ways to sign in, whoever made them (`own_…`), so that
  * nobody makes one unnoticed in a browser that was left open; and what was made while somebody else may have known the password
  * (`left_…`).
  */
@@ -59,7 +59,7 @@ export type ToldKind = z.infer<typeof ToldKind>
 const MOST_TEXT = 300
 
 /**
- * Names for the detail of a message: whole names as far as they fit, with the number of the others in a line of its own. No name has lines.
+ * Names for the detail of a message: whole names as far as they fit, with the number of the others in a line of its own. Names have no line breaks.
  *
  * @param total number of all names, of which `names` may be the first
  */

@@ -7,10 +7,10 @@ import { parseJson } from '#base/parse-json'
  * does by mistake, such as an error text with a URL. It rather removes too much.
  */
 export interface Blanker {
-  /** A value for JSON: what stands under the name of a secret goes, and every text in it is cleaned. */
+  /** Cleans a value for JSON: values under the name of a secret are removed, and every text is cleaned. */
   value(value: unknown): unknown
   text(text: string): string
-  /** A line of a log. It is JSON, in which the names say what is a secret; a line that is none is cleaned as text. */
+  /** Cleans a line of a log. A line of JSON is cleaned as a value, any other line as text. */
   line(line: string): string
 }
 

@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type EventHint, type SessionStats, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 
-/** Recipients of an event: a user, the admins of a domain, or both. Superadmins also get the events of every user. */
-/** `only`: that user alone. Superadmins are recipients of all other audiences. */
+/** Recipients of an event: a user, the admins of a domain, or both. Superadmins get every event, except those for `only` another user. */
 export type Audience =
   | { readonly userId?: UserId; readonly domain?: string }
   | { readonly only: UserId }

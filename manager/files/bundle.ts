@@ -80,7 +80,7 @@ async function readMany({ top, directories }: Source, parent: string, paths: rea
   )
 }
 
-/** Never rejects: a failure is told in the header. */
+/** Never rejects: a failure is reported in the header. */
 async function read(top: Directory, path: string): Promise<Read> {
   try {
     return await readIn(top, path)

@@ -49,7 +49,7 @@ export async function makeDirectory(
   return toEntry(place.name, await place.directory.lstat(place.name))
 }
 
-/** Deletes a file or link, or takes a directory away. @returns whether it was a directory, whose files are still to be removed */
+/** Deletes a file or link; moves a directory out of the folder. @returns true for a directory: its files are still to be removed */
 export async function removeEntry(
   { host, takeAway }: Storage,
   { directory, name }: Omit<Place, typeof Symbol.asyncDispose>,
@@ -91,5 +91,5 @@ export async function moveEntry(
 /** Errors of `rename` for entries that it does not replace: a directory with files by a directory, a directory by a file, a file by a directory. */
 const IN_THE_WAY = new Set(['ENOTEMPTY', 'EEXIST', 'EISDIR', 'ENOTDIR'])
 
-/** Whether an operation with this rule may delete what it finds. */
+/** Whether an operation with this rule may delete existing entries. */
 export const mayDelete = (onConflict: FileConflict) => onConflict === 'replace'

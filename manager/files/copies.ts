@@ -32,7 +32,7 @@ function leaveOut(progress: CopyProgress, path: string): void {
 }
 
 export interface CopyJob {
-  /** Takes room in the folder before so much is written. @throws AppError `quota_folder_full`, … */
+  /** Reserves this much of the folder's limits before it is written. @throws AppError `quota_folder_full`, … */
   readonly takeRoom: (more: Amount) => Promise<void>
   readonly progress: CopyProgress
   readonly signal: AbortSignal

@@ -8,7 +8,7 @@ import { passOver } from './walk.ts'
  * are there until it takes the place.
  */
 export interface CopyRoom extends AsyncDisposable {
-  /** Takes room before so much is written. @throws AppError `quota_folder_full`, … */
+  /** Reserves this much before it is written. @throws AppError `quota_folder_full`, … */
   take(more: Amount): Promise<void>
   /** Begins an entry. @param place what it replaces; undefined for one that replaces nothing */
   begin(place: Spot | undefined, signal: AbortSignal): Promise<void>
@@ -18,7 +18,7 @@ export interface CopyRoom extends AsyncDisposable {
    * @throws AppError `quota_folder_full`, … if less is there than was counted on, and the copy does not fit without it
    */
   replace(place: Spot, signal: AbortSignal, remove: () => Promise<void>): Promise<void>
-  /** Takes back the room of an entry whose copy has failed, and is gone. */
+  /** Releases what was reserved for an entry whose copy has failed and is deleted. */
   undo(): Promise<void>
 }
 

@@ -37,7 +37,7 @@ export async function replacedSize(top: Directory, path: string): Promise<number
   return (await replacedFile(top, path))?.bytes ?? 0
 }
 
-/** Room that becomes free when what is at this place goes, with everything below it. @throws the reason of the signal */
+/** Space that becomes free when the entry is deleted, with everything below it. @throws the reason of the signal */
 export async function replacedRoom({ directory, name }: Spot, signal: AbortSignal): Promise<Amount> {
   const state = await directory.lstat(name).catch(passOver)
   if (!state) return NOTHING

@@ -29,8 +29,8 @@ export interface CleanUpChoice {
  * Chooses the images to remove among those of an engine that no container uses. Pure.
  *
  * Only images that concern Berth are considered: those with labels for sessions, and those of known registries. An engine
- * may serve other purposes too. Of these images, only those go that a registry can provide again, or that have lost their
- * name to a newer image. With `includeLocal`, all images with labels go. Images of live sessions always stay.
+ * may serve other purposes too. Of these images, only those are removed that a registry can provide again, or that have lost their
+ * name to a newer image. With `includeLocal`, all images with labels are removed. Images of live sessions always stay.
  */
 export function chooseUnused(images: readonly UnusedImage[], context: CleanUpContext): CleanUpChoice {
   const remove: UnusedImage[] = []

@@ -40,7 +40,7 @@ export interface PresetQuery {
   readonly group?: string | undefined
   /** Whether to list only the presets that fit now. */
   readonly fitting?: boolean | undefined
-  /** False: not to say which of them fit. */
+  /** False leaves out whether each preset fits. */
   readonly fits?: boolean | undefined
 }
 

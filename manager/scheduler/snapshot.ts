@@ -55,7 +55,7 @@ export interface MountsPresence {
   mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
 }
 
-/** The same with replies of agents, which count like reports. */
+/** `MountsPresence` that also takes replies of agents, which count like reports. */
 export interface MountsMemory extends MountsPresence {
   /** The agent has answered that it mounted the folder. */
   noteMounted(agentId: AgentId, kernelId: KernelId, folder: KernelFolder): void

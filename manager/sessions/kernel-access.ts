@@ -86,7 +86,7 @@ export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAcce
         const last = { kernelId: kernel.id, tail: MOST_LINES }
         return { ...(await agents.request(kernel.agent_id, 'get_logs', last, HOW)), next: null }
       }
-      // An agent that stopped right after the end may have told no end of the log.
+      // An agent that stopped right after the end of the kernel may not have sent the end of the log.
       const isWhole = stored !== '' && !isCut(stored)
       if (isWhole || !kernel.agent_id) return { text: stored, next: null, truncated: isCut(stored) }
       try {

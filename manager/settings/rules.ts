@@ -120,6 +120,6 @@ export function isLoopbackName(host: string): boolean {
 
 /**
  * Whether a setting decides how people get into their accounts: where links for new passwords lead and by which server they go, and who signs in
- * with a password. Persons change these, no keypair.
+ * with a password. A keypair must not change such a setting.
  */
 export const isWayIn = (key: string): boolean => /^(publicUrl|passwordSignIn|smtp[A-Z].*)$/.test(key)

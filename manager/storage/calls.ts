@@ -17,7 +17,7 @@ export interface StorageCalls {
    * @throws AppError `storage_away` if the call does not return in time, or no place becomes free in time
    */
   run<T>(call: () => Promise<T>, options?: CallOptions<T>): Promise<T>
-  /** Runs the closing of a descriptor when a place is free, however long that takes. */
+  /** Runs the closing of a descriptor when a permit is free, however long that takes. */
   close(call: () => Promise<void>): Promise<void>
   /**
    * Runs a job on many entries in the storage host's own thread: a call by itself costs more for its way to a thread and back than for the

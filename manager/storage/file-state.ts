@@ -25,7 +25,7 @@ export interface FileState {
   readonly links: number
 }
 
-/** Size from which holes count: below, they cost little, and some file systems tell of no blocks at all. */
+/** Size from which holes count: in smaller files they cost little, and some file systems report no blocks at all. */
 const LARGE_BYTES = 16 * 2 ** 30
 const MOST_HOLES = 1024
 

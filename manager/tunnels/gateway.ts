@@ -292,7 +292,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
 
 /** The user of a tunnel, with the credential it was opened with. */
 type TunnelUser = Pick<TunnelOwner, 'loginId' | 'userId' | 'shared'>
-/** The same, with the caller where a sign-in or a signature was checked instead of a grant. */
+/** A `TunnelUser` who was admitted, with the caller where a sign-in or a signature was checked instead of a grant. */
 type AdmittedUser = TunnelUser & { readonly isPublic: boolean; readonly caller?: TunnelCaller }
 
 const KINDS = { app: 'tunnels', terminal: 'terminals' } as const

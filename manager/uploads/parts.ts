@@ -13,11 +13,11 @@ const YOUNG_MS = 3600_000
 const SWEEP_MS = 3600_000
 
 /**
- * The files that collect the bytes of uploads: `uploads/ID` on each storage host, readable by the manager alone. What no upload
- * needs any more is removed once an hour, with the uploads of people who have lost the right to the folder.
+ * The files that collect the bytes of uploads: `uploads/ID` on each storage host, readable by the manager alone. Files that no upload
+ * needs are removed once an hour, with the uploads of people who have lost the right to the folder.
  */
 export interface Parts extends AsyncDisposable {
-  /** Opens the directory of the files. @param user whose turn its calls take @throws AppError `storage_away` */
+  /** Opens the directory of the files. @param user the user in whose turns the calls to the file system run @throws AppError `storage_away` */
   open(host: string, user: UserId): Promise<Directory>
   /** Refuses an upload for which the storage has no space now. @throws AppError `disk_full`, `storage_away` */
   requireSpace(host: string, bytes: number): Promise<void>
@@ -73,7 +73,7 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
   }
 }
 
-/** No-op if it is gone. */
+/** Does nothing if the part is gone. */
 export async function removePart(directory: Directory, id: string): Promise<void> {
   await directory.unlink(id).catch((error: unknown) => {
     if (errnoOf(error) !== 'ENOENT') throw error

@@ -6,7 +6,7 @@ import { type AccountSpec, insertAccount } from './accounts.ts'
 import { linkTo } from './links.ts'
 import { hashToken, newToken } from './secrets.ts'
 
-/** People read their mail later than somebody who waits for a link that was just asked for. */
+/** Longer than for a link that its reader has just requested: a new user may read the mail days later. */
 const LINK_DAYS = 7
 
 /** A new account whose password nobody knows, with the token of the link that sets one. */
@@ -31,7 +31,7 @@ export async function insertAccountWithLink(
   return { user, ...(await insertPasswordLink(trx, user.id, origin)) }
 }
 
-/** A link that sets the password of an account that nobody knows a password of. Good for a week; call inside a transaction. */
+/** Creates a link, valid for a week, that sets the password of an account without a known one; call inside a transaction. */
 export async function insertPasswordLink(
   trx: Db,
   userId: UserId,

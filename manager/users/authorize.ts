@@ -39,8 +39,8 @@ export function authorizeRoute(
 }
 
 /**
- * Refuses programs that sign with a keypair, and sign-ins that were made with one. For deeds that leave somebody a way in, or a role: who
- * has stolen a keypair would be inside for longer than the keypair works, past the second factor of its owner.
+ * Refuses programs that sign with a keypair, and sign-ins that were made with one. For acts that leave a way in, or a role: a thief of a
+ * keypair would otherwise stay inside after the keypair has ended, past the second factor of its owner.
  *
  * @throws AppError `forbidden`
  */

@@ -55,8 +55,8 @@ export async function endDoubt(
 }
 
 /**
- * The same for a password that whoever is signed in has chosen, which is told as well where the doubt ends with it: a superadmin
- * who was inside may have chosen it.
+ * Like `endDoubt`, for a password that the signed-in user has chosen. The user is notified of it too if the doubt ends with it,
+ * because a superadmin who was signed in as the user may have chosen it.
  */
 export async function endDoubtByChoice(
   trx: Db,

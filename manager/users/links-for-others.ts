@@ -18,7 +18,7 @@ export interface LinkRoad {
 }
 
 /**
- * Decides the road of a link: by mail where that reaches the person, otherwise through the hands of whoever made it.
+ * Decides how a link is delivered: by mail where that reaches the person, otherwise through the admin who made it.
  *
  * @param options `inHand`: not by mail; `origin`: where the maker sees the console
  * @throws AppError `forbidden` for a link in hand where mail reaches the person, except for superadmins
@@ -35,7 +35,7 @@ export function roadOf(
   return { mailed, origin: linkOrigin(caller, mailed), base: publicUrl ?? origin }
 }
 
-/** Sends a link on its road, once it is stored. */
+/** Delivers a link that is stored. */
 export function sendLink(
   mailer: Pick<Mailer, 'post'>,
   road: LinkRoad,

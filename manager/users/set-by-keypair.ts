@@ -10,8 +10,8 @@ import { type News } from './telling.ts'
  * Start-up script, dotfiles and SSH key that a keypair has set, and sessions that it has launched, told to the person.
  *
  * Threat: whoever has stolen a keypair leaves something that runs in each new session, or opens it, and stays when the keypair
- * ends. So the person is told when such a thing is set with one, and again of all that still stands when the keypair ends, by whatever
- * road: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Its sessions go on as well, with the person's
+ * ends. So the person is told when such a thing is set with one, and again of all that is still set when the keypair ends, in
+ * whatever way: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Its sessions go on as well, with the person's
  * folders and dotfiles, and are named then. Programs that set the same thing again and again tell of it once a day: each dotfile by its path, so that a harmless one hides no other.
  */
 export type SetByKeypairKind = Extract<ToldKind, `own_${string}_by_keypair`>

@@ -16,7 +16,7 @@ const WINDOW_MS = SIGNATURE_WINDOW_SECONDS * 1000
 /** How long tunnels and streams may outlive the keypair that opened them if the message of another manager is lost. */
 const RECHECK_MS = 15_000
 
-/** Keypairs in one question to the database. */
+/** Most keypairs in one query. */
 const MOST_ASKED = 500
 
 /** See `http/signatures/read-signature.ts`. */
@@ -54,8 +54,8 @@ export interface Signers extends Disposable {
    */
   authenticate(claim: Claim): Promise<SignedCaller>
   /**
-   * Finds the caller of a request that was authenticated before, as keypair and account are now. For a request whose body arrived later:
-   * its nonce is used up and its use counted.
+   * Checks the keypair and account of an authenticated request again, for a request whose body arrived late. Nonce and rate limit are
+   * left alone: the first check has used both.
    *
    * @throws AppError `signature_invalid` (the keypair was deleted), `keypair_inactive`, `user_inactive`
    */
@@ -120,7 +120,7 @@ export function createSigners(deps: SignersDeps): Signers {
       const { keypair } = signer
       const usable = usableOf(signer)
       const rate = await rates.take(accessKey, keypair.rate_limit)
-      // The nonce is kept until no manager's clock can take the date for a fresh one.
+      // Nonces are kept until the clock of no manager can still accept their date.
       const forget = new Date(date.getTime() + 2 * WINDOW_MS)
       const taken = takeNonce(db, accessKey, nonce, forget).catch((error: unknown) => {
         // The keypair was deleted since it was read.

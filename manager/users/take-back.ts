@@ -39,7 +39,7 @@ export const NOTHING_LEFT: Left = { groups: [], roles: [] }
  * what another linked account gives. The last superadmin with a password stays one.
  *
  * Threat: whoever wants to keep a project or a role unlinks the account at the provider, which is then never asked again. So what
- * came by a mapping goes by every road on which the provider can no longer take it back.
+ * came by a mapping is taken back by every action after which the provider could no longer take it back.
  *
  * @param user locked; call under `lockSuperadmins` where one of the linked accounts may have given a role
  */

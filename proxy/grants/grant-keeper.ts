@@ -95,7 +95,7 @@ export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
     const grant = ask()
     const stop = asking?.stop
     grant.then(deps.onRenewed, (error: unknown) => {
-      // The request that took its place tells how it goes.
+      // The request that replaced this one reports its own outcome.
       if (disposed || stop?.signal.aborted) return
       plan(retryMs * (0.5 + Math.random()))
       retryMs = Math.min(retryMs * 2, RETRY_MS.last)

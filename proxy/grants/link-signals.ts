@@ -4,8 +4,8 @@ export interface LinkedSignal extends Disposable {
 }
 
 /**
- * Aborts when one of the sources does, or after the limit. Like `AbortSignal.any` with `AbortSignal.timeout`, but without
- * leftovers once disposed: those keep a timer for seconds and a listener in every source, for each connection that was opened
+ * Aborts when one of the sources does, or after the limit. Like `AbortSignal.any` with `AbortSignal.timeout`, but disposing frees
+ * everything at once: those keep a timer for seconds, and a listener in every source, for each connection, though most open
  * within a millisecond.
  */
 export function linkSignals(sources: readonly AbortSignal[], limitMs?: number): LinkedSignal {

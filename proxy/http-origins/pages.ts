@@ -113,7 +113,7 @@ export function refusalPage(reason: Refusal, language: PageLanguage): string {
   return page({ title, text, code: reason, language })
 }
 
-/** The same for a program. */
+/** Like `refusalPage`, as plain text for programs. */
 export const refusalText = (reason: Refusal): string => REFUSALS[reason].en.join('. ')
 
 /** Page shown when the path to the app failed. With `retry` the page reloads by itself: the app may still be starting. */

@@ -36,7 +36,10 @@ export const withLoopback = (host: string | undefined): readonly string[] =>
 
 const ATTEMPTS = 20
 
-/** The same for any addresses; those that this computer lacks are left out, except the first, and those that an earlier one includes. */
+/**
+ * Listens at these addresses. Left out are addresses that this computer does not have, except the first, and those that an earlier
+ * one includes.
+ */
 export async function listenAt(hosts: readonly string[], binding: Binding): Promise<LoopbackListener> {
   for (let attempt = 0; ; attempt++) {
     const servers: Server[] = []

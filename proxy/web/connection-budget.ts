@@ -38,8 +38,8 @@ const MOST_BYTES = 64 * 1024 * 1024
 const LOOK_MS = 200
 
 /**
- * Cuts connections while all of them together cost too much memory: of the network that has most, the one that costs much and has moved
- * nothing for long. Tunnels are bounded elsewhere; a request for one is not one yet.
+ * Cuts connections while all of them together cost too much memory: in the network that costs most, the connection with the largest
+ * product of cost and idle time. Tunnels are bounded elsewhere; a request for a tunnel counts as a connection until it is answered.
  *
  * Threat model: a stranger opens as many connections as they like, sends long heads without their end, or sends whole ones and does not read
  * the answers. Their own connections are cut. Ordinary heads are short, and connections in use move bytes.

@@ -33,7 +33,7 @@ export function messageText(told: Message | null | undefined): string | undefine
   return told ? (causeText(told) ?? told.message) : undefined
 }
 
-/** The same for an object that has several texts, each with its keys in a field of its own. */
+/** Like `messageText`, for an object that has several texts, each with its keys in a field of its own. */
 export const textBy = (keys: ToldText | undefined, english: string): string => causeText(keys ?? {}) ?? english
 
 type Message = ToldText & { readonly message: string }

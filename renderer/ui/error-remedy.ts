@@ -8,12 +8,12 @@ export interface Remedy {
 
 const remedies = new Map<string, () => Remedy>()
 
-/** Says what can be done about errors of a cause. The shell offers these once, for all places that show errors. */
+/** Registers the remedy for errors of a cause. The shell does this once, for all places that show errors. */
 export function offerRemedy(cause: CauseKey, remedy: () => Remedy): void {
   remedies.set(cause, remedy)
 }
 
-/** The remedy for an error; undefined if the words are all that there is. */
+/** The remedy for an error; undefined if there is none. */
 export function remedyOf(error: unknown): Remedy | undefined {
   const cause = isAppError(error) ? error.detail['cause'] : undefined
   return typeof cause === 'string' ? remedies.get(cause)?.() : undefined

@@ -58,7 +58,7 @@ export function formatDuration(milliseconds: number): string {
   return formatSeconds(Math.floor(milliseconds / 1000))
 }
 
-/** The same for a number of seconds, which is rounded. */
+/** Like `formatDuration`, for a number of seconds, which is rounded. */
 export function formatSeconds(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds))
   const parts = [

@@ -12,7 +12,7 @@ export const textOf = (value: LocationQuery[string] | undefined): string => (typ
 /** Reads an order as a URL has it: `name`, or `-name` for falling. */
 export const parseSort = (text: string): ListSort => ({ key: text.replace(/^-/, ''), descending: text.startsWith('-') })
 
-/** The same for a list with these columns. @returns undefined for none of them: a URL may be old or mistyped */
+/** Like `parseSort`, for a list with these columns. @returns undefined for none of them: a URL may be old or mistyped */
 export function readSort<Key extends string>(text: string, keys: readonly Key[]): ListSort<Key> | undefined {
   const { key: name, descending } = parseSort(text)
   const key = keys.find(candidate => candidate === name)

@@ -21,7 +21,7 @@ export function useTogether(isTold: () => boolean): Readonly<Ref<boolean>> {
 
 const AWAITED: InjectionKey<Ref<number>> = Symbol('awaited')
 
-/** The same for parts that fetch what they need by themselves, and say so with `useArrival`. */
+/** Like `useTogether`, for parts that fetch what they need by themselves, and report it with `useArrival`. */
 export function useArrivals(): Readonly<Ref<boolean>> {
   const awaited = ref(0)
   const isMounted = ref(false)

@@ -47,7 +47,7 @@ export function defineTranslations<M extends Messages>(feature: string) {
     translation(feature, key, values)
 }
 
-/** The same for a key and values that a server names: nothing is known about them before. */
+/** Like `defineTranslations`, for a key and values that a server names, which are not known at build time. */
 export function translation(
   feature: string,
   key: string,

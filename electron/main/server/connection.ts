@@ -52,7 +52,7 @@ export interface ConnectionDeps {
   readonly startProxy: StartUserProxy
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
   readonly onUserChanged: () => void
-  /** The sign-in came after pages had asked for it in vain. */
+  /** The sign-in came late: pages had asked for it before, and got none. */
   readonly onSignedInLate: () => void
 }
 

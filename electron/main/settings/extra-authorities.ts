@@ -6,7 +6,7 @@ import { type Questions } from '../questions/questions.ts'
 import { type SettingsFile } from './settings-file.ts'
 
 export interface ExtraAuthorities {
-  /** Trusts the authorities of the file in the settings, from now on. @throws if the file is gone or is none */
+  /** Trusts the authorities of the file in the settings, from now on. @throws if the file is gone or has no certificates */
   apply(): Promise<void>
   /** Lets the user choose a file; the present one stays if they cancel. @throws AppError `bad_request` for a file without certificates */
   choose(): Promise<void>

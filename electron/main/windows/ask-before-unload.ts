@@ -58,7 +58,7 @@ export function askBeforeUnload(
     isClosing = false
     if (mayLeave || isEnding()) {
       mayLeave = false
-      // Electron's meaning: the wish of the page is ignored, the window may go.
+      // In Electron, preventing this event overrides the page: the window may close.
       event.preventDefault()
       return
     }

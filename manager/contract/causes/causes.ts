@@ -73,7 +73,7 @@ export function together(first: Because, ...rest: readonly Because[]): Because {
   return { ...first, why: [first, ...rest].map(({ why }) => why).join(' '), ...(more.length === 0 ? {} : { more }) }
 }
 
-/** The same for any number of sentences before the last one. */
+/** Like `together`, for a list of sentences and the last one. */
 export const inTurn = (sentences: readonly Because[], last: Because): Because =>
   sentences.reduceRight((after, sentence) => together(sentence, after), last)
 

@@ -4,7 +4,7 @@ import { toWireError } from '../errors.ts'
 
 const Values = z.record(z.string(), z.union([z.string(), z.number()]))
 
-/** Fields beside an English text, by which a client shows it in another language: see `Because`. */
+/** Fields beside an English text, with which a client shows the text in another language: see `Because`. */
 export const CauseFields = {
   cause: z.string().optional().describe('Key of the text for translations; left out where there is none.'),
   values: Values.optional().describe('Values of the text, by name.'),
@@ -14,7 +14,7 @@ export const CauseFields = {
     .describe('Further sentences of the text.'),
 }
 
-/** The same fields in an object of their own, for an object that has several texts. */
+/** `CauseFields` as an object of its own, for an object that has several texts. */
 export const TextKeys = z.object(CauseFields)
 export type TextKeys = z.infer<typeof TextKeys>
 
@@ -24,14 +24,14 @@ export const keysOf = ({ why: _, ...keys }: Because): TextKeys => keys
 /** A message whose text has a key, so that pages show it in their language. */
 export const toldBy = ({ why: message, ...key }: Because) => ({ message, ...key })
 
-/** The same beside its code. */
+/** Like `toldBy`, with an error code. */
 export const messageOf = <Code extends string>(code: Code, because: Because) => ({ code, ...toldBy(because) })
 
 /** Why work in the background has failed. */
 export const FailureText = z.object({ code: z.string(), message: z.string(), ...CauseFields })
 export type FailureText = z.infer<typeof FailureText>
 
-/** The text of an error for those who look at the work later. */
+/** Converts an error to the text that is stored with the failed work. */
 export function failureText(error: unknown): FailureText {
   const { code, message, detail } = toWireError(error)
   const because = causeIn(detail)

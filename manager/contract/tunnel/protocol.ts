@@ -24,12 +24,12 @@ export const GRANT_HEADER = 'x-berth-grant'
 export const CONSOLE_SECRET_HEADER = 'x-berth-console'
 /** Second half of a browser's sign-in, sent with every request that carries its cookie. */
 export const ORIGIN_SECRET_HEADER = 'x-berth-origin-secret'
-/** The same secret for a page's WebSockets, which cannot set headers: offered as a subprotocol, never selected. */
+/** Subprotocol that carries the value of `ORIGIN_SECRET_HEADER` for a page's WebSockets, which cannot set headers: offered, never selected. */
 export const ORIGIN_SECRET_PROTOCOL = 'berth.origin-secret.'
 
 export const FRAME_EOF = 'eof'
 export const FRAME_OK = 'ok'
-/** As `ok`, of an agent that lets the wire serve a next connection. */
+/** Like `ok`, from an agent that lets the wire serve another connection afterwards. */
 export const FRAME_OK_NEXT = 'ok next'
 export const FRAME_NEXT = 'next'
 

@@ -84,7 +84,7 @@ function requireVersion(request: FastifyRequest, reply: FastifyReply): void {
   throw new AppError('upload_version', { why: `Send the header Tus-Resumable: ${TUS_VERSION}.` })
 }
 
-/** Parts of a file that a client means to join later would each become a file. @throws AppError `bad_request` */
+/** Refuses parts that a client would join later (tus `Concatenation`): each part would become a file of its own. @throws AppError `bad_request` */
 function requireWhole({ headers }: FastifyRequest): void {
   if (headers['upload-concat'] !== undefined) throw new AppError('bad_request', because('upload_concat'))
 }

@@ -141,9 +141,9 @@ export class Pass {
   }
 
   /**
-   * Takes up the interruption that the last plan left, and holds its agent's room, before anything is placed.
+   * Continues the interruption of the last plan, and holds the room on its agent, before anything is placed.
    *
-   * @returns the session it is for; undefined if there is none, or no reason for it any more
+   * @returns the session that the interruption is for; undefined without one, and if its reason is gone
    */
   #continueInterruption(): PendingSession | undefined {
     const { interruption: last, pending, options, active } = this.#snapshot

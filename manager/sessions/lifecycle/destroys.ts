@@ -21,7 +21,7 @@ interface How {
 
 /** Sends destroy_kernel to agents, at most once per kernel and agent at a time. */
 export interface Destroys {
-  /** @returns the last words of the container; empty if there is none */
+  /** @returns the end of the container's log; empty if there is none */
   one(agentId: AgentId, kernelId: KernelId, how: How & { readonly attempt: number }): Promise<LastWords>
   /** Destroys the kernels that have not finished, and cancels their start if one is in flight. */
   all(

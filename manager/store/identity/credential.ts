@@ -14,7 +14,7 @@ export function credentialOf({ loginId, keypair }: Credentials): string {
   return credential
 }
 
-/** The same as columns of a row; the constraint `…_credential` of such a table demands exactly one. */
+/** `credentialOf` as columns of a row; the constraint `…_credential` of such a table demands exactly one. */
 export function credentialColumns({ loginId, keypair }: Credentials) {
   return { login_id: loginId, keypair: loginId === null ? keypair : null }
 }

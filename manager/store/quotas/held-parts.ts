@@ -4,9 +4,9 @@ import { type UsageReportQuery } from '#manager/contract'
 export type UsageDimension = UsageReportQuery['by']
 
 /**
- * Joins to sessions (`s`) what they held, as a row for each kernel of each run, as a kernel holds its part until it ends by itself.
- * `part.agent_id` is where it ran. A session without records of its kernels is one row with the parts of all. `part.stats` are the
- * last figures of the session in the run, of `part.among` kernels together.
+ * Joins sessions (`s`) with what they held: one row (`part`) for each kernel of each run, because each kernel holds its part until
+ * it ends. `part.agent_id` is the agent it ran on. A session without records of its kernels is one row for all of them.
+ * `part.stats` are the last figures of the run, summed over `part.among` kernels.
  */
 export const PARTS = sql`cross join lateral (
     select k.agent_id, s.started_at, greatest(coalesce(k.ended_at, s.ended_at, now()), s.started_at) as ended_at,
@@ -34,27 +34,27 @@ const KEYS: Readonly<Record<UsageDimension, RawBuilder<unknown>>> = {
 }
 
 /**
- * Joins to rows of what sessions held a row for each of some dimensions: `keyed.dimension`, and `keyed.key`, which is null for a session
- * without the dimension, such as one whose project was deleted. All kernels of a session run on one agent.
+ * Repeats each held row for each of these dimensions, as `keyed.dimension` and `keyed.key`. The key is null for a session without
+ * the dimension, such as one whose project was deleted. All kernels of a session run on one agent.
  */
 export const keyedBy = (dimensions: readonly UsageDimension[]): RawBuilder<unknown> => sql`cross join lateral (
     values ${sql.join(dimensions.map(by => sql`(${sql.lit(by)}, ${KEYS[by]})`))}) keyed (dimension, key)`
 
-/** Whether a session can have held anything: none that has never run does. */
+/** Whether a session has run: only then can it have held anything. */
 export const HAS_RUN = sql`(s.started_at is not null or s.interruptions > 0)`
 
 const GPUS = sql`((coalesce((s.requested->>'cuda.device')::float8, 0) + coalesce((s.requested->>'cuda.shares')::float8, 0) / 100)
     * part.kernels)`
 const WHOLE = sql`greatest(date_part('epoch', part.ended_at - part.started_at), 1)`
 const total = (name: string) => sql`(part.stats->'sums'->>${sql.lit(name)})::float8`
-/** The part of the time of the row in which there were figures, null without any: a kernel may end long before the session. */
+/** Fraction of the row's time for which there are figures, null without any: a kernel may end long before the session. */
 const known = (seconds: RawBuilder<unknown>) =>
   sql`(case when ${seconds} is not null then least(1, ${seconds} / ${WHOLE}) end)`
 
 /**
- * Columns of such a row: when it began and ended, its length, its amounts, and its share of the CPU time that the session used, if
- * that is known. `gpus_known` and `mem_known` are amounts that it held with figures, and `gpus_used` and `mem_used` what it used of
- * them, on average over the row; null without figures.
+ * Columns of a held row: when it began and ended, its length, its amounts, and its share of the CPU time that the session used, if
+ * that is known. `gpus_known` and `mem_known` are the amounts held while there were figures, and `gpus_used` and `mem_used` the used part
+ * of these, averages over the row; null without figures.
  */
 export const HELD_COLUMNS = sql`
   s.id, part.started_at, part.ended_at, ${WHOLE} as whole,
@@ -66,7 +66,7 @@ export const HELD_COLUMNS = sql`
   coalesce((s.requested->>'mem')::float8, 0) * part.kernels * ${known(total('seconds'))} as mem_known,
   ${total('memByteSeconds')} / part.among / nullif(${total('seconds')}, 0) * ${known(total('seconds'))} as mem_used`
 
-/** Bytes that a row read, wrote, received and sent, as `HELD_COLUMNS` beside it. */
+/** Bytes that a row read, wrote, received and sent; further columns beside `HELD_COLUMNS`. */
 export const IO_COLUMNS = sql.join(
   (['diskReadBytes', 'diskWriteBytes', 'netRxBytes', 'netTxBytes'] as const).map(
     (name, at) =>
@@ -74,12 +74,12 @@ export const IO_COLUMNS = sql.join(
   ),
 )
 
-/** Sums over rows with the seconds that each held in a time, as `held`: what was measured and used. */
+/** Sums of measured and used amounts over rows, each with `held`, its seconds within the period. */
 export const MEASURED_SUMS = sql`
   coalesce(sum(gpus_used * held), 0) as gpu_used_seconds, coalesce(sum(gpus_known * held), 0) as gpu_measured_seconds,
   coalesce(sum(mem_used * held), 0) as mem_used_byte_seconds, coalesce(sum(mem_known * held), 0) as mem_measured_byte_seconds`
 
-/** Names of those sums. */
+/** Names of the columns of `MEASURED_SUMS`. */
 export const MEASURED = [
   'gpu_used_seconds',
   'gpu_measured_seconds',
@@ -89,8 +89,8 @@ export const MEASURED = [
 export type MeasuredSums = Readonly<Record<(typeof MEASURED)[number], number>>
 
 /**
- * Whether a run of a session (`s`) may have touched the time: every session that ran in it, and further ones that were interrupted.
- * The words are those of the index `sessions_ran`.
+ * Whether a run of a session (`s`) may overlap the period: true for every session that ran in it, and for any that was interrupted.
+ * Written like the index `sessions_ran`, so that the index is used.
  */
 export const ranWithin = ({
   from,

@@ -24,7 +24,7 @@ export interface UsersTable {
   doubt_since: MaybeTime
   /**
    * When somebody else last got a way in: set a password, or had the link in hand that set it. Null where that is as old as the account,
-   * or never was. A doubt that goes on keeps its begin, and still lets in one more with each such time.
+   * or never was. While a doubt lasts, `doubt_since` stays and this moves: each further time may have let somebody else in.
    */
   handed_at: MaybeTime
   /** The next sign-in with the password has to set a new one. */

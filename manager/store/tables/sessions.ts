@@ -50,8 +50,8 @@ export interface SessionsTable {
   /** E-mail address of the administrator who launched the session for its owner; null: the owner did. */
   launched_by: string | null
   /**
-   * When others could first use the session. It stays when they cannot any more: their programs may still run. A session that takes over
-   * the home of such a one has it too.
+   * When others could first use the session. Kept when they no longer can: their programs may still run. A session that takes over
+   * the home of such a session inherits the time.
    */
   used_by_others_at: MaybeTime
   domain: Default<string>

@@ -21,13 +21,13 @@ import { publicAnswer, visitorHeaders } from './visitor-headers.ts'
 export interface AppRoadDeps {
   readonly served: ServedApp
   readonly address: AppsAddress
-  /** A new grant for this road. @throws AppError */
+  /** Creates a new grant for the app. @throws AppError */
   readonly createGrant: PathDeps['api']['createGrant']
   readonly api: Pick<ApiClient, 'renewGrant'>
   readonly transport: Transport
   readonly addressOf: (request: IncomingMessage) => string
   readonly failurePage: AppForwardDeps['failurePage']
-  /** The right to the app has ended; nothing reaches it by this road any more. */
+  /** The right to the app has ended; no further request is forwarded. */
   readonly onEnded: () => void
   readonly log: Log
 }

@@ -180,7 +180,7 @@ export function sharedText({ sharedAs, sharedWith }: Pick<Session, 'sharedAs' | 
   return sharedWith ? t('sharedWith', { count: sharedWith }) : ''
 }
 
-/** The same in one or two words, for lists. */
+/** Like `sharedText`, in one or two words, for lists. */
 function sharedMark({ sharedAs, sharedWith }: Pick<Session, 'sharedAs' | 'sharedWith'>): string {
   if (sharedAs !== null) return t(sharedAs === 'use' ? 'markUse' : 'markView')
   return sharedWith ? t('markWith', { count: sharedWith }) : ''

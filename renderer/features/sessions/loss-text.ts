@@ -4,7 +4,7 @@ import { t } from '../../words/en/terminate.ts'
 /** Folders are missing where a list does not tell them. */
 export type Ending = Pick<Session, 'clusterSize'> & Partial<Pick<Session, 'folders'>>
 
-/** As many names as a sentence bears. */
+/** Most names in one sentence. */
 const NAMED = 3
 
 /**

@@ -28,7 +28,7 @@ export function choiceOf({ days }: PeriodQuery): PeriodChoice {
   return days === 'dates' ? 'dates' : (PERIOD_DAYS.find(one => one === days) ?? DEFAULT_DAYS)
 }
 
-/** From when to when a report goes; undefined while the dates make no period. */
+/** Begin and end of a report; undefined while the dates make no period. */
 export function periodOf(query: PeriodQuery, now: Date): { readonly from: string; readonly to?: string } | undefined {
   const choice = choiceOf(query)
   if (choice !== 'dates') return { from: new Date(now.getTime() - Number(choice) * DAY_MS).toISOString() }

@@ -6,7 +6,7 @@ export interface RateSample {
 
 const WINDOW_MS = 10_000
 
-/** Adds a sample; those older than ten seconds go, so that the rate follows the network. */
+/** Adds a sample and drops those older than ten seconds, so that the rate follows the network. */
 export function addSample(samples: readonly RateSample[], next: RateSample): RateSample[] {
   const kept = samples.filter(({ atMs, bytes }) => next.atMs - atMs <= WINDOW_MS && bytes <= next.bytes)
   return [...kept, next]
@@ -20,7 +20,7 @@ export function rateOf(samples: readonly RateSample[]): number {
   return ((last.bytes - first.bytes) * 1000) / (last.atMs - first.atMs)
 }
 
-/** Milliseconds until the rest is transferred at this rate; null if it cannot be told. */
+/** Milliseconds until the rest is transferred at this rate; null if unknown. */
 export function timeLeftMs(restBytes: number, rate: number): number | null {
   if (restBytes <= 0) return 0
   return rate > 0 ? (restBytes / rate) * 1000 : null
