@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
+import { Duplex, PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
 import ssh2 from 'ssh2'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -69,6 +69,53 @@ test('an allowed key opens the subsystem sftp, whose bytes arrive unchanged', as
   expect((await echo(connection, bytes)).equals(bytes)).toBe(true)
   connection.end()
   await expect.poll(() => server.connections).toBe(0)
+})
+
+test('an answer is one write to the client, not one for each part of its packet', async () => {
+  const wire = new PassThrough()
+  const duplex = Duplex.from({ readable: wire, writable: new PassThrough().resume() })
+  let writes = 0
+  const one = await createSshServer({
+    hostKey: host.privateKey,
+    allowedKeys: () => Promise.resolve([client.publicKey]),
+    openSftp: () => Promise.resolve(duplex),
+    onChange: () => undefined,
+    log: silentLog,
+  })
+  const listening = await listenOnLoopback({
+    port: 0,
+    onConnection: socket => {
+      const handle = (
+        socket as unknown as {
+          _handle: { writev: (...args: unknown[]) => unknown; writeBuffer: (...args: unknown[]) => unknown }
+        }
+      )._handle
+      for (const name of ['writev', 'writeBuffer'] as const) {
+        const write = handle[name].bind(handle)
+        handle[name] = (...args) => {
+          writes++
+          return write(...args)
+        }
+      }
+      one.accept(socket)
+    },
+  })
+  const connection = await open({ privateKey: client.privateKey, port: listening.port })
+  const channel = await new Promise<ssh2.ClientChannel>((resolve, reject) =>
+    connection.subsys('sftp', (error, opened) => (error ? reject(error) : resolve(opened))),
+  )
+  const got: Buffer[] = []
+  channel.on('data', (chunk: Buffer) => got.push(chunk))
+  wire.write('first')
+  await expect.poll(() => Buffer.concat(got).toString()).toBe('first')
+  const before = writes
+  wire.write('second')
+  await expect.poll(() => Buffer.concat(got).toString()).toBe('firstsecond')
+  expect(writes - before).toBe(1)
+  connection.end()
+  const closed = listening.close()
+  one.close()
+  await closed
 })
 
 describe('a client without the key is refused', () => {

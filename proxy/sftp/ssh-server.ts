@@ -127,14 +127,16 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
     }
   }
 
-  function serveSession(session: Session, gone: AbortSignal): void {
+  function serveSession(session: Session, socket: Duplex, gone: AbortSignal): void {
     session.on('subsystem', (accept, reject, { name }) => {
       if (name !== 'sftp') {
         reject()
         return
       }
       const channel = accept()
-      carry(channel, gone).catch((error: unknown) => log.warn({ error: String(error) }, 'an SFTP channel failed'))
+      carry(channel, socket, gone).catch((error: unknown) =>
+        log.warn({ error: String(error) }, 'an SFTP channel failed'),
+      )
     })
     // scp -O, rsync and plain ssh would say nothing but that the request failed. A terminal is only asked for before a shell.
     session.on('pty', accept => accept())
@@ -148,7 +150,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
     finish(channel, 1)
   }
 
-  async function carry(channel: ServerChannel, gone: AbortSignal): Promise<void> {
+  async function carry(channel: ServerChannel, socket: Duplex, gone: AbortSignal): Promise<void> {
     channel.on('error', () => undefined) // pipeline reports it
     let wire: Duplex
     try {
@@ -159,6 +161,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
       return
     }
     const directions = [pipeline(channel, wire), pipeline(wire, channel, { end: false })]
+    wire.prependListener('data', () => joinWrites(socket))
     const outcome = await Promise.all(directions).then(
       () => 0,
       () => 1, // either side is gone: the client sees a connection that ends
@@ -186,7 +189,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
     })
     client.on('session', (accept, reject) => {
       if (++channels > MOST_CHANNELS) reject()
-      else serveSession(accept(), gone)
+      else serveSession(accept(), socket, gone)
     })
     client.on('error', error => {
       log.debug({ error: String(error) }, 'an SSH connection failed')
@@ -222,4 +225,11 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
       for (const socket of open) socket.destroy()
     },
   }
+}
+
+/** Joins what is written now: ssh2 writes each packet in three parts, and a client would wake up for each of them. */
+function joinWrites(socket: Duplex): void {
+  if (socket.writableCorked > 0) return
+  socket.cork()
+  process.nextTick(() => socket.uncork())
 }
