@@ -1,15 +1,19 @@
-import { shallowRef } from 'vue'
-import { type ImageDefaults, type ImageDefaultsSpec } from '#manager/contract'
+import { type ImageDefaultsSpec } from '#manager/contract'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 
 /** The user's own defaults for images. Null until they are loaded. */
 export function useImageDefaults() {
   const { api } = useServices()
-  const defaults = shallowRef<readonly ImageDefaults[] | null>(null)
+  const {
+    value: defaults,
+    error,
+    again: load,
+  } = useFetched({
+    fetch: async (_, signal) => (await api.listImageDefaults({ signal })).items,
+    atOnce: false,
+  })
 
-  async function load(): Promise<void> {
-    defaults.value = (await api.listImageDefaults()).items
-  }
   /** Stores the defaults, in place of those that the image has. */
   async function put(body: ImageDefaultsSpec): Promise<void> {
     await api.putImageDefaults({ body })
@@ -19,5 +23,5 @@ export function useImageDefaults() {
     await api.deleteImageDefaults({ query: { image } })
     await load()
   }
-  return { defaults, load, put, remove }
+  return { defaults, error, load, put, remove }
 }

@@ -201,12 +201,13 @@ export function useLaunchForm() {
   )
 
   // A failure costs only the default: the form begins with the last launch then.
+  watch(own.error, cause => cause !== null && logError(cause))
   const ownLoaded = own.load()
   if (preferred.value === undefined) {
     const { templates, load } = useTemplates()
     const settle = () => (preferred.value = templates.value?.find(({ isDefault }) => isDefault)?.spec ?? null)
-    void Promise.allSettled([load(), ownLoaded]).then(settle)
-  } else void ownLoaded.catch(logError)
+    void Promise.all([load(), ownLoaded]).then(settle)
+  }
 
   /** The choices whose folders the user can mount still, with their present names. */
   function stillMountable(choices: LaunchForm['folders']): LaunchForm['folders'] {

@@ -1,15 +1,19 @@
-import { shallowRef } from 'vue'
-import { type SessionSpec, type SessionTemplate } from '#manager/contract'
+import { type SessionSpec } from '#manager/contract'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 
 /** The templates of the user. Null until they are loaded. */
 export function useTemplates() {
   const { api } = useServices()
-  const templates = shallowRef<readonly SessionTemplate[] | null>(null)
+  const {
+    value: templates,
+    error,
+    again: load,
+  } = useFetched({
+    fetch: async (_, signal) => (await api.listSessionTemplates({ signal })).items,
+    atOnce: false,
+  })
 
-  async function load(): Promise<void> {
-    templates.value = (await api.listSessionTemplates()).items
-  }
   /** Stores the request under the name, in place of the template that has it. */
   async function save(name: string, body: SessionSpec): Promise<void> {
     await api.saveSessionTemplate({ params: { name }, body })
@@ -24,5 +28,5 @@ export function useTemplates() {
     await api.setDefaultSessionTemplate({ params: { name }, body: { isDefault } })
     await load()
   }
-  return { templates, load, save, remove, setDefault }
+  return { templates, error, load, save, remove, setDefault }
 }
