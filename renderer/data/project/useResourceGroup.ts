@@ -1,5 +1,5 @@
 import { defineStore } from 'pinia'
-import { computed, ref, shallowRef, watch } from 'vue'
+import { computed, ref, watch } from 'vue'
 import { parseJson } from '#base/parse-json'
 import { type Resources } from '#manager/contract'
 import { useServices } from '../../services.ts'
@@ -24,8 +24,6 @@ export const useResourceGroup = defineStore('resource-group', () => {
   /** True once the manager has answered, or could not; also where the groups are known from before. */
   const isKnown = ref(globalThis.localStorage.getItem(KNOWN) !== null)
   const chosenName = ref(globalThis.localStorage.getItem(KEY))
-  /** Figures of groups by name, as they were when the menu was opened. */
-  const room = shallowRef<ReadonlyMap<string, Resources>>(new Map())
   /** A person with one group has no choice. */
   const chosen = computed(() => {
     if (names.value.length < 2) return null
@@ -60,17 +58,28 @@ export const useResourceGroup = defineStore('resource-group', () => {
   /** Begins to fetch the figures of the chosen group. */
   const follow = () => (followed.value = true)
 
+  /** The project whose limits count in the menu. */
+  let project: string | null = null
+  const rooms = useFetched({
+    async fetch(_, signal) {
+      const answers = await Promise.all(
+        names.value.map(async name => {
+          const query = { resourceGroup: name, ...(project === null ? {} : { group: project }) }
+          const figures = await api.getResources({ query, signal }).catch(() => null)
+          return [name, figures] as const
+        }),
+      )
+      return new Map(answers.flatMap(([name, figures]) => (figures ? [[name, figures]] : [])))
+    },
+    atOnce: false,
+  })
+  /** Figures of groups by name, as they were when the menu was opened. */
+  const room = computed((): ReadonlyMap<string, Resources> => rooms.value.value ?? new Map<string, Resources>())
   /** Fetches what is free in each group, for the menu. @param group the project whose limits count */
   async function look(group: string | null): Promise<void> {
     if (names.value.length < 2) return
-    const answers = await Promise.all(
-      names.value.map(async name => {
-        const query = { resourceGroup: name, ...(group === null ? {} : { group }) }
-        const figures = await api.getResources({ query }).catch(() => null)
-        return [name, figures] as const
-      }),
-    )
-    room.value = new Map(answers.flatMap(([name, figures]) => (figures ? [[name, figures]] : [])))
+    project = group
+    await rooms.again()
   }
 
   function choose(name: string | null): void {
