@@ -30,17 +30,14 @@ export function useArrivals(): Readonly<Ref<boolean>> {
   return useTogether(() => isMounted.value && awaited.value === 0)
 }
 
-/** Makes the other parts of the page wait for the first answer of this one. @returns `load`, which tells them when it has ended */
-export function useArrival<T>(load: () => Promise<T>): () => Promise<T> {
+/** Makes the other parts of the page wait until this one has loaded for the first time, or has failed. */
+export function useArrival(loading: Readonly<Ref<boolean>>): void {
   const awaited = inject(AWAITED, undefined)
-  if (awaited) awaited.value += 1
-  let isFirst = true
-  return async () => {
-    try {
-      return await load()
-    } finally {
-      if (awaited && isFirst) awaited.value -= 1
-      isFirst = false
-    }
-  }
+  if (!awaited) return
+  awaited.value += 1
+  const stop = watch(loading, isLoading => {
+    if (isLoading) return
+    awaited.value -= 1
+    stop()
+  })
 }

@@ -11,6 +11,7 @@ export function usePublished(sessionId?: SessionId) {
   const {
     value,
     error,
+    loading,
     again: load,
     put,
   } = useFetched({
@@ -45,5 +46,5 @@ export function usePublished(sessionId?: SessionId) {
     }
   }
 
-  return { links, publishing, isOffered, error, ending, load, publish, end }
+  return { links, publishing, isOffered, error, loading, ending, load, publish, end }
 }
