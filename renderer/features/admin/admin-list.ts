@@ -1,4 +1,4 @@
-import { computed, shallowRef, watch } from 'vue'
+import { computed, onScopeDispose, shallowRef, watch } from 'vue'
 import { type EventHint } from '#manager/contract'
 import { useFetched } from '../../data/fetched.ts'
 import { writeSort } from '../../ui/list-sort.ts'
@@ -31,12 +31,12 @@ const isNarrowed = ({ search, filters }: ListState) => search !== '' || Object.k
 export function useWholeList<T>(options: {
   readonly view: ListView
   readonly columns: () => readonly ListColumn<T>[]
-  readonly fetch: () => Promise<readonly T[]>
+  readonly fetch: (signal: AbortSignal) => Promise<readonly T[]>
   readonly keeps?: (row: T, filters: ListState['filters']) => boolean
   readonly topics?: readonly Topic[]
 }): AdminList<T> {
   const { view, columns, fetch, keeps, topics = [] } = options
-  const { value: all, error, again } = useFetched({ fetch, topics })
+  const { value: all, error, again } = useFetched({ fetch: (_, signal) => fetch(signal), topics })
   const rows = computed(() => {
     if (!all.value) return null
     const { search, sort, filters } = view.state
@@ -96,12 +96,14 @@ const TYPING_MS = 250
 /** A list that the server searches, sorts and sends page by page. */
 export function usePagedList<T>(options: {
   readonly view: ListView
-  readonly fetch: (query: PageQuery) => Promise<ListPage<T>>
+  readonly fetch: (query: PageQuery, signal: AbortSignal) => Promise<ListPage<T>>
   readonly topics?: readonly Topic[]
 }): AdminList<T> {
   const { view, fetch, topics = [] } = options
-  const ask = (state: ListState, limit: number, cursor: string | undefined) =>
-    fetch({ ...state, order: writeSort(state.sort), limit, cursor })
+  const ask = (state: ListState, limit: number, cursor: string | undefined, signal: AbortSignal) =>
+    fetch({ ...state, order: writeSort(state.sort), limit, cursor }, signal)
+  const left = new AbortController()
+  onScopeDispose(() => left.abort())
   const {
     value: shown,
     error,
@@ -111,9 +113,10 @@ export function usePagedList<T>(options: {
   } = useFetched<ShownPage<T>, ListState>({
     key: () => view.state,
     /** The first page; as many rows as are shown, so that the page does not jump. */
-    async fetch(state) {
-      const page = await ask(state, Math.min(EXPORT_PAGE, Math.max(PAGE, shown.value?.items.length ?? 0)), undefined)
-      return { ...page, state, total: page.total ?? (page.nextCursor === null ? page.items.length : null) }
+    async fetch(state, signal) {
+      const limit = Math.min(EXPORT_PAGE, Math.max(PAGE, shown.value?.items.length ?? 0))
+      const first = await ask(state, limit, undefined, signal)
+      return { ...first, state, total: first.total ?? (first.nextCursor === null ? first.items.length : null) }
     },
     topics,
     keeps: true,
@@ -131,10 +134,10 @@ export function usePagedList<T>(options: {
     const isOvertaken = () => shown.value !== before || loading.value
     appending = true
     try {
-      const page = await ask(before.state, PAGE, before.nextCursor)
+      const next = await ask(before.state, PAGE, before.nextCursor, left.signal)
       // Rows that came meanwhile have another order, or other rows.
       if (isOvertaken()) return
-      put({ ...before, items: [...before.items, ...page.items], nextCursor: page.nextCursor })
+      put({ ...before, items: [...before.items, ...next.items], nextCursor: next.nextCursor })
     } catch (cause) {
       if (!isOvertaken()) appendError.value = cause
     } finally {
@@ -158,6 +161,10 @@ export function usePagedList<T>(options: {
     },
     load: again,
     more: () => void append(),
-    pages: () => allPages(cursor => ask(view.state, EXPORT_PAGE, cursor)),
+    pages() {
+      // A file is finished, also when the page is left.
+      const { signal } = new AbortController()
+      return allPages(cursor => ask(view.state, EXPORT_PAGE, cursor, signal))
+    },
   }
 }

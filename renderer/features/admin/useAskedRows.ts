@@ -16,11 +16,11 @@ interface Choice<T> {
 export function useAskedRows<T>(name: string, { keyOf, rows, find, fits = () => true }: RowSource<T>) {
   const notifications = useNotifications()
 
-  async function rowOf(key: string): Promise<T | undefined> {
+  async function rowOf(key: string, signal: AbortSignal): Promise<T | undefined> {
     try {
-      return rows()?.find(one => keyOf(one) === key) ?? (await find?.(key))
+      return rows()?.find(one => keyOf(one) === key) ?? (await find?.(key, signal))
     } catch (error) {
-      notifications.error(error)
+      if (!signal.aborted) notifications.error(error)
       return undefined
     }
   }
@@ -28,8 +28,8 @@ export function useAskedRows<T>(name: string, { keyOf, rows, find, fits = () => 
     keyOf: ({ key }) => key,
     // No row is a choice: `find` puts each together, once there are rows.
     rows: () => rows() && [],
-    async find(key) {
-      const found = await Promise.all(key.split(',').map(rowOf))
+    async find(key, signal) {
+      const found = await Promise.all(key.split(',').map(one => rowOf(one, signal)))
       return { key, things: found.filter(one => one !== undefined).filter(fits) }
     },
     fits: ({ things }) => things.length > 0,

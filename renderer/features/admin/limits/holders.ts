@@ -26,8 +26,12 @@ export const holdersOfProject = ({ id, members }: Group): readonly Holder[] => [
   { kind: 'users', count: members, to: `/admin/users?state=all&group=${id}` },
 ]
 
-export async function holdersOfGroup(api: Api, { name, agents = 0 }: ResourceGroup): Promise<readonly Holder[]> {
-  const { total } = await api.listSessions({ query: { resourceGroup: name, status: 'live', limit: 1 } })
+export async function holdersOfGroup(
+  api: Api,
+  { name, agents = 0 }: ResourceGroup,
+  signal: AbortSignal,
+): Promise<readonly Holder[]> {
+  const { total } = await api.listSessions({ query: { resourceGroup: name, status: 'live', limit: 1 }, signal })
   return [
     { kind: 'agents', count: agents, to: `/admin/agents?group=${named(name)}` },
     { kind: 'sessions', count: total, to: `/admin/sessions?group=${named(name)}` },
@@ -35,11 +39,15 @@ export async function holdersOfGroup(api: Api, { name, agents = 0 }: ResourceGro
 }
 
 /** The project `default` goes with its domain. */
-export async function holdersOfDomain(api: Api, { name: domain }: Domain): Promise<readonly Holder[]> {
+export async function holdersOfDomain(
+  api: Api,
+  { name: domain }: Domain,
+  signal: AbortSignal,
+): Promise<readonly Holder[]> {
   const [users, projects, sessions] = await Promise.all([
-    api.listUsers({ query: { domain, limit: 1 } }),
-    api.listGroups({ query: { domain } }),
-    api.listSessions({ query: { domain, status: 'live', limit: 1 } }),
+    api.listUsers({ query: { domain, limit: 1 }, signal }),
+    api.listGroups({ query: { domain }, signal }),
+    api.listSessions({ query: { domain, status: 'live', limit: 1 }, signal }),
   ])
   const others = projects.items.filter(({ name }) => name !== DEFAULT_GROUP).length
   return [

@@ -1,40 +1,34 @@
-import { ref, shallowRef } from 'vue'
-import { type ApiClient } from '#manager/contract'
-import { type CheckedAgent } from './useDiagnoses.ts'
+import { computed } from 'vue'
+import { useFetched } from '../../../data/fetched.ts'
+import { firstPages } from '../../../data/first-pages.ts'
+import { useServices } from '../../../services.ts'
 
 /** Agents of the first request: there may be a thousand, and those with problems come first. */
 const FEW = 50
-/** The most that the manager sends at once. */
-const MANY = 500
 
-/** The agents that can be checked, those with problems first, loaded page by page. */
-export function useCheckedAgents(api: Pick<ApiClient, 'listAgentSummaries'>) {
-  const agents = shallowRef<readonly CheckedAgent[]>([])
-  /** Number of all agents, also of those that are not loaded. */
-  const total = ref(0)
-  let next: string | null = null
-
-  async function ask(limit: number, cursor?: string): Promise<readonly CheckedAgent[]> {
-    const answer = await api.listAgentSummaries({ query: { sort: '-problems', limit, ...(cursor && { cursor }) } })
-    total.value = answer.total
-    next = answer.nextCursor
-    return answer.items
-  }
-
-  /** Loads the first agents anew. */
-  async function load(): Promise<void> {
-    agents.value = await ask(FEW)
-  }
-
-  /** Loads until so many agents are there, or all. */
-  async function loadMore(wanted = Infinity): Promise<void> {
-    while (next !== null && agents.value.length < wanted) {
-      const page = await ask(MANY, next)
+/** The agents that can be checked, those with problems first, as many as are wanted. */
+export function useCheckedAgents() {
+  const { api } = useServices()
+  let wanted = FEW
+  const { value, error, again } = useFetched({
+    async fetch(_, signal) {
+      const { items, total } = await firstPages(wanted, page =>
+        api.listAgentSummaries({ query: { ...page, sort: '-problems' }, signal }),
+      )
       // An agent whose problems changed meanwhile may be on two pages.
-      const known = new Set(agents.value.map(({ id }) => id))
-      agents.value = [...agents.value, ...page.filter(({ id }) => !known.has(id))]
-    }
+      return { agents: [...new Map(items.map(agent => [agent.id, agent])).values()], total }
+    },
+  })
+  /** Loads so many agents anew, or all if there are fewer. */
+  function load(most = wanted): Promise<void> {
+    wanted = most
+    return again()
   }
-
-  return { agents, total, load, loadMore }
+  return {
+    agents: computed(() => value.value?.agents ?? []),
+    /** Number of all agents, also of those that are not loaded; null until it is known. */
+    total: computed(() => value.value?.total ?? null),
+    error,
+    load,
+  }
 }
