@@ -54,7 +54,7 @@ export interface FilesClient {
     readonly sort: EntrySort
     readonly after: string | null
     readonly limit: number
-    readonly signal?: AbortSignal
+    readonly signal: AbortSignal
   }): Promise<EntryPage>
   /** @param parents also makes missing directories on the way, and accepts one that exists */
   createDirectory(path: string, parents?: boolean): Promise<void>
@@ -65,7 +65,7 @@ export interface FilesClient {
   /** Removes entries; the space is freed in the background. */
   remove(paths: readonly string[]): Promise<void>
   /** Reads the first `most` bytes. */
-  read(path: string, most: number, signal?: AbortSignal): Promise<FileContent>
+  read(path: string, most: number, signal: AbortSignal): Promise<FileContent>
   /** Writes a small text file. @param known etag of the version to replace; null: the file must not exist. @returns the new etag */
   write(path: string, text: string, known: string | null): Promise<string>
   search(query: {
@@ -97,7 +97,7 @@ export function createFilesClient({ folderId, ...deps }: FilesClientDeps): Files
           limit,
           after: after ?? undefined,
         },
-        ...(signal ? { signal } : {}),
+        signal,
       }),
     createDirectory: async (path, parents = false) =>
       void (await api.makeDirectory({ params, body: { path, parents } })),
@@ -112,7 +112,7 @@ export function createFilesClient({ folderId, ...deps }: FilesClientDeps): Files
     async read(path, most, signal) {
       const response = await fetchBytes(fileContentAddress(folderId, path), {
         headers: { range: `bytes=0-${most - 1}` },
-        ...(signal ? { signal } : {}),
+        signal,
       })
       const etag = response.headers.get('etag') ?? ''
       if (response.status === 416) return { bytes: new Uint8Array(), size: 0, etag }
