@@ -6,9 +6,12 @@ import { type ListState, type ListView } from '../features/admin/list-view.ts'
 import { usePagedList, useWholeList } from '../features/admin/admin-list.ts'
 import { useFoundUsers } from '../features/admin/useFoundUsers.ts'
 import { useOverview } from '../features/admin/overview/useOverview.ts'
+import { useCheckedAgents } from '../features/admin/system/useCheckedAgents.ts'
 import { useAnnouncement } from '../features/announcement/useAnnouncement.ts'
 import { usePublished } from '../features/apps/usePublished.ts'
+import { useImageDefaults } from '../features/launch/useImageDefaults.ts'
 import { useOutlook } from '../features/launch/useOutlook.ts'
+import { useTemplates } from '../features/launch/useTemplates.ts'
 import { useNotices } from '../features/notifications/useNotices.ts'
 import { useFoundSessions } from '../features/palette/useFoundSessions.ts'
 import { aFolder } from '../testing/a-folder.ts'
@@ -157,6 +160,30 @@ const LOADERS: Readonly<Record<string, Row>> = {
     start() {
       const published = usePublished()
       return { ask: published.load, shown: () => published.links.value[0]?.id }
+    },
+  },
+  useTemplates: {
+    route: 'listSessionTemplates',
+    answer: text => ({ items: [{ name: text }] }),
+    start() {
+      const { templates, load } = useTemplates()
+      return { ask: load, shown: () => templates.value?.[0]?.name }
+    },
+  },
+  useImageDefaults: {
+    route: 'listImageDefaults',
+    answer: text => ({ items: [{ image: text }] }),
+    start() {
+      const { defaults, load } = useImageDefaults()
+      return { ask: load, shown: () => defaults.value?.[0]?.image }
+    },
+  },
+  useCheckedAgents: {
+    route: 'listAgentSummaries',
+    answer: text => pageOf([{ id: text }]),
+    start() {
+      const { agents, load } = useCheckedAgents()
+      return { ask: load, shown: () => agents.value[0]?.id }
     },
   },
   useOverview: {

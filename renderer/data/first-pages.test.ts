@@ -16,9 +16,28 @@ function listOf(count: number) {
 
 test.each([
   ['fewer than a page', 30, 5, [[5, undefined]], '5'],
-  ['more than a page', 1_200, 700, [[500, undefined], [200, '500']], '700'],
+  [
+    'more than a page',
+    1_200,
+    700,
+    [
+      [500, undefined],
+      [200, '500'],
+    ],
+    '700',
+  ],
   ['more than there are', 3, 50, [[50, undefined]], null],
-  ['all', 1_200, Infinity, [[500, undefined], [500, '500'], [500, '1000']], null],
+  [
+    'all',
+    1_200,
+    Infinity,
+    [
+      [500, undefined],
+      [500, '500'],
+      [500, '1000'],
+    ],
+    null,
+  ],
 ])('the first items, %s', async (_what, count, wanted, requests, nextCursor) => {
   const { asked, ask } = listOf(count)
   const found = await firstPages(wanted, ask)
