@@ -102,7 +102,7 @@ describe('the page of the account', () => {
     const newest = it.page.getByRole('listitem').filter({ hasText: 'Another password was chosen' })
     await newest.waitFor()
     expect(await it.page.getByText('gave you another role').count()).toBe(0)
-    // One that does not pass by itself: the page would be faster than the button.
+    // This failure does not pass by itself: of another one the page would ask again before the button does.
     it.world.failures.set('GET /api/v1/me/account-news', { code: 'internal' })
     await button(it.page, 'Show earlier').click()
     await button(it.page, 'Try again').waitFor()
