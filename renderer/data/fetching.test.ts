@@ -9,7 +9,7 @@ import { ROUTES } from '#manager/contract'
  */
 const TIMERS_ELSEWHERE: Readonly<Record<string, string>> = {
   'data/fetched.ts': 'useFetched itself',
-  'features/files/transfers/useTransfers.ts': 'measures the speed of uploads; fetches nothing',
+  'features/files/transfers/transfer-clock.ts': 'measures the speed of uploads; fetches nothing',
   'features/notifications/tunnel-watch.ts': 'gathers tunnels that are lost together; fetches nothing',
   'ui/useNow.ts': 'tells the time; fetches nothing',
 }

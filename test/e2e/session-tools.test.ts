@@ -391,9 +391,9 @@ test('an app opens in a tab of its own that cannot reach back to the console', a
   await tab.waitForURL(url)
   expect(await tab.evaluate(() => window.opener as unknown)).toBeNull()
   await page.getByText('Opened in a new tab.').waitFor()
-  // From the list of tunnels too: without its ticket, the address of a tunnel would open nothing. Behind the app's tab, a browser draws the page
-  // when it likes.
+  // From the list of tunnels too: without its ticket, the address of a tunnel would open nothing.
   await page.bringToFront()
+  await showPorts(page)
   const list = page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'JupyterLab' })
   const [again] = await Promise.all([
     context.waitForEvent('page'),
