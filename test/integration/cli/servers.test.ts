@@ -34,7 +34,11 @@ test('a manager on an external PostgreSQL creates its data directory, and exits 
   const ended = outcomeOf(manager)
   await Promise.race([once(createInterface({ input: manager.stdout }), 'line'), ended])
   manager.kill('SIGTERM')
-  expect(await ended).toMatchObject({ code: 0, err: '', out: expect.stringContaining('"ready":"manager"') as string })
+  const { code, err, out } = await ended
+  // By itself: on a slow computer this has failed once, and nobody learned what had been reported.
+  expect(err).toBe('')
+  expect(code).toBe(0)
+  expect(out).toContain('"ready":"manager"')
 })
 
 test('berth up starts no server, and ends, if the desktop app was killed before it had loaded', async () => {
