@@ -1,12 +1,14 @@
 import { z } from 'zod'
 
-/**
- * Lists and records that are read up to their first invalid entry. To refuse an entry takes the manager a thousand times as long as it takes an
- * agent to send it, and nobody else is served meanwhile.
- */
-
+/** Entries of a list or record, where its schema names no other number. */
 const MOST = 1_000
 
+/**
+ * Schema of a list that is read up to its first invalid entry, which alone is reported. Threat model: to refuse an entry takes the manager
+ * a thousand times as long as it takes an agent to send it, and nobody else is served meanwhile.
+ *
+ * @param most a longer list is refused unread
+ */
 export function listOf<Item extends z.ZodType>(item: Item, most: number = MOST) {
   return z
     .array(z.unknown())
@@ -22,6 +24,7 @@ export function listOf<Item extends z.ZodType>(item: Item, most: number = MOST) 
     })
 }
 
+/** Schema of a record of up to `MOST` entries, for the reason of `listOf`. */
 export function recordOf<Value extends z.ZodType>(key: z.ZodType<string>, value: Value) {
   return z.custom<object>(isShortRecord, 'must be an object of few entries').transform((given, context) => {
     const read: Record<string, z.output<Value>> = {}

@@ -1,4 +1,4 @@
-/** Members, objects and lists of one body: as many as the longest list of images that are cleaned up together has within a mebibyte. */
+/** Members, objects and lists of one body. The largest request names images to clean up, with four parts for each: about 5,000 at a time. */
 export const MOST_JSON_PARTS = 20_000
 
 const QUOTE = 0x22
