@@ -29,7 +29,7 @@ async function checkVersion(trx: Db): Promise<void> {
   const names = rows.map(({ name }) => name)
   if (isLastOfDevelopment(names)) {
     await sql`delete from kysely_migration`.execute(trx)
-    await sql`insert into kysely_migration (name, timestamp) values ('0001-schema', now()::text)`.execute(trx)
+    await sql`insert into kysely_migration (name, timestamp) values ('0001-tables', now()::text)`.execute(trx)
     return
   }
   if (isOlderDevelopment(names)) {

@@ -15,7 +15,7 @@ import { usage } from './usage.ts'
  *
  * Plain SQL, because a migration is history: it must not change when the `Database` interface does.
  */
-export const schema: Migration = {
+export const tables: Migration = {
   async up(db: Kysely<unknown>) {
     // A table refers to those before it.
     const statements = [...[identity, agents, sessions, images, storage, apps, usage, operation], firstRows].flat()

@@ -56,7 +56,9 @@ export const sessions: readonly string[] = [
     words text not null
       generated always as (lower(name || E'\\n' || image || E'\\n' || resource_group)) stored,
     -- Address of the administrator who launched the session for its owner. An address, because it must outlive the account.
-    launched_by text
+    launched_by text,
+    -- Since when others could use it: members, visitors of published apps (ADR 67).
+    used_by_others_at timestamptz
   ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_insert_scale_factor = 0.01)`,
   // An index for each order of lists. Expressions are those of `session-order.ts`.
   `create index sessions_by_end on sessions (coalesce(ended_at, 'infinity'), id)`,
@@ -148,6 +150,8 @@ export const sessions: readonly string[] = [
     group_id uuid not null,
     permission text not null check (permission in ('view', 'use')),
     shared_at timestamptz not null default now(),
+    -- When the right was given, or changed last.
+    changed_at timestamptz not null default now(),
     primary key (session_id, user_id),
     foreign key (group_id, user_id) references group_members on delete cascade
   )`,

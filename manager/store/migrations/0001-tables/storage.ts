@@ -38,6 +38,8 @@ export const storage: readonly string[] = [
     user_id uuid not null references users on delete cascade,
     permission text not null check (permission in ('ro', 'rw', 'delete')),
     joined_at timestamptz not null default now(),
+    -- When the right was given, or changed last.
+    changed_at timestamptz not null default now(),
     primary key (folder_id, user_id)
   )`,
   'create index folder_members_user on folder_members (user_id)',
@@ -49,7 +51,9 @@ export const storage: readonly string[] = [
     permission text not null check (permission in ('ro', 'rw', 'delete')),
     invited_by uuid not null references users on delete cascade,
     created_at timestamptz not null default now(),
-    expires_at timestamptz not null
+    expires_at timestamptz not null,
+    -- When the right was given, or changed last.
+    changed_at timestamptz not null default now()
   )`,
   'create index folder_invitations_email on folder_invitations (lower(email))',
   'create index folder_invitations_inviter on folder_invitations (invited_by)',
@@ -102,6 +106,11 @@ export const storage: readonly string[] = [
     created_at timestamptz not null default now(),
     expires_at timestamptz not null,
     executable boolean,
+    -- Bytes that came, and when: announced bytes hold room for a while only (ADR 30).
+    received bigint not null default 0,
+    moved_at timestamptz not null default now(),
+    -- Whether nobody but the owner of the file has any right to it.
+    owner_only boolean not null default false,
     constraint uploads_on_conflict check (on_conflict in ('fail', 'replace', 'rename'))
   )`,
   'create index uploads_expires on uploads (expires_at)',

@@ -48,7 +48,11 @@ export const identity: readonly string[] = [
     password_from text not null default 'person' check (password_from in ('person', 'superadmin', 'administrator', 'unknown')),
     -- Since when somebody else may have been in the account; null if nobody may have.
     doubt_since timestamptz,
-    ssh_key_changed_at timestamptz
+    ssh_key_changed_at timestamptz,
+    -- The last time that somebody else got a way into the account (ADR 75).
+    handed_at timestamptz,
+    -- An access key; it outlives its keypair, so that it can be named.
+    ssh_key_set_by_access_key text
   )`,
   // An index for each order of lists. Expressions are those of `users.ts`.
   'create index users_by_domain on users (lower(domain), id)',
@@ -90,6 +94,8 @@ export const identity: readonly string[] = [
     -- Made by somebody else, and not yet accepted by the owner.
     waits boolean not null default false,
     activated_at timestamptz not null default now(),
+    -- Tells its owner what it is for.
+    name text not null default '',
     constraint keypairs_waiting_check check (not (waits and active))
   )`,
   'create index keypairs_user on keypairs (user_id, access_key)',
@@ -144,7 +150,9 @@ export const identity: readonly string[] = [
     created_at timestamptz not null default now(),
     expires_at timestamptz not null,
     -- Origin of the password that the link makes: \`unknown\` if its address may be read by somebody else.
-    password_from text not null default 'unknown' check (password_from in ('person', 'unknown'))
+    password_from text not null default 'unknown' check (password_from in ('person', 'superadmin', 'unknown')),
+    -- The administrator who passes the link on: it ends with that person's right (ADR 60).
+    in_hand_of uuid references users on delete cascade
   )`,
   'create index email_tokens_user on email_tokens (user_id, purpose)',
   `create table recovery_codes (
@@ -188,7 +196,9 @@ export const identity: readonly string[] = [
     settings jsonb not null,
     sealed_secret text,
     created_at timestamptz not null default now(),
-    version int not null default 1
+    version int not null default 1,
+    -- Version of the mapping of groups (ADR 45).
+    mapping_version int not null default 1
   )`,
   `create table sign_in_identities (
     issuer text not null,
@@ -203,6 +213,9 @@ export const identity: readonly string[] = [
     last_used_at timestamptz not null default now(),
     -- Linked with a password that somebody else may know.
     doubtful boolean not null default false,
+    -- The provider whose mapping gave projects and role, which go with it, and the version of the mapping that judged last (ADR 45).
+    given_by text,
+    given_version int,
     primary key (issuer, subject),
     unique (user_id, issuer)
   )`,
@@ -214,8 +227,11 @@ export const identity: readonly string[] = [
     provider text not null references sign_in_providers on delete cascade,
     sealed text not null,
     created_at timestamptz not null default now(),
-    expires_at timestamptz not null
+    expires_at timestamptz not null,
+    -- The oldest attempt of a network makes room (ADR 74).
+    network text not null default ''
   )`,
+  'create index on sign_in_attempts (network, created_at)',
   `create table visits (
     user_id uuid primary key references users on delete cascade,
     since timestamptz,
@@ -224,7 +240,9 @@ export const identity: readonly string[] = [
   `create table bootstrap_scripts (
     user_id uuid primary key references users on delete cascade,
     sealed text not null,
-    changed_at timestamptz not null default now()
+    changed_at timestamptz not null default now(),
+    -- As in users.
+    set_by_access_key text
   )`,
   `create table dotfiles (
     user_id uuid not null references users on delete cascade,
@@ -234,6 +252,8 @@ export const identity: readonly string[] = [
     sealed text not null,
     bytes int not null,
     changed_at timestamptz not null default now(),
+    -- As in users.
+    set_by_access_key text,
     primary key (user_id, path)
   )`,
   `create table messages (
@@ -247,7 +267,9 @@ export const identity: readonly string[] = [
     created_at timestamptz not null default now(),
     -- Kind of a message that Berth itself sends; null: the words of an administrator.
     about text,
-    detail text not null default ''
+    detail text not null default '',
+    -- When the reader put it away; a message about the account stays for a while.
+    cleared_at timestamptz
   )`,
   'create index messages_user on messages (user_id, id)',
   `create table dismissed_announcements (

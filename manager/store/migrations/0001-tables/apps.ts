@@ -45,7 +45,11 @@ export const apps: readonly string[] = [
     port int primary key,
     -- Outlives the account: the next holder is another person.
     user_id uuid not null,
-    left_at timestamptz not null
+    left_at timestamptz not null,
+    -- Whether the app was another person's, or one that others could reach: its page rests for the person who left the port, too.
+    of_other boolean not null default false,
+    -- Outlives the session. The session that left the port has it again at once: its page can do nothing there that the session cannot.
+    session_id uuid
   )`,
   `create table closed_app_ports (
     -- Computer and port, as in console_certificates.
@@ -68,12 +72,20 @@ export const apps: readonly string[] = [
     constraint grants_credential check (num_nonnulls(login_id, keypair, published_app) = 1)
   )`,
   'create index grants_expiry on grants (expires_at)',
+  // For the end of a sign-in, which deletes the grants of each.
+  'create index grants_login on grants (login_id)',
   'create index grants_session on grants (session_id)',
   // A trigger, because places end in many ways: with their session, their account, their time.
   `create function berth_leave_app_port() returns trigger language plpgsql as $$
     begin
-      insert into app_ports (port, user_id, left_at) values (old.port, old.user_id, least(now(), old.expires_at))
-        on conflict (port) do update set user_id = excluded.user_id, left_at = excluded.left_at;
+      insert into app_ports (port, user_id, left_at, of_other, session_id)
+        values (old.port, old.user_id, least(now(), old.expires_at),
+          -- A session that is deleted already may have been anybody's.
+          not exists (select from sessions where id = old.session_id and owner_id = old.user_id
+            and launched_by is null and used_by_others_at is null), old.session_id)
+        on conflict (port) do update
+          set user_id = excluded.user_id, left_at = excluded.left_at, of_other = excluded.of_other,
+            session_id = excluded.session_id;
       return null;
     end $$`,
   ...['own_apps', 'published_apps'].map(
