@@ -19,15 +19,17 @@ import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
 import { whoseText } from './text.ts'
-import { collectWeight, optionsOf, type TypedWeight, withWeights } from './weights.ts'
+import { collectProjectWeight, collectWeight, optionsOf, type TypedWeight, withWeights } from './weights.ts'
 
 function sharesTable({ items }: FairShare): string {
   const percent = (fraction: number) => `${Number((fraction * 100).toFixed(1))}%`
+  const hasProjects = items.some(({ project }) => project !== null)
   return table(
-    ['TURN', 'USER', 'SHARE', 'COUNTS', 'WEIGHT', 'WAITING', 'NEXT'],
-    items.map(({ turn, email, share, dominant, fraction, weight, waiting, next }) => [
+    ['TURN', 'USER', ...(hasProjects ? ['PROJECT', 'ITS SHARE'] : []), 'SHARE', 'COUNTS', 'WEIGHT', 'WAITING', 'NEXT'],
+    items.map(({ turn, email, project, share, dominant, fraction, weight, waiting, next }) => [
       turn === null ? '-' : String(turn),
       email,
+      ...(hasProjects ? [project?.name || '-', project ? percent(project.share) : '-'] : []),
       percent(share),
       dominant === null ? '-' : `${percent(fraction)} of ${SLOTS[dominant].label}`,
       String(weight),
@@ -43,6 +45,7 @@ interface GroupFlags {
   selector?: ResourceGroup['selector']
   options?: ResourceGroupOptions
   weight?: readonly TypedWeight[]
+  projectWeight?: readonly TypedWeight[]
   active?: boolean
   json?: boolean
 }
@@ -202,7 +205,7 @@ function withSettings(command: Command): Command {
     .addOption(new Option('--selector <name>', 'which agent gets a session').choices(SELECTORS))
     .option(
       '--options <json>',
-      'reserveAfterSeconds, weights, splitShares, requireIsolation, interruption',
+      'reserveAfterSeconds, weights, projectWeights, splitShares, requireIsolation, interruption',
       parseOptions,
     )
     .option(
@@ -210,21 +213,28 @@ function withSettings(command: Command): Command {
       'fair share: how much of the group a user may hold compared with others, e.g. ada@example.org=2; 1 removes it; repeatable',
       collectWeight,
     )
+    .option(
+      '--project-weight <project=factor>',
+      'fair share: the same of a project, e.g. speech=2; projects share the group first, then the users of each; repeatable',
+      collectProjectWeight,
+    )
     .option('--json', 'print JSON')
 }
 
 /** @param present the options of the group, to which weights are added where no options are given */
 async function changeOf(
   api: ApiClient,
-  { description, sequencer, selector, options, weight }: GroupFlags,
+  { description, sequencer, selector, options, weight, projectWeight }: GroupFlags,
   present: () => Promise<ResourceGroupOptions>,
 ): Promise<ResourceGroupChange> {
-  const changed = weight === undefined ? options : await withWeights(api, options ?? (await present()), weight)
+  const typed = { users: weight ?? [], projects: projectWeight ?? [] }
+  const isWeighed = weight !== undefined || projectWeight !== undefined
+  const changed = isWeighed ? await withWeights(api, options ?? (await present()), typed) : options
   return defined({ description, sequencer, selector, options: changed })
 }
 
 function parseOptions(text: string): ResourceGroupOptions {
-  const example = 'e.g. {"reserveAfterSeconds":600,"splitShares":true}; weights by address: --weight'
+  const example = 'e.g. {"reserveAfterSeconds":600,"splitShares":true}; weights by name: --weight, --project-weight'
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -1,37 +1,61 @@
 import { InvalidArgumentError } from 'commander'
+import { defined } from '#base/defined'
 import { type ApiClient, AppError, LARGEST_WEIGHT, type ResourceGroupOptions } from '#manager/contract'
-import { findUserId } from './find-user.ts'
+import { findGroup, findUserId } from './find-user.ts'
 
-/** A weight of a resource group as it is typed: a user by address or id, and their factor. */
+/** A weight of a resource group as it is typed: a user or project, and the factor. */
 export interface TypedWeight {
-  readonly user: string
+  /** Address or id of a user; id or name of a project. */
+  readonly of: string
   readonly factor: number
 }
 
-/** Reads `ada@example.org=2`. @param before the weights of earlier options of the same command */
-export function collectWeight(text: string, before: readonly TypedWeight[] = []): readonly TypedWeight[] {
-  const [, user, typed] = /^(.+)=([^=]+)$/.exec(text) ?? []
-  const factor = Number(typed)
-  if (user === undefined || !(factor > 0 && factor <= LARGEST_WEIGHT)) {
-    throw new InvalidArgumentError(`Write a user and a factor of at most ${LARGEST_WEIGHT}, e.g. ada@example.org=2.`)
+type Collect = (text: string, before?: readonly TypedWeight[]) => readonly TypedWeight[]
+
+/** Reads `ada@example.org=2`. The second argument is what earlier options of the same command gave. */
+export const collectWeight = collector('a user', 'ada@example.org=2')
+/** Reads `speech=2`, and `lab/speech=2`. */
+export const collectProjectWeight = collector('a project', 'speech=2')
+
+function collector(what: string, example: string): Collect {
+  return (text, before = []) => {
+    const [, of, typed] = /^(.+)=([^=]+)$/.exec(text) ?? []
+    const factor = Number(typed)
+    if (of === undefined || !(factor > 0 && factor <= LARGEST_WEIGHT)) {
+      throw new InvalidArgumentError(`Write ${what} and a factor of at most ${LARGEST_WEIGHT}, e.g. ${example}.`)
+    }
+    return [...before, { of, factor }]
   }
-  return [...before, { user, factor }]
 }
 
-/** The options with these weights as well. A user of factor 1 counts as everybody and needs no entry. */
+/** The options with these weights as well. A user or project of factor 1 counts as everybody and needs no entry. */
 export async function withWeights(
   api: ApiClient,
-  options: ResourceGroupOptions,
-  typed: readonly TypedWeight[],
+  { weights, projectWeights, ...others }: ResourceGroupOptions,
+  typed: { readonly users: readonly TypedWeight[]; readonly projects: readonly TypedWeight[] },
 ): Promise<ResourceGroupOptions> {
-  const weights = new Map(Object.entries(options.weights ?? {}))
-  for (const { user, factor } of typed) {
-    const id = await findUserId(api, user)
+  return {
+    ...others,
+    ...defined({
+      weights: await changed(weights, typed.users, user => findUserId(api, user)),
+      projectWeights: await changed(projectWeights, typed.projects, async name => (await findGroup(api, name)).id),
+    }),
+  }
+}
+
+/** @returns undefined if no weight is left */
+async function changed(
+  before: Readonly<Record<string, number>> = {},
+  typed: readonly TypedWeight[],
+  idOf: (of: string) => Promise<string>,
+): Promise<Record<string, number> | undefined> {
+  const weights = new Map(Object.entries(before))
+  for (const { of, factor } of typed) {
+    const id = await idOf(of)
     if (factor === 1) weights.delete(id)
     else weights.set(id, factor)
   }
-  const { weights: _, ...others } = options
-  return weights.size === 0 ? others : { ...others, weights: Object.fromEntries(weights) }
+  return weights.size === 0 ? undefined : Object.fromEntries(weights)
 }
 
 /** The present options of a group, to which a command adds. @throws AppError `resource_group_not_found` */

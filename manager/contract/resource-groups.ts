@@ -16,7 +16,7 @@ export const ResourceGroupName = z
 /** Resource group that exists from the start and is open to every domain, so that one machine needs no setup. */
 export const DEFAULT_RESOURCE_GROUP = 'default'
 
-/** The largest weight of a user in a fair share. */
+/** The largest weight of a user or project in a fair share. */
 export const LARGEST_WEIGHT = 1000
 
 export const ResourceGroupOptions = z
@@ -31,6 +31,12 @@ export const ResourceGroupOptions = z
       .record(z.uuid(), z.number().positive().max(LARGEST_WEIGHT))
       .optional()
       .describe('DRF: factor of resources that a user may hold compared with others, by user id; default 1.'),
+    projectWeights: z
+      .record(z.uuid(), z.number().positive().max(LARGEST_WEIGHT))
+      .optional()
+      .describe(
+        'DRF: factor of resources that a project may hold compared with others, by project id; default 1. With it, projects share first, then the users of each.',
+      ),
     requireIsolation: z
       .boolean()
       .optional()
@@ -98,18 +104,30 @@ export const FairShare = z
           fraction: z.number().describe('That fraction, 0 to 1; more if agents have left.'),
           weight: z.number(),
           share: z.number().describe('`fraction` divided by `weight`. The user with the smallest is next.'),
+          project: z
+            .object({
+              id: GroupId.nullable().describe('Null for sessions without a project.'),
+              name: z.string(),
+              fraction: z.number(),
+              weight: z.number(),
+              share: z.number().describe('`fraction` divided by `weight`. The project with the smallest is next.'),
+            })
+            .nullable()
+            .describe('Where projects have weights: the project of this row, whose share counts first.'),
           waiting: z.int().describe('Number of their waiting sessions, without those that start later.'),
           turn: z.int().nullable().describe('1 = their first session is tried first; null if nothing of them waits.'),
           next: z.object({ id: SessionId, name: z.string(), priority: z.int() }).nullable(),
           because: z
-            .enum(['priority', 'share', 'age'])
+            .enum(['priority', 'project', 'share', 'age'])
             .nullable()
             .describe(
-              'Why they are before the one with the next turn: priority of the session, share, or age of the session.',
+              'Why they are before the one with the next turn: priority of the session, share of the project, own share, or age of the session.',
             ),
         }),
       )
-      .describe('By turn, then those who wait for nothing, by share. An admin of a domain sees users of the domain.'),
+      .describe(
+        'By turn, then those who wait for nothing, by share; where projects have weights, once for each project. An admin of a domain sees users of the domain.',
+      ),
     reserved: SessionId.nullable().describe('The session for which capacity is held: it is tried before all others.'),
   })
   .meta({ id: 'FairShare' })

@@ -30,7 +30,7 @@ import {
 
 /** Resource groups. Superadmins manage them; other users see the ones that they may use. */
 export interface ResourceGroups {
-  /** Only superadmins get the weights of single users. */
+  /** Only superadmins get the weights of users and projects. */
   list(caller: Caller): Promise<ResourceGroup[]>
   /**
    * Creates a group that is open to the named domains, or else to the creator's domain.
@@ -103,8 +103,11 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
   }
 }
 
-/** Hides the weights: they show user ids and how much each user counts, which other users should not know. */
-function withoutWeights({ options: { weights: _, ...options }, ...group }: ResourceGroup): ResourceGroup {
+/** Hides the weights: they show ids and how much each user and project counts, which other users should not know. */
+function withoutWeights({
+  options: { weights: _, projectWeights: _other, ...options },
+  ...group
+}: ResourceGroup): ResourceGroup {
   return { ...group, options }
 }
 

@@ -17,7 +17,7 @@ import { listDependencies } from '../store/sessions/dependencies.ts'
 import { readArchitectures, readImageDigests } from '../store/images/images.ts'
 import { type ScopedSession } from '../store/quotas/limits.ts'
 import { readClock } from '../store/clock.ts'
-import { readUsageByOwner } from '../store/sessions/placements.ts'
+import { readHoldings } from '../store/sessions/placements.ts'
 import { listMortalKernels } from '../store/sessions/occupants.ts'
 import { readPullable } from '../store/images/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/quotas/resource-groups.ts'
@@ -129,11 +129,18 @@ export async function readGroup(
       pending.flatMap(({ image_digest }) => image_digest ?? []),
     ),
     readLimits(db, resourceGroup, forecast ? [...scoped, forecast.asker] : scoped),
-    group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
+    group?.sequencer === 'drf' ? readHoldings(db, resourceGroup) : undefined,
     group?.options.interruption ? listHolding(db, resourceGroup) : undefined,
   ])
   const later = judgeStartTimes(pending, now)
-  const { reserveAfterSeconds, requireIsolation, weights, splitShares, interruption: rules } = group?.options ?? {}
+  const {
+    reserveAfterSeconds,
+    requireIsolation,
+    weights,
+    projectWeights,
+    splitShares,
+    interruption: rules,
+  } = group?.options ?? {}
   const snapshot: GroupSnapshot = {
     agents,
     now,
@@ -141,7 +148,7 @@ export async function readGroup(
     notice: group?.notice ?? '',
     options: {
       ...(reserveAfterSeconds === undefined ? {} : { reserveAfterMs: reserveAfterSeconds * 1000 }),
-      ...defined({ weights, requireIsolation, splitShares }),
+      ...defined({ weights, projectWeights, requireIsolation, splitShares }),
       ...(rules === undefined
         ? {}
         : { interruption: { minRunMs: rules.minRunSeconds * 1000, warnMs: rules.warnSeconds * 1000 } }),
@@ -156,6 +163,7 @@ export async function readGroup(
       .map(session => ({
         id: session.id,
         ownerId: session.owner_id,
+        projectId: session.group_id,
         enqueuedAt: enqueuedAt(session),
         requested: session.requested,
         clusterSize: session.cluster_size,

@@ -1,9 +1,10 @@
-import { AppError, because, type FairShare, formatSlots, type UserId } from '#manager/contract'
+import { AppError, because, type FairShare, formatSlots, type GroupId, type UserId } from '#manager/contract'
 import { accessibleTo } from '../quotas/access.ts'
 import { requireResourceGroup } from '../quotas/require-resource-group.ts'
 import { explainShares, openCapacity, type UserShare } from '../scheduler/plan/index.ts'
 import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
 import { noSuchResourceGroup } from '../store/missing.ts'
+import { findGroups } from '../store/identity/groups.ts'
 import { listUserNames } from '../store/identity/users.ts'
 import { findSessions } from '../store/sessions/sessions.ts'
 import { type Db } from '../store/schema.ts'
@@ -46,12 +47,24 @@ export async function explainFairShare(
       )
     ).map(row => [row.id, row.name]),
   )
+  const projects = new Map(
+    (
+      await findGroups(
+        db,
+        undefined,
+        shown.flatMap(({ project }) => project?.id ?? []),
+      )
+    )
+      .filter(({ domain }) => administers(caller, domain))
+      .map(row => [String(row.id), row.name]),
+  )
   const { reservation } = snapshot
   const isSeen = reservation !== undefined && shown.some(({ id }) => ownerOf(reservation.sessionId) === id)
   return {
     capacity: formatSlots(openCapacity(snapshot)),
-    items: shown.map(({ id, held, next, ...user }) => ({
+    items: shown.map(({ id, held, next, project, ...user }) => ({
       ...user,
+      project: project && projectOf(project),
       userId: id as UserId,
       email: users.get(id as UserId) ?? '',
       held: formatSlots(held),
@@ -60,6 +73,10 @@ export async function explainFairShare(
     reserved: isSeen ? reservation.sessionId : null,
   }
 
+  function projectOf({ id, fraction, weight, share }: NonNullable<UserShare['project']>) {
+    // Empty for a session without a project, and for a project of another domain.
+    return { id: (id || null) as GroupId | null, name: projects.get(id) ?? '', fraction, weight, share }
+  }
   function nextOf(next: UserShare['next']): FairShare['items'][number]['next'] {
     return next ? { id: next.id, name: names.get(next.id) ?? '', priority: next.priority ?? 0 } : null
   }

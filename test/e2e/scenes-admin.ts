@@ -144,6 +144,7 @@ const SHARES: FairShare = {
     fraction: (HELD[index] ?? 0) / 8,
     weight: index === 2 ? 2 : 1,
     share: (HELD[index] ?? 0) / (index === 2 ? 16 : 8),
+    project: null,
     waiting: index === 3 ? 0 : 1,
     turn: index === 3 ? null : index + 1,
     next: index === 3 ? null : { id: aSession(index + 1).id, name: `train-${index + 1}`, priority: 0 },

@@ -1,11 +1,12 @@
 /** The scheduler's decision. Pure: imports only itself and the manager's contract. */
 export { type Inactive, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
 export { plan } from './plan.ts'
+export { dominantShare, drf } from './drf.ts'
 export { readable } from './amounts.ts'
 export { canTake, closest } from './reasons.ts'
 export { Room } from './room.ts'
 export { concentrated, dispersed, roundRobin, type Selector } from './selectors.ts'
-export { byAge, dominantShare, drf, fifo, lifo } from './sequencers.ts'
+export { byAge, fifo, lifo } from './sequencers.ts'
 export { explainShares, openCapacity, type UserShare } from './shares.ts'
 export type * from './snapshot.ts'
 export { totalOf } from './snapshot.ts'

@@ -1,4 +1,4 @@
-import { addSlots, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import { type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
 import { AgentRooms, fits, stillThere } from './agent-rooms.ts'
 import { ableAgents, AllowedAgents } from './allowed-agents.ts'
 import { Candidates } from './candidates.ts'
@@ -403,9 +403,8 @@ const sameAs = (a: Victims, b: Victims) => a.sessions.length === b.sessions.leng
 
 /** The snapshot with what a session got that was tried before the queue. */
 function withUsage(snapshot: GroupSnapshot, session: PendingSession): GroupSnapshot {
-  const held = snapshot.usage?.get(session.ownerId) ?? {}
-  const usage = new Map(snapshot.usage).set(session.ownerId, addSlots(held, totalOf(session)))
-  return { ...snapshot, usage }
+  const { ownerId, projectId = null } = session
+  return { ...snapshot, usage: [...(snapshot.usage ?? []), { ownerId, projectId, slots: totalOf(session) }] }
 }
 
 const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])

@@ -79,6 +79,57 @@ describe('DRF', () => {
     )
   })
 
+  test('projects share the machine in proportion to their weights, and their users what the project has', () => {
+    const weight = fc.integer({ min: 1, max: 5 })
+    const project = fc.record({ weight, users: fc.array(weight, { minLength: 1, maxLength: 3 }) })
+    fc.assert(
+      fc.property(fc.array(project, { minLength: 2, maxLength: 3 }), fc.integer({ min: 10, max: 55 }), (all, cpu) => {
+        const users = all.flatMap(({ users }, p) =>
+          users.map((weight, u) => ({ projectId: `p${p}`, ownerId: `p${p}u${u}`, weight })),
+        )
+        const pending = users.flatMap(({ projectId, ownerId }, user) =>
+          Array.from({ length: 60 }, (_, n) =>
+            aSession(user * 1000 + n, { cpu: 1 }, { ownerId, projectId, enqueuedAt: n }),
+          ),
+        )
+        const options = {
+          weights: Object.fromEntries(users.map(({ ownerId, weight }) => [ownerId, weight])),
+          projectWeights: Object.fromEntries(all.map(({ weight }, p) => [`p${p}`, weight])),
+        }
+        const { placements } = plan({ agents: [anAgent(1, { cpu })], pending, options }, drf, concentrated)
+        const tasks = users.map(
+          (_, user) =>
+            placements.filter(({ sessionId }) => Math.floor(Number(sessionId.slice(-12)) / 1000) === user).length,
+        )
+        const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, one) => sum + one, 0)
+        const weights = sumOf(all.map(({ weight }) => weight))
+        all.forEach((one, p) => {
+          const mine = tasks.filter((_, user) => users[user]?.projectId === `p${p}`)
+          expect(Math.abs(sumOf(mine) - (cpu * one.weight) / weights)).toBeLessThanOrEqual(all.length)
+          mine.forEach((count, u) => {
+            const due = (sumOf(mine) * (one.users[u] ?? 1)) / sumOf(one.users)
+            expect(Math.abs(count - due)).toBeLessThanOrEqual(one.users.length)
+          })
+        })
+      }),
+    )
+  })
+
+  test('what a project holds counts for all of its users, and a session without a project is in one of its own', () => {
+    const usage = [{ ownerId: 'a', projectId: 'rich', slots: { cpu: 1000 } }]
+    const pending = [
+      aSession(1, { cpu: 1000 }, { ownerId: 'b', projectId: 'rich', enqueuedAt: 1 }),
+      aSession(2, { cpu: 1000 }, { ownerId: 'a', projectId: 'poor', enqueuedAt: 2 }),
+      aSession(3, { cpu: 1000 }, { ownerId: 'a', projectId: null, enqueuedAt: 3 }),
+    ]
+    const agents = [anAgent(1, { cpu: 4000 }, { occupied: { cpu: 1000 } })]
+    const order = (options: PlanOptions) =>
+      plan({ agents, pending, usage, options }, drf, concentrated).placements.map(p => p.sessionId)
+    expect(order({})).toEqual([1, 2, 3].map(sessionId))
+    expect(order({ projectWeights: { poor: 1 } })).toEqual([2, 3, 1].map(sessionId))
+    expect(order({ projectWeights: { rich: 1000 } })).toEqual([2, 3, 1].map(sessionId))
+  })
+
   test('a session of several kernels counts all of them', () => {
     const pending = [
       aSession(1, { cpu: 1000 }, { ownerId: 'a', clusterSize: 3 }),
@@ -94,7 +145,7 @@ describe('DRF', () => {
     const pending = ['rich', 'poor'].flatMap((ownerId, user) =>
       [0, 1].map(n => aSession(user * 10 + n, { cpu: 1000 }, { ownerId, enqueuedAt: user })),
     )
-    const usage = new Map([['rich', { cpu: 2000 }]])
+    const usage = [{ ownerId: 'rich', slots: { cpu: 2000 } }]
     const agents = [anAgent(1, { cpu: 4000 }, { occupied: { cpu: 2000 } })]
     const result = plan({ agents, pending, usage }, drf, concentrated)
     expect(result.placements.map(p => p.sessionId)).toEqual([sessionId(10), sessionId(11)])

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { defined } from '#base/defined'
 import { drf, explainShares, type GroupSnapshot, openCapacity } from './index.ts'
 import { anAgent, aSession, sessionId } from './plan-fixtures.ts'
 
@@ -9,10 +10,10 @@ const GROUP: GroupSnapshot = {
 }
 
 test('a share is the largest fraction of the capacity that can be used now, divided by the weight', () => {
-  const usage = new Map([
-    ['ada', { cpu: 2000, mem: 500 }],
-    ['bob', { cpu: 6000 }],
-  ])
+  const usage = [
+    { ownerId: 'ada', slots: { cpu: 2000, mem: 500 } },
+    { ownerId: 'bob', slots: { cpu: 6000 } },
+  ]
   const pending = [aSession(1, { cpu: 1000 }, { ownerId: 'bob' }), aSession(2, { cpu: 1000 }, { ownerId: 'cleo' })]
   const shares = explainShares({ ...GROUP, usage, pending, options: { weights: { bob: 3 } } })
   expect(
@@ -37,7 +38,7 @@ test('what decides is said: priority before shares, and age where shares are equ
     aSession(2, { cpu: 1000 }, { ownerId: 'new', enqueuedAt: 2 }),
     aSession(3, { cpu: 1000 }, { ownerId: 'urgent', enqueuedAt: 3, priority: 5 }),
   ]
-  const usage = new Map([['urgent', { cpu: 8000 }]])
+  const usage = [{ ownerId: 'urgent', slots: { cpu: 8000 } }]
   const shares = explainShares({ ...GROUP, usage, pending })
   expect(shares.map(({ id, because, next }) => [id, because, next?.id])).toEqual([
     ['urgent', 'priority', sessionId(3)],
@@ -48,23 +49,52 @@ test('what decides is said: priority before shares, and age where shares are equ
 
 test('the first in the explanation is the one that DRF tries first', () => {
   const sessions = fc.array(
-    fc.record({ owner: fc.nat(4), enqueuedAt: fc.nat(5), priority: fc.integer({ min: -1, max: 1 }) }),
+    fc.record({
+      owner: fc.nat(4),
+      project: fc.nat(2),
+      enqueuedAt: fc.nat(5),
+      priority: fc.integer({ min: -1, max: 1 }),
+    }),
     { minLength: 1, maxLength: 12 },
   )
-  const held = fc.dictionary(
-    fc.constantFrom('0', '1', '2', '3', '4'),
-    fc.record({ cpu: fc.nat(8000), mem: fc.nat(1000) }),
-  )
+  const slots = fc.record({ cpu: fc.nat(8000), mem: fc.nat(1000) })
+  const held = fc.array(fc.record({ owner: fc.nat(4), project: fc.nat(2), slots }), { maxLength: 8 })
+  const projectWeights = fc.option(fc.record({ '1': fc.integer({ min: 1, max: 3 }) }), { nil: undefined })
   fc.assert(
-    fc.property(sessions, held, fc.integer({ min: 1, max: 3 }), (asked, usage, weight) => {
+    fc.property(sessions, held, fc.integer({ min: 1, max: 3 }), projectWeights, (asked, usage, weight, projects) => {
       const snapshot: GroupSnapshot = {
         ...GROUP,
-        usage: new Map(Object.entries(usage)),
-        options: { weights: { '1': weight } },
-        pending: asked.map(({ owner, ...rest }, n) => aSession(n, { cpu: 1000 }, { ownerId: String(owner), ...rest })),
+        usage: usage.map(({ owner, project, slots }) => ({
+          ownerId: String(owner),
+          projectId: String(project),
+          slots,
+        })),
+        options: { weights: { '1': weight }, ...defined({ projectWeights: projects }) },
+        pending: asked.map(({ owner, project, ...rest }, n) =>
+          aSession(n, { cpu: 1000 }, { ownerId: String(owner), projectId: String(project), ...rest }),
+        ),
       }
       const queue = drf.start(snapshot, openCapacity(snapshot))
       expect(explainShares(snapshot)[0]?.next?.id).toBe(queue.next()?.id)
     }),
   )
+})
+
+test('where projects have weights, each user stands there once for each project, and the share of the project decides first', () => {
+  const usage = [
+    { ownerId: 'ada', projectId: 'speech', slots: { cpu: 4000 } },
+    { ownerId: 'bob', projectId: 'vision', slots: { cpu: 2000 } },
+  ]
+  const pending = [
+    aSession(1, { cpu: 1000 }, { ownerId: 'cleo', projectId: 'vision' }),
+    aSession(2, { cpu: 1000 }, { ownerId: 'ada', projectId: 'speech' }),
+    aSession(3, { cpu: 1000 }, { ownerId: 'ada', projectId: 'vision' }),
+  ]
+  const shares = explainShares({ ...GROUP, usage, pending, options: { projectWeights: { speech: 4 } } })
+  expect(shares.map(({ id, project, share, because }) => [id, project?.id, project?.share, share, because])).toEqual([
+    ['ada', 'speech', 0.125, 0.5, 'project'],
+    ['cleo', 'vision', 0.25, 0, 'age'],
+    ['ada', 'vision', 0.25, 0, null],
+    ['bob', 'vision', 0.25, 0.25, null],
+  ])
 })

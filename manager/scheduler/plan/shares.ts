@@ -1,6 +1,6 @@
 import { addSlots, type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
+import { type Account, accountsOf, comesBefore, type Holder } from './drf.ts'
 import { canTake } from './reasons.ts'
-import { comesBefore, type User, usersOf } from './sequencers.ts'
 import { type GroupSnapshot, type PendingSession } from './snapshot.ts'
 
 /** Capacity of the whole group, of which shares are fractions: all agents that can take sessions now. */
@@ -11,22 +11,28 @@ export function openCapacity({ active, agents, options }: GroupSnapshot): Resour
     .reduce<ResourceSlots>((sum, { capacity }) => addSlots(sum, capacity), {})
 }
 
-/** Figures of one user that DRF compares. */
-export interface UserShare {
-  readonly id: string
+/** The share of a user or of a project. */
+export interface Share {
   readonly held: ResourceSlots
-  /** The slot of which the user holds the largest fraction; null while they hold nothing that the group has. */
+  /** The slot of which the holder has the largest fraction; null while they hold nothing that the group has. */
   readonly dominant: SlotName | null
-  /** The user's fraction of that slot, 0 to 1 (more if agents have left). */
+  /** The fraction of that slot, 0 to 1 (more if agents have left). */
   readonly fraction: number
   readonly weight: number
   /** `fraction` divided by `weight`: the smallest is next. */
   readonly share: number
+}
+
+/** Figures of one user that DRF compares; where projects have weights, of a user in one project. */
+export interface UserShare extends Share {
+  readonly id: string
+  /** The project, whose share counts before that of its users; null where projects have no weights. */
+  readonly project: (Share & { readonly id: string }) | null
   readonly waiting: number
   /** The session that is tried when it is the user's turn. */
   readonly next: PendingSession | undefined
-  /** Reason why the user comes before the next: the priority of their sessions, their share, or the age of their sessions. */
-  readonly because: 'priority' | 'share' | 'age' | null
+  /** Reason why the user comes before the next: priority of their sessions, share of the project, own share, or age of their sessions. */
+  readonly because: 'priority' | 'project' | 'share' | 'age' | null
 }
 
 /**
@@ -34,40 +40,38 @@ export interface UserShare {
  * largest share first. As things are now: each placement changes the shares.
  */
 export function explainShares(snapshot: GroupSnapshot): readonly UserShare[] {
-  const { usage } = snapshot
   const capacity = openCapacity(snapshot)
-  const waiting = usersOf(snapshot, capacity).sort((a, b) => (comesBefore(a, b) ? -1 : 1))
-  const waits = new Set(waiting.map(({ id }) => id))
-  const idle = usersOf(
-    { ...snapshot, pending: [] },
-    capacity,
-    [...(usage?.keys() ?? [])].filter(id => !waits.has(id)),
-  ).sort((a, b) => b.share - a.share || (a.id < b.id ? -1 : 1))
+  const [idle, waiting] = [[], []] as [Account[], Account[]]
+  for (const account of accountsOf(snapshot, capacity)) (account.waiting.length > 0 ? waiting : idle).push(account)
+  waiting.sort((a, b) => (comesBefore(a, b) ? -1 : 1))
+  idle.sort((a, b) => b.share - a.share || (a.userId < b.userId ? -1 : 1))
   return [
-    ...waiting.map((user, at) => toShare(user, capacity, waiting[at + 1])),
-    ...idle.map(user => toShare(user, capacity)),
+    ...waiting.map((account, at) => toUserShare(account, capacity, waiting[at + 1])),
+    ...idle.map(account => toUserShare(account, capacity)),
   ]
 }
 
-function toShare({ id, held, weight, share, waiting }: User, capacity: ResourceSlots, after?: User): UserShare {
-  const fractionOf = (slot: SlotName) => (capacity[slot] ? (held[slot] ?? 0) / capacity[slot] : 0)
-  const dominant = SLOT_NAMES.reduce((most, slot) => (fractionOf(slot) > fractionOf(most) ? slot : most))
-  const fraction = fractionOf(dominant)
-  const [next] = waiting
+function toUserShare(account: Account, capacity: ResourceSlots, after?: Account): UserShare {
+  const { userId, project, waiting } = account
   return {
-    id,
-    held,
-    dominant: fraction > 0 ? dominant : null,
-    fraction,
-    weight,
-    share,
+    id: userId,
+    ...toShare(account, capacity),
+    project: project.id === null ? null : { id: project.id, ...toShare(project, capacity) },
     waiting: waiting.length,
-    next,
-    because: after === undefined ? null : whatDecides({ share, next }, after),
+    next: waiting[0],
+    because: after === undefined ? null : whatDecides(account, after),
   }
 }
 
-function whatDecides(first: { share: number; next: PendingSession | undefined }, after: User): UserShare['because'] {
-  if ((first.next?.priority ?? 0) !== (after.waiting[0]?.priority ?? 0)) return 'priority'
+function toShare({ held, weight, share }: Holder, capacity: ResourceSlots): Share {
+  const fractionOf = (slot: SlotName) => (capacity[slot] ? (held[slot] ?? 0) / capacity[slot] : 0)
+  const dominant = SLOT_NAMES.reduce((most, slot) => (fractionOf(slot) > fractionOf(most) ? slot : most))
+  const fraction = fractionOf(dominant)
+  return { held, dominant: fraction > 0 ? dominant : null, fraction, weight, share }
+}
+
+function whatDecides(first: Account, after: Account): UserShare['because'] {
+  if ((first.waiting[0]?.priority ?? 0) !== (after.waiting[0]?.priority ?? 0)) return 'priority'
+  if (first.project.share !== after.project.share) return 'project'
   return first.share === after.share ? 'age' : 'share'
 }

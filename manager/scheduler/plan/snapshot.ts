@@ -66,6 +66,8 @@ export interface NeededStorage {
 export interface PendingSession {
   readonly id: SessionId
   readonly ownerId: string
+  /** Null or left out for a session without a project. */
+  readonly projectId?: string | null
   /** Milliseconds since the epoch, the database's clock. */
   readonly enqueuedAt: number
   /** Amounts for each kernel. */
@@ -98,6 +100,13 @@ export interface PendingSession {
   readonly inactive?: Inactive | undefined
   /** Whether it may itself be interrupted. Such a session interrupts no other one, so that interruptions never cascade. */
   readonly interruptible?: boolean | undefined
+}
+
+/** Slots that sessions of a user in a project hold together. */
+export interface Holding {
+  readonly ownerId: string
+  readonly projectId?: string | null
+  readonly slots: ResourceSlots
 }
 
 /** A session that holds slots and may give them back: one that may be interrupted, or one that is being ended anyway. */
@@ -143,6 +152,8 @@ export interface PlanOptions {
   readonly reserveAfterMs?: number
   /** DRF: a user of weight 2 may hold twice as much as one of weight 1 (the default). By user id. */
   readonly weights?: Readonly<Record<string, number>>
+  /** DRF: the same of projects, by id. Set: projects share the group, and users what their project has. */
+  readonly projectWeights?: Readonly<Record<string, number>>
   /** Sessions start only on agents that isolate them fully. */
   readonly requireIsolation?: boolean
   /** A GPU share that no single device has free may be spread evenly over several devices. */
@@ -160,8 +171,8 @@ export interface GroupSnapshot {
   /** Text for users while the group is not active; empty without one. */
   readonly notice?: string
   readonly options?: PlanOptions
-  /** Slots that each user's sessions hold in this group now, by user id. */
-  readonly usage?: ReadonlyMap<string, ResourceSlots>
+  /** Slots that sessions hold in this group now; left out where the sequencer does not ask. */
+  readonly usage?: readonly Holding[]
   /** Scopes with limits, each with what its sessions hold in all resource groups. */
   readonly scopes?: ReadonlyMap<string, Scope>
   /** The reservation that the last plan left. */

@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import {
   type AgentId,
+  type GroupId,
   type KernelId,
   OCCUPYING_STATUSES,
   type Reason,
   type ResourceSlots,
   type SessionId,
-  type SlotName,
+  type UserId,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type Touched } from './touches.ts'
@@ -68,14 +69,17 @@ function byRole({ role: a }: { role: string }, { role: b }: { role: string }): n
   return a.length - b.length || (a < b ? -1 : 1)
 }
 
-/** Resources that each user's sessions hold in a resource group now: sums over occupying kernels, never a counter. */
-export async function readUsageByOwner(db: Db, resourceGroup: string): Promise<Map<string, ResourceSlots>> {
-  const { rows } = await sql<{ owner_id: string; slot: SlotName; amount: number }>`
-    select s.owner_id, v.key as slot, sum(v.value::bigint)::bigint as amount
-    from sessions s join kernels k on k.session_id = s.id, jsonb_each_text(k.slots) v
-    where s.resource_group = ${resourceGroup} and k.status in (${sql.join(OCCUPYING_STATUSES)})
-    group by s.owner_id, v.key`.execute(db)
-  const usage = new Map<string, ResourceSlots>()
-  for (const { owner_id, slot, amount } of rows) usage.set(owner_id, { ...usage.get(owner_id), [slot]: amount })
-  return usage
+/** Resources that the sessions of each user in each project hold in a resource group now: sums over occupying kernels, never a counter. */
+export async function readHoldings(
+  db: Db,
+  resourceGroup: string,
+): Promise<{ ownerId: UserId; projectId: GroupId | null; slots: ResourceSlots }[]> {
+  const { rows } = await sql<{ ownerId: UserId; projectId: GroupId | null; slots: ResourceSlots }>`
+    select "ownerId", "projectId", jsonb_object_agg(slot, amount) as slots from (
+      select s.owner_id as "ownerId", s.group_id as "projectId", v.key as slot, sum(v.value::bigint)::bigint as amount
+      from sessions s join kernels k on k.session_id = s.id, jsonb_each_text(k.slots) v
+      where s.resource_group = ${resourceGroup} and k.status in (${sql.join(OCCUPYING_STATUSES)})
+      group by s.owner_id, s.group_id, v.key
+    ) as sums group by "ownerId", "projectId"`.execute(db)
+  return rows
 }

@@ -107,9 +107,14 @@ const en = {
   sequencerHint_fifo: 'The session that has waited longest is next.',
   sequencerHint_lifo: 'The newest session is next.',
   sequencerHint_drf: 'The next session is one of the user who holds the smallest share of the cluster.',
-  weights: 'Weights of users',
-  weightsHint: 'A user of weight 2 may hold twice as much as others before they are next. Everybody else counts 1.',
-  weightAdd: 'Add a user',
+  weights_users: 'Weights of users',
+  weightsHint_users:
+    'A user of weight 2 may hold twice as much as others before they are next. Everybody else counts 1.',
+  weightAdd_users: 'Add a user',
+  weights_projects: 'Weights of projects',
+  weightsHint_projects:
+    'With a weight here, projects share the group first, then the users of each project what it has. Every other project counts 1.',
+  weightAdd_projects: 'Add a project',
   weightFault: 'Enter a number above 0, at most {count}',
   removeWeight: 'Remove the weight of {name}',
   selector: 'On which agent',

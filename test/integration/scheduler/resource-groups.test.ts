@@ -73,6 +73,36 @@ test('fair share is explained: who holds what, and why whose session is next', a
   await api.updateResourceGroup({ ...mine, body: { sequencer: 'fifo' } })
 })
 
+test('projects with weights share first: whose project holds less is next, and the explanation names it', async () => {
+  const { api } = cluster
+  const mine = { params: { name: 'default' } }
+  const [first] = (await api.listGroups({ query: { search: 'default' } })).items.map(({ id }) => id)
+  const speech = await api.createGroup({ body: { domain: 'default', name: 'speech' } })
+  const bob = await cluster.addUser('bob@localhost')
+  const { user } = await bob.me()
+  await api.updateUser({ params: { id: user.id }, body: { groups: [first ?? speech.id, speech.id] } })
+  await api.updateResourceGroup({
+    ...mine,
+    body: { sequencer: 'drf', options: { projectWeights: { [speech.id]: 2 } } },
+  })
+  const body = { image: 'berth/python:3.13', resources: { cpu: '1.5' } }
+  await api.createSession({ body: { ...body, name: 'of-default' } })
+  await bob.createSession({ body: { ...body, name: 'of-speech', group: speech.id } })
+  const { items } = await api.getFairShare(mine)
+  expect(items).toMatchObject([
+    {
+      email: 'bob@localhost',
+      turn: 1,
+      because: 'project',
+      project: { id: speech.id, name: 'speech', weight: 2, share: 0 },
+    },
+    { email: 'admin@localhost', turn: 2, because: null, project: { id: first, name: 'default', share: 0.5 } },
+  ])
+  expect((await bob.listResourceGroups()).items[0]?.options).not.toHaveProperty('projectWeights')
+  for (const { next } of items) if (next) await api.deleteSession({ params: { id: next.id } })
+  await api.updateResourceGroup({ ...mine, body: { sequencer: 'fifo', options: {} } })
+})
+
 test('the queue comes page by page in its order, and says what is held for the session that has waited longest', async () => {
   const { api } = cluster
   const mine = { params: { name: 'default' } }

@@ -160,7 +160,7 @@ describe('placements', () => {
     expect(first).toMatchObject({ note: notice, message: `An admin has closed this resource group: ${notice}` })
     await groups.update('default', { active: true })
     await commit((await planned()).placements)
-    expect((await planned()).snapshot.usage?.get(ownerId)).toEqual({ cpu: 1000, mem: GiB })
+    expect((await planned()).snapshot.usage).toEqual([{ ownerId, projectId: null, slots: { cpu: 1000, mem: GiB } }])
     await groups.update('default', { sequencer: 'fifo' })
     const taken = ResourceGroupSpec.parse({ name: 'default' })
     await expect(groups.create(taken, 'default')).rejects.toMatchObject({ code: 'resource_group_exists' })

@@ -13,10 +13,14 @@ import WeightsField from './WeightsField.vue'
 
 const COMPONENTS = { VAutocomplete, VBtn, VCheckbox, VIcon }
 const [ADA, BOB, GONE] = ['a', 'b', 'c'].map(last => `01900000-0000-7000-8000-00000000000${last}`)
+const PROJECTS = [
+  { id: String(ADA), domain: 'lab', name: 'speech' },
+  { id: String(BOB), domain: 'lab', name: 'vision' },
+]
 const EMAILS: Readonly<Record<string, string>> = { [String(ADA)]: 'ada@example.org', [String(BOB)]: 'bob@example.org' }
 
 /** Shows the field with these weights. @returns what it is set to */
-function show(weights: Readonly<Record<string, number>>) {
+function show(weights: Readonly<Record<string, number>>, of: 'users' | 'projects' = 'users') {
   const value = ref(weights)
   const getUser = ({ params: { id } }: { params: { id: string } }) => {
     const email = EMAILS[id]
@@ -26,6 +30,7 @@ function show(weights: Readonly<Record<string, number>>) {
   const app = createApp({
     render: () =>
       h(WeightsField, {
+        of,
         modelValue: value.value,
         'onUpdate:modelValue': (next: Readonly<Record<string, number>>) => {
           value.value = next
@@ -34,7 +39,9 @@ function show(weights: Readonly<Record<string, number>>) {
   })
   app.use(createPageVuetify()).use(createPinia())
   for (const [name, component] of Object.entries(COMPONENTS)) app.component(name, component)
-  provideServices(app, { api: { getUser, listUsers }, events: testEvents() } as unknown as Services)
+  const listGroups = ({ query }: { query: { search?: string } }) =>
+    Promise.resolve({ items: PROJECTS.filter(({ id }) => !query.search || query.search === id) })
+  provideServices(app, { api: { getUser, listUsers, listGroups }, events: testEvents() } as unknown as Services)
   app.mount(document.body.appendChild(document.createElement('div')))
   onTestFinished(() => {
     app.unmount()
@@ -74,4 +81,11 @@ test('a weight is changed and removed; what is no weight is NaN, and says so', a
   expect(document.body.textContent).toContain('Enter a number above 0, at most 1000')
   document.querySelector<HTMLButtonElement>('[aria-label="Remove the weight of ada@example.org"]')?.click()
   await vi.waitFor(() => expect(value.value).toEqual({}))
+})
+
+test('projects are shown by domain and name, and one that is gone by id', async () => {
+  const value = show({ [String(BOB)]: 2, [String(GONE)]: 3 }, 'projects')
+  await vi.waitFor(() => expect(labels()).toEqual([String(GONE), 'lab/vision']))
+  enter('lab/vision', '4')
+  await vi.waitFor(() => expect(value.value).toEqual({ [String(BOB)]: 4, [String(GONE)]: 3 }))
 })

@@ -4,8 +4,8 @@ import { ResourceGroupOptions, SELECTORS, SEQUENCERS } from '#manager/contract'
 import en from '../../../words/en/admin-limits.ts'
 import ko from '../../../words/ko/admin-limits.ts'
 
-/** The explanation of each option of a scheduler. `weights` is a table by user, with an explanation above it. */
-const HINTS: Readonly<Record<Exclude<keyof ResourceGroupOptions, 'weights'>, readonly string[]>> = {
+/** The explanation of each option of a scheduler. Weights are tables by user and by project, with an explanation above each. */
+const HINTS: Readonly<Record<Exclude<keyof ResourceGroupOptions, 'weights' | 'projectWeights'>, readonly string[]>> = {
   reserveAfterSeconds: ['reserveHint'],
   requireIsolation: ['requireIsolationHint'],
   splitShares: ['splitSharesHint'],
@@ -30,7 +30,7 @@ test.each([
 test('no option of the contract is without an explanation, and the dialog shows each', () => {
   expect(
     Object.keys(ResourceGroupOptions.shape)
-      .filter(name => name !== 'weights')
+      .filter(name => !['weights', 'projectWeights'].includes(name))
       .toSorted(),
   ).toEqual(Object.keys(HINTS).toSorted())
   const dialog = readFileSync(new URL('GroupDialog.vue', import.meta.url), 'utf8')
