@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { createApp, defineComponent } from 'vue'
 import { expect, test } from 'vitest'
-import { fontStep, useFontKeys } from './font-keys.ts'
+import { createWheelSteps, fontStep, useFontZoom } from './font-zoom.ts'
 
 const NONE = { ctrlKey: false, metaKey: false, altKey: false }
 const CTRL = { ...NONE, ctrlKey: true }
@@ -19,7 +19,14 @@ test.each([
   expect(fontStep(key)).toBe(step)
 })
 
-test('a key of the zoom changes the font, and reaches neither the shell nor the menu', () => {
+test('a touchpad makes a step of many small moves, and begins anew when it turns', () => {
+  const stepsOf = createWheelSteps()
+  const pixels = (deltaY: number) => stepsOf({ deltaY, deltaMode: WheelEvent.DOM_DELTA_PIXEL })
+  expect([-40, -40, -40, 30, 60, 30].map(pixels)).toEqual([0, 0, 1, 0, 0, -1])
+  expect(stepsOf({ deltaY: 3, deltaMode: WheelEvent.DOM_DELTA_LINE })).toBe(-1)
+})
+
+test('keys and wheel of the zoom change the font, and reach neither the shell nor the menu', () => {
   const steps: unknown[] = []
   const shell: string[] = []
   const page = document.createElement('div')
@@ -28,7 +35,7 @@ test('a key of the zoom changes the font, and reaches neither the shell nor the 
   const app = createApp(
     defineComponent({
       setup() {
-        useFontKeys(step => steps.push(step))
+        useFontZoom(step => steps.push(step))
         return () => null
       },
     }),
@@ -39,10 +46,19 @@ test('a key of the zoom changes the font, and reaches neither the shell nor the 
     page.dispatchEvent(event)
     return event.defaultPrevented
   }
+  const roll = (deltaY: number, ctrlKey: boolean) => {
+    // The one of happy-dom has no modifiers.
+    const wheel = new Event('wheel', { bubbles: true, cancelable: true })
+    const event = Object.assign(wheel, { deltaY, deltaMode: 0, ctrlKey, altKey: false, metaKey: false })
+    page.dispatchEvent(event)
+    return event.defaultPrevented
+  }
   expect([press('+'), press('0'), press('r')]).toEqual([true, true, false])
-  expect(steps).toEqual([1, 'normal'])
+  expect([roll(-200, true), roll(100, true), roll(100, false)]).toEqual([true, true, false])
+  expect(steps).toEqual([1, 'normal', 1, 1, -1])
   expect(shell).toEqual(['r'])
   app.unmount()
+  expect(roll(100, true)).toBe(false)
   expect(press('+')).toBe(false)
   page.remove()
 })
