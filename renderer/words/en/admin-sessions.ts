@@ -68,7 +68,9 @@ const en = {
   shareReserved: 'Capacity is held for a session that has waited long. It is tried before all others.',
   shareCounted: '{amount} of {all} {slot} ({percent}) counts.',
   shareWeighted: '{amount} of {all} {slot} ({percent}) counts, divided by the weight {weight}: {share}.',
-  shareProject: '{project}: {share}.',
+  shareProject: 'Project {project}: {share}.',
+  sharesOfProjects:
+    'Projects have weights here: the next session is one of the project with the smallest share, and in it one of the user with the smallest share.',
   shareNothing: 'Holds nothing.',
   shareIdle: 'Nothing waits.',
   shareWaits: '{count, plural, one {# session waits} other {# sessions wait}}; next: {name}.',

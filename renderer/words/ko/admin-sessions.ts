@@ -69,7 +69,9 @@ export default {
   shareReserved: '오래 기다린 세션을 위해 자원을 남겨 두었습니다. 이 세션이 가장 먼저입니다.',
   shareCounted: '계산한 자원: {slot} {all} 중 {amount} ({percent}).',
   shareWeighted: '계산한 자원: {slot} {all} 중 {amount} ({percent}), 가중치({weight}) 반영: {share}.',
-  shareProject: '{project}: {share}.',
+  shareProject: '프로젝트 {project}: {share}.',
+  sharesOfProjects:
+    '이 그룹의 프로젝트에는 가중치가 있습니다. 몫이 가장 작은 프로젝트에서, 그 안의 몫이 가장 작은 사용자의 세션이 다음 차례입니다.',
   shareNothing: '차지한 자원이 없습니다.',
   shareIdle: '기다리는 세션이 없습니다.',
   shareWaits: '기다리는 세션 {count, plural, other {#개}}, 다음: {name}.',
