@@ -6,17 +6,12 @@ import { tellHostNews } from './agents/tell-host-news.ts'
 import { createAuditRecorder } from './audit/recorder.ts'
 import { createCertificates } from './certificates/certificates.ts'
 import { type ClusterTimings } from './cluster/cluster.ts'
-import { judgeDatabaseClock } from './cluster/judge-managers.ts'
 import { type ManagerConfig } from './config.ts'
 import { type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { consoleAddress, createOriginRules } from './http/origin.ts'
-import { startHttpServer } from './http/server.ts'
 import { type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
-import { createMetrics } from './metrics.ts'
-import { registerFigures } from './operation/figures.ts'
-import { requireCurrentKey } from './secrets/open-secret-box.ts'
 import { createSettings } from './settings/settings.ts'
 import { readSetUp } from './usage/set-up.ts'
 import { createLastingRequests } from './users/lasting.ts'
@@ -24,6 +19,7 @@ import { createTelling } from './users/telling.ts'
 import { startAccountsPart } from './wiring/accounts-part.ts'
 import { startConnectionsPart } from './wiring/connections-part.ts'
 import { startFoldersPart } from './wiring/folders-part.ts'
+import { startHttpPart } from './wiring/http-part.ts'
 import { startOperationPart } from './wiring/operation-part.ts'
 import { createParentRequests, type ParentRequests } from './wiring/parent-requests.ts'
 import { type SessionsPartTimings } from './wiring/sessions-core.ts'
@@ -66,7 +62,6 @@ export async function startManager(
   const { store, managerId, box, key, cluster, members, bus } = stack.use(
     await openStorePart({ dataDir, databaseUrl, masterKeyFile, timings: timings?.cluster, signal, log }),
   )
-  const metrics = createMetrics()
   const upgrades = createUpgrades()
 
   const hasAppsAddress = appsAddress !== undefined
@@ -75,7 +70,7 @@ export async function startManager(
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
   const telling = createTelling({ store, settings, mailer, events: bus })
   const certificates = createCertificates({ store, settings, mailer, events: bus })
-  const url = () => config.advertiseUrl ?? http.url
+  const url = (): string => config.advertiseUrl ?? http.url
   const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
   const rules = createOriginRules({ port: () => http.port, allowed })
   const accounts = stack.use(
@@ -100,16 +95,7 @@ export async function startManager(
   const lasting = stack.use(createLastingRequests({ logins, signers, recheckMs: timings?.recheckMs }))
   const audit = stack.use(createAuditRecorder({ store, log }))
   const folders = stack.use(
-    await startFoldersPart({
-      store,
-      dataDir,
-      paths: config.storage,
-      events: bus,
-      mailer,
-      settings,
-      log,
-      lasting,
-    }),
+    await startFoldersPart({ store, dataDir, paths: config.storage, events: bus, mailer, settings, log, lasting }),
   )
   const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
 
@@ -179,38 +165,23 @@ export async function startManager(
   }
   signal?.throwIfAborted()
   const http = stack.use(
-    await startHttpServer({
-      ...config,
+    await startHttpPart({
+      config,
       rules,
       handlers,
-      sso: accounts.sso,
-      upgrades,
-      logins,
-      signers,
-      audit,
-      db: store.db,
+      store,
       box,
+      cluster,
       bus,
-      fileWatches: folders.fileWatches,
-      heavyWork: folders.heavyWork,
-      metrics,
-      warnings: () => [...cluster.warnings(), ...judgeDatabaseClock(store.clock.lastStep())],
-      check: async () => {
-        await store.check()
-        await requireCurrentKey(store, box)
-      },
+      upgrades,
+      audit,
+      accounts,
+      sessions,
+      folders,
+      connections,
       log,
     }),
   )
-  registerFigures({
-    metrics,
-    db: store.db,
-    onApplied: listener => sessions.onApplied(listener),
-    tunnels: () => connections.tunnels.counts(),
-    sftp: () => connections.sftp.counts(),
-    eventStreams: () => bus.count(),
-    auditQueue: () => audit.waiting,
-  })
   log.info({ url: http.url, managerId }, 'manager ready')
 
   await cluster.join(url())
