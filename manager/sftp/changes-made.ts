@@ -22,3 +22,6 @@ export class ChangeCount {
     return this.#folders.entries()
   }
 }
+
+/** Notes a change of an entry in a directory of a folder. */
+export type NoteChange = (id: FolderId, directory: string, how: keyof ChangesMade) => void

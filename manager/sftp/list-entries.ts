@@ -2,15 +2,42 @@ import { type FolderPermission } from '#manager/contract'
 import { statesOf } from '../files/states.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type Entry } from '../storage/listing.ts'
+import { followingLinks } from '../storage/real-path.ts'
 import { bytesOf } from '../storage/file-names.ts'
-import { attributesOf } from './attributes.ts'
+import { attributesOf, modeOf } from './attributes.ts'
 import { type DirectoryHandle, type TopHandle } from './handles.ts'
+import { placeOf } from './place.ts'
 import { type NamedEntry } from './protocol.ts'
+import { type Tree } from './tree.ts'
 import { entryLength } from './write-reply.ts'
 
 /** Entries of one reply. A program shows them as they come, so a reply should not wait for thousands of files. */
 const MOST_ENTRIES = 128
 const MOST_BYTES = 64 * 1024
+
+/** Opens a directory, or the list of folders, for a client that lists it. @throws AppError */
+export async function openList(
+  tree: Pick<Tree, 'hold' | 'list' | 'permissionOf'>,
+  path: Buffer,
+): Promise<DirectoryHandle | TopHandle> {
+  const place = placeOf(path)
+  if (place.kind === 'top') return { kind: 'top', rest: await listTop(tree) }
+  await using stack = new AsyncDisposableStack()
+  const held = stack.use(await tree.hold(place.folder, 'ro'))
+  const { top } = held.folder
+  const directory = stack.use(await followingLinks(top, place.path, real => top.walk(real)))
+  const listing = await directory.list()
+  stack.move()
+  return { kind: 'directory', held, directory, listing, rest: [] }
+}
+
+async function listTop(tree: Pick<Tree, 'list' | 'permissionOf'>): Promise<NamedEntry[]> {
+  return [...(await tree.list())].map(([name, row]) => {
+    const modified = row.created_at.getTime() / 1000
+    const mode = modeOf('directory', tree.permissionOf(row) === 'ro' ? 0o555 : 0o755)
+    return { name: Buffer.from(name), attributes: { size: 0, mode, times: { accessed: modified, modified } } }
+  })
+}
 
 /** The next entries of a listing; none at its end. */
 export async function nextEntries(handle: DirectoryHandle | TopHandle): Promise<NamedEntry[]> {

@@ -1,0 +1,49 @@
+import { type FolderId } from '#manager/contract'
+import { type FolderRoom, type Meter } from '../folders/room.ts'
+import { type Amount, amount } from '../folders/size-rules.ts'
+import { type OpenFile } from '../storage/open-file.ts'
+import { type FolderRow } from '../store/storage/folders.ts'
+
+/** Room of folders that one connection takes and frees. Disposing gives back what it took and did not use. */
+export class ConnectionRoom implements AsyncDisposable {
+  readonly #room: Pick<FolderRoom, 'meter' | 'require' | 'freeing'>
+  /** Each with the row by whose limits it measures. */
+  readonly #meters = new Map<FolderId, { readonly row: FolderRow; readonly meter: Meter }>()
+
+  constructor(room: Pick<FolderRoom, 'meter' | 'require' | 'freeing'>) {
+    this.#room = room
+  }
+
+  /** Takes room for a write. Limits are read with the rights, at most two seconds ago. @throws AppError `quota_folder_full`, … */
+  async take(row: FolderRow, more: Amount): Promise<void> {
+    const known = this.#meters.get(row.id)
+    if (known?.row === row) return known.meter.take(more)
+    const meter = this.#room.meter(row)
+    this.#meters.set(row.id, { row, meter })
+    await known?.meter[Symbol.asyncDispose]()
+    await meter.take(more)
+  }
+
+  /**
+   * Sets the size of a file. One that grows must fit, though its new part takes no room on the disk before it is written; one that shrinks
+   * gives its room back.
+   *
+   * @throws AppError `quota_folder_full`, `quota_total_full`
+   */
+  async resize(row: FolderRow, file: OpenFile, size: number): Promise<void> {
+    const { size: before, inode } = await file.state()
+    if (size > before) await this.#room.require(row, amount(size - before, 0))
+    if (size >= before) await file.truncate(size)
+    else {
+      await this.#room.freeing(row, inode, async () => {
+        const there = await file.state()
+        await file.truncate(size)
+        return amount(Math.max(0, Math.min(there.size, there.allocated) - size), 0)
+      })
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { meter } of this.#meters.values()) await meter[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,52 @@
+import { joinPath } from '../files/places.ts'
+import { type Directory } from '../storage/beneath.ts'
+import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
+import { modeOfDirectory, modeOfFile } from '../storage/private-files.ts'
+import { type FolderRow } from '../store/storage/folders.ts'
+import { type ConnectionRoom } from './connection-room.ts'
+import { type Attributes } from './protocol.ts'
+import { Refused } from './refused.ts'
+import { type Spot } from './spots.ts'
+
+/** Rights of the owner that a client cannot take away. A manager that is not root reads files as their owner, also to copy and download them. */
+const LEAST_OF_FILE = 0o400
+/** As above; Berth makes and removes entries too, e.g. when it empties the trash. */
+const LEAST_OF_DIRECTORY = 0o700
+
+/** Permission bits of a file that a client makes at a spot. */
+export const newFileMode = (spot: Spot, asked: Attributes): number =>
+  LEAST_OF_FILE | modeOfFile(entryOf(spot), permissionsOf(asked))
+
+/** As `newFileMode`, of a directory. */
+export const newDirectoryMode = (spot: Spot, asked: Attributes): number =>
+  LEAST_OF_DIRECTORY | modeOfDirectory(entryOf(spot), permissionsOf(asked))
+
+const entryOf = ({ held, path, name }: Spot) => ({ folder: held.folder.row.name, path: joinPath(path, name) })
+
+const permissionsOf = ({ mode }: Attributes) => (mode === undefined ? undefined : mode & PERMISSIONS)
+
+/** @throws Refused */
+export function refuseOwner({ owner }: Attributes): void {
+  if (owner) throw new Refused('permissionDenied', 'All files belong to the user of sessions.')
+}
+
+/** Changes a file. @param row of its folder @throws as `ConnectionRoom.resize` */
+export async function setOnFile(
+  file: OpenFile,
+  { size, mode, times }: Attributes,
+  { row, room }: { readonly row: FolderRow; readonly room: Pick<ConnectionRoom, 'resize'> },
+): Promise<void> {
+  if (size !== undefined) await room.resize(row, file, size)
+  if (mode !== undefined) await file.setMode(LEAST_OF_FILE | mode)
+  if (times) await file.setTimes(...datesOf(times))
+}
+
+export async function setOnDirectory(directory: Directory, { mode, times }: Attributes): Promise<void> {
+  if (mode !== undefined) await directory.setMode(LEAST_OF_DIRECTORY | mode)
+  if (times) await directory.setTimes(...datesOf(times))
+}
+
+const datesOf = ({ accessed, modified }: NonNullable<Attributes['times']>): [Date, Date] => [
+  new Date(accessed * 1000),
+  new Date(modified * 1000),
+]
