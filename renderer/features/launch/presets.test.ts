@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Preset } from '#manager/contract'
 import { defaultForm, GIB, limitsOf, MIB } from './launch-form.ts'
-import { isOffered, presetHindrance, presetSize, presetWait, withPreset, type Room } from './presets.ts'
+import { isOffered, presetHindrance, presetShown, presetSize, presetWait, withPreset, type Room } from './presets.ts'
 
 const preset = (change: Partial<Preset> = {}): Preset => ({
   name: 'large',
@@ -61,5 +61,16 @@ describe('a preset', () => {
       shmem: 64 * MIB,
       gpu: 0,
     })
+  })
+
+  test('the preset shown is the one with the amounts of the form, unless it cannot be chosen', () => {
+    const form = { ...defaultForm(undefined, all), name: 'mine' }
+    const context = { limits: limitsOf(undefined, all, form.mem), image: undefined, room }
+    const small = preset({ name: 'small', slots: { cpu: '1', mem: '2g' } })
+    const filled = withPreset(form, preset(), context)
+    expect(presetShown(filled, [small, preset()], context)).toBe('large')
+    expect(presetShown({ ...filled, cpu: 3000 }, [small, preset()], context)).toBeNull()
+    const tight = { ...context, room: { ...room, left: { cpu: 2000 } } }
+    expect(presetShown(withPreset(form, preset(), tight), [preset()], tight)).toBeNull()
   })
 })

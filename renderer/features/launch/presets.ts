@@ -21,6 +21,13 @@ export interface Room {
   readonly partsHold: Resources['partsHold']
 }
 
+/** The choices and limits that decide about the amounts of a preset. */
+interface PresetContext {
+  readonly limits: LaunchLimits
+  readonly image: Image | undefined
+  readonly room: Room
+}
+
 const GPU_SLOTS = ['cuda.device', 'cuda.shares'] as const
 
 /** `2 CPU cores · 4 GiB RAM · 1 GPU` */
@@ -64,11 +71,7 @@ export function presetWait(preset: Preset, room: Room): string {
  * Applies a preset to the form. Slots that the preset does not name keep their value, except GPUs, which become 0, and shared
  * memory, which becomes 64 MiB; `fitForm` then applies the bounds of image and limits.
  */
-export function withPreset(
-  form: LaunchForm,
-  preset: Preset,
-  { limits, image, room }: { limits: LaunchLimits; image: Image | undefined; room: Room },
-): LaunchForm {
+export function withPreset(form: LaunchForm, preset: Preset, { limits, image, room }: PresetContext): LaunchForm {
   const slots = parseSlots(preset.slots)
   const shmem = preset.shmem === null ? undefined : parseAmount('mem', preset.shmem)
   const sized = {
@@ -79,4 +82,15 @@ export function withPreset(
     gpu: limits.gpu ? (slots[limits.gpu.slot] ?? 0) : 0,
   }
   return fitForm(sized, image, room.largest, room.left)
+}
+
+/** Name of the preset whose amounts the form has, and that can be chosen; null if it has others. */
+export function presetShown(form: LaunchForm, presets: readonly Preset[], context: PresetContext): string | null {
+  const { limits, room } = context
+  const shown = presets.find(preset => {
+    const like = withPreset(form, preset, context)
+    const isSame = (['cpu', 'mem', 'shmem', 'gpu'] as const).every(name => like[name] === form[name])
+    return isSame && presetHindrance(preset, limits.gpu?.slot, room) === ''
+  })
+  return shown?.name ?? null
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { SessionSpec } from '#manager/contract'
 import { aSession } from '../../testing/a-session.ts'
-import { GIB, limitsOf, toSpec } from './launch-form.ts'
-import { formOf, recentLaunches } from './repeated.ts'
+import { defaultForm, GIB, limitsOf, toSpec } from './launch-form.ts'
+import { formOf, recentLaunches, refilled } from './repeated.ts'
 
 test('a template becomes the form that sends the same request', () => {
   const spec = SessionSpec.parse({
@@ -35,4 +35,19 @@ test('recent launches are listed once, the newest first, at most ten', () => {
   expect(recentLaunches([...many, ...same]).map(({ name }) => name)).toEqual(
     [13, 12, 11, 10, 9, 8, 7, 6, 5, 4].map(index => `job-${index}`),
   )
+})
+
+test('an earlier launch fills the form as far as its places exist and its name is free', () => {
+  const base = defaultForm(undefined, {})
+  const form = { ...base, project: 'mine', resourceGroup: 'here', owner: 'eve@example.org', opens: 'jupyter' }
+  const wish = { ...base, project: 'old', resourceGroup: 'gpus', name: 'train', cpu: 3000, owner: '', opens: '' }
+  const offered = { projects: [{ id: 'mine' }], resourceGroups: [{ name: 'here' }, { name: 'gpus' }] }
+  expect(refilled(form, wish, { ...offered, taken: new Set(['train']) })).toEqual({
+    ...wish,
+    project: 'mine',
+    name: '',
+    owner: 'eve@example.org',
+    opens: 'jupyter',
+  })
+  expect(refilled(form, wish, { ...offered, taken: new Set() }).name).toBe('train')
 })

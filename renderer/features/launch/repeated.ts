@@ -42,6 +42,34 @@ export function formOf(spec: SessionSpec, folders: ReadonlyMap<string, Pick<Fold
   }
 }
 
+/**
+ * The form with the choices of an earlier launch or a template. A project or resource group that cannot be chosen leaves that of the
+ * form; owner and app stay.
+ *
+ * @param taken names of live sessions
+ */
+export function refilled(
+  { project, resourceGroup, owner, opens }: LaunchForm,
+  wish: LaunchForm,
+  offered: {
+    readonly projects: readonly { readonly id: string }[]
+    readonly resourceGroups: readonly { readonly name: string }[]
+    readonly taken: ReadonlySet<string>
+  },
+): LaunchForm {
+  return {
+    ...wish,
+    project: offered.projects.some(({ id }) => id === wish.project) ? wish.project : project,
+    resourceGroup: offered.resourceGroups.some(({ name }) => name === wish.resourceGroup)
+      ? wish.resourceGroup
+      : resourceGroup,
+    // The name of a live session is taken: the copy gets one of its own.
+    name: offered.taken.has(wish.name) ? '' : wish.name,
+    owner,
+    opens,
+  }
+}
+
 /** The last launches that differ in more than their name, newest first. */
 export function recentLaunches(sessions: readonly Session[]): Session[] {
   const seen = new Set<string>()

@@ -1,0 +1,26 @@
+import { type Image, type ResourceSlots, type Session } from '#manager/contract'
+import { imageNamed } from './image-named.ts'
+import { byUse } from './image-order.ts'
+import { defaultForm, formLike, type LaunchForm } from './launch-form.ts'
+import { type Remembered } from './remembered.ts'
+
+/** Sources of the choices with which the form begins. */
+interface Sources {
+  /** The session to repeat. */
+  readonly like: Session | null
+  readonly last: Remembered | null
+  /** The empty form; the wish keeps its place and its app. */
+  readonly form: LaunchForm
+  /** Largest amounts of one session. */
+  readonly most: ResourceSlots
+}
+
+/** The choices with which the form begins. Those of the last launch count only for its image; without it the most used image is chosen. */
+export function firstChoices(images: readonly Image[], { like, last, form, most }: Sources) {
+  const start = imageNamed(images, like?.image ?? last?.image) ?? images.toSorted(byUse)[0]
+  const kept = like ? formLike(like) : last && last.image === start?.reference ? { ...last, count: 1 } : {}
+  const { project, resourceGroup, opens } = form
+  const image = start?.reference ?? ''
+  const wish: LaunchForm = { ...defaultForm(start, most), ...kept, image, project, resourceGroup, opens }
+  return { wish, start }
+}
