@@ -5,7 +5,8 @@ import { type EngineClient, isMissing } from '../docker/engine-client.ts'
 import { HOME, TOOLBOX } from '../docker/container-config.ts'
 import { type LabelTrust, verifyKernelLabels } from '../docker/kernel-labels.ts'
 import { demultiplex, tailBytes } from '../docker/log-frames.ts'
-import { networkKeyOf, networkName } from '../network/session-networks.ts'
+import { networkName } from '../network/engine-networks.ts'
+import { networkKeyOf } from '../network/session-networks.ts'
 import { wasTakenByEngine } from './exit.ts'
 
 /** A container of ours as the engine shows it now. */

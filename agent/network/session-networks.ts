@@ -4,22 +4,11 @@ import { type NetworkInspectInfo } from 'dockerode'
 import { createKeyedMutex } from '#base/mutex'
 import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, type Because, because, causeIn } from '#manager/contract'
-import { type EngineClient, engineMessage, fromEngine, isMissing, statusOf } from '../docker/engine-client.ts'
-import {
-  allocateSubnet,
-  areElsewhere,
-  type Bridge,
-  type Cidr,
-  conflictingRoute,
-  formatAddress,
-  formatCidr,
-  hasRoomFor,
-  parseCidr,
-  parseRoutes,
-} from './subnets.ts'
+import { type EngineClient, engineMessage, statusOf } from '../docker/engine-client.ts'
+import { judgeRoutes } from './engine-bridges.ts'
+import { createEngineNetworks, networkName, type Refusal, type SessionNetwork } from './engine-networks.ts'
+import { type Cidr, formatCidr, parseRoutes } from './subnets.ts'
 
-/** Prefix of every bridge of Berth, so that people and firewalls can recognize it. A name has at most 15 characters. */
-const BRIDGE_PREFIX = 'berth'
 /** Another agent on this engine, or another program, may take a subnet between our look and our call. */
 const ATTEMPTS = 8
 /**
@@ -27,11 +16,6 @@ const ATTEMPTS = 8
  * that a session may need.
  */
 const SPARE_SUBNETS = 16
-
-export interface SessionNetwork {
-  readonly id: string
-  readonly name: string
-}
 
 /** `short`: the sessions may soon need all of the range. `refused`: another program was quicker; a later call may succeed. */
 export type AheadOutcome = 'created' | 'short' | 'refused'
@@ -67,11 +51,6 @@ export interface SessionNetworks {
   list(managerId: string): Promise<{ readonly key: string; readonly id: string }[]>
 }
 
-/** Docker's answer to the last try, where it made no network. */
-interface Refusal {
-  readonly refused: unknown
-}
-
 /** The part of a kernel that its network depends on. */
 export interface NetworkMember {
   readonly kernelId: string
@@ -91,16 +70,12 @@ export function networkKeyOf(member: NetworkMember): string {
 
 const isShared = ({ clusterSize = 1 }: NetworkMember) => clusterSize > 1
 
-/**
- * Each session has a bridge and a /28 of its own. Docker's default address pools end after about 30 networks; ours hold 4096. Not
- * "internal": sessions may reach the outside. The firewall decides what they may not reach.
- */
+/** Each session has a bridge and a /28 of its own. */
 export function createSessionNetworks(
   engine: EngineClient,
   { range, onChange }: { readonly range: Cidr; readonly onChange: () => void },
 ): SessionNetworks {
-  /** Subnets of creations in flight: Docker does not list them yet. */
-  const reserved = new Set<Cidr>()
+  const onEngine = createEngineNetworks(engine, range)
   /** Serializes kernels of one session joining and leaving. */
   const inTurn = createKeyedMutex()
   let problem: Because | null = null
@@ -130,71 +105,17 @@ export function createSessionNetworks(
   }
 
   async function listUsable(): Promise<NetworkInspectInfo[]> {
-    const networks: NetworkInspectInfo[] = await engine.calls.listNetworks()
-    await refuseForeignRoutes(networks)
-    return networks
-  }
-
-  function freeSubnet(taken: readonly Cidr[], from = 0): Cidr {
-    const subnet = allocateSubnet(range, [...taken, ...reserved], from)
-    if (!subnet)
-      throw new AppError('network_range_taken', because('network_range_used_up', { range: formatCidr(range) }))
-    return subnet
-  }
-
-  async function refuseForeignRoutes(networks: readonly NetworkInspectInfo[]): Promise<void> {
-    const own = networks.filter(network => network.Labels?.[LABEL_MANAGER] !== undefined)
-    const bridges = new Set(own.map(network => network.Options?.['com.docker.network.bridge.name'] ?? ''))
-    const table = await readFile('/proc/net/route', 'utf8').catch(() => '')
-    // A bridge that is just being removed or made, by us or by another agent, may be missing in the list.
-    const all = parseRoutes(table)
-    note({ isElsewhere: areElsewhere(networks.flatMap(bridgesOf), all) })
-    // Routes of another namespace do not conflict with the engine's.
-    if (isElsewhere) return
-    const routes = all.filter(route => !route.device.startsWith(BRIDGE_PREFIX))
-    const route = conflictingRoute(range, routes, bridges)
-    if (!route) return
+    const networks = await onEngine.all()
+    const routes = parseRoutes(await readFile('/proc/net/route', 'utf8').catch(() => ''))
+    const found = judgeRoutes(range, networks, routes)
+    note({ isElsewhere: found.isElsewhere })
+    if (!found.conflict) return networks
+    const { destination, device } = found.conflict
+    const route = formatCidr(destination)
     throw new AppError(
       'network_range_taken',
-      because('network_range_overlaps', {
-        range: formatCidr(range),
-        route: formatCidr(route.destination),
-        device: route.device,
-      }),
+      because('network_range_overlaps', { range: formatCidr(range), route, device }),
     )
-  }
-
-  /**
-   * @param from as in `allocateSubnet`
-   * @returns a refusal also if another program was quicker: try again
-   */
-  async function tryCreate(
-    key: string,
-    managerId: string,
-    present: readonly NetworkInspectInfo[],
-    from: number,
-  ): Promise<SessionNetwork | Refusal> {
-    const subnet = freeSubnet(present.flatMap(subnetsOf), from)
-    reserved.add(subnet)
-    const name = networkName(key)
-    try {
-      const network = await engine.calls.createNetwork({
-        Name: name,
-        CheckDuplicate: true,
-        Driver: 'bridge',
-        EnableIPv6: false,
-        IPAM: { Driver: 'default', Config: [{ Subnet: formatCidr(subnet), Gateway: formatAddress(subnet.base + 1) }] },
-        Options: { 'com.docker.network.bridge.name': BRIDGE_PREFIX + key.slice(-10) },
-        Labels: { [LABEL_MANAGER]: managerId, [LABEL_KERNEL_ID]: key },
-      })
-      return { id: network.id, name }
-    } catch (error) {
-      if (!isRefusal(error)) throw error
-      if (statusOf(error) === 409) await removeByKey(key, managerId)
-      return { refused: error }
-    } finally {
-      reserved.delete(subnet)
-    }
   }
 
   /**
@@ -211,30 +132,9 @@ export function createSessionNetworks(
       const answer = answerOf(present)
       if (answer !== undefined) return answer
       // Another agent with this range looks for the first free subnet as we do: after a refusal we search from another place.
-      const made = await tryCreate(key, managerId, present, attempt === 1 ? 0 : Math.random())
+      const made = await onEngine.create(key, managerId, { present, from: attempt === 1 ? 0 : Math.random() })
       if (!('refused' in made) || attempt === ATTEMPTS || !isPassing(made.refused)) return made
     }
-  }
-
-  async function removeByKey(key: string, managerId: string): Promise<void> {
-    for (const { id } of (await list(managerId)).filter(network => network.key === key)) {
-      await engine.calls
-        .getNetwork(id)
-        .remove()
-        .catch((error: unknown) => {
-          if (!isMissing(error)) throw error
-        })
-    }
-  }
-
-  async function list(managerId: string): Promise<{ key: string; id: string }[]> {
-    const networks: NetworkInspectInfo[] = await engine.calls.listNetworks({
-      filters: { label: [`${LABEL_MANAGER}=${managerId}`] },
-    })
-    return networks.flatMap(network => {
-      const key = network.Labels?.[LABEL_KERNEL_ID]
-      return key === undefined ? [] : [{ key, id: network.Id }]
-    })
   }
 
   async function create(member: NetworkMember, managerId: string): Promise<SessionNetwork> {
@@ -261,7 +161,7 @@ export function createSessionNetworks(
     try {
       await create({ kernelId: key, sessionId: key }, managerId)
     } finally {
-      await removeByKey(key, managerId)
+      await onEngine.remove(key, managerId)
     }
   }
 
@@ -275,16 +175,13 @@ export function createSessionNetworks(
     return 'refused'
   }
 
-  function isRoomAhead(present: readonly NetworkInspectInfo[], ready: number): boolean {
-    return hasRoomFor(SPARE_SUBNETS - ready, range, [...present.flatMap(subnetsOf), ...reserved])
-  }
+  const isRoomAhead = (present: readonly NetworkInspectInfo[], ready: number) =>
+    onEngine.hasRoomFor(SPARE_SUBNETS - ready, present)
 
   async function look(): Promise<void> {
     // A taken range is recorded as the problem; an engine that does not answer is noticed elsewhere.
     const works =
-      refusedFor === undefined
-        ? listUsable().then(present => freeSubnet(present.flatMap(subnetsOf)))
-        : tryOne(refusedFor)
+      refusedFor === undefined ? listUsable().then(present => onEngine.requireSubnet(present)) : tryOne(refusedFor)
     await noting<unknown>(works).catch(() => undefined)
   }
 
@@ -294,10 +191,10 @@ export function createSessionNetworks(
     hasRoomAhead: async ready => isRoomAhead(await listUsable(), ready),
     remove: (key, managerId, isUsed) =>
       inTurn(key, async () => {
-        if (!isUsed()) await removeByKey(key, managerId)
+        if (!isUsed()) await onEngine.remove(key, managerId)
         if (problem !== null) await look()
       }),
-    checkRange: async () => refuseForeignRoutes(await engine.calls.listNetworks()),
+    checkRange: async () => void (await listUsable()),
     get problem() {
       return problem
     },
@@ -305,35 +202,13 @@ export function createSessionNetworks(
       return isElsewhere
     },
     look,
-    list,
+    list: managerId => onEngine.list(managerId),
   }
 }
-
-/** Whether Docker refused to create such a network. A full disk is reported by the code that looks at the disk. */
-const isRefusal = (error: unknown) =>
-  statusOf(error) !== undefined && fromEngine(error, 'kernel_create_failed').code !== 'disk_full'
 
 /** 403: "Pool overlaps with other one on this address space"; 409: a network of this name is left over. */
 const isPassing = (error: unknown) => [403, 409].includes(statusOf(error) ?? 0)
 
 function isNetworkOf(key: string, managerId: string) {
   return ({ Labels }: NetworkInspectInfo) => Labels?.[LABEL_KERNEL_ID] === key && Labels[LABEL_MANAGER] === managerId
-}
-
-function subnetsOf({ IPAM }: NetworkInspectInfo): Cidr[] {
-  return (IPAM?.Config ?? []).flatMap(({ Subnet }) => {
-    const cidr = Subnet === undefined ? undefined : parseCidr(Subnet)
-    return cidr ? [cidr] : []
-  })
-}
-
-function bridgesOf(network: NetworkInspectInfo): Bridge[] {
-  if (network.Driver !== 'bridge') return []
-  const name = network.Options?.['com.docker.network.bridge.name'] ?? `br-${network.Id.slice(0, 12)}`
-  return subnetsOf(network).map(subnet => ({ name, subnet }))
-}
-
-/** Name of a network. It ends with the random part of the key, a UUIDv7: sessions made together share the beginning. */
-export function networkName(key: string): string {
-  return `berth-${key.slice(-12)}`
 }

@@ -1,0 +1,121 @@
+import { type NetworkInspectInfo } from 'dockerode'
+import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
+import { AppError, because } from '#manager/contract'
+import { type EngineClient, fromEngine, isMissing, statusOf } from '../docker/engine-client.ts'
+import { BRIDGE_PREFIX, subnetsOf } from './engine-bridges.ts'
+import { allocateSubnet, type Cidr, formatAddress, formatCidr, hasRoomFor } from './subnets.ts'
+
+export interface SessionNetwork {
+  readonly id: string
+  readonly name: string
+}
+
+/** Docker's answer where it made no network. */
+export interface Refusal {
+  readonly refused: unknown
+}
+
+/**
+ * Bridges of sessions on the engine, each with a free /28 of the range. Docker's default address pools end after about 30 networks; ours
+ * hold 4096. Not "internal": sessions may reach the outside. The firewall decides what they may not reach.
+ */
+export interface EngineNetworks {
+  /** Every network of the engine, ours or not. */
+  all(): Promise<NetworkInspectInfo[]>
+  /** Our networks on the engine, with the key under which their sessions know them. */
+  list(managerId: string): Promise<{ readonly key: string; readonly id: string }[]>
+  /**
+   * @param present all networks of the engine
+   * @param from as in `allocateSubnet`
+   * @returns a refusal also if another program was quicker: try again
+   * @throws `network_range_taken`
+   */
+  create(
+    key: string,
+    managerId: string,
+    { present, from }: { readonly present: readonly NetworkInspectInfo[]; readonly from: number },
+  ): Promise<SessionNetwork | Refusal>
+  /** No-op if the network does not exist. */
+  remove(key: string, managerId: string): Promise<void>
+  /** @throws `network_range_taken` if no subnet of the range is free */
+  requireSubnet(present: readonly NetworkInspectInfo[]): void
+  hasRoomFor(count: number, present: readonly NetworkInspectInfo[]): boolean
+}
+
+export function createEngineNetworks(engine: EngineClient, range: Cidr): EngineNetworks {
+  /** Subnets of creations in flight: Docker does not list them yet. */
+  const reserved = new Set<Cidr>()
+
+  const takenIn = (present: readonly NetworkInspectInfo[]) => [...present.flatMap(subnetsOf), ...reserved]
+
+  function freeSubnet(present: readonly NetworkInspectInfo[], from = 0): Cidr {
+    const subnet = allocateSubnet(range, takenIn(present), from)
+    if (!subnet)
+      throw new AppError('network_range_taken', because('network_range_used_up', { range: formatCidr(range) }))
+    return subnet
+  }
+
+  async function list(managerId: string): Promise<{ key: string; id: string }[]> {
+    const networks: NetworkInspectInfo[] = await engine.calls.listNetworks({
+      filters: { label: [`${LABEL_MANAGER}=${managerId}`] },
+    })
+    return networks.flatMap(network => {
+      const key = network.Labels?.[LABEL_KERNEL_ID]
+      return key === undefined ? [] : [{ key, id: network.Id }]
+    })
+  }
+
+  async function remove(key: string, managerId: string): Promise<void> {
+    for (const { id } of (await list(managerId)).filter(network => network.key === key)) {
+      await engine.calls
+        .getNetwork(id)
+        .remove()
+        .catch((error: unknown) => {
+          if (!isMissing(error)) throw error
+        })
+    }
+  }
+
+  return {
+    all: () => engine.calls.listNetworks(),
+    list,
+    remove,
+    requireSubnet: present => void freeSubnet(present),
+    hasRoomFor: (count, present) => hasRoomFor(count, range, takenIn(present)),
+    async create(key, managerId, { present, from }) {
+      const subnet = freeSubnet(present, from)
+      reserved.add(subnet)
+      const name = networkName(key)
+      try {
+        const network = await engine.calls.createNetwork({
+          Name: name,
+          CheckDuplicate: true,
+          Driver: 'bridge',
+          EnableIPv6: false,
+          IPAM: {
+            Driver: 'default',
+            Config: [{ Subnet: formatCidr(subnet), Gateway: formatAddress(subnet.base + 1) }],
+          },
+          Options: { 'com.docker.network.bridge.name': BRIDGE_PREFIX + key.slice(-10) },
+          Labels: { [LABEL_MANAGER]: managerId, [LABEL_KERNEL_ID]: key },
+        })
+        return { id: network.id, name }
+      } catch (error) {
+        if (!isRefusal(error)) throw error
+        if (statusOf(error) === 409) await remove(key, managerId)
+        return { refused: error }
+      } finally {
+        reserved.delete(subnet)
+      }
+    },
+  }
+}
+
+/** Whether Docker refused to create such a network. A full disk is reported by the code that looks at the disk. */
+const isRefusal = (error: unknown) =>
+  statusOf(error) !== undefined && fromEngine(error, 'kernel_create_failed').code !== 'disk_full'
+
+/** Name of a network. It ends with the random part of the key, a UUIDv7: sessions made together share the beginning. */
+export function networkName(key: string): string {
+  return `berth-${key.slice(-12)}`
+}
