@@ -1,24 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type AgentId,
-  type FolderId,
-  because,
-  type Because,
-  type DeviceFigures,
-  type KernelId,
-  type PullProgress,
-} from '#manager/contract'
-import { type KernelFolder, type KernelMounts, type Report } from '#agent/contract'
+import { type AgentId, type FolderId, because, type Because, type KernelId, type PullProgress } from '#manager/contract'
+import { type KernelFolder, type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
-import { type Orphan } from '../scheduler/orphans.ts'
 import { type ChangedMounts } from '../sessions/added-folders.ts'
-import { isStarting } from '../sessions/transition.ts'
 import { type LiveFigures } from '../stats/live.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
-import { findAgent, setAgent, setProblem } from '../store/agents/agents.ts'
+import { findAgent, setProblem } from '../store/agents/agents.ts'
 import { createClockWatch } from './agent-clock.ts'
+import { type AgentFacts, createAgentFacts } from './agent-facts.ts'
 import { type AgentMemory, createMemories } from './agent-memory.ts'
+import { type AgentPresence, createAgentPresence } from './agent-presence.ts'
 import { createKernelFigures } from './kernel-figures.ts'
 import { noteMemoryKill } from './memory-kills.ts'
 import { hostProblem, inOne, isUnfit, networkProblem } from './problems.ts'
@@ -41,35 +33,17 @@ export interface ReportsDeps extends Omit<ReportedKernelsDeps, 'reads' | 'memori
 }
 
 /** Handles the messages of agents, and knows which agents may be given work. */
-export interface Reports extends Omit<AgentListener, 'came' | 'gone'>, Omit<ReportedKernels, 'apply'> {
-  /** Whether the agent is connected, was reconciled at least once on this connection, and its engine answers. */
-  isReady(agentId: AgentId): boolean
-  /**
-   * Containers that occupy resources the database considers free, according to the agent's reports on this connection.
-   */
-  orphans(agentId: AgentId): readonly Orphan[]
-  /** Whether the agent is connected, but its engine has been away for so long that waiting for it is pointless. */
-  engineIsDown(agentId: AgentId): boolean
-  /** Whether the agent says that no session can start there now. */
-  isUnfit(agentId: AgentId): boolean
-  /** Markers of the storages that are mounted on the agent. */
-  storage(agentId: AgentId): ReadonlySet<string>
-  /** Architectures of images that the agent runs; undefined where it does not say. */
-  architectures(agentId: AgentId): ReadonlySet<string> | undefined
-  /** Folders that were added to the kernel, as its agent reports them. */
-  mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
-  /** Replies of the agent about such folders: they count like a report. */
+export interface Reports
+  extends
+    Omit<AgentListener, 'came' | 'gone'>,
+    Omit<ReportedKernels, 'apply'>,
+    AgentFacts,
+    Pick<AgentPresence, 'takeOver'> {
+  /** Replies of the agent about folders that were added to a kernel: they count like a report. */
   noteMounted(agentId: AgentId, kernelId: KernelId, folder: KernelFolder): void
   noteUnmounted(agentId: AgentId, kernelId: KernelId, folder: FolderId): void
-  /** Figures of its devices, from its last report. */
-  deviceFigures(agentId: AgentId): readonly DeviceFigures[]
   /** Sends the device modes set by an admin to the agent, if it is connected here. */
   modesChanged(agentId: AgentId): Promise<void>
-  /**
-   * Resumes, on every ready agent, work that another manager may have left unfinished. Called when this manager takes
-   * over a turn (lease), or may have missed messages of other managers.
-   */
-  takeOver(): Promise<void>
 }
 
 /** @returns whether that is news */
@@ -80,13 +54,12 @@ function noteArchitectures(memory: AgentMemory, { engine: { architectures = [] }
   return isNews
 }
 
-/** A restarting engine is back within this time. */
-const ENGINE_LOST_MS = 60_000
-
 export function createReports(deps: ReportsDeps): Reports {
   const { store, events, changes, lifecycle, log } = deps
   const reads = createAgentReads(store.db)
   const memories = createMemories()
+  const publishResources = () => events.publish({ topic: 'resources', id: 'all', version: store.now() }, 'everyone')
+  const presence = createAgentPresence({ ...deps, reads, memories, publishResources })
   /** Kernels that this process has seen run. */
   const running = new Set<KernelId>()
   /** The attempt of each kernel for which its agent last reported that it pulls the image. */
@@ -145,14 +118,11 @@ export function createReports(deps: ReportsDeps): Reports {
     if (report.engine.reachable) {
       const failed = await kernels.apply(agentId, report.kernels, { complete: true, arrivedAt })
       await tellProblems(agentId, memory)
-      if (!memory.ready) await becomeReady(agentId, memory)
+      if (!memory.ready) await presence.becomeReady(agentId, memory)
       return failed
     }
     // An agent whose engine is down sees no containers; that says nothing about them.
-    if (memory.ready) {
-      memory.ready = false
-      await touchSessionsOn(agentId)
-    }
+    if (memory.ready) await presence.becomeUnready(agentId, memory)
     return []
   }
 
@@ -164,31 +134,6 @@ export function createReports(deps: ReportsDeps): Reports {
     const version = await setProblem(store.db, agentId, problem)
     problems.written = text
     if (version !== undefined) events.publish({ topic: 'agent', id: agentId, version }, 'superadmins')
-  }
-
-  /** Marks the agent ready for work, and resumes work left unfinished when it, or the manager, went away. */
-  async function becomeReady(agentId: AgentId, memory: AgentMemory): Promise<void> {
-    memory.ready = true
-    await takeUpWork(agentId)
-    await touchSessionsOn(agentId)
-    publishResources()
-    deps.onAgentChanged()
-  }
-
-  async function takeUpWork(agentId: AgentId): Promise<void> {
-    for (const { sessionId, status } of await reads.sessionsOn(agentId)) {
-      if (isStarting(status)) lifecycle.start(sessionId)
-      else if (status === 'TERMINATING') lifecycle.finishTermination(sessionId)
-    }
-  }
-
-  /** Sends hints for the agent's sessions: clients show whether a session is reachable. */
-  async function touchSessionsOn(agentId: AgentId): Promise<void> {
-    changes.hint(await reads.touchSessionsOn(agentId))
-  }
-
-  function publishResources(): void {
-    events.publish({ topic: 'resources', id: 'all', version: store.now() }, 'everyone')
   }
 
   changes.onApplied(({ kernelIds, from, to, effects, remote, unconfirmed }) => {
@@ -205,30 +150,16 @@ export function createReports(deps: ReportsDeps): Reports {
 
   return {
     ...kernels,
-    isReady: agentId => memories.find(agentId)?.ready ?? false,
-    engineIsDown: agentId => performance.now() - (memories.find(agentId)?.engineDownSince ?? Infinity) > ENGINE_LOST_MS,
-    isUnfit(agentId) {
-      const memory = memories.find(agentId)
-      return memory !== undefined && isUnfit(memory.problems)
-    },
-    storage: agentId => memories.find(agentId)?.storage ?? new Set(),
-    architectures: agentId => memories.find(agentId)?.architectures,
-    mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
+    ...createAgentFacts(memories),
+    ...presence,
     noteMounted: (agentId, kernelId, folder) => noteMounted(memories.of(agentId), kernelId, folder),
     noteUnmounted: (agentId, kernelId, folder) => noteUnmounted(memories.of(agentId), kernelId, folder),
-    orphans: agentId => memories.find(agentId)?.orphans ?? [],
-    deviceFigures: agentId => memories.find(agentId)?.deviceFigures ?? [],
     async modesChanged(agentId) {
       const row = await findAgent(store.db, agentId)
       const memory = memories.find(agentId)
       if (!row || !memory) return
       memory.modes = row.device_modes
       await deps.tellDeviceModes(agentId, row.device_modes)
-    },
-    connected(agentId) {
-      // Start with empty memory: reports of an earlier connection prove nothing about this one.
-      memories.forget(agentId)
-      return Promise.resolve()
     },
     async message(agentId, message, arrivedAt, leftOut) {
       switch (message.type) {
@@ -266,25 +197,6 @@ export function createReports(deps: ReportsDeps): Reports {
     started(_agentId, report) {
       if (report.engine.reachable) return []
       return report.kernels.map(({ kernelId }) => kernelId).filter(kernelId => running.has(kernelId))
-    },
-    async disconnected(agentId) {
-      memories.forget(agentId)
-      deps.onAgentChanged()
-      await touchSessionsOn(agentId)
-    },
-    async takeOver() {
-      for (const agentId of memories.ready()) await takeUpWork(agentId)
-    },
-    async lost(agentId) {
-      memories.forget(agentId)
-      if (await deps.links.isElsewhere(agentId)) return
-      const agent = await setAgent(store.db, agentId, { status: 'LOST' })
-      if (!agent) return
-      log.warn({ agentId, name: agent.name }, 'agent lost')
-      events.publish({ topic: 'agent', id: agentId, version: agent.row_version }, 'superadmins')
-      publishResources()
-      await touchSessionsOn(agentId)
-      deps.onAgentChanged()
     },
   }
 }
