@@ -23,7 +23,7 @@ export function plainFormErrors(issue: Issue): string {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`
     case 'unrecognized_keys':
-      return `must not have ${issue.keys.length === 1 ? 'a field' : 'the fields'} ${issue.keys.map(key => `"${key}"`).join(', ')}`
+      return `must not have ${issue.keys.length === 1 ? 'a field' : 'the fields'} ${namesOf(issue.keys)}`
     case 'invalid_key':
       return `has a key that does not fit: ${issue.issues[0]?.message ?? 'is not valid'}`
     case 'invalid_element':
@@ -31,6 +31,18 @@ export function plainFormErrors(issue: Issue): string {
     case 'custom':
       return 'is not valid'
   }
+}
+
+const MOST_NAMES = 5
+const LONGEST_NAME = 64
+
+/** The first of these names, each in quotes. They are what somebody sent, in any number and length. */
+function namesOf(names: readonly string[]): string {
+  const shown = names
+    .slice(0, MOST_NAMES)
+    .map(name => `"${name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name}"`)
+  const others = names.length - shown.length
+  return others === 0 ? shown.join(', ') : `${shown.join(', ')} and ${others} more`
 }
 
 /** Installs these messages for all schemas of this process; called by the manager and by the command line. */

@@ -1,5 +1,5 @@
-/** Members, objects and lists of one body. The largest request names images to clean up, with four parts for each: about 5,000 at a time. */
-export const MOST_JSON_PARTS = 20_000
+/** Members, objects and lists of one body: `usual` for the routes that name no other number, `stranger` for those that need no sign-in. */
+export const JSON_PARTS = { usual: 1_000, stranger: 100 } as const
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -13,7 +13,7 @@ const PARTS: ReadonlySet<number> = new Set([0x3a, 0x5b, 0x7b])
  * Threat model: to parse and check members takes far longer than to send them, and nobody else is served meanwhile. So they are counted
  * in the text, before it is parsed, and in one pass whatever it holds.
  */
-export function hasManyJsonParts(json: string, most = MOST_JSON_PARTS): boolean {
+export function hasManyJsonParts(json: string, most: number): boolean {
   let parts = 0
   let isText = false
   for (let at = 0; at < json.length; at++) {

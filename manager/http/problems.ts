@@ -22,7 +22,7 @@ export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply 
 
 export function createErrorHandler(log: Log) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    const known = toAppError(error)
+    const known = toAppError(error, request.routeOptions.bodyLimit)
     // A client that leaves ends the work for it, which is no failure.
     const isCutShort = error.name === 'AbortError' && reply.raw.closed
     if ((known.code === 'internal' || known.code === 'unavailable') && !isCutShort) {
@@ -38,7 +38,6 @@ export function createErrorHandler(log: Log) {
 
 /** Fastify's own errors, as far as a client can cause them. @see https://fastify.dev/docs/latest/Reference/Errors/ */
 const CLIENT_ERRORS: Readonly<Record<string, () => AppError>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError('body_too_large', because('request_too_long')),
   FST_ERR_CTP_INVALID_JSON_BODY: () => new AppError('bad_request', { why: 'The body is not valid JSON.' }),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
     new AppError('bad_request', { why: 'Send the body as JSON, with the header "content-type: application/json".' }),
@@ -48,16 +47,23 @@ const CLIENT_ERRORS: Readonly<Record<string, () => AppError>> = {
   FST_ERR_MAX_PARAM_LENGTH: () => new AppError('bad_request', { why: 'The address is too long.' }),
 }
 
-export function toAppError(error: unknown): AppError {
+const MiB = 2 ** 20
+const sizeText = (bytes: number) => (bytes < MiB ? `${bytes / 1024} KiB` : `${bytes / MiB} MiB`)
+
+/** @param bodyLimit bytes that the route accepts */
+export function toAppError(error: unknown, bodyLimit = MiB): AppError {
   if (isAppError(error)) return error
   if (hasZodFastifySchemaValidationErrors(error)) {
-    const fields = error.validation.map(issue => ({
+    const fields = error.validation.slice(0, MOST_FIELDS).map(issue => ({
       path: issue.instancePath.split('/').filter(Boolean).join('.') || partOf(error.validationContext),
       message: issue.message ?? 'is not valid',
     }))
-    return new AppError('bad_request', { ...fieldsCause(fields), fields }, { cause: error })
+    return new AppError('bad_request', { ...fieldsCause(fields, error.validation.length), fields }, { cause: error })
   }
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return new AppError('body_too_large', because('request_too_long', { limit: sizeText(bodyLimit) }))
+  }
   const client = typeof code === 'string' ? CLIENT_ERRORS[code] : undefined
   if (client) return client()
   if (error instanceof SyntaxError && statusCode === 400) {
@@ -80,11 +86,13 @@ function partOf(context: string | undefined): string {
   return context === 'querystring' ? 'query' : (context ?? 'body')
 }
 
-function fieldsCause(fields: readonly { path: string; message: string }[]): Because {
-  const [first, ...more] = fields
+/** Fields that an answer names: whoever mends these sends the request again. Thousands would be far longer than the request. */
+const MOST_FIELDS = 20
+
+function fieldsCause([first]: readonly { path: string; message: string }[], count: number): Because {
   if (!first) return because('request_form')
   const named = { field: first.path, text: first.message }
-  return more.length === 0 ? because('field_wrong', named) : because('fields_wrong', { ...named, count: more.length })
+  return count === 1 ? because('field_wrong', named) : because('fields_wrong', { ...named, count: count - 1 })
 }
 
 /** SQLSTATE of PostgreSQL. */

@@ -40,7 +40,7 @@ import { createCallLimiter } from './call-limiter.ts'
 import { type Credentials, readCredentials, readCredentialsAgain } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
-import { hasManyJsonParts, MOST_JSON_PARTS } from './json-parts.ts'
+import { hasManyJsonParts, JSON_PARTS } from './json-parts.ts'
 import { overrideMethod } from './method-override.ts'
 import { type Forwarders, isFromConsole, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
@@ -49,6 +49,7 @@ import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { registerSsoCallback } from './routes/sign-in-providers.ts'
 import { type SsoAttempts } from '../sso/attempts.ts'
+import { createTurnsOfPeople } from './turns-of-people.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
@@ -66,6 +67,8 @@ declare module 'fastify' {
     byPerson?: true
     /** Content type of the body that the route reads as a stream. */
     streamedBody?: string
+    /** Members, objects and lists that a body may have, if not as many as usual. */
+    jsonParts?: number
   }
 }
 
@@ -332,7 +335,11 @@ function handlerOf(upgrades: Upgrades, request: IncomingMessage): UpgradeHandler
   return url && upgrades.find(url)
 }
 
+/** Characters of a body from which people take turns. Most requests have less than a tenth of it. */
+const LARGE_BODY = 16 * 1024
+
 function acceptJson(app: FastifyInstance): void {
+  const turns = createTurnsOfPeople()
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
@@ -342,16 +349,20 @@ function acceptJson(app: FastifyInstance): void {
       return
     }
     const json = body.toString()
-    if (hasManyJsonParts(json)) {
-      done(
-        new AppError('bad_request', { why: `The body has more than ${MOST_JSON_PARTS} members, objects and lists.` }),
-      )
-      return
+    const read = () => {
+      const { access, jsonParts = access === 'none' ? JSON_PARTS.stranger : JSON_PARTS.usual } =
+        request.routeOptions.config
+      if (hasManyJsonParts(json, jsonParts)) {
+        done(new AppError('bad_request', because('many_json_parts', { limit: jsonParts })))
+        return
+      }
+      void parse(request, json, (error, value: unknown) => {
+        const refused = error === null && hasUnstorableText(json)
+        done(refused ? new AppError('bad_request', { why: UNSTORABLE_TEXT }) : error, value)
+      })
     }
-    void parse(request, json, (error, value: unknown) => {
-      const refused = error === null && hasUnstorableText(json)
-      done(refused ? new AppError('bad_request', { why: UNSTORABLE_TEXT }) : error, value)
-    })
+    if (json.length < LARGE_BODY) read()
+    else turns.wait(request.credentials?.caller.userId ?? '', read)
   })
 }
 

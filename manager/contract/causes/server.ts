@@ -51,7 +51,8 @@ export const SERVER_CAUSES = {
   sent_by_other_page: 'Another web page sent this request. Berth did not carry it out.',
   page_server_away: 'The page server does not answer.',
   nothing_here: 'Nothing exists at this address.',
-  request_too_long: 'The limit is 1 MiB.',
+  request_too_long: 'The limit is {limit}.',
+  many_json_parts: 'The body has more than {limit, number} members, objects and lists. Send several smaller requests.',
 
   // requests
   cursor_wrong: 'The cursor is not valid. Use the one that the last page of the list returned.',

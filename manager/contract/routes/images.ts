@@ -106,6 +106,8 @@ export const IMAGE_ROUTES = {
     access: 'superadmin',
     summary: 'Remove images from agents that are not in use and can be pulled again.',
     body: CleanUpSpec,
+    // Eight for an image, if each is alone on its host.
+    jsonParts: 85_000,
     reply: CleanUpReply,
   },
 } as const satisfies Record<string, RouteSpec>

@@ -22,6 +22,8 @@ export interface RouteSpec {
   readonly body?: z.ZodType
   /** Content type of a body that the handler reads from `request.body` as a stream: no limit of its size or duration. */
   readonly streamedBody?: string
+  /** Members, objects and lists that a body may have; left out: as many as usual (`manager/http/json-parts.ts`). */
+  readonly jsonParts?: number
   /** Success status, 200 if left out. */
   readonly status?: 200 | 201 | 202 | 204
   /**

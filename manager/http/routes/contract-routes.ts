@@ -1,5 +1,6 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { defined } from '#base/defined'
+import { createKeyedMutex, type KeyedMutex } from '#base/mutex'
 import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
 import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
@@ -7,6 +8,9 @@ import { type BodyDeadlines } from '../body-deadlines.ts'
 import { type Handlers } from '../handlers.ts'
 import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
 import { strictQuery } from '../strict-query.ts'
+
+/** Bytes of a body to a route that needs no sign-in. */
+const STRANGER_BODY_LIMIT = 16 * 1024
 
 /** Common type of all handlers once their own types are checked: the server passes the input that the schemas parsed. */
 type AnyHandler = (context: AnyContext, input: { params: unknown; query: unknown; body: unknown }) => Promise<unknown>
@@ -26,8 +30,9 @@ export interface ContractRoutesDeps {
 
 /** Registers every entry of ROUTES with its handler. */
 export function registerContractRoutes(app: FastifyInstance, { handlers, ...deps }: ContractRoutesDeps): void {
+  const largeLists = createKeyedMutex()
   for (const name of Object.keys(ROUTES) as RouteName[]) {
-    register(app, { name, route: ROUTES[name], handler: handlers[name] as AnyHandler, ...deps })
+    register(app, { name, route: ROUTES[name], handler: handlers[name] as AnyHandler, largeLists, ...deps })
   }
 }
 
@@ -35,20 +40,23 @@ interface Registered extends Omit<ContractRoutesDeps, 'handlers'> {
   readonly name: RouteName
   readonly route: RouteSpec
   readonly handler: AnyHandler
+  /** By person: see `isLargeList`. */
+  readonly largeLists: KeyedMutex
 }
 
-function register(app: FastifyInstance, { name, route, handler, once, bodyDeadlines }: Registered): void {
+function register(app: FastifyInstance, { name, route, handler, largeLists, once, bodyDeadlines }: Registered): void {
   const status = route.status ?? 200
   app.route({
     method: route.method,
     url: route.path,
+    ...(route.access === 'none' ? { bodyLimit: STRANGER_BODY_LIMIT } : {}),
     config: {
       access: route.access,
       ...(route.byPerson ? { byPerson: true } : {}),
       route: name,
       // Otherwise only the automatic HEAD routes of GET exist, which need no description.
       ...(route.method === 'HEAD' ? { swagger: { exposeHeadRoute: true } } : {}),
-      ...defined({ streamedBody: route.streamedBody }),
+      ...defined({ streamedBody: route.streamedBody, jsonParts: route.jsonParts }),
     },
     schema: {
       hide: route.access === 'console',
@@ -69,13 +77,17 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
       }
       const signal = abortedWith(reply)
       const caller = request.credentials?.caller ?? null
-      const work = (keyed: KeyedRequest | undefined) =>
-        handler({ caller, request, reply, keyed, signal }, { params, query, body })
+      const work = (keyed: KeyedRequest | undefined) => {
+        signal.throwIfAborted()
+        return handler({ caller, request, reply, keyed, signal }, { params, query, body })
+      }
       const header = request.headers[IDEMPOTENCY_HEADER]
       const { result, replayed } =
         caller === null
           ? { result: await work(undefined), replayed: false }
-          : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
+          : isLargeList(query)
+            ? { result: await largeLists(caller.userId, () => work(undefined)), replayed: false }
+            : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
       if (replayed) void reply.header(REPLAYED_HEADER, 'true')
       request.outcome = { ...request.outcome, reply: result, replayed }
       void reply.code(status)
@@ -83,6 +95,15 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
     },
   })
 }
+
+const LARGE_LIST = 100
+
+/**
+ * Whether a query asks for hundreds of rows, which take tens of milliseconds to write. A person gets such lists one after the other: as
+ * many at once as calls are allowed would keep everybody else waiting for seconds.
+ */
+const isLargeList = (query: unknown): boolean =>
+  Number((query as { limit?: number } | undefined)?.limit ?? 0) > LARGE_LIST
 
 function abortedWith(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()

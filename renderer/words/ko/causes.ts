@@ -134,7 +134,8 @@ export default {
   sent_by_other_page: '다른 웹 페이지가 보낸 요청이어서 Berth가 처리하지 않았습니다.',
   page_server_away: '페이지 서버가 응답하지 않습니다.',
   nothing_here: '이 주소에는 아무것도 없습니다.',
-  request_too_long: '한도는 1 MiB입니다.',
+  request_too_long: '한도는 {limit}입니다.',
+  many_json_parts: '본문의 항목, 객체, 목록이 {limit, number}개보다 많습니다. 요청을 여러 개로 나누어 보내세요.',
 
   // 세션
   dependency_unknown: '기다릴 "{session}" 세션이 없습니다.',

@@ -187,7 +187,7 @@ describe('malformed requests', () => {
   )
 
   test('a body with more members than any request has is refused in a sentence, before they are looked at', async () => {
-    const many = Object.fromEntries(Array.from({ length: 80_000 }, (_, at) => [`k${at}`, 1]))
+    const many = Object.fromEntries(Array.from({ length: 1_500 }, (_, at) => [`k${at}`, 1]))
     for (const body of [many, { environ: many }]) {
       const reply = await post(JSON.stringify(body))
       expect(reply.json).toMatchObject({ code: 'bad_request', status: 400 })
