@@ -19,7 +19,9 @@ import {
   type RouteSpec,
   sayFormErrorsPlainly,
 } from '#manager/contract'
+import { hangUp } from '#base/hang-up'
 import { createRequestTurns } from '#base/request-turns'
+import { createUnprovenConnections } from '#base/unproven-connections'
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from './record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
@@ -124,6 +126,8 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
 ])
 /** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
 const STALLED_MS = 5 * 60_000
+/** Connections on which nobody has proved who they are. Sign-ins and refused calls take one for a moment. */
+const MOST_UNPROVEN = 1_024
 
 /**
  * The manager's HTTP server.
@@ -132,6 +136,8 @@ const STALLED_MS = 5 * 60_000
  * must be ours (DNS rebinding), Origin absent or ours (other sites' pages), the caller known and allowed (`access` of the
  * route; a route without one is refused) when the head has arrived and when the body has, the body small, of the right form, and, if
  * the request is signed, the body that was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
+ * Every user of the computer reaches the port: connections of those who prove nothing are few (`#base/unproven-connections`), and reset
+ * if their peer does not end them (`#base/hang-up`). Those of consoles and agents stay.
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { log, upgrades, logins, signers, metrics, rules } = deps
@@ -177,6 +183,9 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })
 
+  const unproven = createUnprovenConnections<Socket>(MOST_UNPROVEN)
+  app.server.on('connection', (socket: Socket) => unproven.add(socket))
+  app.server.on('timeout', (socket: Socket) => hangUp(socket))
   const turns = createRequestTurns<IncomingMessage>()
   const callLimiter = createCallLimiter()
   app.addHook('onRequest', (request, reply, done) => turns.enter(request.raw, reply.raw, done))
@@ -190,6 +199,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   })
   app.addHook('onRequest', async (request, reply) => {
     noteOrigin(request.raw, deps)
+    if (isFromConsole(request.raw, deps)) unproven.keep(request.raw.socket)
     void reply.headers({ ...SECURITY_HEADERS, ...UNLIMITED, 'x-request-id': request.id })
     rules.check(request.headers)
     if (request.is404) return
@@ -209,6 +219,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     authorizeRoute({ access, byPerson }, request.credentials?.caller ?? null)
     request.isBodyLate = !request.raw.complete
     const { route, streamedBody } = request.routeOptions.config
+    if (request.credentials) turns.onOver(request.raw, unproven.prove(request.raw.socket))
     if (!request.credentials || route === undefined) return
     const { userId } = request.credentials.caller
     turns.onOver(request.raw, callLimiter.take(userId, { route, isUpload: streamedBody !== undefined }))
@@ -283,6 +294,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
         if (!url || !handler)
           throw new AppError('not_found', { why: 'This address does not accept WebSocket connections.' })
         await handler(request, socket, head, url)
+        unproven.keep(request.socket)
       } catch (error) {
         const known = toAppError(error)
         if (known.code === 'internal') log.error({ err: error, path: request.url?.split('?')[0] }, 'upgrade failed')
@@ -396,12 +408,8 @@ function parserError(error: { code?: string }): AppError {
 }
 
 function refuse(socket: Duplex, error: AppError): void {
-  if (!socket.writable) {
-    socket.destroy()
-    return
-  }
-  const timer = setTimeout(() => socket.destroy(), REQUEST_MS).unref()
-  socket.once('close', () => clearTimeout(timer)).end(rawProblem(error), () => socket.destroy())
+  if (socket.writable) hangUp(socket, rawProblem(error))
+  else socket.destroy()
 }
 
 function portOf(server: Server): number {

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { defined } from '#base/defined'
+import { createUnprovenConnections } from '#base/unproven-connections'
 import { type App, type Grant } from '#manager/contract'
 import { createUnboundHttpServer } from '../http/create-server.ts'
 import { mapHeaders, type RawHeaders } from '../http/headers.ts'
@@ -53,6 +54,8 @@ export interface AppOrigin {
 }
 
 const TICKET_LIFE_MS = 60_000
+/** Connections to one app without a request that passed the gate. A browser has six. */
+const MOST_UNPROVEN = 256
 
 /**
  * Serves one HTTP app on its own origin: admits browsers by ticket and cookie (see `gate.ts`), and forwards everything else
@@ -62,7 +65,8 @@ const TICKET_LIFE_MS = 60_000
  * Its secret is added here and never reaches a page or a URL. It cannot touch other apps, which are other sites. Upstream text
  * is never mixed into our own pages.
  * A program that opens a browser names the address with the ticket, and every user of the computer can read the arguments of programs:
- * so a program of one person takes tickets from that person's browsers only.
+ * so a program of one person takes tickets from that person's browsers only. Every user of the computer reaches the port: of connections
+ * without a request that passed the gate, few stay open.
  */
 export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const authority = `${hostNameOf(deps.app.name, deps.hostSeed)}:${deps.port}`
@@ -84,6 +88,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     log: deps.log,
   })
   let clears = deps.clearFirst
+  const unproven = createUnprovenConnections<Socket>(MOST_UNPROVEN)
 
   const server = createUnboundHttpServer({ keepAliveTimeout: 60_000, onRequest, onUpgrade, log: deps.log })
 
@@ -109,8 +114,10 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
 
   function answer(request: IncomingMessage, response: ServerResponse) {
     const admission = admit(visitOf(request), gate)
-    if (admission.kind === 'pass') forward.request(request, response)
-    else if (admission.kind === 'welcome') welcome(request, response)
+    if (admission.kind === 'pass') {
+      response.once('close', unproven.prove(request.socket))
+      forward.request(request, response)
+    } else if (admission.kind === 'welcome') welcome(request, response)
     else refuse(response, admission.reason)
   }
 
@@ -126,6 +133,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
       answerRaw(socket, rawRefusal(reason, request.headers.accept))
       return
     }
+    unproven.keep(request.socket)
     forward.upgrade(request, socket, head)
   }
 
@@ -144,7 +152,10 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   }
 
   return {
-    accept: socket => server.emit('connection', socket),
+    accept(socket) {
+      unproven.add(socket)
+      server.emit('connection', socket)
+    },
     issueUrl(path) {
       const query = new URLSearchParams({ ticket: tickets.issue(), ...defined({ to: path }) })
       return `http://${authority}${OPEN_PATH}?${query.toString()}`

@@ -3,6 +3,7 @@ import { createServer as createHttpsServer, type ServerOptions as HttpsServerOpt
 import { Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { type SecureContextOptions } from 'node:tls'
+import { hangUp } from '#base/hang-up'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
 import { answerHalfClosed } from './half-close.ts'
@@ -74,6 +75,7 @@ export function createHttpServer({
   const settings = { ...limits, shouldUpgradeCallback, ...created }
   const server = tls ? createTls({ ...settings, ...tls }) : createServer(settings)
   server.timeout = timeout
+  server.on('timeout', hangUp)
   answerHalfClosed(server)
   server.on('request', (request, response) => {
     response.on('error', () => response.destroy())

@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
+import { reset } from '#base/hang-up'
 import { networksOf } from '#base/network-of'
 import { hasBody } from '../http/headers.ts'
 import { whenSwitched } from '../http/switched.ts'
@@ -64,7 +65,7 @@ export function createConnectionBudget({ mostBytes = MOST_BYTES, lookMs = LOOK_M
       total -= costOf(leaving)
       inside.delete(leaving)
       tracked.delete(leaving.name)
-      leaving.socket.destroy()
+      reset(leaving.socket)
     }
   }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { ADMIN, temporaryDirectory } from '../../fixtures/manager.ts'
@@ -100,5 +101,36 @@ test('a request for a tunnel behind answers that are not read ends the connectio
   const peers = Array.from({ length: 20 }, () => slowPeer(port, { head: answers + upgrade, reads: false }))
   stack.defer(() => peers.forEach(peer => peer.stop()))
   expect(await isWell()).toBe(true)
+  await assertUnharmed(setup)
+})
+
+test('of connections that prove nothing few stay open, and one with a proven request in progress is not among those that end', async () => {
+  const setup = await setUp()
+  const { head, port, victim } = setup
+  const login = JSON.stringify({ ...ADMIN, kind: 'token' })
+  const signedIn = await exchange(
+    port,
+    head(
+      'POST /api/v1/auth/login HTTP/1.1',
+      `Connection: close\r\nContent-Type: application/json\r\nContent-Length: ${login.length}\r\n`,
+    ) + login,
+  )
+  const token = /"token":"([^"]+)"/.exec(signedIn.text)?.[1] ?? ''
+  const stream = connect(port, '127.0.0.1')
+  stream.write(head('GET /api/v1/events HTTP/1.1', `Authorization: Bearer ${token}\r\n`))
+  await once(stream, 'data')
+  const silent = Array.from({ length: 1_500 }, () => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    socket.on('error', () => undefined)
+    return socket
+  })
+  try {
+    await expect.poll(() => silent.filter(socket => socket.closed).length).toBeGreaterThanOrEqual(1_500 - 1_024)
+    expect(await victim.descriptors()).toBeLessThan(setup.before + 1_024 + 20)
+    expect(await setup.isWell()).toBe(true)
+    expect(stream.closed).toBe(false)
+  } finally {
+    for (const socket of [stream, ...silent]) socket.destroy()
+  }
   await assertUnharmed(setup)
 })

@@ -1,0 +1,62 @@
+import { type EndingSocket, reset } from './hang-up.ts'
+
+/**
+ * Bounds the connections of a listener on which nobody has proved who they are: while there are more, the one is reset that has proved
+ * nothing for longest.
+ *
+ * Threat model: whoever reaches the port opens connections and sends nothing, or half a request, to use up descriptors and pairs of ports. A
+ * connection counts until a request on it has proved whose it is, and again when that request is over.
+ */
+export interface UnprovenConnections<Connection extends EndingSocket> {
+  /** Counts a new connection. */
+  add(connection: Connection): void
+  /** A request of this connection has proved whose it is. @returns the end of that request */
+  prove(connection: Connection): () => void
+  /** The connection belongs to a peer of ours for good, such as a console or an agent. */
+  keep(connection: Connection): void
+}
+
+interface Standing {
+  /** Proven requests in progress. */
+  proven: number
+  isKept: boolean
+}
+
+/** @param most as many connections stay open */
+export function createUnprovenConnections<Connection extends EndingSocket>(
+  most: number,
+): UnprovenConnections<Connection> {
+  const all = new WeakMap<Connection, Standing>()
+  /** Those that are unproven now, oldest first. */
+  const unproven = new Set<Connection>()
+
+  function count(connection: Connection): void {
+    unproven.add(connection)
+    const [oldest] = unproven
+    if (unproven.size <= most || !oldest) return
+    unproven.delete(oldest)
+    reset(oldest)
+  }
+
+  return {
+    add(connection) {
+      all.set(connection, { proven: 0, isKept: false })
+      connection.once('close', () => unproven.delete(connection))
+      count(connection)
+    },
+    prove(connection) {
+      const standing = all.get(connection)
+      if (!standing) return () => undefined
+      standing.proven++
+      unproven.delete(connection)
+      return () => {
+        if (--standing.proven === 0 && !standing.isKept && !connection.destroyed) count(connection)
+      }
+    },
+    keep(connection) {
+      const standing = all.get(connection)
+      if (standing) standing.isKept = true
+      unproven.delete(connection)
+    },
+  }
+}
