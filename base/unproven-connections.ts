@@ -27,7 +27,7 @@ export function createUnprovenConnections<Connection extends EndingSocket>(
   most: number,
 ): UnprovenConnections<Connection> {
   const all = new WeakMap<Connection, Standing>()
-  /** Those that are unproven now, oldest first. */
+  /** Connections that are unproven now, oldest first. */
   const unproven = new Set<Connection>()
 
   function count(connection: Connection): void {

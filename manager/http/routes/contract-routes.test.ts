@@ -82,7 +82,7 @@ function mostParts(schema: Schema, root: unknown, isInList = false): number {
   return members.reduce((sum, member) => sum + 1 + mostParts(member, root, isInList), members.length > 0 ? 1 : 0)
 }
 
-/** What the console itself sends is no body of a person. */
+/** Routes with bodies of people; the console itself sends the others. */
 const BODIES = Object.entries<RouteSpec>(ROUTES).filter(([, { body, access }]) => body && access !== 'console')
 
 test.each(BODIES)(
