@@ -120,12 +120,15 @@ function newSessions(
     startupCommand: spec.startupCommand?.replaceAll('\r\n', '\n') ?? null,
     runImageCommand: spec.runImageCommand ?? false,
     ...lifetime,
-    filesOf: files?.kernelId,
-    filesUsedByOthersAt: files?.usedByOthersAt,
-    startsAt: checked.startsAt,
+    filesOf: files?.kernelId ?? null,
+    filesUsedByOthersAt: files?.usedByOthersAt ?? null,
+    startsAt: checked.startsAt ?? null,
     interruptible: spec.interruptible ?? false,
     tags: spec.tags ?? [],
     note: spec.note ?? '',
     apps: image.apps.map(toApp),
+    attempt: 0,
+    createdAt: null,
+    startedAt: null,
   }))
 }

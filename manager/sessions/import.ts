@@ -85,7 +85,9 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     id: sessionId,
     name: freeName(nameOf(label), await findLiveNames(trx, ownerId)),
     ownerId,
+    keypair: null,
     domain,
+    groupId: null,
     status: 'RUNNING',
     reason,
     resourceGroup,
@@ -93,7 +95,10 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     imageDigest: label.image.digest,
     requested: slots,
     clusterSize: label.clusterSize ?? 1,
+    priority: 0,
+    dependsOn: [],
     shmemBytes: label.shmemBytes,
+    shmemFromImage: false,
     environ: label.environ,
     startupCommand: label.startupCommand,
     runImageCommand: label.runImageCommand ?? false,
@@ -101,11 +106,18 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     kind,
     // The owner's policy applies. The session's own maximum lifetime is lost, so none is set.
     idleTimeoutSeconds: kind === 'batch' ? null : limits.idleTimeoutSeconds,
+    maxLifetimeSeconds: null,
     apps: label.apps.map(toApp),
     attempt: label.attempt,
     // The label also has a time, but from another clock.
     createdAt: container.startedAt,
     startedAt: container.startedAt,
+    filesOf: null,
+    filesUsedByOthersAt: null,
+    startsAt: null,
+    interruptible: false,
+    tags: [],
+    note: '',
   }
   if (!known) await insertSessions(trx, [session])
   const { attempt } = label

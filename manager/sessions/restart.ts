@@ -1,4 +1,4 @@
-import { defined } from '#base/defined'
+import { type Complete, defined } from '#base/defined'
 import {
   type AgentId,
   AppError,
@@ -45,29 +45,35 @@ export function specOf(session: OwnedSessionRow, { folders, name, keepCommand = 
     throw new AppError('bad_request', because('batch_command_of_other', { who }))
   }
   const { startup_command, run_image_command, environ } = who === null ? session : NO_COMMAND
-  return {
-    ...defined({ name }),
+  // A field that requests gain has to be named here, also one that the next session does not take over.
+  const spec: Complete<SessionSpec> = {
+    name,
     image: session.image,
     resources: formatSlots(session.requested),
     shmem: String(session.shmem_bytes),
     environ,
     count: 1,
     resourceGroup: session.resource_group,
-    ...(group_id === null ? {} : { group: group_id }),
-    ...(startup_command === null ? {} : { startupCommand: startup_command }),
-    ...(run_image_command ? { runImageCommand: true } : {}),
+    group: group_id ?? undefined,
+    startupCommand: startup_command ?? undefined,
+    runImageCommand: run_image_command || undefined,
     kind: session.kind,
-    ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
-    ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),
-    ...(session.interruptible ? { interruptible: true } : {}),
-    ...(session.tags.length > 0 ? { tags: session.tags } : {}),
-    ...(session.note === '' ? {} : { note: session.note }),
+    idleTimeoutSeconds: idle_timeout_seconds ?? undefined,
+    maxLifetimeSeconds: max_lifetime_seconds ?? undefined,
+    clusterSize: undefined,
+    dependsOn: undefined,
+    startsAt: undefined,
+    owner: undefined,
+    interruptible: session.interruptible || undefined,
+    tags: session.tags.length > 0 ? session.tags : undefined,
+    note: session.note || undefined,
     folders,
     // The folders of a session that its owner launched include those that were mounted automatically.
     automount: launched_by !== null,
     // A raised priority was granted by an admin for the first session only.
     priority: Math.min(session.priority, 0),
   }
+  return defined(spec)
 }
 
 const NO_COMMAND = { startup_command: null, run_image_command: false, environ: {} } as const

@@ -43,7 +43,7 @@ export async function writeNewSessions(
       await insertSessions(trx, sessions)
       await insertKernels(
         trx,
-        sessions.flatMap(({ id: sessionId, status, requested: slots, clusterSize = 1 }) =>
+        sessions.flatMap(({ id: sessionId, status, requested: slots, clusterSize }) =>
           clusterRoles(clusterSize).map(role => ({ id: newId(KernelId), sessionId, role, status, slots })),
         ),
       )

@@ -25,6 +25,7 @@ import { openStore, type Store } from '../../manager/store/open-store.ts'
 import { findSession, insertSessions } from '../../manager/store/sessions/sessions.ts'
 import { insertUser } from '../../manager/store/identity/users.ts'
 import { gpus, PYTHON } from '../fixtures/scripted-agent.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 import { median, round } from './statistics.ts'
 
 const GiB = 2 ** 30
@@ -148,21 +149,17 @@ async function enqueue(
     const batch = ids.slice(start, start + 500)
     await insertSessions(
       store.db,
-      batch.map((id, index) => ({
-        id,
-        name: `${prefix}-${start + index}`,
-        ownerId,
-        status: 'PENDING',
-        reason: { code: 'requested', message: 'It was asked for.' },
-        resourceGroup: 'default',
-        image: 'berth/python:3.13',
-        imageDigest: PYTHON.id,
-        requested: requestOf(start + index),
-        shmemBytes: 0,
-        environ: {},
-        startupCommand: null,
-        apps: [],
-      })),
+      batch.map((id, index) =>
+        aSessionRow(ownerId, {
+          id,
+          name: `${prefix}-${start + index}`,
+          status: 'PENDING',
+          reason: { code: 'requested', message: 'It was asked for.' },
+          image: 'berth/python:3.13',
+          imageDigest: PYTHON.id,
+          requested: requestOf(start + index),
+        }),
+      ),
     )
     await insertKernels(
       store.db,

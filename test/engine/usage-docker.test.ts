@@ -10,6 +10,7 @@ import { createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
 import { docker, TINY_IMAGE, tinyImage } from '../fixtures/docker.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
 import { startDatabase } from '../fixtures/postgres.ts'
+import { aSessionRow } from '../fixtures/session-rows.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
 /** A real agent with real containers, one of which somebody removes. */
@@ -89,22 +90,14 @@ async function plant(beside: Session): Promise<SessionId> {
   if (!agentId) throw new Error('it runs')
   const slots = { cpu: 1000, mem: 2 ** 30 }
   await insertSessions(store.db, [
-    {
+    aSessionRow(beside.ownerId, {
       id: sessionId,
       name: 'never-started',
-      ownerId: beside.ownerId,
-      status: 'RUNNING',
-      reason: { code: 'started', message: 'planted' },
-      resourceGroup: 'default',
       image: TINY_IMAGE,
       imageDigest: beside.imageDigest,
       requested: slots,
-      shmemBytes: 0,
-      environ: {},
-      startupCommand: null,
-      apps: [],
       attempt: 1,
-    },
+    }),
   ])
   await insertKernels(store.db, [
     { id: kernelId, sessionId, status: 'RUNNING', slots, agentId, attempt: 1, containerId: 'none' },

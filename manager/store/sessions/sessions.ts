@@ -1,5 +1,5 @@
-import { sql, type Selectable } from 'kysely'
-import { defined } from '#base/defined'
+import { type Insertable, sql, type Selectable } from 'kysely'
+import { type Complete, defined } from '#base/defined'
 import {
   type App,
   type AgentId,
@@ -39,17 +39,18 @@ export function ownedOf({
   return { ownerId, domain, shares }
 }
 
+/** A session to insert. No field is optional, so that each place that makes sessions decides about a new one. */
 export interface NewSession {
   readonly id: SessionId
   readonly name: string
   readonly ownerId: UserId
-  /** Access key of the signed request that created the session. */
-  readonly keypair?: string | null
-  /** E-mail address of the administrator who launches it for the owner. */
-  readonly launchedBy?: string | null
-  readonly domain?: string
+  /** Access key of the signed request that created the session; null: the request was not signed. */
+  readonly keypair: string | null
+  /** E-mail address of the administrator who launches it for the owner; null: the owner does. */
+  readonly launchedBy: string | null
+  readonly domain: string
   /** The group (project) whose limits it counts for. */
-  readonly groupId?: GroupId | null
+  readonly groupId: GroupId | null
   readonly status: SessionStatus
   readonly reason: Reason
   readonly resourceGroup: string
@@ -57,30 +58,46 @@ export interface NewSession {
   readonly imageDigest: string | null
   readonly requested: ResourceSlots
   readonly shmemBytes: number
-  readonly shmemFromImage?: boolean
+  readonly shmemFromImage: boolean
   readonly environ: Readonly<Record<string, string>>
   readonly startupCommand: string | null
-  readonly runImageCommand?: boolean
+  readonly runImageCommand: boolean
   readonly apps: readonly App[]
-  readonly clusterSize?: number
-  readonly priority?: number
-  readonly dependsOn?: readonly SessionId[]
-  readonly kind?: SessionKind
-  readonly idleTimeoutSeconds?: number | null
-  readonly maxLifetimeSeconds?: number | null
-  readonly attempt?: number
-  readonly createdAt?: string
-  readonly startedAt?: string
+  readonly clusterSize: number
+  readonly priority: number
+  readonly dependsOn: readonly SessionId[]
+  readonly kind: SessionKind
+  readonly idleTimeoutSeconds: number | null
+  readonly maxLifetimeSeconds: number | null
+  readonly attempt: number
+  /** ISO 8601; null: now, by the database's clock. */
+  readonly createdAt: string | null
+  /** ISO 8601; null: the session has not started. */
+  readonly startedAt: string | null
   /** Ended kernel whose home directory the session continues with. */
-  readonly filesOf?: KernelId | undefined
+  readonly filesOf: KernelId | null
   /** When others could first use the session whose home it continues with. */
-  readonly filesUsedByOthersAt?: Date | null | undefined
+  readonly filesUsedByOthersAt: Date | null
   /** Time before which the session does not start, ISO 8601. */
-  readonly startsAt?: string | undefined
-  readonly interruptible?: boolean | undefined
-  readonly tags?: readonly string[]
-  readonly note?: string
+  readonly startsAt: string | null
+  readonly interruptible: boolean
+  readonly tags: readonly string[]
+  readonly note: string
 }
+
+/** Columns that say what happens to a session later. A new session leaves them to the database. */
+type LaterColumn =
+  | 'failed_agents'
+  | 'status_at'
+  | 'ended_at'
+  | 'expires_at'
+  | 'idle_since'
+  | 'idle_seen_at'
+  | 'interrupt_at'
+  | 'interruptions'
+  | 'gpu_idle_since'
+  | 'usage_summed'
+  | 'version'
 
 /** Sessions of one person that wait. */
 export async function countWaiting(db: Db, ownerId: UserId): Promise<number> {
@@ -94,14 +111,19 @@ export async function countWaiting(db: Db, ownerId: UserId): Promise<number> {
 }
 
 export async function insertSessions(db: Db, sessions: readonly NewSession[]): Promise<void> {
-  const values = sessions.map(session => ({
+  await db.insertInto('sessions').values(sessions.map(columnsOf)).execute()
+}
+
+/** A column that is neither here nor a `LaterColumn` does not compile. */
+function columnsOf(session: NewSession): Complete<Omit<Insertable<SessionsTable>, LaterColumn>> {
+  return {
     id: session.id,
     name: session.name,
     owner_id: session.ownerId,
-    keypair: session.keypair ?? null,
-    launched_by: session.launchedBy ?? null,
-    ...defined({ domain: session.domain }),
-    group_id: session.groupId ?? null,
+    keypair: session.keypair,
+    launched_by: session.launchedBy,
+    domain: session.domain,
+    group_id: session.groupId,
     status: session.status,
     reason: JSON.stringify(session.reason),
     resource_group: session.resourceGroup,
@@ -109,27 +131,27 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     image_digest: session.imageDigest,
     requested: JSON.stringify(session.requested),
     shmem_bytes: session.shmemBytes,
-    shmem_from_image: session.shmemFromImage ?? false,
+    shmem_from_image: session.shmemFromImage,
     environ: JSON.stringify(session.environ),
     startup_command: session.startupCommand,
-    run_image_command: session.runImageCommand ?? false,
+    run_image_command: session.runImageCommand,
     apps: JSON.stringify(session.apps),
-    cluster_size: session.clusterSize ?? 1,
-    priority: session.priority ?? 0,
-    depends_on: JSON.stringify(session.dependsOn ?? []),
-    kind: session.kind ?? 'interactive',
-    idle_timeout_seconds: session.idleTimeoutSeconds ?? null,
-    max_lifetime_seconds: session.maxLifetimeSeconds ?? null,
-    attempt: session.attempt ?? 0,
-    files_of: session.filesOf ?? null,
-    used_by_others_at: session.filesUsedByOthersAt ?? null,
-    starts_at: session.startsAt ?? null,
-    interruptible: session.interruptible ?? false,
-    tags: JSON.stringify(session.tags ?? []),
-    note: session.note ?? '',
-    ...defined({ created_at: session.createdAt, started_at: session.startedAt }),
-  }))
-  await db.insertInto('sessions').values(values).execute()
+    cluster_size: session.clusterSize,
+    priority: session.priority,
+    depends_on: JSON.stringify(session.dependsOn),
+    kind: session.kind,
+    idle_timeout_seconds: session.idleTimeoutSeconds,
+    max_lifetime_seconds: session.maxLifetimeSeconds,
+    attempt: session.attempt,
+    created_at: session.createdAt ?? undefined,
+    started_at: session.startedAt,
+    files_of: session.filesOf,
+    used_by_others_at: session.filesUsedByOthersAt,
+    starts_at: session.startsAt,
+    interruptible: session.interruptible,
+    tags: JSON.stringify(session.tags),
+    note: session.note,
+  }
 }
 
 const SHARES = sql<OwnedSessionRow['shares']>`(

@@ -5,7 +5,6 @@ import {
   type ApiClient,
   type FINDING_KINDS,
   KernelId,
-  type Reason,
   type ScopeUsage,
   SessionId,
   type UserId,
@@ -18,6 +17,7 @@ import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 import { pulse } from '../../fixtures/pulse.ts'
 import { gpus, PYTHON, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 const GiB = 2 ** 30
@@ -310,26 +310,18 @@ test('recalculating is for superadmins', async () => {
 /** A row that nobody made: a session that is said to run on the agent. */
 async function plant(agent: ScriptedAgent, status: 'RUNNING' | 'TERMINATED' = 'RUNNING') {
   const [sessionId, kernelId] = [newId(SessionId), newId(KernelId)]
-  const reason: Reason = { code: 'started', message: 'planted' }
   const ownerId = await userId(admin)
   const slots = { cpu: 1000, mem: GiB, 'cuda.device': 1 }
   await insertSessions(store.db, [
-    {
+    aSessionRow(ownerId, {
       id: sessionId,
       name: `planted-${sessionId.slice(-6)}`,
-      ownerId,
       status,
-      reason,
-      resourceGroup: 'default',
       image: 'berth/python:3.13',
       imageDigest: PYTHON.id,
       requested: slots,
-      shmemBytes: 0,
-      environ: {},
-      startupCommand: null,
-      apps: [],
       attempt: 1,
-    },
+    }),
   ])
   const containerId = `planted-${kernelId}`
   await insertKernels(store.db, [

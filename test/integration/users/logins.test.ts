@@ -14,6 +14,7 @@ import { createLogins, type LoginsDeps } from '../../../manager/users/logins.ts'
 import { createPasswords } from '../../../manager/users/passwords.ts'
 import { browserToken } from '../../../manager/users/secrets.ts'
 import { hashToken } from '../../../manager/users/secrets.ts'
+import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { openTestStore } from '../../fixtures/test-store.ts'
 
 const HOUR = 3_600_000
@@ -131,23 +132,14 @@ test('a listener that throws ends no process: those after it hear the end and th
 async function running({ store, user }: Awaited<ReturnType<typeof open>>): Promise<SessionId> {
   const sessionId = newId(SessionId)
   await insertSessions(store.db, [
-    {
+    aSessionRow(user, {
       id: sessionId,
       name: 'work',
-      ownerId: user,
-      status: 'RUNNING',
-      reason: { code: 'started', message: '' },
-      resourceGroup: 'default',
       image: 'python',
-      imageDigest: null,
-      requested: {},
-      shmemBytes: 0,
-      environ: {},
-      startupCommand: null,
       apps: [{ name: 'echo', title: 'Echo', protocol: 'tcp', path: '/' }],
       attempt: 1,
       createdAt: new Date().toISOString(),
-    },
+    }),
   ])
   const agentId = newId(AgentId)
   await saveJoinedAgent(store.db, { id: agentId, name: 'a', publicKey: 'k', resourceGroup: 'default' })
