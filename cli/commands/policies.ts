@@ -1,5 +1,5 @@
 import { type Command } from 'commander'
-import { defined } from '#base/defined'
+import { type Complete, defined } from '#base/defined'
 import { durationText } from '#base/duration'
 import {
   type ApiClient,
@@ -120,17 +120,18 @@ const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(','
 
 function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): ResourcePolicyChange {
   const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders, folderSize, folderFiles } = flags
-  return {
-    ...(namesSlots(flags) ? { limits: slotsOf(flags, limits) } : {}),
-    ...(sessions === undefined ? {} : { maxConcurrentSessions: limitOf(sessions) }),
-    ...(containers === undefined ? {} : { maxContainersPerSession: limitOf(containers) }),
-    ...(idleTimeout === undefined ? {} : { idleTimeoutSeconds: limitOf(idleTimeout) }),
-    ...(maxLifetime === undefined ? {} : { maxLifetimeSeconds: limitOf(maxLifetime) }),
-    ...(storageHosts === undefined ? {} : { allowedStorageHosts: limitOf(storageHosts) }),
-    ...(folderSize === undefined ? {} : { maxFolderBytes: limitOf(folderSize) }),
-    ...(folderFiles === undefined ? {} : { maxFolderFiles: limitOf(folderFiles) }),
-    ...(folders === undefined ? {} : { maxFolders: limitOf(folders) }),
+  const change: Complete<ResourcePolicyChange> = {
+    limits: namesSlots(flags) ? slotsOf(flags, limits) : undefined,
+    maxConcurrentSessions: sessions && limitOf(sessions),
+    maxContainersPerSession: containers && limitOf(containers),
+    idleTimeoutSeconds: idleTimeout && limitOf(idleTimeout),
+    maxLifetimeSeconds: maxLifetime && limitOf(maxLifetime),
+    allowedStorageHosts: storageHosts && limitOf(storageHosts),
+    maxFolderBytes: folderSize && limitOf(folderSize),
+    maxFolderFiles: folderFiles && limitOf(folderFiles),
+    maxFolders: folders && limitOf(folders),
   }
+  return defined(change)
 }
 
 async function find(api: ApiClient, name: string): Promise<ResourcePolicy> {

@@ -1,5 +1,5 @@
 import { type Command } from 'commander'
-import { defined } from '#base/defined'
+import { type Complete, defined } from '#base/defined'
 import { type Group, type GroupChange, type WireSlots } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -143,12 +143,16 @@ function changeOf(
   { name, description, folderSize, folderFiles, ...flags }: ProjectFlags,
   before: WireSlots = {},
 ): GroupChange {
-  return {
-    ...defined({ name, description }),
-    ...(folderSize === undefined ? {} : { maxFolderBytes: limitOf(folderSize) }),
-    ...(folderFiles === undefined ? {} : { maxFolderFiles: limitOf(folderFiles) }),
-    ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
+  const change: Complete<GroupChange> = {
+    name,
+    description,
+    maxFolderBytes: folderSize && limitOf(folderSize),
+    maxFolderFiles: folderFiles && limitOf(folderFiles),
+    limits: namesSlots(flags) ? slotsOf(flags, before) : undefined,
+    // `activate` and `deactivate` set it.
+    active: undefined,
   }
+  return defined(change)
 }
 
 const projectTable = (items: readonly Group[]) =>

@@ -40,6 +40,14 @@ const maxFolderFiles = z
     'Number of files in all folders of the project, those in the trash included; directories and links count. Null = unlimited.',
   )
 
+/** Settings of a project. A limit that is added here is missing in `GroupSpec`, and then in the code that reads and stores projects. */
+const groupSettings = {
+  ...shared,
+  maxFolderBytes,
+  maxFolderFiles,
+  active: z.boolean().describe('False: no new sessions in the project.'),
+}
+
 /** A domain, the top layer: a company or a school. A user belongs to exactly one. */
 export const Domain = z
   .object({
@@ -87,10 +95,7 @@ export const Group = z
     id: GroupId,
     domain: DomainName,
     name: z.string(),
-    ...shared,
-    maxFolderBytes,
-    maxFolderFiles,
-    active: z.boolean().describe('False: no new sessions in the project.'),
+    ...groupSettings,
     members: z.int().describe('Number of members.'),
     createdAt: z.iso.datetime(),
     version: z.int(),
@@ -108,18 +113,20 @@ export const GroupSpec = z
   .strictObject({
     domain: DomainName.optional().describe('Default: your own domain.'),
     name: GroupName,
-    description: shared.description.default(''),
-    limits: shared.limits.default({}),
-    maxFolderBytes: maxFolderBytes.default(null),
-    maxFolderFiles: maxFolderFiles.default(null),
-    active: z.boolean().default(true),
+    ...({
+      description: groupSettings.description.default(''),
+      limits: groupSettings.limits.default({}),
+      maxFolderBytes: groupSettings.maxFolderBytes.default(null),
+      maxFolderFiles: groupSettings.maxFolderFiles.default(null),
+      active: groupSettings.active.default(true),
+    } satisfies Record<keyof typeof groupSettings, z.ZodType>),
   })
   .meta({ id: 'GroupSpec' })
 export type GroupSpec = z.infer<typeof GroupSpec>
 
 /** Change of a group. A key that is left out keeps its value; `limits` are replaced as a whole. */
 export const GroupChange = z
-  .strictObject({ name: GroupName, ...shared, maxFolderBytes, maxFolderFiles, active: z.boolean() })
+  .strictObject({ name: GroupName, ...groupSettings })
   .partial()
   .meta({ id: 'GroupChange' })
 export type GroupChange = z.infer<typeof GroupChange>

@@ -59,15 +59,17 @@ export type ResourcePolicy = z.infer<typeof ResourcePolicy>
 export const ResourcePolicySpec = z
   .strictObject({
     name: ResourcePolicyName,
-    limits: settings.limits.default({}),
-    maxConcurrentSessions: settings.maxConcurrentSessions.default(null),
-    maxContainersPerSession: settings.maxContainersPerSession.default(null),
-    idleTimeoutSeconds: settings.idleTimeoutSeconds.default(null),
-    maxLifetimeSeconds: settings.maxLifetimeSeconds.default(null),
-    allowedStorageHosts: settings.allowedStorageHosts.default(null),
-    maxFolders: settings.maxFolders.default(null),
-    maxFolderBytes: settings.maxFolderBytes.default(null),
-    maxFolderFiles: settings.maxFolderFiles.default(null),
+    ...({
+      limits: settings.limits.default({}),
+      maxConcurrentSessions: settings.maxConcurrentSessions.default(null),
+      maxContainersPerSession: settings.maxContainersPerSession.default(null),
+      idleTimeoutSeconds: settings.idleTimeoutSeconds.default(null),
+      maxLifetimeSeconds: settings.maxLifetimeSeconds.default(null),
+      allowedStorageHosts: settings.allowedStorageHosts.default(null),
+      maxFolders: settings.maxFolders.default(null),
+      maxFolderBytes: settings.maxFolderBytes.default(null),
+      maxFolderFiles: settings.maxFolderFiles.default(null),
+    } satisfies Record<keyof typeof settings, z.ZodType>),
   })
   .meta({ id: 'ResourcePolicySpec' })
 export type ResourcePolicySpec = z.infer<typeof ResourcePolicySpec>

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   AppError,
   because,
@@ -159,8 +160,9 @@ export function createGroups({
         if (!isUniqueViolation(error)) throw error
         throw existing(group.domain, change.name ?? group.name, error)
       }
-      if (change.maxFolderBytes !== undefined || change.maxFolderFiles !== undefined) onFolderLimitsChanged?.()
-      if (limits || change.active !== undefined) onLimitsChanged?.()
+      const limited = limitedBy({ limits, ...change })
+      if (limited.has('folders')) onFolderLimitsChanged?.()
+      if (limited.has('sessions')) onLimitsChanged?.()
       return toView(await managed(caller, id))
     },
 
@@ -204,6 +206,19 @@ export function createGroups({
     },
   }
 }
+
+/** Objects that a setting of a project limits; null: none. */
+const LIMITED_BY: Readonly<Record<keyof GroupChange, 'folders' | 'sessions' | null>> = {
+  name: null,
+  description: null,
+  limits: 'sessions',
+  maxFolderBytes: 'folders',
+  maxFolderFiles: 'folders',
+  active: 'sessions',
+}
+
+const limitedBy = (change: GroupChange) =>
+  new Set(Object.keys(defined(change)).map(key => LIMITED_BY[key as keyof GroupChange]))
 
 /** @returns undefined if the caller sees none of the groups */
 function visibleGroups(caller: Caller, filter: GroupFilter, mine: boolean): GroupFilter | undefined {

@@ -1,6 +1,13 @@
-import { type ExpressionBuilder, type RawBuilder, sql, type Selectable } from 'kysely'
-import { defined } from '#base/defined'
-import { type GroupId, type GroupOrder, type GroupRef, type ResourceSlots, type UserId } from '#manager/contract'
+import { type ExpressionBuilder, type RawBuilder, sql, type Selectable, type Updateable } from 'kysely'
+import { type Complete, defined } from '#base/defined'
+import {
+  type GroupChange,
+  type GroupId,
+  type GroupOrder,
+  type GroupRef,
+  type ResourceSlots,
+  type UserId,
+} from '#manager/contract'
 import { type Database, type Db } from '../schema.ts'
 import { type GroupsTable } from '../tables/identity.ts'
 
@@ -115,14 +122,11 @@ export async function findGroups(db: Db, domain: string | undefined, names: read
   return (domain === undefined ? query : query.where('domain', '=', domain)).execute()
 }
 
-/** Limits in base units. */
-export interface GroupSettings {
-  readonly description?: string | undefined
-  readonly limits?: ResourceSlots | undefined
-  readonly maxFolderBytes?: number | null | undefined
-  readonly maxFolderFiles?: number | null | undefined
-  readonly active?: boolean | undefined
-}
+/** Settings to store; `limits` are in base units. A setting that is left out keeps its value, or the default of its column. */
+export type GroupSettings = Omit<GroupChange, 'name' | 'limits'> & { readonly limits?: ResourceSlots | undefined }
+
+/** The columns of a group's settings. */
+type SettingColumns = Omit<Updateable<GroupsTable>, 'id' | 'domain' | 'name' | 'created_at' | 'version'>
 
 /** @returns undefined if the domain has a group of this name already */
 export async function insertGroup(
@@ -155,12 +159,16 @@ export async function updateGroup(
   return numUpdatedRows === 1n
 }
 
+/** A column of `SettingColumns` that is missing here does not compile. */
 function columnsOf({ description, limits, maxFolderBytes, maxFolderFiles, active }: GroupSettings) {
-  return {
-    ...defined({ description }),
-    ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
-    ...defined({ max_folder_bytes: maxFolderBytes, max_folder_files: maxFolderFiles, active }),
+  const columns: Complete<SettingColumns> = {
+    description,
+    limits: limits && JSON.stringify(limits),
+    max_folder_bytes: maxFolderBytes,
+    max_folder_files: maxFolderFiles,
+    active,
   }
+  return defined(columns)
 }
 
 /** Adds the user to these groups; existing memberships are kept. */

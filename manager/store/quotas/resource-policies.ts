@@ -1,5 +1,5 @@
 import { sql, type Selectable } from 'kysely'
-import { type ResourceSlots, type UserId } from '#manager/contract'
+import { type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type ResourcePoliciesTable } from '../tables/quotas.ts'
 
@@ -7,17 +7,7 @@ export type ResourcePolicyRow = Selectable<ResourcePoliciesTable>
 export type CountedPolicyRow = ResourcePolicyRow & { readonly users: number; readonly keypairs: number }
 
 /** Settings of a policy as they are stored: base units, null = unlimited. */
-export interface PolicySettings {
-  readonly limits: ResourceSlots
-  readonly max_concurrent_sessions: number | null
-  readonly max_containers_per_session: number | null
-  readonly idle_timeout_seconds: number | null
-  readonly max_lifetime_seconds: number | null
-  readonly allowed_storage_hosts: readonly string[] | null
-  readonly max_folders: number | null
-  readonly max_folder_bytes: number | null
-  readonly max_folder_files: number | null
-}
+export type PolicySettings = Readonly<Omit<ResourcePolicyRow, 'name' | 'created_at' | 'version'>>
 
 const counted = (db: Db) =>
   db
