@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { defined } from '#base/defined'
+import { type Complete, defined } from '#base/defined'
 import {
   type ApiClient,
   AppError,
@@ -164,25 +164,31 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
   const program = command === undefined && !flags.imageCommand ? template : undefined
   const own = command ?? program?.startupCommand
   const startupCommand = flags.import ? fetchFirst(own ?? '', flags.import, SESSION_HOME) : own
-  return {
-    ...settings,
-    ...defined({ startupCommand }),
-    ...(program?.runImageCommand && !flags.import ? { runImageCommand: true } : {}),
+  const keepsProgram = program?.runImageCommand && !flags.import
+  const named: Complete<SessionSpec> = {
+    name,
     image,
     resources: { ...template?.resources, ...resources },
-    ...(flags.batch ? { kind: 'batch' as const } : {}),
-    ...defined({ idleTimeoutSeconds: flags.idleTimeout, maxLifetimeSeconds: flags.maxLifetime }),
+    shmem: shm,
     environ: { ...template?.environ, ...env },
     count: flags.count ?? template?.count ?? 1,
     resourceGroup: flags.resourceGroup ?? template?.resourceGroup ?? 'default',
-    ...defined({ name, group: flags.project, clusterSize: flags.clusterSize, priority: flags.priority }),
-    ...(flags.interruptible ? { interruptible: true } : {}),
-    ...defined({ dependsOn: flags.dependsOn }),
-    ...(flags.tag === undefined ? {} : { tags: [...new Set(flags.tag)] }),
-    ...defined({ note: flags.note, folders: flags.folder }),
-    ...(flags.automount === false ? { automount: false } : {}),
-    ...defined({ shmem: shm }),
-    ...(flags.imageCommand ? { runImageCommand: true } : {}),
-    ...defined({ startsAt: flags.startAt, owner: flags.owner }),
+    group: flags.project,
+    startupCommand,
+    runImageCommand: keepsProgram || flags.imageCommand ? true : undefined,
+    kind: flags.batch ? 'batch' : undefined,
+    idleTimeoutSeconds: flags.idleTimeout,
+    maxLifetimeSeconds: flags.maxLifetime,
+    clusterSize: flags.clusterSize,
+    priority: flags.priority,
+    interruptible: flags.interruptible ? true : undefined,
+    dependsOn: flags.dependsOn,
+    tags: flags.tag && [...new Set(flags.tag)],
+    note: flags.note,
+    folders: flags.folder,
+    automount: flags.automount === false ? false : undefined,
+    startsAt: flags.startAt,
+    owner: flags.owner,
   }
+  return { ...settings, ...defined(named) }
 }

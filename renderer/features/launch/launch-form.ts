@@ -1,4 +1,4 @@
-import { defined } from '#base/defined'
+import { type Complete, defined } from '#base/defined'
 import { durationText, parseDuration } from '#base/duration'
 import {
   DEFAULT_RESOURCE_GROUP,
@@ -319,8 +319,8 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
   const command = form.runImageCommand ? '' : form.startupCommand.trim()
   const maxLifetimeSeconds = parseDuration(form.maxLifetime)
   const idleTimeoutSeconds = isBatch(form) ? undefined : parseDuration(form.idleTimeout)
-  return {
-    ...(form.name ? { name: form.name } : {}),
+  const spec: Complete<SessionSpec> = {
+    name: form.name || undefined,
     image: form.image,
     resources: {
       cpu: formatAmount('cpu', form.cpu),
@@ -330,19 +330,24 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     shmem: String(form.shmem),
     environ: Object.fromEntries(form.environ.filter(({ name }) => name !== '').map(({ name, value }) => [name, value])),
     count: form.count,
-    ...(form.folders.length === 0 ? {} : { folders: toMountSpecs(form.folders) }),
-    ...(form.automount ? {} : { automount: false }),
+    folders: form.folders.length === 0 ? undefined : toMountSpecs(form.folders),
+    automount: form.automount ? undefined : false,
     resourceGroup: form.resourceGroup,
-    ...(form.project ? { group: form.project } : {}),
-    ...(command ? { startupCommand: command } : {}),
-    ...(form.runImageCommand ? { runImageCommand: true } : {}),
-    ...(isBatch(form) ? { kind: form.kind } : {}),
-    ...defined({ maxLifetimeSeconds, idleTimeoutSeconds }),
-    ...(form.clusterSize === 1 ? {} : { clusterSize: form.clusterSize }),
-    ...(form.priority === 0 ? {} : { priority: form.priority }),
-    ...(form.interruptible ? { interruptible: true } : {}),
-    ...(form.dependsOn.length === 0 ? {} : { dependsOn: form.dependsOn }),
-    ...(form.startsAt === '' ? {} : { startsAt: new Date(form.startsAt).toISOString() }),
-    ...(form.owner.trim() === '' ? {} : { owner: form.owner.trim() }),
+    group: form.project || undefined,
+    startupCommand: command || undefined,
+    runImageCommand: form.runImageCommand || undefined,
+    kind: isBatch(form) ? form.kind : undefined,
+    maxLifetimeSeconds,
+    idleTimeoutSeconds,
+    clusterSize: form.clusterSize === 1 ? undefined : form.clusterSize,
+    priority: form.priority || undefined,
+    interruptible: form.interruptible || undefined,
+    dependsOn: form.dependsOn.length === 0 ? undefined : form.dependsOn,
+    startsAt: form.startsAt === '' ? undefined : new Date(form.startsAt).toISOString(),
+    owner: form.owner.trim() || undefined,
+    // Owners set both in the list of their sessions.
+    tags: undefined,
+    note: undefined,
   }
+  return defined(spec)
 }
