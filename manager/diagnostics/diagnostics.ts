@@ -15,7 +15,7 @@ import {
 import { type RequestReply } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
-import { createBlanker, type Blanker } from './blank-secrets.ts'
+import { createRedactor, type Redactor } from './redact-secrets.ts'
 import { type OtherManagers } from './other-managers.ts'
 import { plainNamesOf } from './plain-names.ts'
 
@@ -80,7 +80,7 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
     },
 
     async bundle({ addresses }, signal) {
-      const blanker = createBlanker({
+      const redactor = createRedactor({
         known: await deps.secrets(),
         plainNames: PLAIN,
         addresses: addresses === 'blank',
@@ -91,17 +91,17 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
       const add = (name: string, content: string) => (turn = turn.then(() => addFile(archive, name, content)))
       const addJson = async (name: string, read: () => unknown) => {
         const value = await (async () => await read())().catch((error: unknown) => ({ error: toWireError(error) }))
-        await add(name, `${JSON.stringify(blanker.value(value), null, 2)}\n`)
+        await add(name, `${JSON.stringify(redactor.value(value), null, 2)}\n`)
       }
       const addHost = async (folder: string, asked: Promise<HostReply>) => {
         const reply = await asked.catch((error: unknown) => ({ error: toWireError(error) }))
         await addJson(`${folder}/doctor.json`, () => ('error' in reply ? reply : reply.diagnosis))
         if ('error' in reply) return
-        await add(`${folder}/log.jsonl`, blankLines(reply.log, blanker))
+        await add(`${folder}/log.jsonl`, redactLines(reply.log, redactor))
       }
       const addOwn = async () => {
         await addJson(`managers/${deps.processId}/doctor.json`, deps.doctor)
-        await add(`managers/${deps.processId}/log.jsonl`, blankLines(deps.logLines(), blanker))
+        await add(`managers/${deps.processId}/log.jsonl`, redactLines(deps.logLines(), redactor))
       }
       const fill = async () => {
         await Promise.all(Object.entries(facts).map(([name, read]) => addJson(name, read)))
@@ -147,5 +147,5 @@ async function addFile(archive: Pack, name: string, content: string): Promise<vo
   await closed
 }
 
-const blankLines = (lines: readonly string[], blanker: Blanker): string =>
-  lines.map(line => `${blanker.line(line)}\n`).join('')
+const redactLines = (lines: readonly string[], redactor: Redactor): string =>
+  lines.map(line => `${redactor.line(line)}\n`).join('')

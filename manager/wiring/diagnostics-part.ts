@@ -3,7 +3,7 @@ import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentService } from '../agents/service.ts'
 import { type Cluster } from '../cluster/cluster.ts'
 import { type ManagerConfig } from '../config.ts'
-import { createBlanker } from '../diagnostics/blank-secrets.ts'
+import { createRedactor } from '../diagnostics/redact-secrets.ts'
 import { createOtherManagers } from '../diagnostics/other-managers.ts'
 import { createDiagnostics } from '../diagnostics/diagnostics.ts'
 import { createDiagnosticsRoutes } from '../http/routes/diagnostics.ts'
@@ -54,8 +54,8 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
       const diagnosis = await doctor()
       if (!withLog) return { diagnosis, log: [] }
       // The manager that makes the bundle blanks addresses, each by the same name in all files.
-      const blanker = createBlanker({ known: await secrets(), addresses: false })
-      return { diagnosis, log: deps.logLines().map(line => blanker.line(line)) }
+      const redactor = createRedactor({ known: await secrets(), addresses: false })
+      return { diagnosis, log: deps.logLines().map(line => redactor.line(line)) }
     },
     log: deps.log,
   })

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { SystemSettings } from '#manager/contract'
-import { createBlanker } from './blank-secrets.ts'
+import { createRedactor } from './redact-secrets.ts'
 import { plainNamesOf } from './plain-names.ts'
 
 const PEM = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY-----'
-const { text, value } = createBlanker({ known: ['plain words'], addresses: true })
+const { text, value } = createRedactor({ known: ['plain words'], addresses: true })
 
 test.each([
   ['a token of ours', 'login berth_aB3dEfGhIjKlMnOpQrStUvWxYz0123456789_-abcde done', 'aB3dEf'],
@@ -41,7 +41,7 @@ test('values below the name of a secret are blanked, and whether one is set is n
 
 test('settings that cannot be a secret stay, whatever their names', () => {
   const plainNames = plainNamesOf(SystemSettings)
-  const { value } = createBlanker({ known: [], plainNames, addresses: true })
+  const { value } = createRedactor({ known: [], plainNames, addresses: true })
   const plain = { tokenDays: 30, passwordSignIn: 'everyone', changes: { tokenDays: { at: '2026-01-31' } } }
   expect(value({ ...plain, smtpPassword: 'hunter2', token: 'abc' })).toEqual({
     ...plain,
@@ -54,5 +54,5 @@ test('settings that cannot be a secret stay, whatever their names', () => {
 
 test('an address keeps one name, and can stay', () => {
   expect(text('a@b.org c@d.org A@b.org')).toMatch(/^(person-\d+) (?!\1)person-\d+ \1$/)
-  expect(createBlanker({ known: [], addresses: false }).text('a@b.org')).toBe('a@b.org')
+  expect(createRedactor({ known: [], addresses: false }).text('a@b.org')).toBe('a@b.org')
 })

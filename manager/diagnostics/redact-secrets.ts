@@ -6,7 +6,7 @@ import { parseJson } from '#base/parse-json'
  * Threat model: people send the bundle to others. Nothing that is put into it should hold a secret; this file is for what
  * does by mistake, such as an error text with a URL. It rather removes too much.
  */
-export interface Blanker {
+export interface Redactor {
   /** Cleans a value for JSON: values under the name of a secret are removed, and every text is cleaned. */
   value(value: unknown): unknown
   text(text: string): string
@@ -14,7 +14,7 @@ export interface Blanker {
   line(line: string): string
 }
 
-export interface BlankerOptions {
+export interface RedactorOptions {
   /** Secrets of this installation, found wherever they stand. */
   readonly known: readonly string[]
   /** Names whose values are no secrets, although the names look like those of secrets. */
@@ -23,7 +23,7 @@ export interface BlankerOptions {
   readonly addresses: boolean
 }
 
-const BLANK = '[blanked]'
+const REDACTED = '[blanked]'
 /** A shorter text may be part of anything. */
 const SHORTEST_KNOWN = 6
 const SECRET_NAME =
@@ -44,7 +44,7 @@ const RUN = /(sha256:)?[\w+/-]{20,}={0,2}/g
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const ADDRESS = /[^\s"'<>@:,;()[\]]{1,64}@[^\s"'<>@:,;()[\]]{1,190}/g
 
-export function createBlanker({ known, plainNames, addresses }: BlankerOptions): Blanker {
+export function createRedactor({ known, plainNames, addresses }: RedactorOptions): Redactor {
   const secrets = known
     .filter(secret => secret.length >= SHORTEST_KNOWN)
     .flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
@@ -59,16 +59,18 @@ export function createBlanker({ known, plainNames, addresses }: BlankerOptions):
 
   function text(given: string): string {
     let clean = given
-    for (const secret of secrets) clean = clean.replaceAll(secret, BLANK)
+    for (const secret of secrets) clean = clean.replaceAll(secret, REDACTED)
     clean = clean
-      .replace(PEM, BLANK)
-      .replace(USER_OF_URL, `$1${BLANK}@`)
-      .replace(HEADER, `$1$2${BLANK}`)
-      .replace(BEARER, `$1 ${BLANK}`)
-      .replace(ASSIGNED, `$1${BLANK}`)
-      .replace(OWN_TOKEN, BLANK)
-      .replace(RUN, run => (isRandom(run) ? BLANK : run))
-    return addresses ? clean.replace(ADDRESS, found => (found.startsWith(`${BLANK}@`) ? found : person(found))) : clean
+      .replace(PEM, REDACTED)
+      .replace(USER_OF_URL, `$1${REDACTED}@`)
+      .replace(HEADER, `$1$2${REDACTED}`)
+      .replace(BEARER, `$1 ${REDACTED}`)
+      .replace(ASSIGNED, `$1${REDACTED}`)
+      .replace(OWN_TOKEN, REDACTED)
+      .replace(RUN, run => (isRandom(run) ? REDACTED : run))
+    return addresses
+      ? clean.replace(ADDRESS, found => (found.startsWith(`${REDACTED}@`) ? found : person(found)))
+      : clean
   }
 
   function value(given: unknown): unknown {
@@ -80,7 +82,7 @@ export function createBlanker({ known, plainNames, addresses }: BlankerOptions):
         text(name),
         // Whether a password is set is no secret.
         NAME.test(name) && !plainNames?.has(name) && inner !== null && typeof inner !== 'boolean'
-          ? BLANK
+          ? REDACTED
           : value(inner),
       ]),
     )
