@@ -80,15 +80,15 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'rare faults of a host; agent, agent-replace, ssh-client and toolbox have the usual ways',
   },
   {
-    files: 'test/e2e/{elsewhere-road,files-road}.test.ts',
-    why: 'a whole Berth each; main-road and folders-road have the same pages, integration/proxy the addresses, integration/files the uploads',
+    files: 'test/e2e/{elsewhere-journey,files-journey}.test.ts',
+    why: 'a whole Berth each; main-journey and folders-journey have the same pages, integration/proxy the addresses, integration/files the uploads',
   },
   {
     files: 'test/e2e/console-{load,storm}.test.ts',
     why: 'measure what moves while a page loads, and storms of events; console-page loads the page, console-sessions-live has events',
   },
   {
-    files: 'test/e2e/{account-road,admin-engines}.test.ts',
+    files: 'test/e2e/{account-journey,admin-engines}.test.ts',
     why: 'a whole Berth each; console-sign-in, console-account and console-admin have the pages, integration/users and engine/ what they ask for',
   },
   {

@@ -19,10 +19,10 @@ test('changed code is linted, its unit tests follow its imports, and a map names
 })
 
 test('a changed test runs itself; a deleted file is only looked for by types', () => {
-  expect(plan('test/e2e/main-road.test.ts')).toEqual({
+  expect(plan('test/e2e/main-journey.test.ts')).toEqual({
     typecheck: [],
-    lint: ['test/e2e/main-road.test.ts'],
-    e2e: ['test/e2e/main-road.test.ts'],
+    lint: ['test/e2e/main-journey.test.ts'],
+    e2e: ['test/e2e/main-journey.test.ts'],
   })
   expect(plan('manager/deleted.test.ts')).toEqual({ typecheck: [] })
   expect(plan('docs/api.md')).toEqual({})

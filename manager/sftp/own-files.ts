@@ -10,7 +10,7 @@ type Known = Pick<FileState, 'inode' | 'bornNs' | 'changedNs'>
  * Files that one connection has made.
  *
  * Threat model: a file system gives the inode of a deleted file to the next one, so an inode says nothing about who made the file, and
- * files are deleted by other roads too. A file counts as own only with the time at which it was made. Where the file system does not
+ * files are deleted by other ways too. A file counts as own only with the time at which it was made. Where the file system does not
  * tell that time, it is the time of the last change: the connection notes it whenever it has changed the file itself, and a file that
  * anybody else has changed since is not its own any more.
  */

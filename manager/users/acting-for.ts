@@ -58,7 +58,7 @@ export function mayHoldSecret(caller: Pick<Caller, 'role'>, isReached: boolean):
 export function requireMaySetPassword(
   caller: Pick<Caller, 'role'>,
   person: Pick<UserRow, 'email'>,
-  system: LinkRoad,
+  system: LinkDelivery,
 ): void {
   if (!mayHoldSecret(caller, isReachedByLink(person, system))) {
     throw new AppError('forbidden', because('mail_brings_link'))
@@ -66,12 +66,12 @@ export function requireMaySetPassword(
 }
 
 /** Whether the person gets a link for another password by mail. */
-function isReachedByLink(person: Pick<UserRow, 'email'>, { mailReady, publicUrl }: LinkRoad): boolean {
+function isReachedByLink(person: Pick<UserRow, 'email'>, { mailReady, publicUrl }: LinkDelivery): boolean {
   return isReachable(person, { mailReady: mailReady && publicUrl !== null })
 }
 
 /** Settings that a mailed link needs. */
-export interface LinkRoad {
+export interface LinkDelivery {
   readonly mailReady: boolean
   readonly publicUrl: string | null
 }
@@ -84,7 +84,7 @@ export interface LinkRoad {
  */
 export function requireOwnPassword(
   person: Pick<UserRow, 'email' | 'password_set' | 'password_from'>,
-  system: LinkRoad,
+  system: LinkDelivery,
 ): void {
   if (!othersMayKnowPassword(person) || !isReachedByLink(person, system)) return
   throw new AppError('forbidden', because('own_password_before_factor'))

@@ -9,7 +9,7 @@ import { type Caller } from './authorize.ts'
 import { linkTo } from './links.ts'
 
 /** How a link that one person makes for another gets there. */
-export interface LinkRoad {
+export interface LinkDelivery {
   /** True: by mail to the person; false: through the hands of whoever made it. */
   readonly mailed: boolean
   readonly origin: LinkOrigin
@@ -23,12 +23,12 @@ export interface LinkRoad {
  * @param options `inHand`: not by mail; `origin`: where the maker sees the console
  * @throws AppError `forbidden` for a link in hand where mail reaches the person, except for superadmins
  */
-export function roadOf(
+export function deliveryOf(
   caller: Caller,
   person: Pick<UserRow, 'email'>,
   { publicUrl, mailReady }: Pick<Awaited<ReturnType<Settings['read']>>, 'publicUrl' | 'mailReady'>,
   { origin, inHand = false }: { readonly origin: string; readonly inHand?: boolean },
-): LinkRoad {
+): LinkDelivery {
   const isReached = isReachable(person, { mailReady: mailReady && publicUrl !== null })
   if (inHand && !mayHoldSecret(caller, isReached)) throw new AppError('forbidden', because('mail_brings_link'))
   const mailed = isReached && !inHand
@@ -38,10 +38,10 @@ export function roadOf(
 /** Delivers a link that is stored. */
 export function sendLink(
   mailer: Pick<Mailer, 'post'>,
-  road: LinkRoad,
+  delivery: LinkDelivery,
   { token, expiresAt, purpose, email }: { token: string; expiresAt: Date; purpose: LinkPurpose; email: string },
 ): SentLink {
-  const url = linkTo(road.base, purpose === 'verify' ? 'verify' : 'reset-password', { token })
-  if (road.mailed) mailer.post(accountLinkMail(email, { url, purpose, expiresAt }))
-  return { url: road.mailed ? null : url, purpose, expiresAt: expiresAt.toISOString() }
+  const url = linkTo(delivery.base, purpose === 'verify' ? 'verify' : 'reset-password', { token })
+  if (delivery.mailed) mailer.post(accountLinkMail(email, { url, purpose, expiresAt }))
+  return { url: delivery.mailed ? null : url, purpose, expiresAt: expiresAt.toISOString() }
 }

@@ -20,7 +20,7 @@ import { forgetAccountFailures } from './back-off.ts'
 import { endAccess } from './end-access.ts'
 import { endDoubt } from './end-of-doubt.ts'
 import { linkTo } from './links.ts'
-import { roadOf, sendLink } from './links-for-others.ts'
+import { deliveryOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { checkPassword, type Passwords, personAsking } from './passwords.ts'
@@ -134,18 +134,18 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         if (purpose === 'verify' && user.email_verified_at !== null) {
           throw new AppError('bad_request', because('address_confirmed', { email: user.email }))
         }
-        const road = roadOf(caller, user, system, { origin, inHand })
+        const delivery = deliveryOf(caller, user, system, { origin, inHand })
         await telling.write(trx, news)
-        const first = await makeToken(trx, user, purpose, road.origin)
-        if (first) return { ...first, road, email: user.email }
+        const first = await makeToken(trx, user, purpose, delivery.origin)
+        if (first) return { ...first, delivery, email: user.email }
         // Strangers may have requested as many links as an account may have: delete them, so that the admin gets one.
         await deleteEmailTokens(trx, user.id)
-        const again = await makeToken(trx, user, purpose, road.origin)
+        const again = await makeToken(trx, user, purpose, delivery.origin)
         if (!again) throw new AppError('unavailable', because('try_again'))
-        return { ...again, road, email: user.email }
+        return { ...again, delivery, email: user.email }
       })
       await telling.announce(news)
-      return sendLink(mailer, made.road, { ...made, purpose })
+      return sendLink(mailer, made.delivery, { ...made, purpose })
     },
   }
 }

@@ -32,7 +32,7 @@ import { insertAccountWithLink, passwordLink } from './account-with-link.ts'
 import { type Caller, isSuperadmin, requireMayAssign, requireMayGivePolicy } from './authorize.ts'
 import { addressCounts, isWithinLimit, limitRequests } from './back-off.ts'
 import { linkTo } from './links.ts'
-import { roadOf } from './links-for-others.ts'
+import { deliveryOf } from './links-for-others.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { type Passwords, personAsking } from './passwords.ts'
 import { hashToken, newPassword, newToken } from './secrets.ts'
@@ -189,7 +189,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
         const { domain = request.domain, groups, resourcePolicy } = as
         requireMayAssign(caller, { role: 'user', domain, active: true })
         requireMayGivePolicy(caller, resourcePolicy)
-        const road = roadOf(caller, { email }, system, { origin })
+        const delivery = deliveryOf(caller, { email }, system, { origin })
         const account = {
           email,
           name,
@@ -198,19 +198,19 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
           groups,
           resourcePolicy,
           password_hash,
-          origin: road.origin,
+          origin: delivery.origin,
         } as const
         const made = await insertAccountWithLink(trx, account)
         const news = [{ userId: made.user.id, by: caller, kind: 'account_made' }] as const
         await telling.write(trx, news)
-        return { ...made, road, news }
+        return { ...made, delivery, news }
       })
-      const { user, road, news } = made
+      const { user, delivery, news } = made
       announce(user.id, user.domain, { userId: user.id })
-      const link = passwordLink(road.base, made)
-      if (road.mailed) mailer.post(acceptedMail(user.email, { by: caller.email, url: link.url }))
+      const link = passwordLink(delivery.base, made)
+      if (delivery.mailed) mailer.post(acceptedMail(user.email, { by: caller.email, url: link.url }))
       else await telling.announce(news)
-      return { user: await toUser(db, user), link: road.mailed ? null : link }
+      return { user: await toUser(db, user), link: delivery.mailed ? null : link }
     },
 
     async decline(caller, id, reason) {

@@ -20,7 +20,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type AccountWithToken, insertAccountWithLink, passwordLink } from './account-with-link.ts'
 import { type Caller, isSuperadmin, requireMayAssign } from './authorize.ts'
-import { type LinkRoad, roadOf } from './links-for-others.ts'
+import { type LinkDelivery, deliveryOf } from './links-for-others.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { type Passwords, personAsking } from './passwords.ts'
 import { newPassword } from './secrets.ts'
@@ -51,7 +51,7 @@ export interface UserImportDeps {
   readonly telling: Telling
 }
 
-type Made = AccountWithToken & { readonly road: LinkRoad }
+type Made = AccountWithToken & { readonly delivery: LinkDelivery }
 
 export function createUserImports(deps: UserImportDeps): UserImports {
   const { store, passwords, settings, mailer, events, telling } = deps
@@ -60,13 +60,16 @@ export function createUserImports(deps: UserImportDeps): UserImports {
     trx: Db,
     caller: Caller,
     row: UserImportRow,
-    { passwordHash, roadTo }: { readonly passwordHash: string; readonly roadTo: (email: string) => LinkRoad },
+    {
+      passwordHash,
+      deliveryTo,
+    }: { readonly passwordHash: string; readonly deliveryTo: (email: string) => LinkDelivery },
   ): Promise<Made> {
     const { domain = caller.domain, ...spec } = parseRow(row)
     requireMayAssign(caller, { role: spec.role, domain, active: true })
-    const road = roadTo(spec.email)
-    const { origin } = road
-    return { road, ...(await insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash, origin })) }
+    const delivery = deliveryTo(spec.email)
+    const { origin } = delivery
+    return { delivery, ...(await insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash, origin })) }
   }
 
   return {
@@ -77,30 +80,30 @@ export function createUserImports(deps: UserImportDeps): UserImports {
         throw new AppError('mail_not_configured', because('import_without_mail'))
       }
       const inHand = !mail && isSuperadmin(caller)
-      const roadTo = (email: string) => roadOf(caller, { email }, system, { origin, inHand })
+      const deliveryTo = (email: string) => deliveryOf(caller, { email }, system, { origin, inHand })
       // All accounts get the same password, which is forgotten here: hashing one for each row would take seconds.
       const passwordHash = await passwords.hash(newPassword(), personAsking(caller.userId))
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
         await requireStillSignedIn(trx, caller)
         const done: (Made | AppError)[] = []
         for (const row of rows)
-          done.push(await alone(trx, () => makeAccount(trx, caller, row, { passwordHash, roadTo })))
+          done.push(await alone(trx, () => makeAccount(trx, caller, row, { passwordHash, deliveryTo })))
         await telling.write(trx, newsOf(caller, done))
         return done
       })
       const items = results.map((result, index): UserImportOutcome => {
         const email = rows[index]?.email ?? ''
         if (isAppError(result)) return { ...NOTHING, email, ...refusalOf(result) }
-        const { user, road } = result
+        const { user, delivery } = result
         if (dryRun) return { ...NOTHING, email: user.email, outcome: 'created' }
-        const { url, expiresAt } = passwordLink(road.base, result)
+        const { url, expiresAt } = passwordLink(delivery.base, result)
         events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
-        if (road.mailed) mailer.post(accountMail(user.email, { by: caller.email, url }))
-        const link = road.mailed ? null : { url, expiresAt }
+        if (delivery.mailed) mailer.post(accountMail(user.email, { by: caller.email, url }))
+        const link = delivery.mailed ? null : { url, expiresAt }
         return { ...NOTHING, email: user.email, outcome: 'created', id: user.id, link }
       })
       // A mailed link says it already.
-      const inHands = results.filter(result => !isAppError(result) && !result.road.mailed)
+      const inHands = results.filter(result => !isAppError(result) && !result.delivery.mailed)
       if (!dryRun) await telling.announce(newsOf(caller, inHands))
       return { items, dryRun }
     },

@@ -59,7 +59,7 @@ import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
 import { endKeypairs } from './end-keypairs.ts'
 import { endDoubt, endDoubtByChoice } from './end-of-doubt.ts'
-import { roadOf, sendLink } from './links-for-others.ts'
+import { deliveryOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { checkPassword, type Passwords, personAsking } from './passwords.ts'
@@ -238,10 +238,10 @@ export function createUsers(deps: UsersDeps): Users {
         }
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
         const ended = endsSignIns ? await endAccess(trx, user) : []
-        const road = roadOf(caller, user, system, { origin })
+        const delivery = deliveryOf(caller, user, system, { origin })
         // A link that the change makes takes the place of all that were there.
         if (passwordEnded) await deleteEmailTokens(trx, id)
-        const link = passwordEnded && active ? await insertPasswordLink(trx, id, road.origin) : undefined
+        const link = passwordEnded && active ? await insertPasswordLink(trx, id, delivery.origin) : undefined
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
         const passwordSet = password !== undefined
         const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }
@@ -250,13 +250,13 @@ export function createUsers(deps: UsersDeps): Users {
         const isOver = passwordEnded || (passwordSet && endsDoubt(user.password_from, changed.password_from))
         const end = isOver ? await endDoubt(trx, telling, user, held) : undefined
         const own = { ended, news, hasLeftProjects: projectsChanged || role !== user.role || moves }
-        return { user, changed: end?.user ?? held, aftermath: aftermathOf(taken, unlinked, own, end), link, road }
+        return { user, changed: end?.user ?? held, aftermath: aftermathOf(taken, unlinked, own, end), link, delivery }
       })
-      const { user, changed, aftermath, link, road } = done
+      const { user, changed, aftermath, link, delivery } = done
       await logins.settle(id, aftermath)
       announce(changed)
       if (changed.active !== user.active || changed.resource_policy !== user.resource_policy) onChanged?.()
-      const passwordLink = link ? sendLink(mailer, road, { ...link, purpose: 'reset', email: changed.email }) : null
+      const passwordLink = link ? sendLink(mailer, delivery, { ...link, purpose: 'reset', email: changed.email }) : null
       return { ...(await toUser(db, changed)), passwordLink }
     },
 

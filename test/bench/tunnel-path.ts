@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { GRANT, SESSION } from './tunnel-names.ts'
 
 /** A path for bytes from a local port to the service, through its own processes. */
-export interface Road extends Disposable {
+export interface Route extends Disposable {
   readonly port: number
   /** Anonymous resident memory and JavaScript heap of all its processes, after garbage collection. */
   memory(): Promise<{ rss: number; heap: number }[]>
@@ -24,7 +24,7 @@ async function start(script: string, args: readonly (string | number)[] = []): P
   return { child, port }
 }
 
-function roadOf(processes: readonly Process[], port: number): Road {
+function routeOf(processes: readonly Process[], port: number): Route {
   return {
     port,
     memory: () =>
@@ -41,9 +41,9 @@ function roadOf(processes: readonly Process[], port: number): Road {
   }
 }
 
-export async function startService(): Promise<Road> {
+export async function startService(): Promise<Route> {
   const service = await start('./tunnel-service.ts')
-  return roadOf([service], service.port)
+  return routeOf([service], service.port)
 }
 
 /**
@@ -51,7 +51,7 @@ export async function startService(): Promise<Road> {
  *
  * @param directKey the proxy connects to the service itself (ADR 41)
  */
-export async function startTunnel(servicePort: number, directKey?: string): Promise<Road> {
+export async function startTunnel(servicePort: number, directKey?: string): Promise<Route> {
   const manager = await start('./tunnel-manager.ts')
   const agent = await start('./tunnel-agent.ts', [
     manager.port,
@@ -62,5 +62,5 @@ export async function startTunnel(servicePort: number, directKey?: string): Prom
     `http://127.0.0.1:${manager.port}`,
     ...(directKey === undefined ? [] : [SESSION, GRANT, 'bench', directKey]),
   ])
-  return roadOf([proxy, manager, agent], proxy.port)
+  return routeOf([proxy, manager, agent], proxy.port)
 }

@@ -5,7 +5,7 @@ import { uploadThroughCuts, writeSource } from '../e2e/cut-upload.ts'
 import { startBerth } from '../fixtures/berth.ts'
 import { launchBrowser, visit } from '../fixtures/browser.ts'
 
-/** The same test as in `files-road.test.ts`, where the file is smaller. It needs twice the space on the disk, and the page that `npm run build` makes. */
+/** The same test as in `files-journey.test.ts`, where the file is smaller. It needs twice the space on the disk, and the page that `npm run build` makes. */
 const MIB = 2048
 
 test('2 GiB arrive whole through five cut connections and a reload of the page', async () => {

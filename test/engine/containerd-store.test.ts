@@ -10,7 +10,7 @@ import { startRegistry, type TestRegistry } from '../fixtures/registry.ts'
 import { inTerminal } from '../fixtures/terminal.ts'
 
 /**
- * The road over an engine that keeps its images in containerd's store, as new installations of Docker 29 do: the id of an
+ * The journey over an engine that keeps its images in containerd's store, as new installations of Docker 29 do: the id of an
  * image is the digest of its manifest there. Docker can do that from version 24 on; with an older dockerd it is skipped.
  */
 const run = promisify(execFile)

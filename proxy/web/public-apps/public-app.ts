@@ -11,7 +11,7 @@ import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { plainAddress } from '../client.ts'
 import { type Closing, createTurnstile } from '../turnstile.ts'
-import { type AppRoad, createAppRoad } from './app-road.ts'
+import { type AppRoute, createAppRoute } from './app-route.ts'
 import { answerAtDoor } from './door.ts'
 import { admitVisitor, type PublicAdmission, type PublicDoor } from './public-gate.ts'
 import { publicFailure, type PublicPage, publicRefusal } from './public-pages.ts'
@@ -45,7 +45,7 @@ export interface PublicApp extends Disposable {
 
 /** The way of one visitor to the app. */
 interface Way {
-  readonly road: AppRoad
+  readonly route: AppRoute
   /** Open requests and sockets. */
   open: number
   lastUsed: number
@@ -71,8 +71,8 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
   const { scheme } = address
   const allowed = allowedAddresses(served.addresses)
   const isOwn = served.admits === 'tickets'
-  /** Roads to the app by visitor: one for all who come with the link, one for each sign-in of the person whose app it is. */
-  const roads = new Map<string, Way>()
+  /** Routes to the app by visitor: one for all who come with the link, one for each sign-in of the person whose app it is. */
+  const routes = new Map<string, Way>()
   const requests = createTurnstile<ServerResponse>({ most: MOST_INSIDE, bytesOf: ({ socket }) => bytesOf(socket) })
   const sockets = createTurnstile<Duplex>({ most: MOST_INSIDE, bytesOf })
   const atDoor = createTurnstile(MOST_AT_DOOR)
@@ -110,21 +110,21 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     return isOwn ? answerTicket(request, at) : answerAtDoor(request, { ...at, address: deps.addressOf(request) })
   }
 
-  function roadOf(visitor: string, connection: Closing): AppRoad {
+  function routeOf(visitor: string, connection: Closing): AppRoute {
     const way = wayOf(visitor)
     way.open++
     connection.once('close', () => {
       way.open--
       way.lastUsed = performance.now()
     })
-    return way.road
+    return way.route
   }
 
   function wayOf(visitor: string): Way {
-    const known = roads.get(visitor)
+    const known = routes.get(visitor)
     if (known) return known
     const params = { place: deps.place }
-    const road = createAppRoad({
+    const route = createAppRoute({
       served,
       address,
       async createGrant(input) {
@@ -143,20 +143,20 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
       addressOf: deps.addressOf,
       failurePage: isOwn ? ownFailure : publicFailure,
       onEnded() {
-        if (roads.get(visitor)?.road !== road) return
+        if (routes.get(visitor)?.route !== route) return
         close(visitor)
         if (!isOwn) deps.onEnded()
       },
       log,
     })
-    const way = { road, open: 0, lastUsed: performance.now() }
-    roads.set(visitor, way)
+    const way = { route, open: 0, lastUsed: performance.now() }
+    routes.set(visitor, way)
     return way
   }
 
   function close(visitor: string): void {
-    roads.get(visitor)?.road[Symbol.dispose]()
-    roads.delete(visitor)
+    routes.get(visitor)?.route[Symbol.dispose]()
+    routes.delete(visitor)
   }
 
   function ownFailure(failure: AppFailure): string {
@@ -170,7 +170,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
       if (admission.kind === 'refuse') sendPage(response, refusal(admission.reason))
       else if (admission.kind === 'pass') {
         requests.enter(deps.addressOf(request), response, admission.visit)
-        await roadOf(admission.visitor, response).request(request, response)
+        await routeOf(admission.visitor, response).request(request, response)
       } else {
         atDoor.enter(deps.addressOf(request), response)
         sendPage(response, await answerAt(request))
@@ -183,16 +183,16 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
         return
       }
       sockets.enter(deps.addressOf(request), socket, admission.visit)
-      await roadOf(admission.visitor, socket).upgrade(request, socket, head)
+      await routeOf(admission.visitor, socket).upgrade(request, socket, head)
     },
     closeIdle(idleMs) {
-      for (const [visitor, { open, lastUsed }] of roads) {
+      for (const [visitor, { open, lastUsed }] of routes) {
         if (open === 0 && performance.now() - lastUsed > idleMs) close(visitor)
       }
     },
-    isUsed: () => [...roads.values()].some(({ open }) => open > 0),
+    isUsed: () => [...routes.values()].some(({ open }) => open > 0),
     [Symbol.dispose]() {
-      for (const visitor of roads.keys()) close(visitor)
+      for (const visitor of routes.keys()) close(visitor)
     },
   }
 }

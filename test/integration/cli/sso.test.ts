@@ -80,7 +80,7 @@ test('a browser on this computer brings the code to a port of this computer, onc
   expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('as cli-2@example.org') as string })
 })
 
-test('a refusal of the provider ends with its code, on either road, and a missing choice with the choices', async () => {
+test('a refusal of the provider ends with its code, on either way, and a missing choice with the choices', async () => {
   world.provider.person = null
   const { child, outcome, url } = await begin(['--no-browser'], {})
   const location = await world.comeBack(await browseProvider(url, world.provider.issuer))

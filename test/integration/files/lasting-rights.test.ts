@@ -79,7 +79,7 @@ interface Writing {
   readonly hold: (length: number) => Promise<HeldRequest> | HeldRequest
 }
 
-/** Roads by which a body becomes a file. */
+/** Routes by which a body becomes a file. */
 const WRITES: Readonly<Record<string, (name: string) => Writing>> = {
   'a file that is replaced whole': name => ({
     body: 'written too late',
@@ -116,7 +116,7 @@ const WRITES: Readonly<Record<string, (name: string) => Writing>> = {
   }),
 }
 
-describe.each(Object.entries(WRITES))('%s', (_road, writing) => {
+describe.each(Object.entries(WRITES))('%s', (_route, writing) => {
   test('is written while its sender may write, however slowly it arrives', async () => {
     const name = `in-time-${++count}`
     const { body, hold } = writing(name)
@@ -155,7 +155,7 @@ const ticket = async (chosen: string[]) => {
   return slowReader(manager.url + url)
 }
 
-/** Roads by which files are read. */
+/** Routes by which files are read. */
 const READS: Readonly<Record<string, () => SlowReader | Promise<SlowReader>>> = {
   'a file': () => slowReader(at('content?path=large.bin'), { headers: authorization() }),
   'a range of a file': () =>
@@ -166,7 +166,7 @@ const READS: Readonly<Record<string, () => SlowReader | Promise<SlowReader>>> = 
   'an archive by a link': () => ticket(['many']),
 }
 
-describe.each(Object.entries(READS))('%s', (_road, read) => {
+describe.each(Object.entries(READS))('%s', (_route, read) => {
   test('is sent whole while its reader may read, however slowly', async () => {
     using reader = await read()
     expect(await reader.begun).toMatch(/^HTTP\/1.1 20/)

@@ -29,7 +29,7 @@ import { REQUESTS, type Sent, SOCKETS } from './client-heads.ts'
 const run = promisify(execFile)
 
 /** A way to a server of its own. */
-interface Road {
+interface Route {
   readonly port: number
   /** As the client names the server. */
   readonly host: string
@@ -47,23 +47,23 @@ interface Seen {
   readonly body: string
 }
 
-const roads = new Map<string, Road>()
+const routes = new Map<string, Route>()
 const stack = new AsyncDisposableStack()
 
-function roadOf(name: 'directly' | 'app origin' | 'published link' | 'console'): Road {
-  const road = roads.get(name)
-  if (!road) throw new Error(`there is no road ${name}`)
-  return road
+function routeOf(name: 'directly' | 'app origin' | 'published link' | 'console'): Route {
+  const route = routes.get(name)
+  if (!route) throw new Error(`there is no route ${name}`)
+  return route
 }
 
 beforeAll(async () => {
   const direct = await reflecting()
-  roads.set('directly', { ...direct, host: `127.0.0.1:${direct.port}`, seenHost: `127.0.0.1:${direct.port}` })
-  roads.set('app origin', await appOrigin(await reflecting()))
-  roads.set('published link', await publishedLink(await reflecting()))
+  routes.set('directly', { ...direct, host: `127.0.0.1:${direct.port}`, seenHost: `127.0.0.1:${direct.port}` })
+  routes.set('app origin', await appOrigin(await reflecting()))
+  routes.set('published link', await publishedLink(await reflecting()))
   const behind = await reflecting()
   const { web, host } = await startWebConsole(stack, { managerUrl: `http://127.0.0.1:${behind.port}` })
-  roads.set('console', { port: web.port, host, seenHost: `127.0.0.1:${behind.port}`, seen: behind.seen })
+  routes.set('console', { port: web.port, host, seenHost: `127.0.0.1:${behind.port}`, seen: behind.seen })
 })
 afterAll(() => stack.disposeAsync())
 
@@ -130,7 +130,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-async function appOrigin({ port, seen }: Pick<Road, 'port' | 'seen'>): Promise<Road> {
+async function appOrigin({ port, seen }: Pick<Route, 'port' | 'seen'>): Promise<Route> {
   const manager = stack.use(await new StandIn([{ app: httpApp('web', '/'), port }]).start())
   const dataDir = await mkdtemp(join(tmpdir(), 'berth-test-clients-'))
   stack.defer(() => rm(dataDir, { recursive: true }))
@@ -143,7 +143,7 @@ async function appOrigin({ port, seen }: Pick<Road, 'port' | 'seen'>): Promise<R
   return { port: tunnel.port, host, seenHost: host, cookie, seen }
 }
 
-async function publishedLink({ port, seen }: Pick<Road, 'port' | 'seen'>): Promise<Road> {
+async function publishedLink({ port, seen }: Pick<Route, 'port' | 'seen'>): Promise<Route> {
   const address = parseAppsAddress('http://*.apps.example.org')
   if (!address) throw new Error('the address is one')
   const host = 'abcdefghijklmnop.apps.example.org'
@@ -255,22 +255,22 @@ function readAnswer(bytes: Buffer, isOver: boolean, isHead: boolean): Got | unde
   }
 }
 
-function headOf({ method, path, version, head }: Sent, id: number, { host, cookie }: Road): string {
+function headOf({ method, path, version, head }: Sent, id: number, { host, cookie }: Route): string {
   const lines = head.map(line => line.replace('{host}', host).replace('{origin}', `http://${host}`))
   const target = `/api/reflect/${path}${path.includes('?') ? '&' : '?'}id=${id}`
   return `${[`${method} ${target} HTTP/${version ?? '1.1'}`, ...lines, ...(cookie ? [`Cookie: ${cookie}`] : [])].join('\r\n')}\r\n\r\n`
 }
 
-/** Server's and client's view of one request, without the names of the road. */
-async function exchange(sent: Sent, id: number, road: Road) {
-  const head = headOf(sent, id, road)
+/** Server's and client's view of one request, without the names of the route. */
+async function exchange(sent: Sent, id: number, route: Route) {
+  const head = headOf(sent, id, route)
   const mayGoOn = sent.version === undefined && !/^connection: .*close/im.test(head)
   const plain: Sent = { client: '', method: 'GET', path: 'next', head: ['Host: {host}'] }
-  const next = mayGoOn ? { next: headOf(plain, 10_000, road) } : {}
-  const got = await send(road.port, head, { ...sent, ...next })
+  const next = mayGoOn ? { next: headOf(plain, 10_000, route) } : {}
+  const got = await send(route.port, head, { ...sent, ...next })
   const [status, ...fields] = got.head.split('\r\n')
-  const named = (line: string) => line.replaceAll(road.seenHost, '{host}').replaceAll(road.host, '{host}')
-  const { fields: seenFields = [], ...seen } = road.seen.get(String(id)) ?? {}
+  const named = (line: string) => line.replaceAll(route.seenHost, '{host}').replaceAll(route.host, '{host}')
+  const { fields: seenFields = [], ...seen } = route.seen.get(String(id)) ?? {}
   return {
     status: status?.split(' ')[1],
     fields: fields.filter(line => !OF_THE_HOP.test(line) && !OF_PLACES.includes(line)),
@@ -286,7 +286,7 @@ const OF_PLACES = ["Content-Security-Policy: frame-ancestors 'self'", 'Cross-Ori
 /** At most so many at once: the listeners of this computer have their limits. */
 const AT_ONCE = 50
 
-/** Exchanges by the direct road, which are the same for every other. */
+/** Exchanges by the direct route, which are the same for every other. */
 const wanted = new Map<number, Promise<unknown>>()
 
 describe.each(['app origin', 'published link', 'console'] as const)('%s', name => {
@@ -296,8 +296,8 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
     async () => {
       expect(REQUESTS.length).toBeGreaterThan(250)
       const all = [...REQUESTS.entries()].filter(([, sent]) => !(name === 'console' && sent.isNullOrigin))
-      const told = (id: number, sent: Sent, road: typeof name | 'directly') =>
-        exchange(sent, id, roadOf(road)).catch((error: unknown) => String(error))
+      const told = (id: number, sent: Sent, route: typeof name | 'directly') =>
+        exchange(sent, id, routeOf(route)).catch((error: unknown) => String(error))
       const different: object[] = []
       for (let from = 0; from < all.length; from += AT_ONCE) {
         const some = all.slice(from, from + AT_ONCE).map(async ([id, sent]) => {
@@ -312,7 +312,7 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
   )
 
   test.each(Object.entries(SOCKETS))('opens the WebSocket of %s', async (client, head) => {
-    const told = async (way: Road) => {
+    const told = async (way: Route) => {
       const socket = connect(way.port, '127.0.0.1')
       // At an address of tunnels: the console takes them nowhere else.
       const sent = headOf({ client, method: 'GET', path: 'ws', head }, 1, way).replace('/api/reflect/', '/stream/')
@@ -331,14 +331,14 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
       }
       return text
     }
-    expect(await told(roadOf(name))).toEqual(await told(roadOf('directly')))
+    expect(await told(routeOf(name))).toEqual(await told(routeOf('directly')))
   })
 
   test.each(['GET HTTP/1.0', 'GET HTTP/1.1', 'POST HTTP/1.1'])(
     'gives the whole answer to a client that ends its side after %s',
     async line => {
       const [method, version] = line.split(' ')
-      const { port, host, cookie = '' } = roadOf(name)
+      const { port, host, cookie = '' } = routeOf(name)
       const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
       const fields = [
         `Host: ${host}`,
@@ -356,7 +356,7 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
   )
 
   test('says so if a head is longer than 64 KiB', async () => {
-    const { port, host } = roadOf(name)
+    const { port, host } = routeOf(name)
     const { head, body } = await send(port, `GET / HTTP/1.1\r\nHost: ${host}\r\nX-Long: ${'a'.repeat(70_000)}\r\n\r\n`)
     expect(head).toMatch(/^HTTP\/1\.1 431 /)
     if (name !== 'published link') expect(body.toString()).toMatch(/too long/)
@@ -364,12 +364,12 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
 
   test('refuses HTTP/2 without an upgrade, as the server does', async () => {
     const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
-    const { head } = await send(roadOf(name).port, preface)
+    const { head } = await send(routeOf(name).port, preface)
     expect(head).toMatch(/^HTTP\/1\.1 400 /)
   })
 
   test('serves curl and Python', async () => {
-    const { host, port, cookie = '', seen } = roadOf(name)
+    const { host, port, cookie = '', seen } = routeOf(name)
     const url = (id: string) => `http://127.0.0.1:${port}/api/reflect/real?id=${id}`
     const fields = ['-H', `Host: ${host}`, ...(cookie ? ['-b', cookie] : [])]
     const file = join(await mkdtemp(join(tmpdir(), 'berth-test-curl-')), 'body')

@@ -127,7 +127,7 @@ test('a tree is copied there and back, with odd names', async () => {
   for (const name of names) expect(await readFile(join(local, 'back/a/b', name), 'utf8')).toBe(name)
 })
 
-test('what is made in the folder .ssh, which sessions mount as their own, is for its owner alone by every road', async () => {
+test('what is made in the folder .ssh, which sessions mount as their own, is for its owner alone by every way', async () => {
   const keys = await owner.api.createFolder({ body: { name: '.ssh' } })
   const params = { id: keys.id }
   const call = (path: string, method: string, headers: Record<string, string>, body: Uint8Array<ArrayBuffer>) =>

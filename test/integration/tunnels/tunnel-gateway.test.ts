@@ -53,8 +53,8 @@ test.each<[string, string, Record<string, string>, number, string]>([
   ['a host in place of a session', STREAM.replace(SESSION, '10.0.0.1:22'), grant, 404, 'session_not_found'],
   ['plain HTTP', STREAM, { ...grant, upgrade: 'h2c' }, 400, 'bad_request'],
 ])('a client with %s is refused with a problem document', async (_name, path, headers, status, code) => {
-  await using road = await startPath({ service: echo })
-  expect(await refused(road.managerPort, path, headers)).toEqual({ status, code })
+  await using opened = await startPath({ service: echo })
+  expect(await refused(opened.managerPort, path, headers)).toEqual({ status, code })
 })
 
 test('a session that is not running, or whose agent is away, is refused with its own code', async () => {

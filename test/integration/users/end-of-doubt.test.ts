@@ -249,16 +249,16 @@ test('a list that is cut says how many names it leaves out, in each language', a
   expect(told?.text).toContain(`${names} and ${more} more.`)
 })
 
-test.each(['role', 'own choice', 'sign-in'] as const)('the doubt ends the same way by another road: %s', async road => {
-  const isLeads = road === 'role'
+test.each(['role', 'own choice', 'sign-in'] as const)('the doubt ends the same way by another way: %s', async way => {
+  const isLeads = way === 'role'
   const body = { email, name: 'Ann', password: KNOWN, mustChangePassword: isLeads }
   const { id } = await (isLeads ? lead : cluster.api).createUser({ body })
   const inside = await signIn(email, KNOWN, isLeads ? { newPassword: STILL_KNOWN } : {})
   const { keypair } = await plant(inside)
-  if (road === 'role') {
+  if (way === 'role') {
     const { passwordLink } = await cluster.api.updateUser({ params: { id }, body: { role: 'domain_admin' } })
     await apiOf(cluster.url).resetPassword({ body: { token: tokenOf(passwordLink?.url ?? null), password: OWN } })
-  } else if (road === 'own choice') {
+  } else if (way === 'own choice') {
     await inside.changePassword({ body: { oldPassword: KNOWN, newPassword: OWN } })
   } else {
     await cluster.api.updateUser({ params: { id }, body: { mustChangePassword: true } })

@@ -70,7 +70,7 @@ describe('groups of the provider', () => {
     expect(items).toMatchObject([{ accessKey: own.accessKey, active: false }])
   })
 
-  test('tell what was set with keypairs that end with a role, by whatever road, and with the first link', async () => {
+  test('tell what was set with keypairs that end with a role, by whatever way, and with the first link', async () => {
     const mapping = [{ group: 'heads', projects: [], role: 'domain_admin' as const }]
     await world.configure({ groupsClaim: 'groups', mapping })
     const person = newPerson()

@@ -15,7 +15,7 @@ import { type Berth, root, startBerth } from '../fixtures/berth.ts'
 
 const run = promisify(execFile)
 const IMAGE = 'berth/python:3.13'
-/** More than any buffer on the way holds. `e2e/main-road.test.ts` moves 100 MB. */
+/** More than any buffer on the way holds. `e2e/main-journey.test.ts` moves 100 MB. */
 const SIZE = 32 * 2 ** 20
 
 let berth: Berth

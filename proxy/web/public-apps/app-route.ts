@@ -18,7 +18,7 @@ import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { publicAnswer, visitorHeaders } from './visitor-headers.ts'
 
-export interface AppRoadDeps {
+export interface AppRouteDeps {
   readonly served: ServedApp
   readonly address: AppsAddress
   /** Creates a new grant for the app. @throws AppError */
@@ -33,12 +33,12 @@ export interface AppRoadDeps {
 }
 
 /** Carries requests that the gate has let in to one app, with one grant: that of a link, or that of a person's sign-in. */
-export interface AppRoad extends Disposable {
+export interface AppRoute extends Disposable {
   request(request: IncomingMessage, response: ServerResponse): Promise<void>
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
-export function createAppRoad(deps: AppRoadDeps): AppRoad {
+export function createAppRoute(deps: AppRouteDeps): AppRoute {
   const { served, address, api, transport } = deps
   let inject: Grant['inject'] = null
   let speaksTls = false
