@@ -21,7 +21,7 @@ const SIZE = 32 * 2 ** 20
 let berth: Berth
 let directory: string
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'berth-test-road-'))
+  directory = await mkdtemp(join(tmpdir(), 'berth-test-journey-'))
   berth = await startBerth({ environment: { BERTH_APPS_ADDRESS: 'http://*.apps.localhost' } })
 })
 afterAll(async () => {
@@ -47,12 +47,12 @@ async function startSession(name: string): Promise<Session> {
 describe('from a request to bytes in a container', () => {
   let session: Session
   beforeAll(async () => {
-    session = await startSession('road')
+    session = await startSession('journey')
   })
 
   test('a session runs, with every status and its reason on the timeline', async () => {
     expect(session.status).toBe('RUNNING')
-    const { stdout } = await berth.cli('session', 'events', 'road', '--json')
+    const { stdout } = await berth.cli('session', 'events', 'journey', '--json')
     const states = (JSON.parse(stdout) as { to: string }[]).map(event => event.to)
     expect(states).toEqual(['PENDING', 'SCHEDULED', 'PREPARING', 'RUNNING'])
   })
@@ -71,7 +71,7 @@ describe('from a request to bytes in a container', () => {
   })
 
   test('ssh runs a command as the user work, and the key in the home directory is that of the session', async () => {
-    const { stdout } = await berth.cli('ssh', 'road', '--', 'id -un; id -u; stat -c %a ~/id_container; hostname')
+    const { stdout } = await berth.cli('ssh', 'journey', '--', 'id -un; id -u; stat -c %a ~/id_container; hostname')
     const account = (await run('id', ['-u', 'berth-session'])).stdout.trim()
     expect(stdout.split('\n').slice(0, 3)).toEqual(['work', account, '600'])
   })
@@ -83,23 +83,23 @@ describe('from a request to bytes in a container', () => {
 
     const batch = join(directory, 'batch')
     await writeFile(batch, `put ${source} by-sftp\nget by-sftp ${join(directory, 'sftp-back')}\n`)
-    expect(await berth.cli('sftp', 'road', '-b', batch)).toMatchObject({ code: 0 })
+    expect(await berth.cli('sftp', 'journey', '-b', batch)).toMatchObject({ code: 0 })
     expect(await sha256(join(directory, 'sftp-back'))).toBe(expected)
 
-    expect(await berth.cli('scp', 'road', source, ':by-scp')).toMatchObject({ code: 0 })
-    expect(await berth.cli('scp', 'road', ':by-scp', join(directory, 'scp-back'))).toMatchObject({ code: 0 })
+    expect(await berth.cli('scp', 'journey', source, ':by-scp')).toMatchObject({ code: 0 })
+    expect(await berth.cli('scp', 'journey', ':by-scp', join(directory, 'scp-back'))).toMatchObject({ code: 0 })
     expect(await sha256(join(directory, 'scp-back'))).toBe(expected)
 
     const config = join(directory, 'ssh-config')
-    await writeFile(config, (await berth.cli('ssh-config', 'road')).stdout)
+    await writeFile(config, (await berth.cli('ssh-config', 'journey')).stdout)
     const shell = `ssh -F ${config}`
     const environment = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', berth.adminEmail) }
-    await run('rsync', ['-W', '-e', shell, '--rsync-path=/opt/berth/bin/rsync', source, 'berth-road:by-rsync'], {
+    await run('rsync', ['-W', '-e', shell, '--rsync-path=/opt/berth/bin/rsync', source, 'berth-journey:by-rsync'], {
       env: environment,
     })
     await run(
       'rsync',
-      ['-W', '-e', shell, '--rsync-path=/opt/berth/bin/rsync', 'berth-road:by-rsync', join(directory, 'rsync-back')],
+      ['-W', '-e', shell, '--rsync-path=/opt/berth/bin/rsync', 'berth-journey:by-rsync', join(directory, 'rsync-back')],
       { env: environment },
     )
     expect(await sha256(join(directory, 'rsync-back'))).toBe(expected)
@@ -130,7 +130,7 @@ describe('from a request to bytes in a container', () => {
   })
 
   test('OpenSSH refuses an unpinned host key', async () => {
-    const config = (await berth.cli('ssh-config', 'road')).stdout
+    const config = (await berth.cli('ssh-config', 'journey')).stdout
     const knownHosts = /UserKnownHostsFile "(.*)"/.exec(config)?.[1] ?? ''
     const pinned = await readFile(knownHosts, 'utf8')
     const file = join(directory, 'forged-config')
@@ -140,14 +140,14 @@ describe('from a request to bytes in a container', () => {
     await writeFile(forged, `${pinned.split(' ')[0] ?? ''} ${other}`)
     await writeFile(file, config.replace(knownHosts, forged))
     const environment = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', berth.adminEmail) }
-    await expect(run('ssh', ['-F', file, 'berth-road', 'true'], { env: environment })).rejects.toThrow(
+    await expect(run('ssh', ['-F', file, 'berth-journey', 'true'], { env: environment })).rejects.toThrow(
       /Host key verification failed/,
     )
   })
 
   test('berth app opens Jupyter on its own origin, and only with the ticket', async () => {
     const environment = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', berth.adminEmail) }
-    const app = spawn(join(root, 'bin/berth'), ['app', 'road', 'jupyterlab', '--json', '--no-open'], {
+    const app = spawn(join(root, 'bin/berth'), ['app', 'journey', 'jupyterlab', '--json', '--no-open'], {
       env: environment,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -169,9 +169,9 @@ describe('from a request to bytes in a container', () => {
   })
 
   test('a published JupyterLab opens with its link and without an account, and nothing of it does once the link has ended', async () => {
-    expect((await berth.cli('app', 'publish', 'road', 'jupyterlab')).stderr).toContain('cannot be published')
+    expect((await berth.cli('app', 'publish', 'journey', 'jupyterlab')).stderr).toContain('cannot be published')
     expect((await berth.cli('admin', 'settings', 'set', 'publishApps=true')).code).toBe(0)
-    const { stdout } = await berth.cli('app', 'publish', 'road', 'jupyterlab', '--for', '1h', '--json')
+    const { stdout } = await berth.cli('app', 'publish', 'journey', 'jupyterlab', '--for', '1h', '--json')
     const made = JSON.parse(stdout) as { id: string; url: string }
     const link = new URL(made.url)
     const at = (path: string, headers: Record<string, string> = {}) =>
@@ -189,7 +189,7 @@ describe('from a request to bytes in a container', () => {
 
   test('a port that the image does not declare opens by its number, on the page of the link', async () => {
     const server = `cd /tmp && mkdir -p sub && echo hello > sub/page.txt && (setsid python3 -m http.server 8765 --bind 127.0.0.1 >/dev/null 2>&1 </dev/null &)`
-    expect(await berth.cli('ssh', 'road', '--', server)).toMatchObject({ code: 0 })
+    expect(await berth.cli('ssh', 'journey', '--', server)).toMatchObject({ code: 0 })
     const headers = { authorization: `Bearer ${await tokenOfCli()}` }
     await using proxy = await startProxy({
       managerUrl: berth.url,
@@ -232,7 +232,7 @@ describe('from a request to bytes in a container', () => {
   })
 
   test('terminating leaves neither a container nor a network, and the log can still be read', async () => {
-    const { code } = await berth.cli('session', 'rm', 'road', '--wait')
+    const { code } = await berth.cli('session', 'rm', 'journey', '--wait')
     expect(code).toBe(0)
     const list = (kind: string[]) =>
       run('docker', [...kind, '--filter', `label=berth.kernel-id=${session.kernels[0]?.id ?? ''}`, '-q'])
