@@ -15,7 +15,7 @@ import { createMailer } from './mail/mailer.ts'
 import { createSettings } from './settings/settings.ts'
 import { readSetUp } from './usage/set-up.ts'
 import { createLastingRequests } from './users/lasting.ts'
-import { createTelling } from './users/telling.ts'
+import { createAccountNotifier } from './users/account-notifier.ts'
 import { startAccountsPart } from './wiring/accounts-part.ts'
 import { startConnectionsPart } from './wiring/connections-part.ts'
 import { startFoldersPart } from './wiring/folders-part.ts'
@@ -68,7 +68,7 @@ export async function startManager(
   const requireWorkingProvider = () => accounts.requireWorkingProvider()
   const settings = createSettings({ store, box, hasAppsAddress, requireWorkingProvider })
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
-  const telling = createTelling({ store, settings, mailer, events: bus })
+  const notifier = createAccountNotifier({ store, settings, mailer, events: bus })
   const certificates = createCertificates({ store, settings, mailer, events: bus })
   const url = (): string => config.advertiseUrl ?? http.url
   const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
@@ -81,7 +81,7 @@ export async function startManager(
       adminPassword: config.adminPassword,
       settings,
       mailer,
-      telling,
+      notifier,
       events: bus,
       peers: cluster.peers,
       consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
@@ -104,7 +104,7 @@ export async function startManager(
   const sessions = parts.use(
     await startSessionsPart({
       settings,
-      telling,
+      notifier,
       tlsKeyFor: url => certificates.keyFor(url),
       tellHost: news => tellHostNews({ store, settings, mailer, events: bus }, news),
       store,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AgentId, SessionId } from './ids.ts'
 import { PlainLines } from './plain-text.ts'
-import { TOLD_KINDS } from './told.ts'
+import { ACCOUNT_NEWS_KINDS } from './account-news.ts'
 
 /** Most sessions that one message may name. */
 export const MOST_MESSAGE_SESSIONS = 1_000
@@ -40,7 +40,7 @@ export const Message = z
       .array(z.object({ id: SessionId, name: z.string() }))
       .describe('Sessions of the caller that it is about.'),
     about: z
-      .enum(['backup_failed', 'certificate', 'host_fault', 'host_well', ...TOLD_KINDS])
+      .enum(['backup_failed', 'certificate', 'host_fault', 'host_well', ...ACCOUNT_NEWS_KINDS])
       .nullable()
       .describe(
         'What Berth itself tells: superadmins of faults, everybody of what others did about the account. Null: words of a person.',

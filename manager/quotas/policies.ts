@@ -23,7 +23,7 @@ import { noSuchPolicy } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
-import { type News, type Telling } from '../users/telling.ts'
+import { type News, type AccountNotifier } from '../users/account-notifier.ts'
 
 /** Resource policies: named sets of limits for users and keypairs. */
 export interface ResourcePolicies {
@@ -40,12 +40,12 @@ export interface ResourcePolicies {
 
 export interface ResourcePoliciesDeps {
   readonly store: Store
-  readonly telling: Pick<Telling, 'write' | 'announce'>
+  readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
   /** Called when waiting sessions may start now, or no longer may. */
   readonly onChanged: () => void
 }
 
-export function createResourcePolicies({ store, telling, onChanged }: ResourcePoliciesDeps): ResourcePolicies {
+export function createResourcePolicies({ store, notifier, onChanged }: ResourcePoliciesDeps): ResourcePolicies {
   const { db } = store
   async function view(name: string): Promise<ResourcePolicy> {
     const row = await findResourcePolicy(db, name)
@@ -73,14 +73,14 @@ export function createResourcePolicies({ store, telling, onChanged }: ResourcePo
         if (!ownerId) throw new AppError(userId === undefined ? 'keypair_not_found' : 'user_not_found', { ...to })
         const kind = userId === undefined ? 'keypair_changed' : 'account_changed'
         const news: News[] = [{ userId: ownerId, by: caller, kind, detail: userId === undefined ? accessKey : '' }]
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return news
       })
       const news = await assign.catch((error: unknown) => {
         throw isForeignKeyViolation(error) ? noSuchPolicy(name) : error
       })
       onChanged()
-      await telling.announce(news)
+      await notifier.announce(news)
     },
     async remove(name) {
       if (name === DEFAULT_POLICY) {

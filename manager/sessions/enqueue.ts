@@ -19,7 +19,7 @@ import { countWaiting, type NewSession } from '../store/sessions/sessions.ts'
 import { takesOwnThings } from '../users/acting-for.ts'
 import { type Caller } from '../users/authorize.ts'
 import { holdSignedIn, requireStillSignedIn } from '../users/standing.ts'
-import { type News, type Telling } from '../users/telling.ts'
+import { type News, type AccountNotifier } from '../users/account-notifier.ts'
 import { checkRequest, type CheckedRequest } from './check-request.ts'
 import { generateName, sessionNames } from './names.ts'
 import { type LeftFiles, withoutNewDots } from './restart.ts'
@@ -29,7 +29,7 @@ export interface EnqueueDeps {
   readonly store: Store
   readonly presence: PlacingPresence
   readonly events: EventPublisher
-  readonly telling: Pick<Telling, 'write' | 'announce'>
+  readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
   /** Called when new sessions have been requested. */
   readonly onEnqueued: () => void
 }
@@ -47,7 +47,7 @@ const REQUESTED: Reason = { code: 'requested', message: 'Requested, waiting for 
  * @returns a function; `files` are the home directory that the session continues with, `keyed` the idempotency key of the
  *   request: if an earlier request with it created sessions, these are returned and nothing is created
  */
-export function createEnqueue({ store, presence, events, telling, onEnqueued }: EnqueueDeps) {
+export function createEnqueue({ store, presence, events, notifier, onEnqueued }: EnqueueDeps) {
   return async function enqueue(
     caller: Caller,
     spec: SessionSpec,
@@ -66,14 +66,14 @@ export function createEnqueue({ store, presence, events, telling, onEnqueued }: 
       if (caller.userId === owner.userId) await requireStillSignedIn(trx, caller)
       else await holdSignedIn(trx, caller)
       await requireFewWaiting(trx, owner.userId)
-      await telling.write(trx, news)
+      await notifier.write(trx, news)
     }
     await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed, mounts, alongside })
     for (const { id } of sessions) {
       events.publish({ topic: 'session', id, version: 1 }, { userId: owner.userId, domain: asker.domain })
     }
     onEnqueued()
-    await telling.announce(news)
+    await notifier.announce(news)
     return { ids: sessions.map(({ id }) => id), notices: [...checked.notices, ...notices] }
   }
 }

@@ -20,7 +20,7 @@ import { endAccess } from '../users/end-access.ts'
 import { endKeypairs } from '../users/end-keypairs.ts'
 import { endDoubt } from '../users/end-of-doubt.ts'
 import { nextMemberships, nextRole } from '../users/mapped-rights.ts'
-import { type News, newsOfOwn, type Telling } from '../users/telling.ts'
+import { type News, newsOfOwn, type AccountNotifier } from '../users/account-notifier.ts'
 import { type FoundAccount } from './find-account.ts'
 import { servesDomain, type Wanted, wantedBy } from './mapping.ts'
 import { type Person } from './person.ts'
@@ -43,7 +43,7 @@ export interface Entered extends Aftermath {
  * @throws AppError `user_inactive`, `domain_inactive`, `sso_account_taken`, `domain_not_found`
  */
 export async function enterAccount(trx: Db, found: FoundAccount, context: Context): Promise<Entered> {
-  const { person, provider, telling } = context
+  const { person, provider, notifier } = context
   const held = await hold(trx, found, context)
   const { user } = held
   if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
@@ -55,7 +55,7 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
   await noteIdentityUse(trx, person, person.email ?? identity.email)
   const how = { known: 'signed in', linkable: 'linked', new: 'created' }[found.kind]
   const news = found.kind === 'linkable' ? [linkedNews(user, provider, person)] : []
-  await telling.write(trx, news)
+  await notifier.write(trx, news)
   return {
     user: mapped.user,
     isNew: found.kind === 'new',
@@ -88,13 +88,13 @@ interface Context {
   readonly unknownPassword: () => string
   /** By the clock of the database. */
   readonly now: Date
-  readonly telling: Pick<Telling, 'write'>
+  readonly notifier: Pick<AccountNotifier, 'write'>
 }
 
 async function hold(
   trx: Db,
   found: FoundAccount,
-  { person, provider, unknownPassword, now, telling }: Context,
+  { person, provider, unknownPassword, now, notifier }: Context,
 ): Promise<Aftermath & Pick<Entered, 'user' | 'isChanged'>> {
   const unchanged = { ...aftermathOf(), isChanged: false }
   if (found.kind === 'new') {
@@ -122,11 +122,11 @@ async function hold(
   const ended = await endAccess(trx, user)
   await deleteWaitingKeypairs(trx, user.id)
   const over = othersMayKnowPassword(user) ? [newsOfOwn(user, 'own_password_ended')] : []
-  await telling.write(trx, over)
+  await notifier.write(trx, over)
   // Ends the keypairs that were made or activated since the doubt began: all that end of a known account.
-  const end = await endDoubt(trx, telling, user, user)
+  const end = await endDoubt(trx, notifier, user, user)
   const remains = found.kind === 'known' ? [] : await endKeypairs(trx, user.id)
-  await telling.write(trx, remains)
+  await notifier.write(trx, remains)
   const email_verified_at = user.email_verified_at ?? now
   const nobodys = { ...NOBODYS, password_hash: unknownPassword(), must_change_password: false }
   const change = { ...nobodys, email_verified_at }
@@ -175,7 +175,7 @@ type MappingContext = Context & { readonly user: UserRow; readonly identity: Sig
 async function give(
   trx: Db,
   wanted: Wanted,
-  { user, identity, giver, unknownPassword, telling }: MappingContext,
+  { user, identity, giver, unknownPassword, notifier }: MappingContext,
 ): Promise<Mapped> {
   const others = (await listIdentities(trx, user.id)).filter(({ issuer }) => issuer !== identity.issuer)
   const groups = await findGroups(trx, user.domain, wanted.projects)
@@ -205,7 +205,7 @@ async function give(
   const ended = changesRole ? await endAccess(trx, user) : []
   // As with a change by an admin: people who managed the account so far may know its secrets.
   const remains = changesRole ? await endKeypairs(trx, user.id) : []
-  await telling.write(trx, remains)
+  await notifier.write(trx, remains)
   const ends = endsWhatOthersKnew(user, { ...user, role: role.role })
   if (ends) await deleteWaitingKeypairs(trx, user.id)
   const isKnown = ends && othersMayKnowPassword(user)
@@ -216,7 +216,7 @@ async function give(
     : isChanged
       ? await touchUser(trx, user.id)
       : undefined
-  const end = ends ? await endDoubt(trx, telling, user, changed ?? user) : undefined
+  const end = ends ? await endDoubt(trx, notifier, user, changed ?? user) : undefined
   const names = (ids: readonly string[]) =>
     [...current, ...groups]
       .filter(({ id }, index, all) => ids.includes(id) && all.findIndex(one => one.id === id) === index)

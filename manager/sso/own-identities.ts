@@ -25,7 +25,7 @@ import { requireStillSignedIn } from '../users/standing.ts'
 import { type Passwords } from '../users/passwords.ts'
 import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain, type StartedAttempt } from './attempts.ts'
 import { newsOfTaken, type TakenBack, toldOfTaken, unlinkIdentities } from '../users/take-back.ts'
-import { type Telling } from '../users/telling.ts'
+import { type AccountNotifier } from '../users/account-notifier.ts'
 import { linkedNews, type Told } from './enter-account.ts'
 import { trustedEmail } from './find-account.ts'
 import { type SignInProviders } from './providers.ts'
@@ -62,13 +62,13 @@ export interface OwnIdentitiesDeps {
   readonly passwords: Pick<Passwords, 'verify'>
   readonly secondFactor: SecondFactorCheck
   readonly settings: { read(): Promise<SystemSettings> }
-  readonly telling: Pick<Telling, 'write' | 'announce'>
+  readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
   /** Called when an account has lost what a mapping gave. */
   readonly onTaken: (taken: TakenBack) => Promise<void>
 }
 
 export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
-  const { store, attempts, providers, settings, telling, onTaken } = deps
+  const { store, attempts, providers, settings, notifier, onTaken } = deps
   const { db } = store
 
   async function own(caller: Caller): Promise<UserRow> {
@@ -109,10 +109,10 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
           throw new AppError('identity_taken', because('identity_taken', { provider: provider.name }))
         }
         const news = [linkedNews(user, provider, person)]
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { linked: await findIdentity(trx, person), news }
       })
-      await telling.announce(news)
+      await notifier.announce(news)
       const [view] = await views(db, linked ? [linked] : [])
       if (!view) throw startAgain()
       return view
@@ -132,11 +132,11 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
         const hasPassword = passwordSignIn === 'everyone' || taken.user.role === 'superadmin'
         if (all.length === 1 && !hasPassword) throw new AppError('identity_needed', because('identity_only_way'))
         const news = newsOfTaken(taken)
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { taken, news }
       })
       await onTaken(taken)
-      await telling.announce(news)
+      await notifier.announce(news)
       return toldOfTaken(taken)
     },
   }

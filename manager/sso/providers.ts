@@ -32,7 +32,7 @@ import { endAccess } from '../users/end-access.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
 import { newsOfTaken, type TakenBack, toldOfTaken, unlinkIdentities } from '../users/take-back.ts'
-import { type Telling } from '../users/telling.ts'
+import { type AccountNotifier } from '../users/account-notifier.ts'
 import { type Told } from './enter-account.ts'
 import { type ProviderAccess, type ProviderClient } from './provider-client.ts'
 import { type Withdrawals } from './withdraw.ts'
@@ -81,14 +81,14 @@ export interface SignInProvidersDeps {
   readonly client: Pick<ProviderClient, 'check'>
   readonly settings: Pick<Settings, 'read'>
   readonly logins: Pick<Logins, 'tellEnd' | 'forget'>
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
   /** Called when an account has lost what a mapping gave. */
   readonly onTaken: (taken: TakenBack) => Promise<void>
   readonly withdrawals: Pick<Withdrawals, 'catchUp'>
 }
 
 export function createSignInProviders(deps: SignInProvidersDeps): SignInProviders {
-  const { store, box, client, settings, logins, telling, onTaken, withdrawals } = deps
+  const { store, box, client, settings, logins, notifier, onTaken, withdrawals } = deps
   const { db } = store
   const notFound = (id: string) => new AppError('sign_in_provider_not_found', { id })
   const seal = (id: string, secret: string | null) =>
@@ -227,13 +227,13 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
         const removed = identities.length
         const unlinked = { userId, by: caller, kind: 'identities_unlinked' } as const
         const news = removed > 0 ? [unlinked, ...newsOfTaken(taken)] : []
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { removed, taken, news, ended: removed > 0 ? await endAccess(trx, user) : [] }
       })
       await onTaken(taken)
       logins.forget(userId)
       await logins.tellEnd(ended)
-      await telling.announce(news)
+      await notifier.announce(news)
       return { removed, told: toldOfTaken(taken) }
     },
   }

@@ -10,7 +10,7 @@ import { type Logins, type NewSignIn } from '../users/logins.ts'
 import { type Passwords, personAsking, strangerAt } from '../users/passwords.ts'
 import { type SecondFactorCheck } from '../users/own-proof.ts'
 import { newPassword } from '../users/secrets.ts'
-import { type Telling } from '../users/telling.ts'
+import { type AccountNotifier } from '../users/account-notifier.ts'
 import { type AttemptProof, type SsoAttempts, startAgain } from './attempts.ts'
 import { enterAccount, type Entered, type Told } from './enter-account.ts'
 import { findAccount } from './find-account.ts'
@@ -54,12 +54,12 @@ export interface SsoSignInsDeps {
   readonly secondFactor: SecondFactorCheck
   readonly passwords: Pick<Passwords, 'hash'>
   readonly events: EventPublisher
-  readonly telling: Pick<Telling, 'write'>
+  readonly notifier: Pick<AccountNotifier, 'write'>
   readonly log: Log
 }
 
 export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
-  const { store, attempts, providers, settings, logins, secondFactor, passwords, events, telling, log } = deps
+  const { store, attempts, providers, settings, logins, secondFactor, passwords, events, notifier, log } = deps
   const { db } = store
 
   async function announce({ user, isNew, isChanged, ...aftermath }: Entered): Promise<void> {
@@ -100,7 +100,7 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
         const found = await findAccount(trx, person, provider, system)
         if (first.kind === 'known' && found.kind !== 'known') throw startAgain()
         entered = await enterAccount(trx, found, {
-          ...{ person, provider, telling },
+          ...{ person, provider, notifier },
           giver: { provider: attempt.provider, version: mappingVersion },
           unknownPassword: () => unknownPassword ?? raise(startAgain()),
           now: new Date(store.now()),

@@ -17,7 +17,7 @@ import { lockSuperadmins, lockUser, type UserRow } from '../store/identity/users
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type Left, newsOfTaken, NOTHING_LEFT, takeBack, type TakenBack } from '../users/take-back.ts'
-import { type Telling } from '../users/telling.ts'
+import { type AccountNotifier } from '../users/account-notifier.ts'
 import { allOf, servesDomain } from './mapping.ts'
 
 export interface Withdrawals extends AsyncDisposable {
@@ -31,7 +31,7 @@ export interface Withdrawals extends AsyncDisposable {
 export interface WithdrawalsDeps {
   readonly store: Store
   readonly settings: Pick<Settings, 'read'>
-  readonly telling: Pick<Telling, 'write' | 'announce'>
+  readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
   /** Called when an account has lost what a mapping gave. */
   readonly onTaken: (taken: TakenBack) => Promise<void>
   readonly log: Pick<Log, 'info' | 'error'>
@@ -55,7 +55,7 @@ type Judge = (user: UserRow, identity: SignInIdentityRow) => Promise<Left>
  * to the next round of any manager.
  */
 export function startWithdrawals(deps: WithdrawalsDeps): Withdrawals {
-  const { store, settings, telling, onTaken, log, everyMs = EVERY_MS } = deps
+  const { store, settings, notifier, onTaken, log, everyMs = EVERY_MS } = deps
 
   let isStopped = false
 
@@ -65,9 +65,10 @@ export function startWithdrawals(deps: WithdrawalsDeps): Withdrawals {
       const { taken, last } = await store.transaction(trx => withdrawSome(trx, { read, judge: judgeIn(trx), after }))
       if (taken.length > 0)
         log.info({ users: taken.map(({ user }) => user.id) }, 'rights by groups of sign-in providers were taken back')
-      await inTurn([...taken.map(one => () => onTaken(one)), () => telling.announce(taken.flatMap(newsOfTaken))]).catch(
-        complain,
-      )
+      await inTurn([
+        ...taken.map(one => () => onTaken(one)),
+        () => notifier.announce(taken.flatMap(newsOfTaken)),
+      ]).catch(complain)
       after = last
     } while (after && !isStopped)
   }
@@ -90,7 +91,7 @@ export function startWithdrawals(deps: WithdrawalsDeps): Withdrawals {
       await noteJudged(trx, one)
     }
     const taken = all.filter(({ projects, role }) => projects.length > 0 || role !== null)
-    await telling.write(trx, taken.flatMap(newsOfTaken))
+    await notifier.write(trx, taken.flatMap(newsOfTaken))
     return { taken, last: linked.length === ACCOUNTS_AT_ONCE ? linked.at(-1) : undefined }
   }
 

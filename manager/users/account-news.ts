@@ -1,7 +1,7 @@
-import { type ToldKind } from '#manager/contract'
+import { type AccountNewsKind } from '#manager/contract'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
-import { type News } from './telling.ts'
+import { type News } from './account-notifier.ts'
 
 /** Kind under which a change of an account is told. */
 export interface AccountChange {
@@ -20,7 +20,7 @@ export interface AccountChange {
 export function newsOf(by: Pick<Caller, 'userId' | 'email'>, change: AccountChange): News[] {
   const { before, after, passwordSet, passwordEnded, isUnlinked, projectsChanged } = change
   const isOther = (keys: readonly (keyof UserRow)[]) => keys.some(key => before[key] !== after[key])
-  const kinds: (readonly [ToldKind, boolean, string?])[] = [
+  const kinds: (readonly [AccountNewsKind, boolean, string?])[] = [
     ['password_set', passwordSet],
     ['role_changed', before.role !== after.role, after.role],
     ['domain_changed', before.domain !== after.domain, after.domain],

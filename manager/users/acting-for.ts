@@ -5,7 +5,7 @@ import { type Account, type Caller, isSuperadmin, managesAccount } from './autho
 
 /**
  * Rights of one person about another's account, and what they give the first one: the rule of ADR 59. An administrator manages
- * people and never becomes them. Every verb that one person does about another asks here; who is told is in `telling.ts`.
+ * people and never becomes them. Every verb that one person does about another asks here; who is told is in `account-notifier.ts`.
  *
  * Threat model: an administrator who wants to work as somebody else unnoticed. No secret of another person passes through an
  * administrator's hands where there is another way. Where there is none (a link or a first password without mail), using it ends

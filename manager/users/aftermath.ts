@@ -1,4 +1,4 @@
-import { type News } from './telling.ts'
+import { type News } from './account-notifier.ts'
 
 /** Consequences of a change of an account, which are announced once it is committed (`Logins.settle`). */
 export interface Aftermath {

@@ -4,7 +4,7 @@ import { aftermathOf } from './aftermath.ts'
 import { endAccess } from './end-access.ts'
 import { type DoubtEnd, endDoubtByChoice } from './end-of-doubt.ts'
 import { checkPassword } from './passwords.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 import { type Db } from '../store/schema.ts'
 import { lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
 
@@ -40,13 +40,13 @@ export async function replaceDuePassword(
   trx: Db,
   user: Pick<UserRow, 'id' | 'password_hash' | 'password_from'>,
   password_hash: string,
-  telling: Pick<Telling, 'write'>,
+  notifier: Pick<AccountNotifier, 'write'>,
 ): Promise<DoubtEnd | undefined> {
   const held = await lockUser(trx, user.id)
   if (held?.password_hash !== user.password_hash) return undefined
   const password_from = nextPasswordFrom(held.password_from)
   const changed = await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
   if (!changed) return undefined
-  const end = await endDoubtByChoice(trx, telling, held, changed)
+  const end = await endDoubtByChoice(trx, notifier, held, changed)
   return { user: end.user, ...aftermathOf(end, { ended: await endAccess(trx, held) }) }
 }

@@ -1,4 +1,4 @@
-import { inShort, type ToldKind } from '#manager/contract'
+import { inShort, type AccountNewsKind } from '#manager/contract'
 import { deactivateKeypairs } from '../store/identity/keypairs.ts'
 import { listMadeSince, type MadeSince, type Named, oneIf } from '../store/identity/made-since.ts'
 import { type UserRow } from '../store/identity/users.ts'
@@ -6,7 +6,7 @@ import { type Db } from '../store/schema.ts'
 import { endsDoubt } from './acting-for.ts'
 import { type Aftermath, aftermathOf } from './aftermath.ts'
 import { newsOfTaken, unlinkDoubtful } from './take-back.ts'
-import { type News, newsOfOwn, type Telling } from './telling.ts'
+import { type News, newsOfOwn, type AccountNotifier } from './account-notifier.ts'
 
 export interface DoubtEnd extends Aftermath {
   /** The account after it. */
@@ -28,7 +28,7 @@ export interface DoubtEnd extends Aftermath {
  */
 export async function endDoubt(
   trx: Db,
-  telling: Pick<Telling, 'write'>,
+  notifier: Pick<AccountNotifier, 'write'>,
   before: UserRow,
   now: UserRow,
 ): Promise<DoubtEnd> {
@@ -37,7 +37,7 @@ export async function endDoubt(
   const end = { user, ended, hasLeftProjects: taken.projects.length > 0 }
   const lost = newsOfTaken(taken)
   if (before.password_from === 'person') {
-    await telling.write(trx, lost)
+    await notifier.write(trx, lost)
     return { ...end, news: lost }
   }
   const since = before.doubt_since ?? before.created_at
@@ -50,7 +50,7 @@ export async function endDoubt(
     identities: oneIf(taken.unlinked > 0),
   })
   const news = [...left, ...lost]
-  await telling.write(trx, news)
+  await notifier.write(trx, news)
   return { ...end, news }
 }
 
@@ -60,14 +60,14 @@ export async function endDoubt(
  */
 export async function endDoubtByChoice(
   trx: Db,
-  telling: Pick<Telling, 'write'>,
+  notifier: Pick<AccountNotifier, 'write'>,
   before: UserRow,
   now: UserRow,
 ): Promise<DoubtEnd> {
   if (!endsDoubt(before.password_from, now.password_from)) return { user: now, ...aftermathOf() }
   const news = [newsOfOwn(before, 'own_password_chosen')]
-  await telling.write(trx, news)
-  const end = await endDoubt(trx, telling, before, now)
+  await notifier.write(trx, news)
+  const end = await endDoubt(trx, notifier, before, now)
   return { user: end.user, ...aftermathOf({ news }, end) }
 }
 
@@ -87,7 +87,7 @@ const KINDS = {
   links: 'left_links',
   invitations: 'left_invitations',
   accountLinks: 'left_account_links',
-} as const satisfies Record<keyof Left, ToldKind>
+} as const satisfies Record<keyof Left, AccountNewsKind>
 
 interface Left extends MadeSince {
   readonly keypairs: Named

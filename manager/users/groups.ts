@@ -37,7 +37,7 @@ import { touchUser, type UserRow } from '../store/identity/users.ts'
 import { administers, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 import { baseUnits } from './domains.ts'
 import { countFoldersOf } from '../store/storage/folders.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 import { folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 
 /**
@@ -81,7 +81,7 @@ export interface GroupQuery extends Omit<GroupFilter, 'member'> {
 
 export interface GroupsDeps {
   readonly store: Store
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
   readonly events: EventPublisher
   readonly onLimitsChanged?: () => void
   /** Called when the limit on the folders of a project has changed. */
@@ -92,7 +92,7 @@ export interface GroupsDeps {
 
 export function createGroups({
   store,
-  telling,
+  notifier,
   events,
   onLimitsChanged,
   onFolderLimitsChanged,
@@ -116,11 +116,11 @@ export function createGroups({
       if (!member || !mayBeMember(caller, group, member)) throw new AppError('user_not_found', { userId })
       await change(trx)
       const news = [{ userId, by: caller, kind: 'projects_changed' as const, detail: group.name }]
-      await telling.write(trx, news)
+      await notifier.write(trx, news)
       return { member, news }
     })
     events.publish({ topic: 'user', id: userId, version: user.version }, { userId, domain: user.domain })
-    await telling.announce(news)
+    await notifier.announce(news)
   }
 
   return {

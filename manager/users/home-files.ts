@@ -23,7 +23,7 @@ import { type Caller } from './authorize.ts'
 import { newsOfSet } from './set-by-keypair.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { createStartFiles } from './start-files.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 
 /**
  * Files that the new sessions of a user begin with: dotfiles in the home, and a start-up script.
@@ -47,10 +47,10 @@ export interface HomeFiles {
 export interface HomeFilesDeps {
   readonly store: Store
   readonly box: SecretBox
-  readonly telling: Pick<Telling, 'write' | 'announce'>
+  readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
 }
 
-export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFiles {
+export function createHomeFiles({ store, box, notifier }: HomeFilesDeps): HomeFiles {
   const { db } = store
   const files = createStartFiles({ store, box })
 
@@ -69,10 +69,10 @@ export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFil
         const sealed = box.seal(content, dotfilePlace(userId, path))
         const changedAt = await putDotfile(trx, { user_id: userId, path, mode, sealed, bytes, set_by_access_key })
         const news = await newsOfSet(trx, caller, 'own_dotfiles_by_keypair', path)
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { changedAt, news }
       })
-      await telling.announce(news)
+      await notifier.announce(news)
       return { path, content, mode, changedAt: changedAt.toISOString() }
     },
 
@@ -96,10 +96,10 @@ export function createHomeFiles({ store, box, telling }: HomeFilesDeps): HomeFil
         await requireStillSignedIn(trx, caller)
         const changedAt = await putBootstrapScript(trx, { user_id: userId, sealed, set_by_access_key })
         const news = await newsOfSet(trx, caller, 'own_script_by_keypair')
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { changedAt, news }
       })
-      await telling.announce(news)
+      await notifier.announce(news)
       return { script, changedAt: changedAt.toISOString() }
     },
   }

@@ -12,7 +12,7 @@ import {
   type KeypairSpec,
   type NewKeypair,
   readSort,
-  type ToldKind,
+  type AccountNewsKind,
   type UserId,
   type UserKeypairSpec,
 } from '#manager/contract'
@@ -47,7 +47,7 @@ import {
 import { type OwnProofDeps, provePerson } from './own-proof.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { newsOfRemains } from './set-by-keypair.ts'
-import { type News, type Telling } from './telling.ts'
+import { type News, type AccountNotifier } from './account-notifier.ts'
 
 /**
  * Keypairs of users. Everybody manages their own; admins see, deactivate and delete those of the accounts that they manage. The
@@ -88,7 +88,7 @@ export interface Keypairs {
 
 export interface KeypairsDeps extends OwnProofDeps {
   readonly box: SecretBox
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
   /** Called when a keypair cannot be used any more: everything opened with it ends, as do the sign-ins that it made. */
   readonly onEnd: (accessKey: string, loginIds: readonly string[]) => void
   /** Called when a keypair has another policy: waiting sessions may start now, or no longer may. */
@@ -99,7 +99,7 @@ export interface KeypairsDeps extends OwnProofDeps {
 const MOST_KEYPAIRS = 1_000
 
 export function createKeypairs(deps: KeypairsDeps): Keypairs {
-  const { store, box, telling, onEnd, onLimitsChanged } = deps
+  const { store, box, notifier, onEnd, onLimitsChanged } = deps
   const { db } = store
 
   /** Locks the owner until the transaction ends, so that nobody acts on the keypair of a user who is just being promoted. */
@@ -156,10 +156,10 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       const made = await store.transaction(async trx => {
         const { id } = (await lockUser(trx, caller.userId)) ?? noSuchUser()
         await requireStillSignedIn(trx, caller)
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return insert(trx, { access_key: accessKey, user_id: id, active, ...columns, ...seal(accessKey, secret) })
       })
-      await telling.announce(news)
+      await notifier.announce(news)
       return { ...made, secretKey: secret }
     },
 
@@ -180,10 +180,10 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
           ...columns,
           ...nobodys,
         })
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return keypair
       })
-      await telling.announce(news)
+      await notifier.announce(news)
       return made
     },
 
@@ -202,10 +202,10 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
           throw new AppError('keypair_not_waiting', because('keypair_accepted_before'))
         }
         await updateKeypair(trx, accessKey, { active: true, waits: false, ...seal(accessKey, secretKey) })
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return find(trx, accessKey)
       })
-      await telling.announce(news)
+      await notifier.announce(news)
       return { ...accepted, secretKey }
     },
 
@@ -222,19 +222,19 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
         const change = { ...defined({ active, name }), ...columns }
         await withKnownPolicy(limits.resourcePolicy, () => updateKeypair(trx, accessKey, change))
         const ended = active === false ? await deleteLogins(trx, { keypair: accessKey }) : []
-        const kinds: ToldKind[] = [
+        const kinds: AccountNewsKind[] = [
           ...(active === false ? (['keypair_deactivated'] as const) : []),
           ...(active === true && !before.active ? (['own_keypair_activated'] as const) : []),
           ...(Object.keys(columns).length > 0 ? (['keypair_changed'] as const) : []),
         ]
         const remains = active === false ? await newsOfRemains(trx, [accessKey]) : []
         const news = [...kinds.map(kind => ({ userId: id, by: caller, kind, detail: accessKey })), ...remains]
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { changed: await find(trx, accessKey), ended, news }
       })
       if (active === false) onEnd(accessKey, ended)
       if (limits.resourcePolicy !== undefined) onLimitsChanged?.()
-      await telling.announce(news)
+      await notifier.announce(news)
       return changed
     },
 
@@ -247,7 +247,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
         await deleteKeypair(trx, accessKey)
         const deleted: News = { userId, by: caller, kind: 'keypair_deleted', detail: accessKey }
         const news = [deleted, ...remains]
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { ended, news }
       })
       const { ended, news } = await removed.catch((error: unknown) => {
@@ -255,7 +255,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
         throw new AppError('keypair_in_use', because('keypair_used'), { cause: error })
       })
       onEnd(accessKey, ended)
-      await telling.announce(news)
+      await notifier.announce(news)
     },
   }
 

@@ -11,7 +11,7 @@ import { type LoginsTable } from '../store/tables/accounts.ts'
 import { type Aftermath } from './aftermath.ts'
 import { type Caller } from './authorize.ts'
 import { createLoginCache, type LoginCache } from './login-cache.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 
 /** How long tunnels and streams may outlive the sign-in that opened them. */
 const EXPIRE_MS = 15_000
@@ -63,7 +63,7 @@ export interface LoginEnds extends Disposable, Pick<LoginCache, 'authenticate' |
 
 export interface LoginEndsDeps {
   readonly store: Store
-  readonly telling: Pick<Telling, 'announce'>
+  readonly notifier: Pick<AccountNotifier, 'announce'>
   readonly log: Pick<Log, 'error'>
   /** Called when a user may have left projects. */
   readonly onMembersLeft?: (userIds: readonly UserId[]) => void
@@ -74,7 +74,7 @@ export interface LoginEndsDeps {
 }
 
 export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
-  const { store, telling, log, onMembersLeft } = deps
+  const { store, notifier, log, onMembersLeft } = deps
   const { peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
   const { db } = store
   const cache = createLoginCache({ db, now })
@@ -177,7 +177,7 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
         () => forgetEverywhere(userId),
         () => hasLeftProjects && onMembersLeft?.([userId]),
         () => tellEnd(ended),
-        () => telling.announce(news),
+        () => notifier.announce(news),
       ])
     },
 

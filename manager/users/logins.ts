@@ -22,7 +22,7 @@ import { type KeypairCheck } from './keypair-check.ts'
 import { type Passwords, personAsking, strangerAt } from './passwords.ts'
 import { type RateLimits } from './rate-limits.ts'
 import { type SecondFactorCheck } from './own-proof.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 import { browserToken, hashToken, newToken } from './secrets.ts'
 import { toUser } from './to-user.ts'
 
@@ -103,7 +103,7 @@ export interface Logins extends LoginEnds {
 export interface LoginsDeps extends LoginEndsDeps {
   readonly passwords: Passwords
   readonly secondFactor: SecondFactorCheck
-  readonly telling: Pick<Telling, 'write' | 'announce'>
+  readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
   /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
   /** Users who may sign in with a password; left out: everyone. */
@@ -115,7 +115,7 @@ export interface LoginsDeps extends LoginEndsDeps {
 }
 
 export function createLogins(deps: LoginsDeps): Logins {
-  const { store, passwords, secondFactor, telling, rates, log } = deps
+  const { store, passwords, secondFactor, notifier, rates, log } = deps
   const { checkKeypair = () => Promise.resolve(undefined) } = deps
   const { passwordSignIn = () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS.passwordSignIn) } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
@@ -194,7 +194,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       const password_hash = replacing ? await passwords.hash(newPassword, personAsking(user.id)) : user.password_hash
       let replaced: DoubtEnd | undefined
       const signedIn = await start({ ...options, address }, async trx => {
-        replaced = replacing ? await replaceDuePassword(trx, user, password_hash, telling) : undefined
+        replaced = replacing ? await replaceDuePassword(trx, user, password_hash, notifier) : undefined
         const held = replaced?.user ?? (await countingOf(trx, user.id))
         // The check took a while: the account may have changed since.
         if (!held?.active || held.password_hash !== password_hash) throw wrongCredentials()

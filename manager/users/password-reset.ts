@@ -25,7 +25,7 @@ import { type Logins } from './logins.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { checkPassword, type Passwords, personAsking } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
-import { newsOfOwn, type Telling } from './telling.ts'
+import { newsOfOwn, type AccountNotifier } from './account-notifier.ts'
 import { inBackground, limitMails, linkInvalid, VERIFY_SECONDS } from './sign-up.ts'
 
 const RESET_SECONDS = 30 * 60
@@ -61,11 +61,11 @@ export interface PasswordResetDeps {
   readonly logins: Logins
   readonly settings: Settings
   readonly mailer: Mailer
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
 }
 
 export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
-  const { store, passwords, logins, settings, mailer, telling } = deps
+  const { store, passwords, logins, settings, mailer, notifier } = deps
   const { db } = store
 
   async function makeToken(trx: Db, user: UserRow, purpose: LinkPurpose, origin: LinkOrigin) {
@@ -113,9 +113,9 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         const changed = (await updateUser(trx, user.id, { ...chosen, email_verified_at, handed })) ?? held
         const ended = await endAccess(trx, held)
         const news = handed ? [newsOfOwn(held, 'own_link_used')] : []
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         const isOver = endsDoubt(held.password_from, link.password_from)
-        return aftermathOf({ ended, news }, isOver ? await endDoubt(trx, telling, held, changed) : undefined)
+        return aftermathOf({ ended, news }, isOver ? await endDoubt(trx, notifier, held, changed) : undefined)
       })
       await logins.settle(user.id, aftermath)
       await forgetAccountFailures(store, user.email)
@@ -135,7 +135,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
           throw new AppError('bad_request', because('address_confirmed', { email: user.email }))
         }
         const delivery = deliveryOf(caller, user, system, { origin, inHand })
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         const first = await makeToken(trx, user, purpose, delivery.origin)
         if (first) return { ...first, delivery, email: user.email }
         // Strangers may have requested as many links as an account may have: delete them, so that the admin gets one.
@@ -144,7 +144,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         if (!again) throw new AppError('unavailable', because('try_again'))
         return { ...again, delivery, email: user.email }
       })
-      await telling.announce(news)
+      await notifier.announce(news)
       return sendLink(mailer, made.delivery, { ...made, purpose })
     },
   }

@@ -28,7 +28,7 @@ import { endAccess } from './end-access.ts'
 import { type OwnProof, proveOwn, type SecondFactorCheck } from './own-proof.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { type Passwords } from './passwords.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 import {
   hashRecoveryCode,
   newRecoveryCode,
@@ -73,7 +73,7 @@ export interface SecondFactorDeps {
   readonly box: SecretBox
   readonly passwords: Passwords
   readonly settings: Pick<Settings, 'read'>
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
   readonly events: EventPublisher
   /** Called after a change: everything cached of the account is stale. */
   readonly onChanged: (userId: UserId) => void
@@ -83,7 +83,7 @@ export interface SecondFactorDeps {
 }
 
 export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
-  const { store, box, passwords, settings, telling, events, onChanged, tellEnd, now = store.now } = deps
+  const { store, box, passwords, settings, notifier, events, onChanged, tellEnd, now = store.now } = deps
   const { db } = store
 
   function stepFor(user: UserRow, code: string): number | undefined {
@@ -183,12 +183,12 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       const news = [{ userId, by: caller, kind: 'second_factor_off' }] as const
       const had = await store.transaction(async trx => {
         if (!(await clearSecret(trx, userId))) return false
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return true
       })
       if (!had) throw new AppError('totp_not_on', because('no_second_factor_of', { email: user.email }))
       announce(user)
-      await telling.announce(news)
+      await notifier.announce(news)
     },
   }
 }

@@ -1,10 +1,10 @@
-import { inShort, MOST_DOTFILES, type ToldKind } from '#manager/contract'
+import { inShort, MOST_DOTFILES, type AccountNewsKind } from '#manager/contract'
 import { findKeypairs, type KeypairRow } from '../store/identity/keypairs.ts'
 import { listLaunchedWith, listMadeSince } from '../store/identity/made-since.ts'
 import { listSetByKeypair, wasToldToday } from '../store/identity/set-by-keypair.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from './authorize.ts'
-import { type News } from './telling.ts'
+import { type News } from './account-notifier.ts'
 
 /**
  * Start-up script, dotfiles and SSH key that a keypair has set, and sessions that it has launched, told to the person.
@@ -14,7 +14,7 @@ import { type News } from './telling.ts'
  * whatever way: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Its sessions go on as well, with the person's
  * folders and dotfiles, and are named then. Programs that set the same thing again and again tell of it once a day: each dotfile by its path, so that a harmless one hides no other.
  */
-export type SetByKeypairKind = Extract<ToldKind, `own_${string}_by_keypair`>
+export type SetByKeypairKind = Extract<AccountNewsKind, `own_${string}_by_keypair`>
 
 /** News of one thing that the caller has set. @param path of a dotfile. Runs in the transaction that sets it, with the account locked */
 export async function newsOfSet(

@@ -38,7 +38,7 @@ import { type Passwords, personAsking } from './passwords.ts'
 import { hashToken, newPassword, newToken } from './secrets.ts'
 import { requireAgreement, requireMailDomain } from './sign-up-rules.ts'
 import { inBackground, limitMails, linkInvalid } from './sign-up.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 import { toUser } from './to-user.ts'
 
 const CONFIRM_SECONDS = 24 * 3600
@@ -88,11 +88,11 @@ export interface SignUpRequestDeps {
   readonly settings: Settings
   readonly mailer: Mailer
   readonly events: EventPublisher
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
 }
 
 export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
-  const { store, passwords, settings, mailer, events, telling } = deps
+  const { store, passwords, settings, mailer, events, notifier } = deps
   const { db } = store
   const seen = (caller: Caller) => (isSuperadmin(caller) ? undefined : caller.domain)
   const announce = (id: string, domain: string, more: Partial<Exclude<Audience, string>> = {}) =>
@@ -202,14 +202,14 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
         } as const
         const made = await insertAccountWithLink(trx, account)
         const news = [{ userId: made.user.id, by: caller, kind: 'account_made' }] as const
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { ...made, delivery, news }
       })
       const { user, delivery, news } = made
       announce(user.id, user.domain, { userId: user.id })
       const link = passwordLink(delivery.base, made)
       if (delivery.mailed) mailer.post(acceptedMail(user.email, { by: caller.email, url: link.url }))
-      else await telling.announce(news)
+      else await notifier.announce(news)
       return { user: await toUser(db, user), link: delivery.mailed ? null : link }
     },
 

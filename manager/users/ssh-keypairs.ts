@@ -6,7 +6,7 @@ import { type Caller } from './authorize.ts'
 import { newsOfSet } from './set-by-keypair.ts'
 import { parsePublicKey } from './ssh-public-key.ts'
 import { requireStillSignedIn } from './standing.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 
 /**
  * The SSH key of a user. Only its public half is stored. A session authorises the key that its owner has when the kernels
@@ -23,10 +23,10 @@ export interface SshKeypairs {
 
 export interface SshKeypairsDeps {
   readonly store: Store
-  readonly telling: Pick<Telling, 'write' | 'announce'>
+  readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
 }
 
-export function createSshKeypairs({ store, telling }: SshKeypairsDeps): SshKeypairs {
+export function createSshKeypairs({ store, notifier }: SshKeypairsDeps): SshKeypairs {
   const { db } = store
 
   async function put(caller: Caller, line: string): Promise<void> {
@@ -35,10 +35,10 @@ export function createSshKeypairs({ store, telling }: SshKeypairsDeps): SshKeypa
       await requireStillSignedIn(trx, caller)
       await setSshPublicKey(trx, caller.userId, { line, accessKey: caller.keypair })
       const news = await newsOfSet(trx, caller, 'own_ssh_key_by_keypair')
-      await telling.write(trx, news)
+      await notifier.write(trx, news)
       return news
     })
-    await telling.announce(news)
+    await notifier.announce(news)
   }
 
   return {

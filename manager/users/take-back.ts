@@ -11,7 +11,7 @@ import { type Db } from '../store/schema.ts'
 import { endAccess } from './end-access.ts'
 import { endKeypairs } from './end-keypairs.ts'
 import { nextMemberships, nextRole } from './mapped-rights.ts'
-import { type News, newsOfOwn } from './telling.ts'
+import { type News, newsOfOwn } from './account-notifier.ts'
 
 /** Rights that an account lost, which a mapping of groups had given it. */
 export interface TakenBack {

@@ -24,7 +24,7 @@ import { type LinkDelivery, deliveryOf } from './links-for-others.ts'
 import { requireStillSignedIn } from './standing.ts'
 import { type Passwords, personAsking } from './passwords.ts'
 import { newPassword } from './secrets.ts'
-import { type News, type Telling } from './telling.ts'
+import { type News, type AccountNotifier } from './account-notifier.ts'
 
 /**
  * Creates the accounts of a file of users. Each row succeeds or is refused by itself; accounts that exist are not changed, so the
@@ -48,13 +48,13 @@ export interface UserImportDeps {
   readonly settings: Settings
   readonly mailer: Mailer
   readonly events: EventPublisher
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
 }
 
 type Made = AccountWithToken & { readonly delivery: LinkDelivery }
 
 export function createUserImports(deps: UserImportDeps): UserImports {
-  const { store, passwords, settings, mailer, events, telling } = deps
+  const { store, passwords, settings, mailer, events, notifier } = deps
 
   async function makeAccount(
     trx: Db,
@@ -88,7 +88,7 @@ export function createUserImports(deps: UserImportDeps): UserImports {
         const done: (Made | AppError)[] = []
         for (const row of rows)
           done.push(await alone(trx, () => makeAccount(trx, caller, row, { passwordHash, deliveryTo })))
-        await telling.write(trx, newsOf(caller, done))
+        await notifier.write(trx, newsOf(caller, done))
         return done
       })
       const items = results.map((result, index): UserImportOutcome => {
@@ -104,7 +104,7 @@ export function createUserImports(deps: UserImportDeps): UserImports {
       })
       // A mailed link says it already.
       const inHands = results.filter(result => !isAppError(result) && !result.delivery.mailed)
-      if (!dryRun) await telling.announce(newsOf(caller, inHands))
+      if (!dryRun) await notifier.announce(newsOf(caller, inHands))
       return { items, dryRun }
     },
   }

@@ -66,7 +66,7 @@ import { checkPassword, type Passwords, personAsking } from './passwords.ts'
 import { newPassword } from './secrets.ts'
 import { requireSuperadmin } from './superadmins.ts'
 import { newsOfTaken, takeBack, unlinkDoubtful } from './take-back.ts'
-import { type Telling } from './telling.ts'
+import { type AccountNotifier } from './account-notifier.ts'
 import { toUser, toUsers } from './to-user.ts'
 
 /** A password that nobody knows: it is in no doubt. */
@@ -132,14 +132,14 @@ export interface UsersDeps {
   readonly logins: Logins
   readonly settings: Pick<Settings, 'read'>
   readonly mailer: Pick<Mailer, 'post'>
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
   readonly events: EventPublisher
   /** Called when accounts were activated or deactivated, or have other limits: their waiting sessions may start, or not any more. */
   readonly onChanged?: () => void
 }
 
 export function createUsers(deps: UsersDeps): Users {
-  const { store, passwords, logins, settings, mailer, telling, events, onChanged } = deps
+  const { store, passwords, logins, settings, mailer, notifier, events, onChanged } = deps
   const { db } = store
   const announce = (user: UserRow) =>
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
@@ -181,11 +181,11 @@ export function createUsers(deps: UsersDeps): Users {
         await requireStillSignedIn(trx, caller)
         const created = await insertAccount(trx, { ...spec, ...given, domain })
         const news = [{ userId: created.id, by: caller, kind: 'account_made_password' }] as const
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return { created, news }
       })
       announce(created)
-      await telling.announce(news)
+      await notifier.announce(news)
       return toUser(db, created)
     },
 
@@ -246,9 +246,9 @@ export function createUsers(deps: UsersDeps): Users {
         const passwordSet = password !== undefined
         const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }
         const news = [...newsOf(caller, all), ...remains, ...(unlinked ? newsOfTaken(unlinked) : [])]
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         const isOver = passwordEnded || (passwordSet && endsDoubt(user.password_from, changed.password_from))
-        const end = isOver ? await endDoubt(trx, telling, user, held) : undefined
+        const end = isOver ? await endDoubt(trx, notifier, user, held) : undefined
         const own = { ended, news, hasLeftProjects: projectsChanged || role !== user.role || moves }
         return { user, changed: end?.user ?? held, aftermath: aftermathOf(taken, unlinked, own, end), link, delivery }
       })
@@ -272,12 +272,12 @@ export function createUsers(deps: UsersDeps): Users {
       const ended = await store.transaction(async trx => {
         const user = await mustFind(lockUser(trx, id))
         requireManaged(caller, user)
-        await telling.write(trx, news)
+        await notifier.write(trx, news)
         return endAccess(trx, user)
       })
       logins.forget(id)
       await logins.tellEnd(ended)
-      await telling.announce(news)
+      await notifier.announce(news)
       return ended.length
     },
 
@@ -305,7 +305,7 @@ export function createUsers(deps: UsersDeps): Users {
         const change = { password_hash, password_from, must_change_password: false }
         const changed = await mustFind(updateUser(trx, user.id, change))
         const ended = await endAccess(trx, held, caller.loginId ?? undefined)
-        return aftermathOf({ ended }, await endDoubtByChoice(trx, telling, held, changed))
+        return aftermathOf({ ended }, await endDoubtByChoice(trx, notifier, held, changed))
       })
       await logins.settle(user.id, aftermath)
     },

@@ -39,7 +39,7 @@ import { createSignUps } from '../users/sign-up.ts'
 import { createSigners, type Signers } from '../users/signers.ts'
 import { createSshKeypairs } from '../users/ssh-keypairs.ts'
 import { type TakenBack } from '../users/take-back.ts'
-import { type Telling } from '../users/telling.ts'
+import { type AccountNotifier } from '../users/account-notifier.ts'
 import { createUserImports } from '../users/user-import.ts'
 import { createUsers } from '../users/users.ts'
 
@@ -52,7 +52,7 @@ export interface AccountsPartDeps {
   readonly adminPassword: string | undefined
   readonly settings: Settings
   readonly mailer: Mailer
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
   readonly events: EventBus
   readonly peers: Peers
   /** Address of the console for links, used if the settings name none. */
@@ -90,13 +90,13 @@ type AccountsHandlers = ReturnType<typeof createIdentityRoutes> &
  * @throws AppError `weak_password` for the first superadmin's password
  */
 export async function startAccountsPart(deps: AccountsPartDeps): Promise<AccountsPart> {
-  const { store, box, dataDir, adminPassword, settings, mailer, telling, events, peers, consoleAddress, log } = deps
+  const { store, box, dataDir, adminPassword, settings, mailer, notifier, events, peers, consoleAddress, log } = deps
   const { onLimitsChanged, onFolderLimitsChanged, onMembersLeft } = deps
   const passwords = createPasswords()
   await ensureFirstAdmin({ store, passwords, dataDir, password: adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
   const tellEnd = (loginIds: readonly string[]) => logins.tellEnd(loginIds)
-  const secondFactor = createSecondFactor({ store, box, passwords, settings, telling, events, onChanged, tellEnd })
+  const secondFactor = createSecondFactor({ store, box, passwords, settings, notifier, events, onChanged, tellEnd })
   await using stack = new AsyncDisposableStack()
   const rates = stack.use(createRateLimits({ store, log }))
   const logins = stack.use(
@@ -104,7 +104,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       store,
       passwords,
       secondFactor,
-      telling,
+      notifier,
       log,
       onMembersLeft,
       lifetimes: async () => lifetimesOf(await settings.read()),
@@ -126,8 +126,8 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     onMembersLeft([user.id])
     await logins.tellEnd(ended)
   }
-  const withdrawals = stack.use(startWithdrawals({ store, settings, telling, onTaken, log }))
-  const providers = createSignInProviders({ store, box, client, settings, logins, telling, onTaken, withdrawals })
+  const withdrawals = stack.use(startWithdrawals({ store, settings, notifier, onTaken, log }))
+  const providers = createSignInProviders({ store, box, client, settings, logins, notifier, onTaken, withdrawals })
   const attempts = createSsoAttempts({ store, box, client, providers, log })
   const sso = createSsoSignIns({
     store,
@@ -138,7 +138,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     secondFactor,
     passwords,
     events,
-    telling,
+    notifier,
     log,
   })
   const endKeypair = (accessKey: string, loginIds: readonly string[]) => {
@@ -149,7 +149,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   }
   const proving = { store, passwords, secondFactor }
   const mailing = { store, passwords, settings, mailer }
-  const users = createUsers({ ...mailing, logins, telling, events, onChanged: onLimitsChanged })
+  const users = createUsers({ ...mailing, logins, notifier, events, onChanged: onLimitsChanged })
   const opened = stack.move()
   return {
     passwords,
@@ -161,13 +161,13 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       ...createIdentityRoutes({
         logins,
         users,
-        userImports: createUserImports({ ...mailing, events, telling }),
+        userImports: createUserImports({ ...mailing, events, notifier }),
         consoleAddress,
       }),
       ...createAccountRoutes({
         signUps: createSignUps({ ...mailing, events }),
-        signUpRequests: createSignUpRequests({ ...mailing, events, telling }),
-        passwordResets: createPasswordResets({ ...mailing, logins, telling }),
+        signUpRequests: createSignUpRequests({ ...mailing, events, notifier }),
+        passwordResets: createPasswordResets({ ...mailing, logins, notifier }),
         invitations: createInvitations({ store, settings }),
         consoleAddress,
         secondFactor,
@@ -176,17 +176,17 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
         providers,
         attempts,
         sso,
-        own: createOwnIdentities({ ...proving, attempts, providers, settings, telling, onTaken }),
+        own: createOwnIdentities({ ...proving, attempts, providers, settings, notifier, onTaken }),
         settings,
         consoleAddress,
       }),
       ...createDomainRoutes({
         domains: createDomains({ store, logins, onLimitsChanged }),
-        groups: createGroups({ store, telling, events, onLimitsChanged, onFolderLimitsChanged, onMembersLeft }),
+        groups: createGroups({ store, notifier, events, onLimitsChanged, onFolderLimitsChanged, onMembersLeft }),
       }),
-      ...createSshKeypairRoutes(createSshKeypairs({ store, telling })),
-      ...createHomeFileRoutes(createHomeFiles({ store, box, telling })),
-      ...createKeypairRoutes(createKeypairs({ ...proving, box, telling, onEnd: endKeypair, onLimitsChanged })),
+      ...createSshKeypairRoutes(createSshKeypairs({ store, notifier })),
+      ...createHomeFileRoutes(createHomeFiles({ store, box, notifier })),
+      ...createKeypairRoutes(createKeypairs({ ...proving, box, notifier, onEnd: endKeypair, onLimitsChanged })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

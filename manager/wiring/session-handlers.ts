@@ -23,7 +23,7 @@ import { createImageDefaults } from '../sessions/image-defaults.ts'
 import { createSessionTemplates } from '../sessions/templates.ts'
 import { createSessionSharing, type SessionSharing } from '../sessions/sharing.ts'
 import { type Settings } from '../settings/settings.ts'
-import { type Telling } from '../users/telling.ts'
+import { type AccountNotifier } from '../users/account-notifier.ts'
 import { type OverviewDeps } from '../usage/overview.ts'
 import { createUsages } from '../usage/usage.ts'
 import { type ImagesPart } from './images-part.ts'
@@ -37,7 +37,7 @@ export interface SessionHandlersDeps {
   /** As `AgentServiceDeps`. */
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   readonly settings: Pick<Settings, 'read'>
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
   /** Called after a resource policy, or whose it is, has changed. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
@@ -55,7 +55,7 @@ export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
 /** Creates the services that users and admins call, on the running parts of `core`, with their routes. */
 export function createSessionHandlers(
   core: SessionsCore,
-  { url, keyFingerprint, tlsKeyFor, settings, telling, onPoliciesChanged, readSetUp }: SessionHandlersDeps,
+  { url, keyFingerprint, tlsKeyFor, settings, notifier, onPoliciesChanged, readSetUp }: SessionHandlersDeps,
 ): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
@@ -83,7 +83,7 @@ export function createSessionHandlers(
     live,
     presence,
     positionOf,
-    telling,
+    notifier,
     onEnqueued: trigger,
   })
   const liveFolders = createLiveFolders({
@@ -137,7 +137,7 @@ export function createSessionHandlers(
     ...createQuotaRoutes({
       policies: createResourcePolicies({
         store,
-        telling,
+        notifier,
         onChanged() {
           limitsChanged()
           onPoliciesChanged()

@@ -9,7 +9,7 @@ import { createLocator, type SessionLocation } from '../sessions/locate.ts'
 import { type Settings } from '../settings/settings.ts'
 import { type SessionActivity } from '../tunnels/activity.ts'
 import { type OverviewDeps } from '../usage/overview.ts'
-import { type Telling } from '../users/telling.ts'
+import { type AccountNotifier } from '../users/account-notifier.ts'
 import { createSessionHandlers, type SessionHandlers } from './session-handlers.ts'
 import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
 
@@ -19,7 +19,7 @@ export interface SessionsPartDeps extends SessionsCoreDeps {
   /** Fingerprint of the TLS key that agents pin for an address; undefined if authorities vouch for it. */
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   readonly settings: Pick<Settings, 'read'>
-  readonly telling: Telling
+  readonly notifier: AccountNotifier
   /** Called after a resource policy has changed, or a user has got another one. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
@@ -58,7 +58,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     keyFingerprint: deps.key.fingerprint,
     tlsKeyFor: deps.tlsKeyFor,
     settings: deps.settings,
-    telling: deps.telling,
+    notifier: deps.notifier,
     onPoliciesChanged: deps.onPoliciesChanged,
     readSetUp: deps.readSetUp,
   })

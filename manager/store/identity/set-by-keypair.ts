@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type ToldKind, type UserId } from '#manager/contract'
+import { type AccountNewsKind, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
 /** Files of a user's new sessions that were set last with one keypair. */
@@ -34,7 +34,7 @@ export async function listSetByKeypair(db: Db, userId: UserId, accessKey: string
 export async function wasToldToday(
   db: Db,
   userId: UserId,
-  { kind, accessKey, detail, most }: { kind: ToldKind; accessKey: string; detail: string; most: number },
+  { kind, accessKey, detail, most }: { kind: AccountNewsKind; accessKey: string; detail: string; most: number },
 ): Promise<boolean> {
   const { same, all } = await db
     .selectFrom('messages')

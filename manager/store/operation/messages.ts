@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { type Message, type SessionId, TOLD_KINDS, type UserId } from '#manager/contract'
+import { type Message, type SessionId, ACCOUNT_NEWS_KINDS, type UserId } from '#manager/contract'
 import { newUuid } from '../new-id.ts'
 import { type Db } from '../schema.ts'
 import { type MessagesTable } from '../tables/operation.ts'
@@ -51,7 +51,11 @@ export async function listAccountNews(
   userId: UserId,
   { limit, before }: { readonly limit: number; readonly before?: string | undefined },
 ): Promise<Message[]> {
-  let query = db.selectFrom('messages').selectAll().where('user_id', '=', userId).where('about', 'in', TOLD_KINDS)
+  let query = db
+    .selectFrom('messages')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where('about', 'in', ACCOUNT_NEWS_KINDS)
   if (before !== undefined) query = query.where('id', '<', sql<string>`${before}::uuid`)
   return (await query.orderBy('id', 'desc').limit(limit).execute()).map(toMessage)
 }
@@ -66,7 +70,7 @@ function toMessage({ id, created_at, sender, text, sessions, about, detail }: Se
  */
 export async function clearMessages(trx: Db, userId: UserId, until: string): Promise<void> {
   const upTo = sql<boolean>`user_id = ${userId}::uuid and id <= ${until}::uuid`
-  const isNews = sql<boolean>`about in (${sql.join(TOLD_KINDS)})`
+  const isNews = sql<boolean>`about in (${sql.join(ACCOUNT_NEWS_KINDS)})`
   const cleared_at = sql<Date>`now()`
   await trx
     .updateTable('messages')

@@ -1,8 +1,8 @@
-import { readNames, type ToldKind } from '#manager/contract'
+import { readNames, type AccountNewsKind } from '#manager/contract'
 import { type Notice, type NoticeKind } from './notice.ts'
 import { t } from '../../words/en/notices.ts'
 
-const isOfTold = (kind: NoticeKind): kind is `told_${ToldKind}` => kind.startsWith('told_')
+const isOfTold = (kind: NoticeKind): kind is `told_${AccountNewsKind}` => kind.startsWith('told_')
 
 /** The sentence of a notice, in the language of the page. */
 export function noticeText({

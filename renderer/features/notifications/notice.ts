@@ -1,5 +1,5 @@
 import { parseJson } from '#base/parse-json'
-import { type Session, type ToldKind } from '#manager/contract'
+import { type Session, type AccountNewsKind } from '#manager/contract'
 import { hasFailed } from '../../data/sessions/session-text.ts'
 
 export type NoticeKind =
@@ -18,7 +18,7 @@ export type NoticeKind =
   | 'certificate'
   | 'hostFault'
   | 'hostWell'
-  | `told_${ToldKind}`
+  | `told_${AccountNewsKind}`
 
 /** Something that happened while the page was open, for the list under the bell. */
 export interface Notice {

@@ -1,6 +1,6 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { type Message, type Session, type SessionId, type ToldKind } from '#manager/contract'
+import { type Message, type Session, type SessionId, type AccountNewsKind } from '#manager/contract'
 import { type DesktopNotice } from '#proxy/contract'
 import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
@@ -20,10 +20,10 @@ const TOLD_BY_BERTH = {
   certificate: { kind: 'certificate', to: '/admin/about' },
   host_fault: { kind: 'hostFault', to: '/admin/agents' },
   host_well: { kind: 'hostWell', to: '/admin/agents' },
-} as const satisfies Record<Exclude<NonNullable<Message['about']>, ToldKind>, Pick<Notice, 'kind' | 'to'>>
-const isTold = (about: NonNullable<Message['about']>): about is ToldKind => !Object.hasOwn(TOLD_BY_BERTH, about)
+} as const satisfies Record<Exclude<NonNullable<Message['about']>, AccountNewsKind>, Pick<Notice, 'kind' | 'to'>>
+const isTold = (about: NonNullable<Message['about']>): about is AccountNewsKind => !Object.hasOwn(TOLD_BY_BERTH, about)
 /** Page where the person acts; the account for most. */
-const PAGES: Partial<Record<ToldKind, string>> = {
+const PAGES: Partial<Record<AccountNewsKind, string>> = {
   left_invitations: '/admin/invitations',
   left_account_links: '/admin/users',
 }

@@ -45,7 +45,7 @@ test('the limits of a policy and of a project reach the file systems of all fold
   }
   const policies = createResourcePolicies({
     store: test.store,
-    telling: { write: () => Promise.resolve(), announce: () => Promise.resolve() },
+    notifier: { write: () => Promise.resolve(), announce: () => Promise.resolve() },
     onChanged: () => undefined,
   })
   await policies.change('default', { maxFolderBytes: 4 * MIB })

@@ -25,7 +25,7 @@ import { createKeypairs } from '../../../manager/users/keypairs.ts'
 import { createLogins } from '../../../manager/users/logins.ts'
 import { createPasswordResets } from '../../../manager/users/password-reset.ts'
 import { type Passwords } from '../../../manager/users/passwords.ts'
-import { createTelling } from '../../../manager/users/telling.ts'
+import { createAccountNotifier } from '../../../manager/users/account-notifier.ts'
 import { createUserImports } from '../../../manager/users/user-import.ts'
 import { createUsers } from '../../../manager/users/users.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
@@ -68,20 +68,20 @@ async function services() {
   const mailer = { post: nobody } as unknown as Mailer
   const box = createSecretBox([toMasterKey(randomBytes(32))])
   const events = { publish: nobody, publishStats: nobody }
-  const telling = createTelling({ store, settings, mailer, events })
+  const notifier = createAccountNotifier({ store, settings, mailer, events })
   const left: UserId[] = []
   const onMembersLeft = (ids: readonly UserId[]) => void left.push(...ids)
-  const logins = createLogins({ store, passwords, secondFactor, telling, log: silentLog, onMembersLeft })
+  const logins = createLogins({ store, passwords, secondFactor, notifier, log: silentLog, onMembersLeft })
   const { id, email } = await somebody('user')
   return {
     id,
     email,
     logins,
     left,
-    users: createUsers({ store, passwords, logins, settings, mailer, telling, events }),
-    resets: createPasswordResets({ store, passwords, logins, settings, mailer, telling }),
-    imports: createUserImports({ store, passwords, settings, mailer, events, telling }),
-    keypairs: createKeypairs({ store, box, passwords, secondFactor, telling, onEnd: nobody }),
+    users: createUsers({ store, passwords, logins, settings, mailer, notifier, events }),
+    resets: createPasswordResets({ store, passwords, logins, settings, mailer, notifier }),
+    imports: createUserImports({ store, passwords, settings, mailer, events, notifier }),
+    keypairs: createKeypairs({ store, box, passwords, secondFactor, notifier, onEnd: nobody }),
     [Symbol.dispose]: () => logins[Symbol.dispose](),
   }
 }

@@ -25,9 +25,9 @@ async function open(deps: Partial<LoginsDeps> = {}) {
   let ahead = 0
   const now = () => Date.now() + ahead
   const secondFactor = { check: () => Promise.resolve(false) }
-  const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
+  const notifier = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
   const passwords = createPasswords()
-  const own = { store, passwords, secondFactor, telling, log: silentLog, now, expireMs: 10 }
+  const own = { store, passwords, secondFactor, notifier, log: silentLog, now, expireMs: 10 }
   const logins = stack.use(createLogins({ ...own, ...deps }))
   const ended: string[] = []
   logins.onEnd(id => ended.push(id))
@@ -77,7 +77,7 @@ test('a change of an account is announced in all its parts, whichever of them fa
       hear('members left')
       throw new Error('members')
     },
-    telling: { write: () => Promise.resolve(), announce },
+    notifier: { write: () => Promise.resolve(), announce },
     peers: { topic: name => ({ tell: () => hear(name), on: () => undefined }), onGap: () => undefined },
   })
   const { store, user, logins } = world

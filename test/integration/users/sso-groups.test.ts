@@ -280,9 +280,9 @@ describe('what groups gave is taken back', () => {
     const changed: string[] = []
     {
       const settings = { read: () => world.admin.getSettings() }
-      const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
+      const notifier = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
       const onTaken = ({ user }: TakenBack) => Promise.resolve(void changed.push(user.id))
-      await using _ = startWithdrawals({ store, settings, telling, onTaken, log: silentLog, everyMs: 50 })
+      await using _ = startWithdrawals({ store, settings, notifier, onTaken, log: silentLog, everyMs: 50 })
       await expect.poll(async () => names(await userOf(id))).toEqual(['default'])
       await expect.poll(noted).toBe(0)
     }

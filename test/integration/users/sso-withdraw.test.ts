@@ -69,9 +69,9 @@ async function members(): Promise<number> {
 }
 
 function start(onTaken: (taken: TakenBack) => Promise<void> = () => Promise.resolve()) {
-  const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
+  const notifier = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
   const settings = { read: () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS) } as never
-  return startWithdrawals({ store: world.store, settings, telling, onTaken, log: silentLog })
+  return startWithdrawals({ store: world.store, settings, notifier, onTaken, log: silentLog })
 }
 
 test('many people lose a project a few at a time, and changes of accounts get their turn in between', async () => {

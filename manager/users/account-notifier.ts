@@ -1,7 +1,7 @@
-import { type SessionId, type ToldKind, type UserId } from '#manager/contract'
+import { type SessionId, type AccountNewsKind, type UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
-import { toldMail, toldText } from '../mail/told-texts.ts'
+import { newsMail, newsText } from '../mail/account-news-texts.ts'
 import { type Settings } from '../settings/settings.ts'
 import { findUser, type UserRow } from '../store/identity/users.ts'
 import { insertMessages } from '../store/operation/messages.ts'
@@ -15,7 +15,7 @@ export interface News {
   /** The owner of the account. */
   readonly userId: UserId
   readonly by: Pick<Caller, 'userId' | 'email'>
-  readonly kind: ToldKind
+  readonly kind: AccountNewsKind
   /** Name of what it is about: an access key, a role, a domain. */
   readonly detail?: string
   readonly sessions?: readonly { readonly id: SessionId; readonly name: string }[]
@@ -26,16 +26,16 @@ export interface News {
  * (ADR 59). Nobody is told of what they did themselves, except of new ways to sign in and of what was made while somebody else may have
  * been in the account.
  */
-export interface Telling {
-  /** Writes the messages in the transaction of the change, so that no change goes untold. Call `announce` once it is committed. */
+export interface AccountNotifier {
+  /** Writes the messages in the transaction of the change, so that no change goes unannounced. Call `announce` once it is committed. */
   write(trx: Db, news: readonly News[]): Promise<void>
   /** Shows the written messages to consoles that are open, and mails them. */
   announce(news: readonly News[]): Promise<void>
   /** Both, after a change that is committed already. */
-  tell(news: readonly News[]): Promise<void>
+  notify(news: readonly News[]): Promise<void>
 }
 
-export interface TellingDeps {
+export interface AccountNotifierDeps {
   readonly store: Store
   readonly settings: Pick<Settings, 'read'>
   readonly mailer: Pick<Mailer, 'post'>
@@ -43,16 +43,16 @@ export interface TellingDeps {
 }
 
 /** News of what was done in the account itself, by whoever was in it. */
-export function newsOfOwn({ id: userId, email }: Pick<UserRow, 'id' | 'email'>, kind: ToldKind): News {
+export function newsOfOwn({ id: userId, email }: Pick<UserRow, 'id' | 'email'>, kind: AccountNewsKind): News {
   return { userId, by: { userId, email }, kind }
 }
 
-const isAlwaysTold = (kind: ToldKind) => kind.startsWith('own_') || kind.startsWith('left_')
+const isForSelfToo = (kind: AccountNewsKind) => kind.startsWith('own_') || kind.startsWith('left_')
 const ofOthers = (news: readonly News[]) =>
-  news.filter(({ userId, by, kind }) => userId !== by.userId || isAlwaysTold(kind))
-const textOf = ({ kind, by, detail = '' }: News) => toldText(kind, { by: by.email, detail })
+  news.filter(({ userId, by, kind }) => userId !== by.userId || isForSelfToo(kind))
+const textOf = ({ kind, by, detail = '' }: News) => newsText(kind, { by: by.email, detail })
 
-export function createTelling({ store, settings, mailer, events }: TellingDeps): Telling {
+export function createAccountNotifier({ store, settings, mailer, events }: AccountNotifierDeps): AccountNotifier {
   async function write(trx: Db, news: readonly News[]): Promise<void> {
     await insertMessages(
       trx,
@@ -68,14 +68,14 @@ export function createTelling({ store, settings, mailer, events }: TellingDeps):
   }
 
   async function announce(news: readonly News[]): Promise<void> {
-    const told = ofOthers(news)
-    if (told.length === 0) return
+    const shown = ofOthers(news)
+    if (shown.length === 0) return
     const { mailReady, publicUrl } = await settings.read()
-    for (const one of told) {
+    for (const one of shown) {
       const { userId, kind } = one
       events.publish({ topic: 'message', id: userId, version: store.now() }, { userId })
       const to = mailReady ? await findUser(store.db, userId) : undefined
-      const mail = to && isReachable(to, { mailReady }) && toldMail(to.email, { kind, text: textOf(one), publicUrl })
+      const mail = to && isReachable(to, { mailReady }) && newsMail(to.email, { kind, text: textOf(one), publicUrl })
       if (mail !== undefined && mail !== false) mailer.post(mail)
     }
   }
@@ -83,7 +83,7 @@ export function createTelling({ store, settings, mailer, events }: TellingDeps):
   return {
     write,
     announce,
-    async tell(news) {
+    async notify(news) {
       await store.transaction(trx => write(trx, news))
       await announce(news)
     },

@@ -1,9 +1,9 @@
-import { readNames, type ToldKind } from '#manager/contract'
+import { readNames, type AccountNewsKind } from '#manager/contract'
 import { type Mail } from './mailer.ts'
 import { mail } from './texts.ts'
 
 /** `{by}` is the address of whoever did it, `{detail}` a name: of an access key, a role, a domain or a project. */
-const TEXTS: Readonly<Record<ToldKind, string>> = {
+const TEXTS: Readonly<Record<AccountNewsKind, string>> = {
   own_keypair_made:
     'The keypair {detail} was made in your account. Whoever has its secret key may do what you may do. If this was not you, delete it on your page Account and choose another password.',
   own_keypair_activated:
@@ -84,10 +84,13 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
 }
 
 /** Changes that open or close nothing are told in the console alone: adding a class to a project sends no mails. */
-const NOT_MAILED: ReadonlySet<ToldKind> = new Set(['account_changed', 'keypair_changed', 'projects_changed'])
+const NOT_MAILED: ReadonlySet<AccountNewsKind> = new Set(['account_changed', 'keypair_changed', 'projects_changed'])
 
 /** The English sentence; a page in another language has its own for the same kind. */
-export function toldText(kind: ToldKind, { by, detail }: { readonly by: string; readonly detail: string }): string {
+export function newsText(
+  kind: AccountNewsKind,
+  { by, detail }: { readonly by: string; readonly detail: string },
+): string {
   const { names, more } = readNames(detail)
   const all = more > 0 ? `${names} and ${more} more` : names
   return TEXTS[kind].replaceAll('{by}', () => by).replaceAll('{detail}', () => all)
@@ -98,7 +101,7 @@ export function toldText(kind: ToldKind, { by, detail }: { readonly by: string; 
  *
  * @param publicUrl address of the console
  */
-export function toldMail(to: string, { kind, text, publicUrl }: ToldMail): Mail | undefined {
+export function newsMail(to: string, { kind, text, publicUrl }: NewsMail): Mail | undefined {
   if (NOT_MAILED.has(kind)) return undefined
   const isOfOthers = !kind.startsWith('own_') && !kind.startsWith('left_')
   return mail(to, isOfOthers ? 'Somebody changed your account' : 'Look at your account', [
@@ -111,8 +114,8 @@ export function toldMail(to: string, { kind, text, publicUrl }: ToldMail): Mail 
   ])
 }
 
-interface ToldMail {
-  readonly kind: ToldKind
+interface NewsMail {
+  readonly kind: AccountNewsKind
   readonly text: string
   readonly publicUrl: string | null
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inShort, readNames } from './told.ts'
+import { inShort, readNames } from './account-news.ts'
 
 const many = Array.from({ length: 50 }, (_, at) => `.file-${at + 10}`)
 

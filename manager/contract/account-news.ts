@@ -5,7 +5,7 @@ import { z } from 'zod'
  * nobody makes one unnoticed in a browser that was left open; and what was made while somebody else may have known the password
  * (`left_…`).
  */
-export const TOLD_KINDS = [
+export const ACCOUNT_NEWS_KINDS = [
   'own_keypair_made',
   'own_keypair_activated',
   'own_identity_linked',
@@ -52,8 +52,8 @@ export const TOLD_KINDS = [
   'projects_changed',
   'session_launched',
 ] as const
-export const ToldKind = z.enum(TOLD_KINDS)
-export type ToldKind = z.infer<typeof ToldKind>
+export const AccountNewsKind = z.enum(ACCOUNT_NEWS_KINDS)
+export type AccountNewsKind = z.infer<typeof AccountNewsKind>
 
 /** Longest list of names in a message, in characters. */
 const MOST_TEXT = 300
