@@ -4,7 +4,7 @@ import { targetNames } from '../store/operation/target-names.ts'
 import { numberCursor } from '../store/number-cursor.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
-import { requireStanding } from '../users/standing.ts'
+import { requireStillAuthorized } from '../users/still-authorized.ts'
 import { auditCsv, auditCsvHeader } from './audit-csv.ts'
 import { withoutPrivatePaths } from './private-paths.ts'
 
@@ -48,7 +48,7 @@ export function createAuditLog(db: Db): AuditLog {
         const last = rows.at(-1)
         if (!last) return
         // Check again for each page: the export may take minutes, at the pace of the reader.
-        await requireStanding(db, caller)
+        await requireStillAuthorized(db, caller)
         after = last.id
         const entries = await withoutPrivatePaths(db, caller, await toEntries(rows, caller))
         yield format === 'csv' ? auditCsv(entries) : entries.map(entry => `${JSON.stringify(entry)}\n`).join('')

@@ -2,7 +2,7 @@ import { AppError, because, type FolderId, type FolderPermission } from '#manage
 import { type Db } from '../store/schema.ts'
 import { findFolder, type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
-import { requireStillSignedIn } from '../users/standing.ts'
+import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { allows, permissionOf } from './access.ts'
 
 /**

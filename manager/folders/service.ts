@@ -31,7 +31,7 @@ import {
 } from '../store/storage/folders.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
-import { holdSignedIn, requireStillSignedIn } from '../users/standing.ts'
+import { holdSignedIn, requireStillSignedIn } from '../users/still-authorized.ts'
 import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
 import { countOf, mayUseHost, requireRoom } from './limits.ts'

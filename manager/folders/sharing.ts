@@ -41,7 +41,7 @@ import {
 import { type FolderRow, lockFolder } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
 import { limitRequests } from '../users/back-off.ts'
-import { holdSignedIn } from '../users/standing.ts'
+import { holdSignedIn } from '../users/still-authorized.ts'
 import { manages } from './access.ts'
 import { requireManaged, requireVisible } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'

@@ -45,7 +45,7 @@ import { findSession, lockSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
 import { withPasswordLimit } from '../users/back-off.ts'
 import { type Passwords, personAsking, strangerAt } from '../users/passwords.ts'
-import { holdSignedIn } from '../users/standing.ts'
+import { holdSignedIn } from '../users/still-authorized.ts'
 
 /**
  * Links that open a web app of a session to people without an account.

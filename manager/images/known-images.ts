@@ -224,7 +224,7 @@ function commonest(words: readonly string[]): string | undefined {
   return counts.toSorted((a, b) => b.length - a.length || (a.word < b.word ? -1 : 1))[0]?.word
 }
 
-interface Standing {
+interface ImageFacts {
   readonly reference: string
   readonly agentIds: AgentId[]
   readonly registry: string | null
@@ -235,16 +235,16 @@ interface Standing {
   readonly minimums: KnownImages['minimums']
 }
 
-function toImage(image: AgentImage, { minimums, domains, ...standing }: Standing): Image {
+function toImage(image: AgentImage, { minimums, domains, ...facts }: ImageFacts): Image {
   return {
-    ...standing,
+    ...facts,
     domains: domains && [...domains],
-    holders: standing.agentIds.length,
+    holders: facts.agentIds.length,
     digest: image.id,
     title: image.title,
     description: image.description,
     sizeBytes: image.sizeBytes,
-    minimum: formatSlots(minimumOf(image, standing.reference, minimums)),
+    minimum: formatSlots(minimumOf(image, facts.reference, minimums)),
     labelMinimum: formatSlots(image.minimum),
     shmem: String(image.shmemBytes),
     apps: image.apps.map(toApp),

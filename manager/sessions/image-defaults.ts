@@ -17,7 +17,7 @@ import {
   upsertImageDefaults,
 } from '../store/sessions/image-defaults.ts'
 import { type Caller } from '../users/authorize.ts'
-import { requireStillSignedIn } from '../users/standing.ts'
+import { requireStillSignedIn } from '../users/still-authorized.ts'
 
 /** Defaults of users for images. Each user reaches only their own; the launch checks them, not the store. */
 export interface ImageDefaultsService {

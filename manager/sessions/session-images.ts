@@ -34,7 +34,7 @@ import { listKernels } from '../store/sessions/kernels.ts'
 import { findSession, findSessions, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
-import { holdSignedIn } from '../users/standing.ts'
+import { holdSignedIn } from '../users/still-authorized.ts'
 import { requireOwn } from './require-session.ts'
 
 const REQUEST_DAYS = 7

@@ -25,7 +25,7 @@ import { lockSession, type OwnedSessionRow } from '../store/sessions/sessions.ts
 import { type Touched, touchSessions } from '../store/sessions/touches.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
-import { holdSignedIn } from '../users/standing.ts'
+import { holdSignedIn } from '../users/still-authorized.ts'
 import { type SessionChanges } from './changes.ts'
 import { type SessionMembers } from './members.ts'
 import { requireManaged, requireOwn, requireVisible } from './require-session.ts'

@@ -10,7 +10,7 @@ import {
   upsertTemplate,
 } from '../store/sessions/templates.ts'
 import { type Caller } from '../users/authorize.ts'
-import { requireStillSignedIn } from '../users/standing.ts'
+import { requireStillSignedIn } from '../users/still-authorized.ts'
 
 /** Templates of users. Each user reaches only their own. A request is checked when it is launched, not when it is stored. */
 export interface SessionTemplates {

@@ -32,7 +32,7 @@ export interface SftpGatewayDeps {
   /** @throws AppError `not_signed_in`, those of signatures */
   readonly authenticateUpgrade: (request: IncomingMessage) => Promise<Caller>
   /** Whether a sign-in or keypair is still valid, according to the database. */
-  readonly credentialHolds: (credential: string) => Promise<boolean>
+  readonly isCredentialValid: (credential: string) => Promise<boolean>
   /** Network address of the client. */
   readonly addressOf: (request: IncomingMessage) => string
   readonly audit: Audit
@@ -67,7 +67,7 @@ interface Open {
  * answers is not served further. All state belongs to one connection: a broken one ends alone.
  */
 export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
-  const { db, open, room, hints, authenticateUpgrade, credentialHolds, addressOf, audit, log } = deps
+  const { db, open, room, hints, authenticateUpgrade, isCredentialValid, addressOf, audit, log } = deps
   const sparing = createSparing()
   const beats = new TunnelBeats()
   const timer = setInterval(() => beats.tick(), TICK_MS).unref()
@@ -97,7 +97,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
     const before = cuts
     const caller = await authenticateUpgrade(request)
     const credential = credentialOf(caller)
-    if (cuts !== before && !(await credentialHolds(credential))) {
+    if (cuts !== before && !(await isCredentialValid(credential))) {
       throw new AppError('not_signed_in', { why: 'The sign-in has just ended.' })
     }
     requireRoom(caller.userId)

@@ -57,7 +57,7 @@ export interface TunnelGatewayDeps {
    */
   readonly authenticateUpgrade: (request: IncomingMessage) => Promise<TunnelCaller>
   /** Whether the credential behind a tunnel (a sign-in or a keypair) is still valid, according to the database. */
-  readonly credentialHolds: (loginId: string) => Promise<boolean>
+  readonly isCredentialValid: (loginId: string) => Promise<boolean>
   readonly agents: AgentCredentials & {
     /**
      * Resolves when the agent has a control connection here; one may be on its way.
@@ -154,7 +154,8 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     if (!canEnter({ userId }, location)) throw notAllowed()
     const grant = grantOf(request, target)
     if (grant !== undefined) await deps.verifyGrant(grant.text, target.sessionId, grant.app)
-    else if (!(await deps.credentialHolds(loginId))) throw new AppError('not_signed_in', because('session_just_ended'))
+    else if (!(await deps.isCredentialValid(loginId)))
+      throw new AppError('not_signed_in', because('session_just_ended'))
   }
 
   async function authorize(request: IncomingMessage, target: Target, location: TunnelPlace): Promise<AdmittedUser> {

@@ -90,12 +90,12 @@ export function requireOwnPassword(
   throw new AppError('forbidden', because('own_password_before_factor'))
 }
 
-type Standing = Pick<UserRow, 'role' | 'domain'>
+type Authority = Pick<UserRow, 'role' | 'domain'>
 /** Position of a role in the list: each role may do more than the one before. */
 const rank = (role: Role) => Role.options.indexOf(role)
 
 /** Whether a change gives the account more, or to other administrators, so that what others knew or made of it ends. */
-export function endsWhatOthersKnew(before: Standing, after: Standing): boolean {
+export function endsWhatOthersKnew(before: Authority, after: Authority): boolean {
   return rank(after.role) > rank(before.role) || after.domain !== before.domain
 }
 

@@ -166,10 +166,10 @@ describe('accounts', () => {
     expect(ROLES.map(role => assign(superadmin, role, 'blue'))).toEqual(['allowed', 'allowed', 'allowed'])
   })
 
-  test('a keypair gives nobody a role, takes none and moves nobody; it makes users, and changes what is no standing', () => {
-    const anyStanding = fc.record({ role: anyRole, domain: anyDomain, active: fc.boolean() })
+  test('a keypair gives nobody a role, takes none and moves nobody; it makes users, and changes what is no authority', () => {
+    const anyAuthority = fc.record({ role: anyRole, domain: anyDomain, active: fc.boolean() })
     fc.assert(
-      fc.property(anyStanding, anyStanding, (before, after) => {
+      fc.property(anyAuthority, anyAuthority, (before, after) => {
         const byKeypair = refused(() => requireMayAssign({ ...superadmin, keypair: 'AKIA' }, after, before))
         const isSame = before.role === after.role && before.domain === after.domain
         const comesBack = after.active && !before.active && after.role !== 'user'

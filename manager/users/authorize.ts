@@ -146,7 +146,7 @@ export function requireMayGivePolicy(caller: Pick<Caller, 'role'>, policy: strin
 }
 
 /** Fields of an account that decide what its person administers. */
-type Standing = Pick<Account, 'role' | 'domain'> & { readonly active: boolean }
+type Authority = Pick<Account, 'role' | 'domain'> & { readonly active: boolean }
 
 /**
  * Checks role, domain and state that an account is to have: an admin of a domain assigns roles up to their own, and only their own domain; a
@@ -156,7 +156,7 @@ type Standing = Pick<Account, 'role' | 'domain'> & { readonly active: boolean }
  * @param before undefined for an account that is made
  * @throws AppError `forbidden`
  */
-export function requireMayAssign(caller: Caller, after: Standing, before?: Standing): void {
+export function requireMayAssign(caller: Caller, after: Authority, before?: Authority): void {
   const { role, domain, active } = after
   const was = before ?? { role: 'user', domain, active: false }
   const comesBack = active && !was.active && role !== 'user'

@@ -21,7 +21,7 @@ import { lockUser } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller } from './authorize.ts'
 import { newsOfSet } from './set-by-keypair.ts'
-import { requireStillSignedIn } from './standing.ts'
+import { requireStillSignedIn } from './still-authorized.ts'
 import { createStartFiles } from './start-files.ts'
 import { type AccountNotifier } from './account-notifier.ts'
 

@@ -22,7 +22,7 @@ import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { administers, type Caller, isSuperadmin } from './authorize.ts'
 import { linkTo } from './links.ts'
-import { requireStillSignedIn } from './standing.ts'
+import { requireStillSignedIn } from './still-authorized.ts'
 import { hashToken, newToken } from './secrets.ts'
 
 /**

@@ -45,7 +45,7 @@ import {
   visibleTo,
 } from './authorize.ts'
 import { type OwnProofDeps, provePerson } from './own-proof.ts'
-import { requireStillSignedIn } from './standing.ts'
+import { requireStillSignedIn } from './still-authorized.ts'
 import { newsOfRemains } from './set-by-keypair.ts'
 import { type News, type AccountNotifier } from './account-notifier.ts'
 

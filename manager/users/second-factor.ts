@@ -26,7 +26,7 @@ import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
 import { type OwnProof, proveOwn, type SecondFactorCheck } from './own-proof.ts'
-import { requireStillSignedIn } from './standing.ts'
+import { requireStillSignedIn } from './still-authorized.ts'
 import { type Passwords } from './passwords.ts'
 import { type AccountNotifier } from './account-notifier.ts'
 import {

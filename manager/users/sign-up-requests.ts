@@ -33,7 +33,7 @@ import { type Caller, isSuperadmin, requireMayAssign, requireMayGivePolicy } fro
 import { addressCounts, isWithinLimit, limitRequests } from './back-off.ts'
 import { linkTo } from './links.ts'
 import { deliveryOf } from './links-for-others.ts'
-import { requireStillSignedIn } from './standing.ts'
+import { requireStillSignedIn } from './still-authorized.ts'
 import { type Passwords, personAsking } from './passwords.ts'
 import { hashToken, newPassword, newToken } from './secrets.ts'
 import { requireAgreement, requireMailDomain } from './sign-up-rules.ts'

@@ -5,7 +5,7 @@ import { findSshPublicKey, lockUser, setSshPublicKey } from '../store/identity/u
 import { type Caller } from './authorize.ts'
 import { newsOfSet } from './set-by-keypair.ts'
 import { parsePublicKey } from './ssh-public-key.ts'
-import { requireStillSignedIn } from './standing.ts'
+import { requireStillSignedIn } from './still-authorized.ts'
 import { type AccountNotifier } from './account-notifier.ts'
 
 /**

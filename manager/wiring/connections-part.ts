@@ -16,7 +16,7 @@ import { createTunnelGateway, type TunnelGateway } from '../tunnels/gateway.ts'
 import { createTerminalRecord } from '../tunnels/record-terminals.ts'
 import { createVia } from '../tunnels/via.ts'
 import { credentialOf } from '../store/identity/credential.ts'
-import { credentialHolds } from '../users/standing.ts'
+import { isCredentialValid } from '../users/still-authorized.ts'
 import { type AccountsPart } from './accounts-part.ts'
 import { type FoldersPart } from './folders-part.ts'
 import { type SessionsPart } from './sessions-part.ts'
@@ -59,7 +59,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
   const { passwords, logins, signers } = accounts
   const { agents, grants } = sessions
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
-  const holds = (credential: string) => credentialHolds(db, credential)
+  const isValid = (credential: string) => isCredentialValid(db, credential)
 
   // Each of these takes over sockets only after the start, so nothing has to be closed if a later one cannot be made.
   const stack = new AsyncDisposableStack()
@@ -82,7 +82,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
         signers.watch(loginId)
         return { ...caller, loginId }
       },
-      credentialHolds: holds,
+      isCredentialValid: isValid,
       recordTerminal: (terminal, request) => recordTerminal({ ...terminal, address: clientAddress(request) }),
       agents,
     }),
@@ -99,7 +99,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
         signers.watch(credentialOf(caller))
         return caller
       },
-      credentialHolds: holds,
+      isCredentialValid: isValid,
       addressOf: clientAddress,
       audit,
       log,

@@ -17,7 +17,7 @@ import { listResourceGroups } from '../store/quotas/resource-groups.ts'
 import { listPending } from '../store/sessions/queue.ts'
 import { type Store } from '../store/open-store.ts'
 import { type LastingRequests } from '../users/lasting.ts'
-import { requireStanding } from '../users/standing.ts'
+import { requireStillAuthorized } from '../users/still-authorized.ts'
 import { version } from '../version.ts'
 
 export interface DiagnosticsPartDeps {
@@ -87,7 +87,10 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
     secrets,
     log: deps.log,
   })
-  return createDiagnosticsRoutes(diagnostics, { lasting: deps.lasting, check: caller => requireStanding(db, caller) })
+  return createDiagnosticsRoutes(diagnostics, {
+    lasting: deps.lasting,
+    check: caller => requireStillAuthorized(db, caller),
+  })
 
   /** Without what users wrote: commands and environments are theirs. */
   async function waitingIn(group: string) {

@@ -21,7 +21,7 @@ const gateway = createTunnelGateway({
       ? Promise.resolve({ loginId: LOGIN, userId: OWNER, isPublic: false })
       : Promise.reject(new AppError('grant_invalid')),
   authenticateUpgrade: () => Promise.reject(new AppError('not_signed_in')),
-  credentialHolds: () => Promise.resolve(false),
+  isCredentialValid: () => Promise.resolve(false),
   agents: {
     reach: () => Promise.resolve(),
     verifyDataToken: token => (token === DATA_TOKEN ? AGENT : undefined),

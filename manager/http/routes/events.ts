@@ -7,7 +7,7 @@ import { type Db } from '../../store/schema.ts'
 import { type Caller, isSuperadmin } from '../../users/authorize.ts'
 import { type Logins } from '../../users/logins.ts'
 import { type Signers } from '../../users/signers.ts'
-import { withoutStanding } from '../../users/standing.ts'
+import { findChangedCallers } from '../../users/still-authorized.ts'
 import { type Credentials } from '../credentials.ts'
 import { securityOf } from './contract-routes.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
@@ -56,7 +56,7 @@ export interface EventRouteDeps {
   readonly fileWatches: Pick<FileWatches, 'watch'>
   readonly logins: Pick<Logins, 'onEnd' | 'onChange' | 'recheck'>
   readonly signers: Pick<Signers, 'onEnd' | 'watch'>
-  /** Tells which callers have lost their standing since their stream was opened. */
+  /** Tells which callers have changed since their stream was opened. */
   readonly db: Db
   readonly pingMs?: number
 }
@@ -101,7 +101,7 @@ export function registerEventRoute(
   async function endOutdated(which: readonly Stream[] = [...streams.values()].flatMap(set => [...set])): Promise<void> {
     await logins.recheck([...new Set(which.flatMap(({ caller }) => caller.loginId ?? []))])
     const outdated = new Set(
-      await withoutStanding(
+      await findChangedCallers(
         db,
         which.map(({ caller }) => caller),
       ),

@@ -52,7 +52,7 @@ export function findUserByEmail(db: Db, email: string): Promise<UserRow | undefi
 }
 
 /** Role and domain of each of these users, without those whose account or domain is inactive. */
-export async function listStandings(
+export async function listActiveRoles(
   db: Db,
   ids: readonly UserId[],
 ): Promise<Map<UserId, Pick<UserRow, 'role' | 'domain'>>> {
@@ -63,7 +63,7 @@ export async function listStandings(
     .where('id', 'in', ids)
     .where(ACCOUNT_HOLDS)
     .execute()
-  return new Map(rows.map(({ id, ...standing }) => [id, standing]))
+  return new Map(rows.map(({ id, ...active }) => [id, active]))
 }
 
 export function findUser(db: Db, id: UserId): Promise<UserRow | undefined> {

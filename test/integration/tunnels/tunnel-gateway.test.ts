@@ -333,7 +333,7 @@ describe('a client with a sign-in instead of a grant that waits for the agent', 
 
   test('the client is refused if its sign-in or keypair ended meanwhile', async () => {
     let holds = true
-    await using path = await startPath({ service: echo, parked: 0, credentialsHold: () => holds })
+    await using path = await startPath({ service: echo, parked: 0, areCredentialsValid: () => holds })
     const refused = once(dial(path.managerPort), 'error')
     await expect.poll(path.asked).toBe(1)
     holds = false

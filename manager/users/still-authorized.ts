@@ -4,7 +4,7 @@ import { listOpen } from '../store/sessions/published-apps.ts'
 import { listLiveLogins } from '../store/identity/logins.ts'
 import { type Db } from '../store/schema.ts'
 import { listUsableKeypairs } from '../store/identity/signing.ts'
-import { holdUser, listStandings } from '../store/identity/users.ts'
+import { holdUser, listActiveRoles } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 
 /**
@@ -12,19 +12,19 @@ import { type Caller } from './authorize.ts'
  * continues after its request was authorized (event streams, exports). The ends of sign-ins and keypairs are announced
  * elsewhere.
  */
-export async function withoutStanding<C extends Pick<Caller, 'userId' | 'role' | 'domain'>>(
+export async function findChangedCallers<C extends Pick<Caller, 'userId' | 'role' | 'domain'>>(
   db: Db,
   callers: readonly C[],
 ): Promise<C[]> {
-  const standings = await listStandings(db, [...new Set(callers.map(({ userId }) => userId))])
+  const active = await listActiveRoles(db, [...new Set(callers.map(({ userId }) => userId))])
   return callers.filter(({ userId, role, domain }) => {
-    const standing = standings.get(userId)
-    return standing?.role !== role || standing.domain !== domain
+    const known = active.get(userId)
+    return known?.role !== role || known.domain !== domain
   })
 }
 
 /** Whether a sign-in, keypair or published app is valid now, with its account. @param credential as `credentialOf` names it */
-export async function credentialHolds(db: Db, credential: string): Promise<boolean> {
+export async function isCredentialValid(db: Db, credential: string): Promise<boolean> {
   const isKeypair = AccessKey.safeParse(credential).success
   const holding = await (isKeypair ? listUsableKeypairs(db, [credential]) : listLiveLogins(db, [credential]))
   return holding.has(credential) || (!isKeypair && (await listOpen(db, [credential])).has(credential))
@@ -39,7 +39,7 @@ export async function credentialHolds(db: Db, credential: string): Promise<boole
  * @throws AppError `not_signed_in`
  */
 export async function requireStillSignedIn(trx: Db, caller: Pick<Caller, 'loginId' | 'keypair'>): Promise<void> {
-  if (await credentialHolds(trx, credentialOf(caller))) return
+  if (await isCredentialValid(trx, credentialOf(caller))) return
   throw new AppError('not_signed_in', because('sign_in_ended'))
 }
 
@@ -60,7 +60,7 @@ export async function holdSignedIn(trx: Db, caller: Pick<Caller, 'userId' | 'log
  *
  * @throws AppError `not_signed_in`, `forbidden`
  */
-export async function requireStanding(db: Db, caller: Caller): Promise<void> {
+export async function requireStillAuthorized(db: Db, caller: Caller): Promise<void> {
   await requireStillSignedIn(db, caller)
-  if ((await withoutStanding(db, [caller])).length > 0) throw new AppError('forbidden', because('export_lost'))
+  if ((await findChangedCallers(db, [caller])).length > 0) throw new AppError('forbidden', because('export_lost'))
 }
