@@ -14,7 +14,7 @@ import { type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
 import { createSettings } from './settings/settings.ts'
 import { readSetUp } from './usage/set-up.ts'
-import { createLastingRequests } from './users/lasting.ts'
+import { createLongRequests } from './users/long-requests.ts'
 import { createAccountNotifier } from './users/account-notifier.ts'
 import { startAccountsPart } from './wiring/accounts-part.ts'
 import { startConnectionsPart } from './wiring/connections-part.ts'
@@ -92,10 +92,19 @@ export async function startManager(
     }),
   )
   const { logins, signers } = accounts
-  const lasting = stack.use(createLastingRequests({ logins, signers, recheckMs: timings?.recheckMs }))
+  const longRequests = stack.use(createLongRequests({ logins, signers, recheckMs: timings?.recheckMs }))
   const audit = stack.use(createAuditRecorder({ store, log }))
   const folders = stack.use(
-    await startFoldersPart({ store, dataDir, paths: config.storage, events: bus, mailer, settings, log, lasting }),
+    await startFoldersPart({
+      store,
+      dataDir,
+      paths: config.storage,
+      events: bus,
+      mailer,
+      settings,
+      log,
+      longRequests,
+    }),
   )
   const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
 
@@ -156,7 +165,7 @@ export async function startManager(
       accounts,
       sessions,
       connections,
-      lasting,
+      longRequests,
       ownUrl: () => http.url,
       log,
     }),

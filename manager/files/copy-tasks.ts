@@ -5,7 +5,7 @@ import { AppError, because, type FilesCopied, type FolderId, type Task } from '#
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 import { type Caller } from '../users/authorize.ts'
-import { type LastingRequests } from '../users/lasting.ts'
+import { type LongRequests } from '../users/long-requests.ts'
 import { type CopyProgress } from './copies.ts'
 
 /** How long a request waits for its copy, which then continues as a task. */
@@ -42,10 +42,10 @@ export interface Copy {
 
 export interface CopyTasksDeps {
   readonly tasks: Pick<Tasks, 'start' | 'list' | 'get' | 'cancel'>
-  readonly lasting: Pick<LastingRequests, 'watch'>
+  readonly longRequests: Pick<LongRequests, 'watch'>
 }
 
-export function createCopyTasks({ tasks, lasting }: CopyTasksDeps): CopyTasks {
+export function createCopyTasks({ tasks, longRequests }: CopyTasksDeps): CopyTasks {
   async function get({ userId }: Caller, id: FolderId, taskId: string): Promise<Task> {
     const task = await tasks.get(taskId, userId)
     if (task.copy?.folderId === id) return task
@@ -74,7 +74,7 @@ export function createCopyTasks({ tasks, lasting }: CopyTasksDeps): CopyTasks {
     async run({ caller, folder, items, check }, work) {
       const cut = new AbortController()
       const progress: CopyProgress = { files: 0, bytes: 0 }
-      const watched = lasting.watch(caller, check, refusal => cut.abort(refusal))
+      const watched = longRequests.watch(caller, check, refusal => cut.abort(refusal))
       const done = work(progress, cut.signal).finally(() => watched[Symbol.dispose]())
       const inTime = await Promise.race([done.then(() => true), delay(PATIENCE_MS, false)])
       if (inTime) return { items, task: null, ...defined({ leftOut: progress.leftOut }) }

@@ -5,7 +5,7 @@ import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Db } from '../store/schema.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
-import { type LastingRequests } from '../users/lasting.ts'
+import { type LongRequests } from '../users/long-requests.ts'
 
 /** A folder whose files a caller may reach, with its open top. Disposing closes the top. */
 export interface OpenFolder extends AsyncDisposable {
@@ -33,13 +33,13 @@ export interface FolderRights {
   watch(caller: Caller, id: FolderId, need: FolderPermission, cut: (refusal: Error) => void): Disposable
 }
 
-export function createFolderRights({ db, lasting }: { db: Db; lasting: LastingRequests }): FolderRights {
+export function createFolderRights({ db, longRequests }: { db: Db; longRequests: LongRequests }): FolderRights {
   const require = async (caller: Caller, id: FolderId, need: FolderPermission) => {
     await requireFolderStill(db, caller, id, need)
   }
   return {
     require,
-    watch: (caller, id, need, cut) => lasting.watch(caller, () => require(caller, id, need), cut),
+    watch: (caller, id, need, cut) => longRequests.watch(caller, () => require(caller, id, need), cut),
   }
 }
 

@@ -11,7 +11,7 @@ const ME = { route: 'me', isUpload: false } as const
 
 test('uploads and starts of apps of one person are few at a time, others have their own, and an end makes room', () => {
   const limiter = createCallLimiter()
-  const leaves = Array.from({ length: CALL_LIMITS.lasting }, (_, at) =>
+  const leaves = Array.from({ length: CALL_LIMITS.long }, (_, at) =>
     limiter.take(ANN, [START, GRANT, PART][at % 3] ?? ME),
   )
   for (const call of [START, GRANT, PART])

@@ -3,9 +3,9 @@ import { AppError, because, type RouteName, type UserId } from '#manager/contrac
 
 /**
  * Calls of one person in progress at one manager. `any`: as many as the console sends on of one sign-in, so further sign-ins gain nothing.
- * `lasting`: uploads and starts of apps, which take as long as the sender or an agent likes.
+ * `long`: uploads and starts of apps, which take as long as the sender or an agent likes.
  */
-export const CALL_LIMITS = { any: 256, lasting: 64 } as const
+export const CALL_LIMITS = { any: 256, long: 64 } as const
 
 const RETRY_AFTER_SECONDS = 2
 const STARTS: ReadonlySet<RouteName> = new Set<RouteName>(['startApp', 'createGrant'])
@@ -32,15 +32,15 @@ export function createCallLimiter(): CallLimiter {
       const leave = counts.take(userId, CALL_LIMITS.any)
       if (!leave) throw tooMany(because('calls_of_person', { limit: CALL_LIMITS.any }))
       if (!isUpload && !STARTS.has(route)) return leave
-      const leaveLasting = counts.take(`lasting:${userId}`, CALL_LIMITS.lasting)
-      if (leaveLasting) {
+      const leaveLong = counts.take(`long:${userId}`, CALL_LIMITS.long)
+      if (leaveLong) {
         return () => {
-          leaveLasting()
+          leaveLong()
           leave()
         }
       }
       leave()
-      throw tooMany(because('lasting_calls_of_person', { limit: CALL_LIMITS.lasting }))
+      throw tooMany(because('lasting_calls_of_person', { limit: CALL_LIMITS.long }))
     },
   }
 }

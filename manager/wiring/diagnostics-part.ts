@@ -16,7 +16,7 @@ import { readMigrationNames } from '../store/operation/snapshot.ts'
 import { listResourceGroups } from '../store/quotas/resource-groups.ts'
 import { listPending } from '../store/sessions/queue.ts'
 import { type Store } from '../store/open-store.ts'
-import { type LastingRequests } from '../users/lasting.ts'
+import { type LongRequests } from '../users/long-requests.ts'
 import { requireStillAuthorized } from '../users/still-authorized.ts'
 import { version } from '../version.ts'
 
@@ -29,7 +29,7 @@ export interface DiagnosticsPartDeps {
   readonly agentService: Pick<AgentService, 'list' | 'get'>
   readonly managers: ManagerList
   readonly settings: Pick<Settings, 'read'>
-  readonly lasting: LastingRequests
+  readonly longRequests: LongRequests
   readonly doctor: () => Promise<Diagnosis>
   readonly logLines: () => readonly string[]
   readonly log: Log
@@ -88,7 +88,7 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
     log: deps.log,
   })
   return createDiagnosticsRoutes(diagnostics, {
-    lasting: deps.lasting,
+    longRequests: deps.longRequests,
     check: caller => requireStillAuthorized(db, caller),
   })
 

@@ -34,7 +34,7 @@ import { type UploadsDeps } from '../uploads/deps.ts'
 import { createUploads } from '../uploads/uploads.ts'
 import { createTasks } from '../tasks/tasks.ts'
 import { type Store } from '../store/open-store.ts'
-import { type LastingRequests } from '../users/lasting.ts'
+import { type LongRequests } from '../users/long-requests.ts'
 
 export interface FoldersPartDeps {
   readonly store: Store
@@ -46,7 +46,7 @@ export interface FoldersPartDeps {
   readonly mailer: Pick<Mailer, 'post'>
   readonly settings: Pick<Settings, 'read'>
   readonly log: Log
-  readonly lasting: LastingRequests
+  readonly longRequests: LongRequests
 }
 
 /** Folders, their files, and the storage hosts that hold them. Closing interrupts removals and copies. */
@@ -64,7 +64,7 @@ export interface FoldersPart extends AsyncDisposable {
 
 /** Marks new storage hosts before agents look for them. A storage host that is away does not prevent the start. */
 export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPart> {
-  const { store, dataDir, paths, events, mailer, settings, lasting, log } = deps
+  const { store, dataDir, paths, events, mailer, settings, longRequests, log } = deps
   const usual = join(dataDir, 'storage')
   if (!paths) await mkdir(usual, { recursive: true, mode: 0o711 })
   const storage = createStorageHosts({ db: store.db, paths: paths ?? new Map([[USUAL_STORAGE_HOST, usual]]) })
@@ -76,9 +76,9 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const sweeps = stack.use(startSweeps({ storage, log }))
   const fileHints = stack.use(createFileHints({ store, events, log }))
   const fileWatches = stack.use(createFileWatches({ store, storage, log }))
-  const copies = createCopyTasks({ tasks: stack.use(createTasks({ store, events, log })), lasting })
+  const copies = createCopyTasks({ tasks: stack.use(createTasks({ store, events, log })), longRequests })
   const open = createFolderOpener({ db: store.db, storage })
-  const rights = createFolderRights({ db: store.db, lasting })
+  const rights = createFolderRights({ db: store.db, longRequests })
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))

@@ -24,7 +24,7 @@ import { type SessionsPart } from './sessions-part.ts'
 
 export interface SystemHandlersDeps extends Pick<
   DiagnosticsPartDeps,
-  'config' | 'store' | 'cluster' | 'box' | 'lasting' | 'log'
+  'config' | 'store' | 'cluster' | 'box' | 'longRequests' | 'log'
 > {
   /** Absolute. */
   readonly dataDir: string
@@ -78,7 +78,7 @@ export function createSystemHandlers(deps: SystemHandlersDeps) {
       agentService: sessions.agentService,
       managers,
       settings,
-      lasting: deps.lasting,
+      longRequests: deps.longRequests,
       doctor: shareRuns(() => runDoctor(dataDir, deps.ownUrl())),
       logLines: () => log.recent?.() ?? [],
       log,

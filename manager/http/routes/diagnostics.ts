@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { type Diagnostics } from '../../diagnostics/diagnostics.ts'
 import { type Caller } from '../../users/authorize.ts'
-import { type LastingRequests } from '../../users/lasting.ts'
+import { type LongRequests } from '../../users/long-requests.ts'
 import { type Handlers } from '../handlers.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
 
@@ -9,7 +9,7 @@ type DiagnosticsRoutes = 'diagnoseManager' | 'diagnoseAgent' | 'downloadDiagnost
 
 export function createDiagnosticsRoutes(
   diagnostics: Diagnostics,
-  { lasting, check }: { readonly lasting: LastingRequests; readonly check: (caller: Caller) => Promise<void> },
+  { longRequests, check }: { readonly longRequests: LongRequests; readonly check: (caller: Caller) => Promise<void> },
 ): Pick<Handlers, DiagnosticsRoutes> {
   return {
     diagnoseManager: ({ signal }, { params }) => diagnostics.manager(params.id, signal),
@@ -24,7 +24,7 @@ export function createDiagnosticsRoutes(
         'content-disposition': 'attachment; filename="berth-diagnostics.tar.gz"',
         'x-request-id': request.id,
       })
-      using _watched = lasting.watch(
+      using _watched = longRequests.watch(
         caller,
         () => check(caller),
         () => reply.raw.destroy(),

@@ -365,7 +365,7 @@ test('one person has so many uploads that wait for bytes, others have their own,
     const { status, json } = await tus(uploadsAt(manager.url, id), { method: 'POST', headers, token: crowd.token })
     return [status, (json?.data as { cause?: string } | undefined)?.cause]
   }
-  const begun = Array.from({ length: CALL_LIMITS.lasting }, (_, index) => {
+  const begun = Array.from({ length: CALL_LIMITS.long }, (_, index) => {
     const request = httpRequest(uploadsAt(manager.url, id), {
       method: 'POST',
       agent: false,

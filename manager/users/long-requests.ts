@@ -9,13 +9,13 @@ import { type Signers } from './signers.ts'
 const RECHECK_MS = 5_000
 
 /**
- * Watches requests that last: bodies that arrive slowly, answers that are read slowly, copies of files. Each is checked every few
+ * Watches long requests: bodies that arrive slowly, answers that are read slowly, copies of files. Each is checked every few
  * seconds, and at once when its sign-in or keypair ends.
  *
  * Threat model: whoever is about to lose a right begins requests, and reads or sends them as slowly as it takes. A check that cannot be
  * made (the database or the storage does not answer) ends nothing: the next one is made soon.
  */
-export interface LastingRequests extends Disposable {
+export interface LongRequests extends Disposable {
   /**
    * Watches one request until it is disposed.
    *
@@ -29,17 +29,13 @@ export interface LastingRequests extends Disposable {
   ): Disposable
 }
 
-export interface LastingRequestsDeps {
+export interface LongRequestsDeps {
   readonly logins: Pick<Logins, 'onEnd'>
   readonly signers: Pick<Signers, 'onEnd' | 'watch'>
   readonly recheckMs?: number | undefined
 }
 
-export function createLastingRequests({
-  logins,
-  signers,
-  recheckMs = RECHECK_MS,
-}: LastingRequestsDeps): LastingRequests {
+export function createLongRequests({ logins, signers, recheckMs = RECHECK_MS }: LongRequestsDeps): LongRequests {
   /** Begins a check of each request, by the credential that it came with. */
   const running = new Map<() => void, string>()
   const recheck = (credential: string) => {

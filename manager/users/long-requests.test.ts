@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { AppError } from '#manager/contract'
-import { createLastingRequests } from './lasting.ts'
+import { createLongRequests } from './long-requests.ts'
 
 /** Announces ends of credentials, as sign-ins and keypairs do. */
 function endings() {
@@ -20,10 +20,10 @@ const away = () => Promise.reject(new AppError('unavailable'))
 
 test('a request is cut once when a check refuses it, and not when a check cannot be made', async () => {
   const ends = endings()
-  using lasting = createLastingRequests({ logins: ends, signers: ends, recheckMs: 5 })
+  using longRequests = createLongRequests({ logins: ends, signers: ends, recheckMs: 5 })
   const check = vi.fn(away)
   const cut = vi.fn()
-  using _watched = lasting.watch(CALLER, check, cut)
+  using _watched = longRequests.watch(CALLER, check, cut)
   await expect.poll(() => check.mock.calls.length).toBeGreaterThan(2)
   expect(cut).not.toHaveBeenCalled()
   check.mockImplementation(refused)
@@ -36,12 +36,12 @@ test('a request is cut once when a check refuses it, and not when a check cannot
 
 test('the end of a credential has its requests checked at once, also after a check that began before it', async () => {
   const ends = endings()
-  using lasting = createLastingRequests({ logins: ends, signers: ends, recheckMs: 60_000 })
+  using longRequests = createLongRequests({ logins: ends, signers: ends, recheckMs: 60_000 })
   const before = Promise.withResolvers<undefined>()
   const check = vi.fn<() => Promise<unknown>>(() => before.promise)
   const [cut, otherCut] = [vi.fn(), vi.fn()]
-  using _watched = lasting.watch(CALLER, check, cut)
-  using _other = lasting.watch({ loginId: null, keypair: 'AKIA' }, refused, otherCut)
+  using _watched = longRequests.watch(CALLER, check, cut)
+  using _other = longRequests.watch({ loginId: null, keypair: 'AKIA' }, refused, otherCut)
   expect(ends.watch.mock.calls).toEqual([['login'], ['AKIA']])
   ends.tell('login')
   check.mockImplementation(refused)
@@ -53,11 +53,11 @@ test('the end of a credential has its requests checked at once, also after a che
 
 test('a request that is over is neither checked nor cut', async () => {
   const ends = endings()
-  using lasting = createLastingRequests({ logins: ends, signers: ends, recheckMs: 5 })
+  using longRequests = createLongRequests({ logins: ends, signers: ends, recheckMs: 5 })
   const running = Promise.withResolvers<undefined>()
   const check = vi.fn(() => running.promise)
   const cut = vi.fn()
-  const watched = lasting.watch(CALLER, check, cut)
+  const watched = longRequests.watch(CALLER, check, cut)
   await expect.poll(() => check.mock.calls.length).toBe(1)
   watched[Symbol.dispose]()
   running.reject(new AppError('forbidden'))
