@@ -14,7 +14,7 @@ import {
 import { countSuperadmins, lockUser, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { insertAccount, isNamed } from '../users/accounts.ts'
-import { type Aftermath, aftermathOf } from '../users/aftermath.ts'
+import { type AfterCommit, afterCommitOf } from '../users/after-commit.ts'
 import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
 import { endKeypairs } from '../users/end-keypairs.ts'
@@ -28,7 +28,7 @@ import { type Person } from './person.ts'
 /** Changes that a sign-in made, for the audit log: names and roles, no secrets. */
 export type Told = Readonly<Record<string, string | number>>
 
-export interface Entered extends Aftermath {
+export interface Entered extends AfterCommit {
   readonly user: UserRow
   readonly isNew: boolean
   readonly isChanged: boolean
@@ -61,7 +61,7 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
     isNew: found.kind === 'new',
     isChanged: found.kind !== 'known' || held.isChanged || mapped.isChanged,
     told: { account: how, ...mapped.told },
-    ...aftermathOf({ news }, held, mapped),
+    ...afterCommitOf({ news }, held, mapped),
   }
 }
 
@@ -95,8 +95,8 @@ async function hold(
   trx: Db,
   found: FoundAccount,
   { person, provider, unknownPassword, now, notifier }: Context,
-): Promise<Aftermath & Pick<Entered, 'user' | 'isChanged'>> {
-  const unchanged = { ...aftermathOf(), isChanged: false }
+): Promise<AfterCommit & Pick<Entered, 'user' | 'isChanged'>> {
+  const unchanged = { ...afterCommitOf(), isChanged: false }
   if (found.kind === 'new') {
     const { email } = found
     const name = person.name ?? email.split('@')[0]?.slice(0, 64) ?? email
@@ -131,7 +131,7 @@ async function hold(
   const nobodys = { ...NOBODYS, password_hash: unknownPassword(), must_change_password: false }
   const change = { ...nobodys, email_verified_at }
   const changed = (await updateUser(trx, user.id, change)) ?? user
-  return { user: changed, isChanged: true, ...aftermathOf({ ended, news: over }, end, { news: remains }) }
+  return { user: changed, isChanged: true, ...afterCommitOf({ ended, news: over }, end, { news: remains }) }
 }
 
 async function link(
@@ -165,7 +165,7 @@ async function applyMapping(trx: Db, context: MappingContext): Promise<Mapped> {
   const told: Told = isSomewhere ? { mappingSkipped: `for the domain ${provider.domain}` } : {}
   // Another provider of the same issuer may serve the domain, and gives what this one does not take.
   const gives = identity.given_by === null || identity.given_by === giver.provider
-  if (!gives) return { user, isChanged: false, told, ...aftermathOf() }
+  if (!gives) return { user, isChanged: false, told, ...afterCommitOf() }
   const taken = await give(trx, NOTHING, context)
   return { ...taken, told: { ...taken.told, ...told } }
 }
@@ -231,6 +231,6 @@ async function give(
     ...(isLast ? { roleKept: 'last superadmin with a password' } : {}),
     ...(isDoubtful ? { roleKept: 'linked while somebody else might know the password' } : {}),
   }
-  const aftermath = aftermathOf({ ended, hasLeftProjects: remove.length > 0, news: remains }, end)
-  return { user: end?.user ?? changed ?? user, isChanged, told, ...aftermath }
+  const afterCommit = afterCommitOf({ ended, hasLeftProjects: remove.length > 0, news: remains }, end)
+  return { user: end?.user ?? changed ?? user, isChanged, told, ...afterCommit }
 }

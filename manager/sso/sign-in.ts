@@ -62,12 +62,12 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
   const { store, attempts, providers, settings, logins, secondFactor, passwords, events, notifier, log } = deps
   const { db } = store
 
-  async function announce({ user, isNew, isChanged, ...aftermath }: Entered): Promise<void> {
+  async function announce({ user, isNew, isChanged, ...afterCommit }: Entered): Promise<void> {
     if (!isChanged) return
     const audience = isNew ? 'superadmins' : { userId: user.id, domain: user.domain }
     events.publish({ topic: 'user', id: user.id, version: user.version }, audience)
     await logins
-      .settle(user.id, aftermath)
+      .settle(user.id, afterCommit)
       .catch((error: unknown) => log.warn({ err: error }, 'changes of an account by a sign-in were not announced'))
   }
 

@@ -1,6 +1,6 @@
 import { AppError, because, isAppError } from '#manager/contract'
 import { nextPasswordFrom } from './acting-for.ts'
-import { aftermathOf } from './aftermath.ts'
+import { afterCommitOf } from './after-commit.ts'
 import { endAccess } from './end-access.ts'
 import { type DoubtEnd, endDoubtByChoice } from './end-of-doubt.ts'
 import { checkPassword } from './passwords.ts'
@@ -48,5 +48,5 @@ export async function replaceDuePassword(
   const changed = await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
   if (!changed) return undefined
   const end = await endDoubtByChoice(trx, notifier, held, changed)
-  return { user: end.user, ...aftermathOf(end, { ended: await endAccess(trx, held) }) }
+  return { user: end.user, ...afterCommitOf(end, { ended: await endAccess(trx, held) }) }
 }

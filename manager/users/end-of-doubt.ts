@@ -4,11 +4,11 @@ import { listMadeSince, type MadeSince, type Named, oneIf } from '../store/ident
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { endsDoubt } from './acting-for.ts'
-import { type Aftermath, aftermathOf } from './aftermath.ts'
+import { type AfterCommit, afterCommitOf } from './after-commit.ts'
 import { newsOfTaken, unlinkDoubtful } from './take-back.ts'
 import { type News, newsOfOwn, type AccountNotifier } from './account-notifier.ts'
 
-export interface DoubtEnd extends Aftermath {
+export interface DoubtEnd extends AfterCommit {
   /** The account after it. */
   readonly user: UserRow
 }
@@ -64,11 +64,11 @@ export async function endDoubtByChoice(
   before: UserRow,
   now: UserRow,
 ): Promise<DoubtEnd> {
-  if (!endsDoubt(before.password_from, now.password_from)) return { user: now, ...aftermathOf() }
+  if (!endsDoubt(before.password_from, now.password_from)) return { user: now, ...afterCommitOf() }
   const news = [newsOfOwn(before, 'own_password_chosen')]
   await notifier.write(trx, news)
   const end = await endDoubt(trx, notifier, before, now)
-  return { user: end.user, ...aftermathOf({ news }, end) }
+  return { user: end.user, ...afterCommitOf({ news }, end) }
 }
 
 /** Kinds of what may have been left, in the order in which they are told. */

@@ -8,7 +8,7 @@ import { deleteLogins, listExpiredLogins, listLiveLogins, listLoginsOf } from '.
 import { countingOf } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type LoginsTable } from '../store/tables/accounts.ts'
-import { type Aftermath } from './aftermath.ts'
+import { type AfterCommit } from './after-commit.ts'
 import { type Caller } from './authorize.ts'
 import { createLoginCache, type LoginCache } from './login-cache.ts'
 import { type AccountNotifier } from './account-notifier.ts'
@@ -41,7 +41,7 @@ export interface LoginEnds extends Disposable, Pick<LoginCache, 'authenticate' |
    */
   tellEnd(loginIds: readonly string[]): Promise<void>
   /** Announces all that a committed change of an account has left to announce, also after a part that fails. @throws its failure */
-  settle(userId: UserId, aftermath: Aftermath): Promise<void>
+  settle(userId: UserId, afterCommit: AfterCommit): Promise<void>
   /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
   recheck(loginIds: readonly string[]): Promise<void>
   /**

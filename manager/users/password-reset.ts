@@ -14,7 +14,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, holdUser, lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { endsDoubt, requireAnother, requireManaged } from './acting-for.ts'
-import { aftermathOf } from './aftermath.ts'
+import { afterCommitOf } from './after-commit.ts'
 import { type Caller } from './authorize.ts'
 import { forgetAccountFailures } from './back-off.ts'
 import { endAccess } from './end-access.ts'
@@ -103,7 +103,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         throw new AppError('password_unchanged', because('choose_other_password_or_sign_in'))
       }
       const password_hash = await passwords.hash(password, personAsking(user.id))
-      const aftermath = await store.transaction(async trx => {
+      const afterCommit = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         // Either the owner of the address got the link by mail, or an admin handed it over: the address is confirmed.
@@ -115,9 +115,9 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         const news = handed ? [newsOfOwn(held, 'own_link_used')] : []
         await notifier.write(trx, news)
         const isOver = endsDoubt(held.password_from, link.password_from)
-        return aftermathOf({ ended, news }, isOver ? await endDoubt(trx, notifier, held, changed) : undefined)
+        return afterCommitOf({ ended, news }, isOver ? await endDoubt(trx, notifier, held, changed) : undefined)
       })
-      await logins.settle(user.id, aftermath)
+      await logins.settle(user.id, afterCommit)
       await forgetAccountFailures(store, user.email)
       if ((await settings.read()).mailReady) mailer.post(passwordSetMail(user.email))
       return user

@@ -46,7 +46,7 @@ import {
   requireMayLetStay,
   requireMaySetPassword,
 } from './acting-for.ts'
-import { aftermathOf } from './aftermath.ts'
+import { afterCommitOf } from './after-commit.ts'
 import {
   type Caller,
   managesAccount,
@@ -250,10 +250,16 @@ export function createUsers(deps: UsersDeps): Users {
         const isOver = passwordEnded || (passwordSet && endsDoubt(user.password_from, changed.password_from))
         const end = isOver ? await endDoubt(trx, notifier, user, held) : undefined
         const own = { ended, news, hasLeftProjects: projectsChanged || role !== user.role || moves }
-        return { user, changed: end?.user ?? held, aftermath: aftermathOf(taken, unlinked, own, end), link, delivery }
+        return {
+          user,
+          changed: end?.user ?? held,
+          afterCommit: afterCommitOf(taken, unlinked, own, end),
+          link,
+          delivery,
+        }
       })
-      const { user, changed, aftermath, link, delivery } = done
-      await logins.settle(id, aftermath)
+      const { user, changed, afterCommit, link, delivery } = done
+      await logins.settle(id, afterCommit)
       announce(changed)
       if (changed.active !== user.active || changed.resource_policy !== user.resource_policy) onChanged?.()
       const passwordLink = link ? sendLink(mailer, delivery, { ...link, purpose: 'reset', email: changed.email }) : null
@@ -297,7 +303,7 @@ export function createUsers(deps: UsersDeps): Users {
       if (!good) throw wrong()
       if (password === oldPassword) throw new AppError('password_unchanged', because('choose_other_password'))
       const password_hash = await passwords.hash(password, personAsking(user.id))
-      const aftermath = await store.transaction(async trx => {
+      const afterCommit = await store.transaction(async trx => {
         const held = await mustFind(lockUser(trx, user.id))
         // Another password was set during the check: a caller who knows only the old one must not replace it.
         if (held.password_hash !== user.password_hash) throw wrong()
@@ -305,9 +311,9 @@ export function createUsers(deps: UsersDeps): Users {
         const change = { password_hash, password_from, must_change_password: false }
         const changed = await mustFind(updateUser(trx, user.id, change))
         const ended = await endAccess(trx, held, caller.loginId ?? undefined)
-        return aftermathOf({ ended }, await endDoubtByChoice(trx, notifier, held, changed))
+        return afterCommitOf({ ended }, await endDoubtByChoice(trx, notifier, held, changed))
       })
-      await logins.settle(user.id, aftermath)
+      await logins.settle(user.id, afterCommit)
     },
   }
 }

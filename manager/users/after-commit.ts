@@ -1,7 +1,7 @@
 import { type News } from './account-notifier.ts'
 
 /** Consequences of a change of an account, which are announced once it is committed (`Logins.settle`). */
-export interface Aftermath {
+export interface AfterCommit {
   /** Sign-ins that the change ended. */
   readonly ended: readonly string[]
   /** Whether the account may have lost projects, so that sessions are looked at again that it saw by them. */
@@ -10,8 +10,8 @@ export interface Aftermath {
   readonly news: readonly News[]
 }
 
-/** The aftermath of several changes in one transaction. */
-export function aftermathOf(...all: readonly (Partial<Aftermath> | undefined)[]): Aftermath {
+/** Joins what follows several changes in one transaction. */
+export function afterCommitOf(...all: readonly (Partial<AfterCommit> | undefined)[]): AfterCommit {
   return {
     ended: all.flatMap(one => one?.ended ?? []),
     hasLeftProjects: all.some(one => one?.hasLeftProjects),
