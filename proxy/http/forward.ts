@@ -13,7 +13,7 @@ import { containedBy } from './contain.ts'
 import { MAX_HEADER_BYTES } from './create-server.ts'
 import { PlainExchange, plainHead, SMALL_BYTES } from './forward-plain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
-import { isPersistent, Loan } from './loan.ts'
+import { isPersistent, LeasedConnection } from './leased-connection.ts'
 import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
@@ -64,8 +64,8 @@ export function forwardRequest(
     )
   }
 
-  function send(attempt: number, loan?: Loan) {
-    const sent = open(request, optionsOf(upstream, !isRepeatable, loan), () => [
+  function send(attempt: number, lease?: LeasedConnection) {
+    const sent = open(request, optionsOf(upstream, !isRepeatable, lease), () => [
       ...upstream.headers(withoutExpect(request)),
       ...bodyFraming(request.rawHeaders),
     ])
@@ -93,7 +93,8 @@ export function forwardRequest(
       contained((incoming: IncomingMessage) => {
         if (isFinalStatus(incoming.statusCode)) {
           answered = true
-          if (sent.socket instanceof Loan) sent.socket.keepIf(() => sent.writableFinished && isPersistent(incoming))
+          if (sent.socket instanceof LeasedConnection)
+            sent.socket.keepIf(() => sent.writableFinished && isPersistent(incoming))
           answer(incoming, request, response, { upstream, contained })
           incoming.on('end', () => {
             if (request.complete) return
@@ -122,13 +123,13 @@ export function forwardRequest(
       'error',
       contained((error: Error) => {
         const isReused =
-          sent.reusedSocket || (loan === undefined && sent.socket instanceof Loan && sent.socket.isReused)
+          sent.reusedSocket || (lease === undefined && sent.socket instanceof LeasedConnection && sent.socket.isReused)
         const isStale = isReused && !answered && isRepeatable && attempt < STALE_RETRIES
         if (isStale && !failed && !response.destroyed) send(attempt + 1)
         else fail(error)
       }),
     )
-    if (loan || !hasBody(request.rawHeaders)) {
+    if (lease || !hasBody(request.rawHeaders)) {
       sent.end()
       return
     }
@@ -154,7 +155,7 @@ export function forwardRequest(
       answerHeaders: upstream.answerHeaders,
       retries: isRepeatable ? STALE_RETRIES : 0,
       handOver: (connection, received) => {
-        send(STALE_RETRIES, new Loan(connections, connection, received))
+        send(STALE_RETRIES, new LeasedConnection(connections, connection, received))
       },
       fail,
     })
@@ -259,10 +260,10 @@ const isMisplaced = ({ method, headers }: IncomingMessage, { statusCode }: Incom
 const hasNoBody = ({ method }: IncomingMessage, { statusCode }: ServerResponse) =>
   method === 'HEAD' || statusCode === 204 || statusCode === 304
 
-/** The connection of a request that Node's client sends: a loan that is there, a loan to come, or one of its own. */
-function optionsOf({ connections, options }: Upstream, isSentOnce: boolean, loan?: Loan): RequestOptions {
-  if (loan) return { createConnection: () => loan }
-  return connections ? Loan.optionsFor(connections, isSentOnce) : options
+/** The connection of a request that Node's client sends: a lease that is there, a lease to come, or one of its own. */
+function optionsOf({ connections, options }: Upstream, isSentOnce: boolean, lease?: LeasedConnection): RequestOptions {
+  if (lease) return { createConnection: () => lease }
+  return connections ? LeasedConnection.optionsFor(connections, isSentOnce) : options
 }
 
 /** @returns the error if the request cannot be sent: a header or a target contains a byte that Node refuses */

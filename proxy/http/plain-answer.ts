@@ -1,4 +1,4 @@
-import { SHORTEST_KEEP_SECONDS } from './loan.ts'
+import { SHORTEST_KEEP_SECONDS } from './leased-connection.ts'
 
 /** An answer of the plainest kind: a final status, fields, and a body whose length is known. */
 export interface PlainAnswer {

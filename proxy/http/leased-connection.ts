@@ -5,12 +5,12 @@ import { withoutRepeatedLength } from './repeated-length.ts'
 
 /**
  * A kept connection as Node's HTTP client sees it, for one request. It goes back to the others when the answer is complete and
- * `keepIf` allows it; otherwise it is closed with the loan.
+ * `keepIf` allows it; otherwise it is closed with the lease.
  *
  * With `received` the request is on its way already: what Node's client writes of it is dropped, and it reads first what was
  * received so far.
  */
-export class Loan extends Duplex implements ConnectionUser {
+export class LeasedConnection extends Duplex implements ConnectionUser {
   readonly #connections: Connections
   readonly #connection: Connection
   readonly #isSent: boolean
@@ -33,11 +33,11 @@ export class Loan extends Duplex implements ConnectionUser {
     return {
       createConnection: (_, done) => {
         connections.take({
-          // A request that was aborted in the meantime closes its loan.
+          // A request that was aborted in the meantime closes its lease.
           isGone: false,
           isSentOnce,
           taken: connection => {
-            done(null, new Loan(connections, connection))
+            done(null, new LeasedConnection(connections, connection))
           },
           failed: error => {
             // Node's callback accepts an error without a socket; its type does not say so.
