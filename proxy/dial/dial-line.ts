@@ -3,26 +3,26 @@ import { DIRECT_HEADER } from '#manager/contract/light'
 import { dialTunnel, type DialOptions } from './dial.ts'
 import { type DirectPath } from './direct-path.ts'
 import { type FirstFrame, takeOffer } from './first-text.ts'
-import { Tether } from './tether.ts'
+import { DirectWire } from './direct-wire.ts'
 
 /** A connection to the app itself, and the wire that holds it (ADR 41). */
 export class DirectLine {
-  readonly tether: Tether
+  readonly directWire: DirectWire
   readonly service: Socket
 
-  constructor(tether: Tether, service: Socket) {
-    this.tether = tether
+  constructor(directWire: DirectWire, service: Socket) {
+    this.directWire = directWire
     this.service = service
   }
 
   /** The connection alone; the wire ends with it. */
   stream(): Socket {
-    this.service.once('close', () => this.tether.close())
+    this.service.once('close', () => this.directWire.close())
     return this.service
   }
 
   destroy(): void {
-    this.tether.close()
+    this.directWire.close()
   }
 }
 
@@ -54,10 +54,10 @@ export async function dialLine(options: DialOptions, direct?: DirectPath): Promi
   }
   const place = first.kind === 'offer' ? ask.placeIn(first.text) : undefined
   if (place) {
-    const tether = new Tether(wire, place)
-    const service = await tether.connect(signal)
-    if (service) return new DirectLine(tether, service)
-    tether.close()
+    const directWire = new DirectWire(wire, place)
+    const service = await directWire.connect(signal)
+    if (service) return new DirectLine(directWire, service)
+    directWire.close()
     signal?.throwIfAborted()
   } else {
     // Nobody has opened a tunnel on this wire.

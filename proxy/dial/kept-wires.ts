@@ -2,7 +2,7 @@ import { type Socket } from 'node:net'
 import { PING_INTERVAL_MS } from '#manager/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 
-/** The end of a wire, or the tether of direct connections, without a connection now. */
+/** The end of a wire, or the wire of direct connections, without a connection now. */
 export interface KeptLine {
   /** Joins a client with the wire at once; false if it has ended. A line without it has to be asked. */
   next?(client: Socket): boolean

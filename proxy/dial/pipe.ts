@@ -40,12 +40,16 @@ export function pipeTunnel(client: Socket, wire: Socket, kept?: KeptWires): Prom
 }
 
 /** As `pipeTunnel`, for a client whose bytes need no wire. */
-export function pipeDirect(client: Socket, { tether, service }: DirectLine, kept?: KeptWires): Promise<TunnelOutcome> {
+export function pipeDirect(
+  client: Socket,
+  { directWire, service }: DirectLine,
+  kept?: KeptWires,
+): Promise<TunnelOutcome> {
   return new Promise(resolve => {
     client.setNoDelay(true)
     client.setKeepAlive(true, PING_INTERVAL_MS)
-    tether.carry(client, service, kept)
-    const outcome = tether.outcomeOfThis
+    directWire.carry(client, service, kept)
+    const outcome = directWire.outcomeOfThis
     client.once('close', () => resolve(outcome()))
   })
 }

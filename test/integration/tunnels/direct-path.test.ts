@@ -52,7 +52,7 @@ test('the manager hears of bytes that have moved, in its own measure, and of not
   await using path = await startPath({ service: echo, direct: true, lasting: true })
   const client = await inUse(path)
   const note = () => {
-    for (const { tether } of path.directLines) tether.note()
+    for (const { directWire } of path.directLines) directWire.note()
   }
   const counted = async () => {
     note()

@@ -25,7 +25,7 @@ const filler = new Uint8Array(MAX_NOTE)
  * The manager measures idle time by bytes. Every few seconds the wire carries a note: as many zeros as bytes have moved, 64 KiB at
  * most. The agent drops them.
  */
-export class Tether implements KeptLine {
+export class DirectWire implements KeptLine {
   readonly #place: DirectPlace
   readonly #end: TunnelEnd
   readonly #local: HoldingSocket
@@ -51,7 +51,7 @@ export class Tether implements KeptLine {
     })
     this.#end = end
     liveEnds.add(end)
-    tethers.add(this)
+    directWires.add(this)
     notes ??= setInterval(noteAll, NOTE_MS).unref()
   }
 
@@ -89,7 +89,7 @@ export class Tether implements KeptLine {
     return promise
   }
 
-  /** Joins a client with the connection that was opened. When both have closed, `kept` takes the tether; without it the wire ends. */
+  /** Joins a client with the connection that was opened. When both have closed, `kept` takes this wire; without it the wire ends. */
   carry(client: Socket, service: Socket, kept?: KeptWires): void {
     this.#client = client
     this.#kept = kept
@@ -134,19 +134,19 @@ export class Tether implements KeptLine {
   }
 
   #cut(): void {
-    tethers.delete(this)
+    directWires.delete(this)
     this.#kept?.forget(this)
     this.#service?.resetAndDestroy()
   }
 }
 
-/** All live tethers of this process; one timer sends the notes of all. */
-const tethers = new Set<Tether>()
+/** All live direct wires of this process; one timer sends the notes of all. */
+const directWires = new Set<DirectWire>()
 let notes: NodeJS.Timeout | undefined
 
 function noteAll(): void {
-  for (const tether of tethers) tether.note()
-  if (tethers.size > 0) return
+  for (const directWire of directWires) directWire.note()
+  if (directWires.size > 0) return
   clearInterval(notes)
   notes = undefined
 }
