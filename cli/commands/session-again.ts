@@ -8,7 +8,7 @@ import { findSession } from './find-session.ts'
 import { changedFolders, collectFolder, type RestartFolders } from './folder-flag.ts'
 import { describe, endText } from './session-text.ts'
 import { collect } from './session-waiting.ts'
-import { tellOfCreated } from './tell-of-created.ts'
+import { printCreated } from './print-created.ts'
 
 interface JsonFlag {
   readonly json?: boolean
@@ -71,6 +71,6 @@ export function addSessionAgainCommands(session: Command): void {
       const output = createOutput(flags.json ?? false)
       for (const note of leftOut(had, next, flags)) output.note(note)
       for (const { message } of notices) output.note(message)
-      await tellOfCreated({ api, output, items: [next], wait: flags.wait })
+      await printCreated({ api, output, items: [next], wait: flags.wait })
     })
 }

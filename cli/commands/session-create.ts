@@ -20,7 +20,7 @@ import { parseAmountOf } from './limit-flags.ts'
 import { parseMoment } from './moment.ts'
 import { collectTag } from './session-labels.ts'
 import { collect, parsePriority, whatIfText } from './session-waiting.ts'
-import { tellOfCreated } from './tell-of-created.ts'
+import { printCreated } from './print-created.ts'
 import { findTemplate } from './templates.ts'
 import { collectVariable } from './variable-flag.ts'
 
@@ -124,7 +124,7 @@ export function addSessionCreateCommand(session: Command): void {
         throw new AppError('bad_request', { why: NO_IMAGE })
       const { api } = await connect()
       const output = createOutput(flags.json ?? false)
-      const body = specOf(flags, await beginningOf(api, flags))
+      const body = specOf(flags, await startingSpecOf(api, flags))
       if (flags.dryRun) {
         const answer = await api.whatIf({ body })
         output.data(answer, () => whatIfText(answer))
@@ -132,12 +132,12 @@ export function addSessionCreateCommand(session: Command): void {
       }
       const { items, notices } = await api.createSession({ body })
       for (const notice of notices) output.note(notice.message)
-      await tellOfCreated({ api, output, items, wait: flags.wait })
+      await printCreated({ api, output, items, wait: flags.wait })
     })
 }
 
 /** The request that the options change: a template, or the user's defaults for the image. */
-async function beginningOf(
+async function startingSpecOf(
   api: ApiClient,
   { template, image, defaults = false }: CreateFlags,
 ): Promise<SessionSpec | undefined> {

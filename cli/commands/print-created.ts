@@ -16,7 +16,7 @@ interface Created {
  * Prints the created sessions, with --wait in their state after the wait; a batch session that ended badly makes the command
  * fail.
  */
-export async function tellOfCreated({ api, output, items, wait = false }: Created): Promise<void> {
+export async function printCreated({ api, output, items, wait = false }: Created): Promise<void> {
   using interrupt = listenForInterrupt()
   const { signal } = interrupt
   const sessions = wait ? await waitForCreated({ api, sessions: items, signal, output }) : items
