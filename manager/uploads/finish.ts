@@ -60,11 +60,11 @@ export function createFinishing(
     discard,
 
     async complete(caller, part, { sha256, onConflict }) {
-      const { row, hold } = part
-      hold.settle()
+      const { row, lease } = part
+      lease.settle()
       const wanted = sha256 ?? row.sha256
       if (wanted !== null) await verify(part, wanted)
-      hold.signal.throwIfAborted()
+      lease.signal.throwIfAborted()
       // Checked again: hours may have passed.
       const folder = await openFolder(caller, row.folder_id)
       await using top = await folder.open()

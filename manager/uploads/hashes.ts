@@ -37,7 +37,7 @@ export interface UploadHashes {
   take(id: UploadId, offset: number): RunningHash | undefined
   keep(id: UploadId, running: RunningHash): void
   drop(id: UploadId): void
-  /** @returns hexadecimal, of the whole upload. @throws the reason of the hold's signal */
+  /** @returns hexadecimal, of the whole upload. @throws the reason of the lease's signal */
   digest(part: OpenPart): Promise<string>
 }
 
@@ -58,9 +58,9 @@ export function createUploadHashes(): UploadHashes {
       hashes.set(id, running)
     },
     drop: id => void hashes.delete(id),
-    async digest({ row, file, hold }) {
+    async digest({ row, file, lease }) {
       const running = hashes.get(row.id)
-      return running?.upTo === row.size ? running.digest() : (await hashOf(file, hold.signal)).digest()
+      return running?.upTo === row.size ? running.digest() : (await hashOf(file, lease.signal)).digest()
     },
   }
 }

@@ -2,7 +2,7 @@ import { type UploadId } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { type UploadRow } from '../store/storage/uploads.ts'
-import { type Hold } from './holds.ts'
+import { type WriteLease } from './write-leases.ts'
 import { removePart, statePart } from './parts.ts'
 
 /** An upload that one request works on, with the file of its bytes open. */
@@ -11,7 +11,7 @@ export interface OpenPart {
   readonly file: OpenFile
   /** Directory of the file. */
   readonly directory: Directory
-  readonly hold: Hold
+  readonly lease: WriteLease
   /** Bytes that have arrived. */
   readonly offset: number
 }

@@ -29,7 +29,7 @@ export async function receive(
 
 async function write(
   hashes: UploadHashes,
-  { row, file, hold }: OpenPart,
+  { row, file, lease }: OpenPart,
   offset: number,
   body: Readable,
 ): Promise<number> {
@@ -39,8 +39,8 @@ async function write(
       file,
       offset,
       size: row.size,
-      signal: hold.signal,
-      onArrived: () => hold.arrived(),
+      signal: lease.signal,
+      onArrived: () => lease.arrived(),
       onWritten: bytes => hash?.add(bytes),
     })
   } finally {

@@ -31,7 +31,7 @@ export async function requireHeld(deps: Deps, caller: Caller, part: OpenPart, bo
   const isSilent = () => deps.store.now() - part.row.moved_at.getTime() > MOVING_MINUTES * 60_000
   try {
     // The wait comes first: the room may become free meanwhile, and another upload may take it.
-    if ((await hasBytes(body, part.hold.signal)) && isSilent()) await moveAgain(deps, caller, part)
+    if ((await hasBytes(body, part.lease.signal)) && isSilent()) await moveAgain(deps, caller, part)
   } catch (error) {
     // Node discards only bodies that nobody looked at: the next request of the connection would wait behind this one.
     body.on('error', () => undefined).resume()

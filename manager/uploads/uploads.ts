@@ -18,7 +18,7 @@ import { countMissing } from './count-missing.ts'
 import { type UploadsDeps } from './deps.ts'
 import { createFinishing } from './finish.ts'
 import { createUploadHashes } from './hashes.ts'
-import { createHolds } from './holds.ts'
+import { createWriteLeases } from './write-leases.ts'
 import { isPlaced, offsetOf, type OpenPart } from './open-part.ts'
 import { removePart } from './parts.ts'
 import { requireFree } from './place.ts'
@@ -99,7 +99,7 @@ export interface NewUploadRequest extends UploadSpec {
 export function createUploads(deps: UploadsDeps): Uploads {
   const { store, parts, openFolder, requireManaged } = deps
   const { db } = store
-  const holds = createHolds({ db, livesSeconds: WEEK_SECONDS })
+  const leases = createWriteLeases({ db, livesSeconds: WEEK_SECONDS })
   const hashes = createUploadHashes()
   const finishing = createFinishing(deps, hashes)
 
@@ -141,14 +141,14 @@ export function createUploads(deps: UploadsDeps): Uploads {
       await find(caller, address)
     }
     await check()
-    return holds.hold(address.id, check, async hold => {
+    return leases.withLease(address.id, check, async lease => {
       const { storageHost } = await openFolder(caller, address.folderId)
       const row = await find(caller, address)
       if (row.finished) return toUpload(row, row.size)
       await using directory = await parts.open(storageHost, caller.userId)
       if (await isPlaced(directory, row.id)) return await finishing.finished(caller, row, row.path)
       await using file = await directory.open(row.id, 'write')
-      return await work({ row, file, directory, hold, offset: (await file.state()).size }).catch((error: unknown) => {
+      return await work({ row, file, directory, lease, offset: (await file.state()).size }).catch((error: unknown) => {
         throw renamedError(error, row.id, row.path)
       })
     })
@@ -270,7 +270,7 @@ export function createUploads(deps: UploadsDeps): Uploads {
       }
       // A writer looks for the row every few seconds, and ends without it: nobody keeps a manager of the folder waiting by going on.
       if (!isOwn) await end()
-      else await holds.hold(address.id, () => Promise.resolve(), end)
+      else await leases.withLease(address.id, () => Promise.resolve(), end)
     },
   }
 }

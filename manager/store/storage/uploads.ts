@@ -112,28 +112,28 @@ export async function deleteWithoutRight(db: Db): Promise<number> {
   return Number(numAffectedRows ?? 0)
 }
 
-/** How long a hold and its upload last after it was taken or renewed. */
-export interface HoldTimes {
-  readonly holdSeconds: number
+/** How long a lease and its upload last after it was taken or renewed. */
+export interface LeaseTimes {
+  readonly leaseSeconds: number
   readonly livesSeconds: number
 }
 
 /**
  * Takes the upload for one writer.
  *
- * @returns false while another one holds it, or if the upload is gone
+ * @returns false while another one has the lease, or if the upload is gone
  */
-export async function holdUpload(
+export async function leaseUpload(
   db: Db,
   id: UploadId,
   writer: string,
-  { holdSeconds, livesSeconds }: HoldTimes,
+  { leaseSeconds, livesSeconds }: LeaseTimes,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('uploads')
     .set({
       writer,
-      writer_until: seconds(holdSeconds),
+      writer_until: seconds(leaseSeconds),
       expires_at: seconds(livesSeconds),
     })
     .where('id', '=', id)
@@ -145,22 +145,22 @@ export async function holdUpload(
 }
 
 /**
- * Renews the holds of several writers by one statement.
+ * Renews the leases of several writers by one statement.
  *
- * @param holds moved: bytes have arrived since the last renewal
+ * @param leases moved: bytes have arrived since the last renewal
  * @returns uploads that still have the same writer
  */
-export async function renewHolds(
+export async function renewLeases(
   db: Db,
-  holds: readonly { readonly id: UploadId; readonly writer: string; readonly moved: boolean }[],
-  { holdSeconds, livesSeconds }: HoldTimes,
+  leases: readonly { readonly id: UploadId; readonly writer: string; readonly moved: boolean }[],
+  { leaseSeconds, livesSeconds }: LeaseTimes,
 ): Promise<ReadonlySet<UploadId>> {
-  if (holds.length === 0) return new Set()
-  const ids = holds.map(({ id }) => id)
-  const names = holds.map(({ writer }) => writer)
-  const moved = holds.map(hold => hold.moved)
+  if (leases.length === 0) return new Set()
+  const ids = leases.map(({ id }) => id)
+  const names = leases.map(({ writer }) => writer)
+  const moved = leases.map(lease => lease.moved)
   const { rows } = await sql<{ id: UploadId }>`
-    update uploads u set writer_until = ${seconds(holdSeconds)}, expires_at = ${seconds(livesSeconds)},
+    update uploads u set writer_until = ${seconds(leaseSeconds)}, expires_at = ${seconds(livesSeconds)},
       moved_at = case when h.moved then now() else u.moved_at end
     from unnest(${ids}::uuid[], ${names}::uuid[], ${moved}::bool[]) as h (id, writer, moved)
     where u.id = h.id and u.writer = h.writer returning u.id`.execute(db)

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { AppError, because, isAppError, type UploadId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
-import { holdUpload, releaseUpload, renewHolds } from '../store/storage/uploads.ts'
+import { leaseUpload, releaseUpload, renewLeases } from '../store/storage/uploads.ts'
 
 /** A writer that dies with its manager keeps others out for this long. */
-const HOLD_SECONDS = 10
+const LEASE_SECONDS = 10
 const RENEW_MS = 3_000
 /** A writer that has received nothing for this long gives way to the next one: its connection is probably lost. */
 const QUIET_MS = 4_000
@@ -12,7 +12,7 @@ const QUIET_MS = 4_000
 const STALLED_MS = 60_000
 
 /** The right to write to an upload, until the work is done. */
-export interface Hold {
+export interface WriteLease {
   /** Aborted if the right is lost, by another writer, a stall, or a change of access. */
   readonly signal: AbortSignal
   /** Call when bytes have arrived. */
@@ -39,14 +39,14 @@ interface Writer {
 /**
  * Allows one writer at a time for each upload, at all managers: a row in the database holds its name, and is renewed while it works.
  *
- * Threat model: one person may keep many uploads open and send nothing. All holds are renewed by one statement, and the right to write is
+ * Threat model: one person may keep many uploads open and send nothing. All leases are renewed by one statement, and the right to write is
  * checked again only where bytes have arrived.
  *
  * @param livesSeconds how long an upload lives after each renewal
  */
-export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number }) {
+export function createWriteLeases({ db, livesSeconds }: { db: Db; livesSeconds: number }) {
   const writers = new Map<UploadId, Writer>()
-  const times = { holdSeconds: HOLD_SECONDS, livesSeconds }
+  const times = { leaseSeconds: LEASE_SECONDS, livesSeconds }
   let timer: NodeJS.Timeout | undefined
   let renewing: Promise<void> | undefined
 
@@ -60,16 +60,16 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
     for (const { controller, isSettled, arrivedAt, renewedAt } of writers.values()) {
       if (!isSettled && now - arrivedAt > STALLED_MS) controller.abort(new AppError('upload_stalled'))
       // Another manager may have taken the upload meanwhile.
-      if (now - renewedAt > HOLD_SECONDS * 1_000) controller.abort(locked())
+      if (now - renewedAt > LEASE_SECONDS * 1_000) controller.abort(locked())
     }
     renewing ??= renewAll().finally(() => (renewing = undefined))
   }
 
   async function renewAll(): Promise<void> {
     const checked = await Promise.all([...writers].filter(([, { isHeld }]) => isHeld).map(checkAgain))
-    const due = checked.filter(hold => hold !== undefined)
-    // A database that does not answer now may answer before the holds end.
-    const held = await renewHolds(db, due, times).catch(() => undefined)
+    const due = checked.filter(lease => lease !== undefined)
+    // A database that does not answer now may answer before the leases end.
+    const held = await renewLeases(db, due, times).catch(() => undefined)
     if (!held) return
     for (const { id, writer } of due) {
       const known = writers.get(id)
@@ -79,7 +79,7 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
     }
   }
 
-  /** @returns the hold to renew; undefined if the writer may not go on, or cannot be checked now */
+  /** @returns the lease to renew; undefined if the writer may not go on, or cannot be checked now */
   async function checkAgain([id, writer]: [UploadId, Writer]) {
     const moved = writer.arrivedAt > writer.seenAt
     const { name, check, controller } = writer
@@ -98,7 +98,11 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
      * @param check that the caller may write, as was checked before; repeated while bytes arrive
      * @throws AppError `upload_locked`; errors of `check` and of `work`
      */
-    async hold<T>(id: UploadId, check: () => Promise<unknown>, work: (hold: Hold) => Promise<T>): Promise<T> {
+    async withLease<T>(
+      id: UploadId,
+      check: () => Promise<unknown>,
+      work: (lease: WriteLease) => Promise<T>,
+    ): Promise<T> {
       const before = writers.get(id)
       if (before) {
         if (before.isSettled || performance.now() - before.arrivedAt < QUIET_MS) throw locked()
@@ -114,7 +118,7 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
       writers.set(id, writer)
       timer ??= setInterval(onTime, RENEW_MS).unref()
       try {
-        if (!(await holdUpload(db, id, writer.name, times))) throw locked()
+        if (!(await leaseUpload(db, id, writer.name, times))) throw locked()
         writer.isHeld = true
         return await work({
           signal: controller.signal,
@@ -122,7 +126,7 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
           settle: () => void (writer.isSettled = true),
         })
       } finally {
-        // If this fails, the hold ends by itself. A renewal that comes after it finds no writer of this name.
+        // If this fails, the lease ends by itself. A renewal that comes after it finds no writer of this name.
         await releaseUpload(db, id, writer.name).catch(() => undefined)
         writers.delete(id)
         end(undefined)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { UploadId } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
-import { createHolds } from '../../../manager/uploads/holds.ts'
+import { createWriteLeases } from '../../../manager/uploads/write-leases.ts'
 import { startTestManager } from '../../fixtures/manager.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 
@@ -32,12 +32,12 @@ test('uploads that wait for bytes are renewed by one statement, and checked agai
     },
     transformResult: ({ result }) => Promise.resolve(result),
   })
-  const holds = createHolds({ db, livesSeconds: 3_600 })
+  const leases = createWriteLeases({ db, livesSeconds: 3_600 })
   const { promise: over, resolve: end } = Promise.withResolvers<undefined>()
   const checks: number[] = []
   const arrivals: (() => void)[] = []
   const holding = ids.map((id, index) =>
-    holds.hold(
+    leases.withLease(
       id,
       () => Promise.resolve(checks.push(index)),
       async ({ arrived }) => {
