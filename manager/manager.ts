@@ -86,7 +86,7 @@ export async function startManager(
       peers: cluster.peers,
       consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
       onLimitsChanged: () => sessions.limitsChanged(),
-      onFolderLimitsChanged: () => folders.room.enforceAll(),
+      onFolderLimitsChanged: () => folders.quotas.enforceAll(),
       onMembersLeft: userIds => sessions.membersLeft(userIds),
       log,
     }),
@@ -128,7 +128,7 @@ export async function startManager(
       log,
       timings,
       audit,
-      onPoliciesChanged: () => folders.room.enforceAll(),
+      onPoliciesChanged: () => folders.quotas.enforceAll(),
       readSetUp: () => readSetUp({ settings, backups, certificates, appsAddress: hasAppsAddress }),
     }),
   )

@@ -113,7 +113,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     await change(state => ({ ...state, last: { ...begun, taskId: id } }))
     try {
       await directory.prepare()
-      await writeWithRoom(join(directory.path, name), signal, report)
+      await writeWithinSpace(join(directory.path, name), signal, report)
       const { bytes } = (await directory.list()).find(item => item.name === name) ?? { bytes: null }
       await prune()
       const done: BackupRun = { ...begun, outcome: 'done', endedAt: iso(now()), bytes }
@@ -134,7 +134,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     }
   }
 
-  async function writeWithRoom(file: string, signal: AbortSignal, report: Making['report']): Promise<void> {
+  async function writeWithinSpace(file: string, signal: AbortSignal, report: Making['report']): Promise<void> {
     const full = new AbortController()
     const check = async () => {
       const free = await directory.freeBytes()

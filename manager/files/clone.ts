@@ -9,7 +9,7 @@ import {
   type FolderId,
 } from '#manager/contract'
 import { type FolderHints } from '../folders/hints.ts'
-import { type FolderRoom } from '../folders/room.ts'
+import { type FolderQuotas } from '../folders/folder-quotas.ts'
 import { type Amount } from '../folders/size-rules.ts'
 import { type Removals } from '../folders/removals.ts'
 import { type Folders } from '../folders/service.ts'
@@ -50,12 +50,22 @@ export interface ClonesDeps {
   readonly folders: Pick<Folders, 'create' | 'trash' | 'remove'>
   readonly removals: Pick<Removals, 'start'>
   readonly copies: CopyTasks
-  readonly room: Pick<FolderRoom, 'meter'>
+  readonly quotas: Pick<FolderQuotas, 'meter'>
   readonly hints: FolderHints
   readonly log: Log
 }
 
-export function startClones({ store, open, rights, folders, removals, copies, room, hints, log }: ClonesDeps): Clones {
+export function startClones({
+  store,
+  open,
+  rights,
+  folders,
+  removals,
+  copies,
+  quotas,
+  hints,
+  log,
+}: ClonesDeps): Clones {
   const { db } = store
 
   /** Deletes folders whose manager has died, with what was copied so far. */
@@ -95,9 +105,9 @@ export function startClones({ store, open, rights, folders, removals, copies, ro
       using _renewing = every(RENEW_MS, renew, error =>
         log.warn({ err: error, folderId: folder.id }, 'a clone was not renewed'),
       )
-      await using meter = room.meter(to.row)
-      const takeRoom = (more: Amount) => meter.take(more)
-      await copyEntries(from.top, to.top, { progress, signal: AbortSignal.any([signal, lost.signal]), takeRoom })
+      await using meter = quotas.meter(to.row)
+      const reserve = (more: Amount) => meter.take(more)
+      await copyEntries(from.top, to.top, { progress, signal: AbortSignal.any([signal, lost.signal]), reserve })
       if (!(await deleteFolderClone(db, folder.id))) throw deleted(folder)
     }
     await hints.changed(folder.id)

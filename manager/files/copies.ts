@@ -6,7 +6,7 @@ import { renamedError } from '../storage/file-errors.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { mayDelete, type Moved, removeEntry, type Storage } from './changes.ts'
 import { BufferPair, CHUNK_BYTES, chunksOf } from './content.ts'
-import { type CopyRoom } from './copy-room.ts'
+import { type CopyReservation } from './copy-reservation.ts'
 import { namesThere, nameThere } from './names-there.ts'
 import { isCode, joinPath, nameOfPath, takeName } from './places.ts'
 import { type Spot } from './replaced-size.ts'
@@ -33,7 +33,7 @@ function leaveOut(progress: CopyProgress, path: string): void {
 
 export interface CopyJob {
   /** Reserves this much of the folder's limits before it is written. @throws AppError `quota_folder_full`, … */
-  readonly takeRoom: (more: Amount) => Promise<void>
+  readonly reserve: (more: Amount) => Promise<void>
   readonly progress: CopyProgress
   readonly signal: AbortSignal
   /** Set for a move, whose originals are deleted: what was copied is noted here, and nothing may be left out. */
@@ -51,21 +51,25 @@ export interface CopyJob {
 export async function copyEntry(
   { from, target, path }: { from: Spot; target: Directory; path: string },
   { to, name, onConflict }: Pick<FileMoveSpec, 'to' | 'name' | 'onConflict'>,
-  { storage, room, ...rest }: Omit<CopyJob, 'takeRoom'> & { readonly storage: Storage; readonly room: CopyRoom },
+  {
+    storage,
+    reservation,
+    ...rest
+  }: Omit<CopyJob, 'reserve'> & { readonly storage: Storage; readonly reservation: CopyReservation },
 ): Promise<Moved & { swept: boolean }> {
   const draft = newDraftName()
-  const job = { ...rest, takeRoom: (more: Amount) => room.take(more) }
+  const job = { ...rest, reserve: (more: Amount) => reservation.take(more) }
   let swept = false
   try {
     const wanted = await nameThere(target, name ?? from.name)
-    await room.begin(mayDelete(onConflict) ? { directory: target, name: wanted } : undefined, job.signal)
+    await reservation.begin(mayDelete(onConflict) ? { directory: target, name: wanted } : undefined, job.signal)
     await copyOne(job, from, { directory: target, name: draft }, { path: from.name, level: 1 })
     if (job.noted) await requireUnchanged(from, job.noted, job.signal)
     const taken = await takeName(await nameThere(target, name ?? from.name), onConflict, {
       make: toName => target.renameNew(draft, target, toName),
       replace: async toName => {
         const place = { directory: target, name: toName }
-        await room.replace(place, job.signal, async () => {
+        await reservation.replace(place, job.signal, async () => {
           swept = (await removeEntry(storage, place).catch(passOver)) === true
         })
         await target.renameNew(draft, target, toName)
@@ -75,7 +79,7 @@ export async function copyEntry(
   } catch (error) {
     // The first error is the one to report.
     await removeEntry(storage, { directory: target, name: draft })
-      .then(() => room.undo())
+      .then(() => reservation.undo())
       .catch(() => undefined)
     throw renamedError(error, draft, name ?? from.name)
   }
@@ -131,7 +135,7 @@ async function copyOne(job: CopyJob, from: Spot, to: Spot, at: Depth): Promise<v
   job.signal.throwIfAborted()
   const state = await from.directory.lstat(from.name)
   job.noted?.add(state)
-  await job.takeRoom(amount(0, 1))
+  await job.reserve(amount(0, 1))
   if (state.kind === 'directory') await copyDirectory(job, from, to, { ...at, state })
   else if (state.kind === 'link') await to.directory.symlink(to.name, await from.directory.readlink(from.name))
   else if (state.kind === 'file') await copyFile(job, from, to)
@@ -179,7 +183,7 @@ function passOverOf({ signal, progress }: CopyJob, error: unknown, path: string)
 const ZEROS = Buffer.alloc(CHUNK_BYTES)
 const isZero = (bytes: Buffer) => bytes.equals(ZEROS.subarray(0, bytes.length))
 
-async function copyFile({ progress, signal, takeRoom }: CopyJob, from: Spot, to: Spot): Promise<void> {
+async function copyFile({ progress, signal, reserve }: CopyJob, from: Spot, to: Spot): Promise<void> {
   await using source = await from.directory.open(from.name)
   const { size, mode, modifiedAt } = await source.state()
   await using made = await to.directory.create(to.name, mode & 0o777)
@@ -190,7 +194,7 @@ async function copyFile({ progress, signal, takeRoom }: CopyJob, from: Spot, to:
     const end = at + chunk.byteLength
     // Holes stay holes: a sparse file of a session could fill the storage otherwise.
     if (!isZero(chunk)) {
-      await takeRoom(amount(chunk.byteLength, 0))
+      await reserve(amount(chunk.byteLength, 0))
       await made.write(chunk, at)
       written = end
     }

@@ -4,7 +4,7 @@ import { type Caller } from '../users/authorize.ts'
 import { mayDelete, type Moved, pathsOf, removeEntry, storageFor } from './changes.ts'
 import { type CopyTasks } from './copy-tasks.ts'
 import { copyEntry, requireFreeNames } from './copies.ts'
-import { createCopyRoom, type RoomForCopies } from './copy-room.ts'
+import { createCopyReservation, type QuotasForCopies } from './copy-reservation.ts'
 import { eachPath } from './each-path.ts'
 import { type FileHints } from './hints.ts'
 import { type FolderOpener, type FolderRights, type OpenFolder, requireFilled } from './open-folder.ts'
@@ -36,10 +36,10 @@ export interface ImportsDeps {
   readonly sweeps: Pick<Sweeps, 'start'>
   readonly hints: FileHints
   readonly copies: CopyTasks
-  readonly room: RoomForCopies
+  readonly quotas: QuotasForCopies
 }
 
-export function createImports({ open, rights, files, storage, sweeps, hints, copies, room }: ImportsDeps): Imports {
+export function createImports({ open, rights, files, storage, sweeps, hints, copies, quotas }: ImportsDeps): Imports {
   const storageOf = storageFor(storage)
 
   async function removeOriginal(folder: OpenFolder, from: Place, path: string): Promise<void> {
@@ -76,8 +76,8 @@ export function createImports({ open, rights, files, storage, sweeps, hints, cop
       }
       return await copies.run({ caller, folder: folder.row, items, check }, async (progress, signal) => {
         await using _held = held
-        await using copyRoom = createCopyRoom(room, folder.row)
-        const job = { storage: storageOf(folder), progress, signal, room: copyRoom }
+        await using reservation = createCopyReservation(quotas, folder.row)
+        const job = { storage: storageOf(folder), progress, signal, reservation }
         try {
           await eachPath(spec.paths, async path => {
             await using from = await openPlace(source.top, path)

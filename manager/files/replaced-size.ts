@@ -11,7 +11,7 @@ export interface Spot {
 }
 
 /** Room that becomes free with a regular file; none for one that has other names too. */
-const roomOf = ({ kind, size, allocated, links }: FileState): number =>
+const spaceOf = ({ kind, size, allocated, links }: FileState): number =>
   kind === 'file' && links === 1 ? Math.min(size, Math.max(allocated, 0)) : 0
 
 /**
@@ -26,7 +26,7 @@ export async function replacedFile(
     await using place = await openPlace(top, path)
     const state = await place.directory.lstat(place.name)
     const { kind, links, inode, changedNs } = state
-    return kind === 'file' && links === 1 ? { inode, bytes: roomOf(state), changedNs } : undefined
+    return kind === 'file' && links === 1 ? { inode, bytes: spaceOf(state), changedNs } : undefined
   } catch {
     return undefined
   }
@@ -38,10 +38,10 @@ export async function replacedSize(top: Directory, path: string): Promise<number
 }
 
 /** Space that becomes free when the entry is deleted, with everything below it. @throws the reason of the signal */
-export async function replacedRoom({ directory, name }: Spot, signal: AbortSignal): Promise<Amount> {
+export async function replacedSpace({ directory, name }: Spot, signal: AbortSignal): Promise<Amount> {
   const state = await directory.lstat(name).catch(passOver)
   if (!state) return NOTHING
-  let { bytes, files } = amount(roomOf(state), 1)
+  let { bytes, files } = amount(spaceOf(state), 1)
   if (state.kind !== 'directory') return { bytes, files }
   await using entered = await directory.enter(name).catch(passOver)
   if (!entered) return { bytes, files }
@@ -49,7 +49,7 @@ export async function replacedRoom({ directory, name }: Spot, signal: AbortSigna
     files++
     if (found.kind !== 'file') continue
     const below = await found.directory.lstat(found.name).catch(passOver)
-    if (below) bytes += roomOf(below)
+    if (below) bytes += spaceOf(below)
   }
   return { bytes, files }
 }

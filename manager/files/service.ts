@@ -8,7 +8,7 @@ import {
   type FolderId,
   type Task,
 } from '#manager/contract'
-import { type FolderRoom } from '../folders/room.ts'
+import { type FolderQuotas } from '../folders/folder-quotas.ts'
 import { amount } from '../folders/size-rules.ts'
 import { realPathOf } from '../storage/real-path.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
@@ -17,7 +17,7 @@ import { makeDirectory, mayDelete, moveEntry, type Moved, pathsOf, removeEntry, 
 import { replacedSize } from './replaced-size.ts'
 import { type Expected, writeContent } from './content.ts'
 import { copyEntry, requireFreeNames, requireOutside } from './copies.ts'
-import { createCopyRoom, type RoomForCopies } from './copy-room.ts'
+import { createCopyReservation, type QuotasForCopies } from './copy-reservation.ts'
 import { createDownloads, type Downloads } from './downloads.ts'
 import { eachPath } from './each-path.ts'
 import { type HeavyWork } from './heavy-work.ts'
@@ -71,11 +71,11 @@ export interface FilesDeps {
   readonly sweeps: Pick<Sweeps, 'start'>
   readonly hints: FileHints
   readonly copies: CopyTasks
-  readonly room: RoomForCopies & Pick<FolderRoom, 'take'>
+  readonly quotas: QuotasForCopies & Pick<FolderQuotas, 'take'>
   readonly heavyWork: Pick<HeavyWork, 'enter'>
 }
 
-export function createFiles({ open, rights, storage, sweeps, hints, copies, room, heavyWork }: FilesDeps): Files {
+export function createFiles({ open, rights, storage, sweeps, hints, copies, quotas, heavyWork }: FilesDeps): Files {
   const lookups = createLookups(open, rights)
   const enter = limitRequests(MOST_WRITES)
   const storageOf = storageFor(storage)
@@ -96,7 +96,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
 
     async makeDirectory(caller, id, spec) {
       await using folder = await open(caller, id, 'rw')
-      await room.take(folder.row, amount(0, 1))
+      await quotas.take(folder.row, amount(0, 1))
       const made = await makeDirectory(folder, spec)
       hints.changed(id, parentOf(spec.path))
       return made
@@ -134,8 +134,8 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
       const check = () => rights.require(caller, id, need)
       return await copies.run({ caller, folder: folder.row, items, check }, async (progress, signal) => {
         await using _held = held
-        await using copyRoom = createCopyRoom(room, folder.row)
-        const job = { storage: storageOf(folder), progress, signal, room: copyRoom }
+        await using reservation = createCopyReservation(quotas, folder.row)
+        const job = { storage: storageOf(folder), progress, signal, reservation }
         try {
           await eachPath(spec.paths, async path => {
             await using from = await openPlace(folder.top, path)
@@ -189,7 +189,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, room
       // A file is replaced where it is, also if it was read by a link; a new one takes no name that a link has.
       const at = isNew ? await pathThere(folder.top, path) : await realPathOf(folder.top, path)
       const replaced = isNew ? 0 : await replacedSize(folder.top, at)
-      await room.take(folder.row, amount(content.bytes.length - replaced, isNew ? 1 : 0))
+      await quotas.take(folder.row, amount(content.bytes.length - replaced, isNew ? 1 : 0))
       const written = await writeContent(folder, at, content)
       hints.changed(id, parentOf(at))
       return written

@@ -41,7 +41,7 @@ export async function countOf(
  *
  * @throws AppError `over_folder_limit`
  */
-export async function requireRoom(trx: Db, caller: Caller): Promise<void> {
+export async function requireFewFolders(trx: Db, caller: Caller): Promise<void> {
   const policies = await listPoliciesOf(trx, caller)
   const count = await lockFolderCount(trx, caller.userId)
   for (const { name, max_folders: limit } of policies) {

@@ -34,9 +34,9 @@ import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { holdSignedIn, requireStillSignedIn } from '../users/still-authorized.ts'
 import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
-import { countOf, mayUseHost, requireRoom } from './limits.ts'
+import { countOf, mayUseHost, requireFewFolders } from './limits.ts'
 import { type Removals } from './removals.ts'
-import { type FolderRoom } from './room.ts'
+import { type FolderQuotas } from './folder-quotas.ts'
 import { type FolderUsages } from './usage.ts'
 
 /**
@@ -73,10 +73,10 @@ export interface FoldersDeps {
   readonly removals: Pick<Removals, 'start'>
   readonly hints: FolderHints
   readonly usages: Pick<FolderUsages, 'look'>
-  readonly room: Pick<FolderRoom, 'enforce'>
+  readonly quotas: Pick<FolderQuotas, 'enforce'>
 }
 
-export function createFolders({ store, storage, removals, hints, usages, room }: FoldersDeps): Folders {
+export function createFolders({ store, storage, removals, hints, usages, quotas }: FoldersDeps): Folders {
   async function view(caller: Caller, id: FolderId): Promise<Folder> {
     return (await requireVisible(store.db, caller, id)).view
   }
@@ -149,7 +149,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
       try {
         await store.transaction(async trx => {
           // Locks the account for the count.
-          if (groupId === null) await requireRoom(trx, caller)
+          if (groupId === null) await requireFewFolders(trx, caller)
           await requireStillSignedIn(trx, caller)
           await insertFolder(trx, row)
           if (isClone) await insertFolderClone(trx, id)
@@ -161,7 +161,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
         if (isAppError(said) && REFUSALS.has(said.code)) await storage.discard(host, id).catch(() => undefined)
         throw said
       }
-      await room.enforce(id)
+      await quotas.enforce(id)
       await hints.changed(id)
       return view(caller, id)
     },
@@ -177,7 +177,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
           throw sayWhy(error, change.name ?? row.name)
         })
       })
-      if (change.maxBytes !== undefined || change.maxFiles !== undefined) await room.enforce(id)
+      if (change.maxBytes !== undefined || change.maxFiles !== undefined) await quotas.enforce(id)
       await hints.changed(id)
       return view(caller, id)
     },

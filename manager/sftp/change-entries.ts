@@ -3,7 +3,7 @@ import { isCode } from '../files/places.ts'
 import { amount } from '../folders/size-rules.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type NoteChange } from './changes-made.ts'
-import { type ConnectionRoom } from './connection-room.ts'
+import { type ConnectionQuotas } from './connection-quotas.ts'
 import { type OwnFiles } from './own-files.ts'
 import { placeOf } from './place.ts'
 import { type Attributes, type RequestOf } from './protocol.ts'
@@ -15,7 +15,7 @@ import { type Tree } from './tree.ts'
 export interface EntryChangesDeps {
   readonly tree: Pick<Tree, 'require'>
   readonly spots: Spots
-  readonly room: Pick<ConnectionRoom, 'take' | 'resize'>
+  readonly quotas: Pick<ConnectionQuotas, 'take' | 'resize'>
   readonly own: OwnFiles
   readonly hints: Pick<FileHints, 'changed'>
   readonly noteChange: NoteChange
@@ -29,7 +29,7 @@ export interface EntryChanges {
   remove(path: Buffer, kind: 'file' | 'directory'): Promise<void>
 }
 
-export function createEntryChanges({ tree, spots, room, own, hints, noteChange }: EntryChangesDeps): EntryChanges {
+export function createEntryChanges({ tree, spots, quotas, own, hints, noteChange }: EntryChangesDeps): EntryChanges {
   /** @throws AppError `forbidden` if this connection has not made the file, and the user may not delete */
   async function requireMayTake({ held, directory, name }: Spot): Promise<FileState> {
     const state = await directory.lstat(name)
@@ -60,7 +60,7 @@ export function createEntryChanges({ tree, spots, room, own, hints, noteChange }
           await setOnDirectory(entered, attributes)
         } else {
           await using file = await directory.open(name, attributes.size === undefined ? 'read' : 'write')
-          await setOnFile(file, attributes, { row: await tree.require(held.id, 'rw'), room })
+          await setOnFile(file, attributes, { row: await tree.require(held.id, 'rw'), quotas })
         }
         await keepOwn(spot, before, isOwn)
         noteChange(held.id, spot.path, 'written')
@@ -70,7 +70,7 @@ export function createEntryChanges({ tree, spots, room, own, hints, noteChange }
     makeDirectory: (path, attributes) =>
       spots.at(path, 'rw', async spot => {
         const { held, directory, name } = spot
-        await room.take(await tree.require(held.id, 'rw'), amount(0, 1))
+        await quotas.take(await tree.require(held.id, 'rw'), amount(0, 1))
         await directory.mkdir(name, newDirectoryMode(spot, attributes))
         noteChange(held.id, spot.path, 'made')
       }),

@@ -33,17 +33,17 @@ function open() {
     }),
     write: vi.fn((_handle: string, _position: number, _parts: readonly Uint8Array[]) => Promise.resolve()),
   }
-  const [onRoom, onBroken, onUnexpected] = [vi.fn(), vi.fn(), vi.fn()]
+  const [onDrain, onBroken, onUnexpected] = [vi.fn(), vi.fn(), vi.fn()]
   const connection = new SftpConnection({
     operations,
     send: bytes =>
       reader.push(bytes, one => replies.push({ type: one[0] ?? 0, id: one.readUInt32BE(1), rest: one.subarray(5) })),
-    onRoom,
+    onDrain,
     onBroken,
     onUnexpected,
   })
   connection.push(INIT)
-  return { connection, operations, replies, onRoom, onBroken, onUnexpected }
+  return { connection, operations, replies, onDrain, onBroken, onUnexpected }
 }
 
 test('adjacent writes become one call, and each is answered; a gap begins another call', async () => {
@@ -140,7 +140,7 @@ test('requests take effect in order: a stat waits for the writes before it', asy
 })
 
 test('a client that does not read is served no further, and a client that floods is read no further', async () => {
-  const { connection, operations, onRoom } = open()
+  const { connection, operations, onDrain } = open()
   connection.pause()
   const flood = Buffer.concat(Array.from({ length: 300 }, (_, id) => stat(id)))
   expect(connection.push(flood)).toBe(false)
@@ -149,7 +149,7 @@ test('a client that does not read is served no further, and a client that floods
   connection.resume()
   await connection.drained()
   expect(operations.answer).toHaveBeenCalledTimes(300)
-  expect(onRoom).toHaveBeenCalledTimes(1)
+  expect(onDrain).toHaveBeenCalledTimes(1)
 })
 
 test.each([
@@ -192,7 +192,7 @@ test('bytes before INIT, and packets of a wrong length, end the connection; an i
   expect(onBroken).toHaveBeenCalledOnce()
 
   const early = vi.fn()
-  const deps = { operations: open().operations, send: vi.fn(), onRoom: vi.fn(), onUnexpected: vi.fn() }
+  const deps = { operations: open().operations, send: vi.fn(), onDrain: vi.fn(), onUnexpected: vi.fn() }
   new SftpConnection({ ...deps, onBroken: early }).push(stat(1))
   expect(early).toHaveBeenCalledOnce()
 })

@@ -13,7 +13,7 @@ export interface ConnectionDeps {
   /** Whether the kernel has all bytes that were sent: their memory is then used again. Left out: it never is. */
   readonly isFlushed?: () => boolean
   /** Called when the connection has room for requests again. */
-  readonly onRoom: () => void
+  readonly onDrain: () => void
   /** Called once for bytes that are no SFTP: nothing after them is read. */
   readonly onBroken: (error: Error) => void
   /** Called for an error that no rule has thrown; the client learns nothing of it. */
@@ -72,7 +72,7 @@ export class SftpConnection {
     this.#memory = new ReadMemory(MOST_JOINED_BYTES + MOST_JOINED * DATA_HEAD, deps.isFlushed ?? (() => false))
   }
 
-  /** Takes bytes of the client; they may be reused. @returns false if `onRoom` should be waited for before the next ones */
+  /** Takes bytes of the client; they may be reused. @returns false if `onDrain` should be waited for before the next ones */
   push(bytes: Uint8Array): boolean {
     if (this.#isEnded) return true
     try {
@@ -158,14 +158,14 @@ export class SftpConnection {
         if (step.kind === 'read') this.#isReading--
         else this.#isStepping = false
         this.#work()
-        this.#tellRoom()
+        this.#notifyDrain()
       })
   }
 
-  #tellRoom(): void {
+  #notifyDrain(): void {
     if (!this.#isFull || this.#waiting.length > MOST_WAITING / 2 || this.#waitingBytes > MOST_WAITING_BYTES / 2) return
     this.#isFull = false
-    this.#deps.onRoom()
+    this.#deps.onDrain()
   }
 
   /** Takes the first request, with the adjacent ones after it. */

@@ -7,7 +7,7 @@ import { TICK_MS, TunnelBeats, TunnelEnd } from '#manager/tunnel-end'
 import { type Audit } from '../audit/recorder.ts'
 import { type FileHints } from '../files/hints.ts'
 import { type FolderOpener } from '../files/open-folder.ts'
-import { type FolderRoom } from '../folders/room.ts'
+import { type FolderQuotas } from '../folders/folder-quotas.ts'
 import { createSparing, type Log } from '../log.ts'
 import { type Db } from '../store/schema.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from '../tunnels/websocket-upgrade.ts'
@@ -27,7 +27,7 @@ const MOST = 1_024
 export interface SftpGatewayDeps {
   readonly db: Db
   readonly open: FolderOpener
-  readonly room: Pick<FolderRoom, 'meter' | 'require' | 'freeing'>
+  readonly quotas: Pick<FolderQuotas, 'meter' | 'require' | 'freeing'>
   readonly hints: Pick<FileHints, 'changed'>
   /** @throws AppError `not_signed_in`, those of signatures */
   readonly authenticateUpgrade: (request: IncomingMessage) => Promise<Caller>
@@ -67,7 +67,7 @@ interface Open {
  * answers is not served further. All state belongs to one connection: a broken one ends alone.
  */
 export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
-  const { db, open, room, hints, authenticateUpgrade, isCredentialValid, addressOf, audit, log } = deps
+  const { db, open, quotas, hints, authenticateUpgrade, isCredentialValid, addressOf, audit, log } = deps
   const sparing = createSparing()
   const beats = new TunnelBeats()
   const timer = setInterval(() => beats.tick(), TICK_MS).unref()
@@ -79,7 +79,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   /** Number of cuts: a connection that was authenticated before one is checked again. */
   let cuts = 0
 
-  function requireRoom(userId: UserId): void {
+  function requireFewConnections(userId: UserId): void {
     const own = [...connections].filter(({ caller }) => caller.userId === userId).length
     if (isClosed || connections.size >= MOST)
       throw new AppError('unavailable', {
@@ -100,7 +100,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
     if (cuts !== before && !(await isCredentialValid(credential))) {
       throw new AppError('not_signed_in', { why: 'The sign-in has just ended.' })
     }
-    requireRoom(caller.userId)
+    requireFewConnections(caller.userId)
     if (socket.destroyed) return
     socket.write(acceptWebSocket(key, TUNNEL_PROTOCOL))
     if (head.length > 0) socket.unshift(head)
@@ -112,7 +112,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   /** A separate function: whatever lives as long as the connection keeps its scope, and must not keep the request. */
   function join(wire: Socket, who: { caller: Caller; credential: string; address: string }): void {
     const { caller, credential, address } = who
-    const operations = createOperations({ tree: createTree({ db, open, caller }), hints, room })
+    const operations = createOperations({ tree: createTree({ db, open, caller }), hints, quotas })
     const local = new SftpLocalEnd({
       operations,
       isFlushed: () => wire.writableLength === 0,

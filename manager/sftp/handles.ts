@@ -48,7 +48,7 @@ export class Handles implements AsyncDisposable {
   #next = 0
 
   /** Call before something is opened. @throws Refused */
-  requireRoom(): void {
+  requireFreeHandle(): void {
     if (this.#handles.size < MOST_HANDLES) return
     throw new Refused('failure', `At most ${MOST_HANDLES} files and directories may be open. Close some of them.`)
   }

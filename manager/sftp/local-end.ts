@@ -44,7 +44,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
         this.bytesDown += bytes.length
         this.emit('data', bytes)
       },
-      onRoom: () => this.emit('drain'),
+      onDrain: () => this.emit('drain'),
       onBroken,
       onUnexpected,
     })

@@ -3,7 +3,7 @@ import { amount, isLimited } from '../folders/size-rules.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { attributesOf } from './attributes.ts'
 import { type NoteChange } from './changes-made.ts'
-import { type ConnectionRoom } from './connection-room.ts'
+import { type ConnectionQuotas } from './connection-quotas.ts'
 import { FilledPart } from './filled-part.ts'
 import { type Handle, type Handles } from './handles.ts'
 import { openModeOf } from './open-mode.ts'
@@ -18,7 +18,7 @@ export interface OpenFilesDeps {
   readonly handles: Handles
   readonly tree: Pick<Tree, 'require'>
   readonly spots: Pick<Spots, 'atTarget'>
-  readonly room: Pick<ConnectionRoom, 'take' | 'resize'>
+  readonly quotas: Pick<ConnectionQuotas, 'take' | 'resize'>
   readonly own: OwnFiles
   readonly noteChange: NoteChange
 }
@@ -40,21 +40,21 @@ export interface OpenFiles {
   noteUnclosed(): void
 }
 
-export function createOpenFiles({ handles, tree, spots, room, own, noteChange }: OpenFilesDeps): OpenFiles {
+export function createOpenFiles({ handles, tree, spots, quotas, own, noteChange }: OpenFilesDeps): OpenFiles {
   function noteWritten(handle: Handle): void {
     if (handle.kind === 'file' && handle.isWritten) noteChange(handle.folderId, handle.directory, 'written')
   }
 
   return {
     async open({ path, flags, attributes }) {
-      handles.requireRoom()
+      handles.requireFreeHandle()
       const { mayRead, mayWrite, appends, truncates, makes } = openModeOf(flags)
       return await spots.atTarget(path, mayWrite ? 'rw' : 'ro', async spot => {
         const { held, directory, name } = spot
         const mode = newFileMode(spot, attributes)
         let isOwn = false
         const isNew = async () => {
-          await room.take(await tree.require(held.id, 'rw'), amount(0, 1))
+          await quotas.take(await tree.require(held.id, 'rw'), amount(0, 1))
           const made = await directory.create(name, mode)
           isOwn = true
           own.add(held.id, await made.state())
@@ -65,7 +65,7 @@ export function createOpenFiles({ handles, tree, spots, room, own, noteChange }:
           const file = await directory.open(name, mayWrite ? 'write' : 'read')
           if (!truncates) return file
           try {
-            await room.resize(held.folder.row, file, 0)
+            await quotas.resize(held.folder.row, file, 0)
             return file
           } catch (error) {
             await file[Symbol.asyncDispose]()
@@ -105,7 +105,7 @@ export function createOpenFiles({ handles, tree, spots, room, own, noteChange }:
     async setAttributes(name, attributes) {
       const { folderId, file } = handles.file(name)
       refuseOwner(attributes)
-      await setOnFile(file, attributes, { row: await tree.require(folderId, 'rw'), room })
+      await setOnFile(file, attributes, { row: await tree.require(folderId, 'rw'), quotas })
     },
 
     async sync(name) {
@@ -129,7 +129,7 @@ export function createOpenFiles({ handles, tree, spots, room, own, noteChange }:
       const bytes = parts.reduce((sum, { byteLength }) => sum + byteLength, 0)
       const { file, filled, appends } = handle
       const isNew = appends || !isLimited(row)
-      await room.take(row, amount(isNew ? bytes : await filled.newBytes(file, position, bytes), 0))
+      await quotas.take(row, amount(isNew ? bytes : await filled.newBytes(file, position, bytes), 0))
       handle.isWritten = true
       // Looked up last: other programs append meanwhile.
       const start = appends ? (await file.state()).size : position

@@ -1,8 +1,8 @@
 import { type FileHints } from '../files/hints.ts'
-import { type FolderRoom } from '../folders/room.ts'
+import { type FolderQuotas } from '../folders/folder-quotas.ts'
 import { createEntryChanges } from './change-entries.ts'
 import { ChangeCount, type NoteChange } from './changes-made.ts'
-import { ConnectionRoom } from './connection-room.ts'
+import { ConnectionQuotas } from './connection-quotas.ts'
 import { figuresOf, figuresOfTop } from './figures.ts'
 import { Handles } from './handles.ts'
 import { nextEntries, openList } from './list-entries.ts'
@@ -33,7 +33,7 @@ export interface Operations extends AsyncDisposable {
 export interface OperationsDeps {
   readonly tree: Tree
   readonly hints: Pick<FileHints, 'changed'>
-  readonly room: Pick<FolderRoom, 'meter' | 'require' | 'freeing'>
+  readonly quotas: Pick<FolderQuotas, 'meter' | 'require' | 'freeing'>
 }
 
 /**
@@ -43,21 +43,21 @@ export interface OperationsDeps {
  * deletes. Programs upload under a temporary name; so a file that the connection itself has made may be renamed, and be deleted,
  * with `rw`. Each operation checks the right anew, also on files that are open (`leases.ts`).
  */
-export function createOperations({ tree, hints, room }: OperationsDeps): Operations {
+export function createOperations({ tree, hints, quotas }: OperationsDeps): Operations {
   const handles = new Handles()
   const changes = new ChangeCount()
   const own = new OwnFiles()
-  const taken = new ConnectionRoom(room)
+  const taken = new ConnectionQuotas(quotas)
   const spots = createSpots(tree)
   const noteChange: NoteChange = (id, directory, how) => {
     changes.add(id, how)
     hints.changed(id, directory)
   }
-  const files = createOpenFiles({ handles, tree, spots, room: taken, own, noteChange })
-  const entries = createEntryChanges({ tree, spots, room: taken, own, hints, noteChange })
+  const files = createOpenFiles({ handles, tree, spots, quotas: taken, own, noteChange })
+  const entries = createEntryChanges({ tree, spots, quotas: taken, own, hints, noteChange })
 
   async function openDirectory(path: Buffer): Promise<Reply> {
-    handles.requireRoom()
+    handles.requireFreeHandle()
     return { kind: 'handle', handle: handles.add(await openList(tree, path)) }
   }
 

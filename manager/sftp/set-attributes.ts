@@ -3,7 +3,7 @@ import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
 import { modeOfDirectory, modeOfFile } from '../storage/private-files.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
-import { type ConnectionRoom } from './connection-room.ts'
+import { type ConnectionQuotas } from './connection-quotas.ts'
 import { type Attributes } from './protocol.ts'
 import { Refused } from './refused.ts'
 import { type Spot } from './spots.ts'
@@ -30,13 +30,13 @@ export function refuseOwner({ owner }: Attributes): void {
   if (owner) throw new Refused('permissionDenied', 'All files belong to the user of sessions.')
 }
 
-/** Changes a file. @param row of its folder @throws as `ConnectionRoom.resize` */
+/** Changes a file. @param row of its folder @throws as `ConnectionQuotas.resize` */
 export async function setOnFile(
   file: OpenFile,
   { size, mode, times }: Attributes,
-  { row, room }: { readonly row: FolderRow; readonly room: Pick<ConnectionRoom, 'resize'> },
+  { row, quotas }: { readonly row: FolderRow; readonly quotas: Pick<ConnectionQuotas, 'resize'> },
 ): Promise<void> {
-  if (size !== undefined) await room.resize(row, file, size)
+  if (size !== undefined) await quotas.resize(row, file, size)
   if (mode !== undefined) await file.setMode(LEAST_OF_FILE | mode)
   if (times) await file.setTimes(...datesOf(times))
 }

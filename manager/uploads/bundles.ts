@@ -93,7 +93,7 @@ export function createBundles({ parts, openFolder, watch, onPlaced }: BundlesDep
         // Whether something is new decides, too, where a folder over its limit gets no byte more.
         const isCounted = folder.limitsFiles || (folder.limitsBytes && bytes === 0)
         const made = isCounted ? await countMissing(top, pathsOf(staged)) : 0
-        await folder.takeRoom(amount(bytes, made))
+        await folder.reserve(amount(bytes, made))
         const items = await placeAll({ top, folder: folder.name }, directory, staged)
         const changed = new Set(items.filter(({ error }) => error === null).map(({ path }) => parentOf(path)))
         for (const parent of changed) onPlaced(caller, folderId, joinPath(parent, '-'))

@@ -21,7 +21,7 @@ export interface Finishing {
   /**
    * Checks the file, and puts it into the folder.
    *
-   * @throws AppError `upload_damaged`, `file_exists`; as `openFolder` and `WritableFolder.takeRoom`
+   * @throws AppError `upload_damaged`, `file_exists`; as `openFolder` and `WritableFolder.reserve`
    */
   complete(caller: Caller, part: OpenPart, finish: UploadFinish): Promise<Upload>
   /** Writes down that the file is in the folder. @param path where */
@@ -70,7 +70,7 @@ export function createFinishing(
       await using top = await folder.open()
       const there = await pathThere(top, row.path)
       const replaced = await replacedBytes(folder, top, { path: there, onConflict: onConflict ?? row.on_conflict })
-      await folder.takeRoom(amount(row.size - replaced, await countMissing(top, [there])))
+      await folder.reserve(amount(row.size - replaced, await countMissing(top, [there])))
       const placement = {
         path: row.path,
         onConflict: onConflict ?? row.on_conflict,

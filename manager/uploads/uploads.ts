@@ -201,7 +201,7 @@ export function createUploads(deps: UploadsDeps): Uploads {
         await using top = await folder.open()
         const there = { path: await pathThere(top, path), onConflict }
         replaced = await replacedBytes(folder, top, there)
-        await folder.requireRoom(amount(size - replaced, await countMissing(top, [there.path])))
+        await folder.requireSpace(amount(size - replaced, await countMissing(top, [there.path])))
         await requireFree(top, there)
       }
       await parts.requireSpace(folder.storageHost, size)

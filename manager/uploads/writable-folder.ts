@@ -1,6 +1,6 @@
 import { type FileConflict } from '#manager/contract'
 import { replacedSize } from '../files/replaced-size.ts'
-import { type StagedUpload } from '../folders/room.ts'
+import { type StagedUpload } from '../folders/folder-quotas.ts'
 import { type Amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 
@@ -13,11 +13,11 @@ export interface WritableFolder {
   readonly limitsBytes: boolean
   readonly name: string
   /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
-  requireRoom(more: Amount): Promise<void>
-  /** Checks the room for an upload that is on record, beside all others. @throws as `requireRoom` */
+  requireSpace(more: Amount): Promise<void>
+  /** Checks the room for an upload that is on record, beside all others. @throws as `requireSpace` */
   requireStaged(upload: StagedUpload): Promise<void>
-  /** Takes room for what is put into the folder now. @throws as `requireRoom` */
-  takeRoom(more: Amount): Promise<void>
+  /** Takes room for what is put into the folder now. @throws as `requireSpace` */
+  reserve(more: Amount): Promise<void>
   /** Opens its top. @throws AppError `storage_away` */
   open(): Promise<Directory>
 }

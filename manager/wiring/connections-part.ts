@@ -92,7 +92,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
     createSftpGateway({
       db,
       open: folders.open,
-      room: folders.room,
+      quotas: folders.quotas,
       hints: folders.fileHints,
       authenticateUpgrade: async request => {
         const caller = await authenticateUpgrade(request)

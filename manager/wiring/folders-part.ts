@@ -17,7 +17,7 @@ import { parentOf } from '../files/places.ts'
 import { createDownloadTickets } from '../files/tickets.ts'
 import { startSweeps } from '../files/sweeps.ts'
 import { createFileWatches, type FileWatches } from '../files/watches.ts'
-import { createFolderRoom, type FolderRoom } from '../folders/room.ts'
+import { createFolderQuotas, type FolderQuotas } from '../folders/folder-quotas.ts'
 import { createFolders } from '../folders/service.ts'
 import { createSharing } from '../folders/sharing.ts'
 import { createFolderUsages } from '../folders/usage.ts'
@@ -52,7 +52,7 @@ export interface FoldersPartDeps {
 /** Folders, their files, and the storage hosts that hold them. Closing interrupts removals and copies. */
 export interface FoldersPart extends AsyncDisposable {
   readonly open: FolderOpener
-  readonly room: FolderRoom
+  readonly quotas: FolderQuotas
   readonly heavyWork: Pick<HeavyWork, 'give'>
   readonly fileHints: FileHints
   readonly fileWatches: FileWatches
@@ -82,10 +82,10 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
-  const room = stack.use(createFolderRoom({ store, storage, usages, log }))
+  const quotas = stack.use(createFolderQuotas({ store, storage, usages, log }))
   const heavyWork = createHeavyWork()
-  const files = stack.use(createFiles({ open, rights, storage, sweeps, hints: fileHints, copies, room, heavyWork }))
-  const imports = createImports({ open, rights, files, storage, sweeps, hints: fileHints, copies, room })
+  const files = stack.use(createFiles({ open, rights, storage, sweeps, hints: fileHints, copies, quotas, heavyWork }))
+  const imports = createImports({ open, rights, files, storage, sweeps, hints: fileHints, copies, quotas })
   const uploadDeps: UploadsDeps = {
     store,
     parts,
@@ -96,9 +96,9 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
         name: row.name,
         limitsBytes: row.max_bytes !== null || row.owner_max_bytes !== null,
         limitsFiles: row.max_files !== null || row.owner_max_files !== null,
-        requireRoom: more => room.require(row, more),
-        requireStaged: upload => room.requireStaged(row, upload),
-        takeRoom: more => room.take(row, more),
+        requireSpace: more => quotas.require(row, more),
+        requireStaged: upload => quotas.requireStaged(row, upload),
+        reserve: more => quotas.take(row, more),
         open: () => storage.open(row.storage_host, folderId, caller.userId),
       }
     },
@@ -106,12 +106,12 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
     requireManaged: async (caller, folderId) => void (await requireManaged(store.db, caller, folderId)),
     onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),
   }
-  const folders = createFolders({ store, storage, removals, hints, usages, room })
-  const clones = stack.use(startClones({ store, open, rights, folders, removals, copies, room, hints, log }))
+  const folders = createFolders({ store, storage, removals, hints, usages, quotas })
+  const clones = stack.use(startClones({ store, open, rights, folders, removals, copies, quotas, hints, log }))
   const opened = stack.move()
   return {
     open,
-    room,
+    quotas,
     heavyWork,
     fileHints,
     fileWatches,

@@ -38,7 +38,7 @@ async function converse(random: Random): Promise<void> {
       sent += bytes.length
       if (random.chance(0.1)) connection.pause()
     },
-    onRoom: () => undefined,
+    onDrain: () => undefined,
     onBroken: () => void (fate.isBroken = true),
     onUnexpected: error => unexpected.push(error),
   })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { FolderId, GroupId } from '#manager/contract'
-import { createFolderRoom } from '../../../manager/folders/room.ts'
+import { createFolderQuotas } from '../../../manager/folders/folder-quotas.ts'
 import { createFolderUsages } from '../../../manager/folders/usage.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { type FolderLimits } from '../../../manager/storage/folder-quota.ts'
@@ -38,8 +38,8 @@ test('the limits of a policy and of a project reach the file systems of all fold
   }
   const usages = { look: () => undefined, again: () => Promise.resolve(), wrote: () => undefined }
   const enforced = async () => {
-    await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
-    room.enforceAll()
+    await using quotas = createFolderQuotas({ store: test.store, storage, usages, log: silentLog })
+    quotas.enforceAll()
     await expect.poll(() => listUnenforced(db)).toEqual([])
     return new Map(limits.splice(0))
   }
@@ -122,11 +122,11 @@ test('what Berth writes while a folder is counted stays counted', async () => {
   }
   const hints = { changed: () => Promise.resolve() }
   await using usages = createFolderUsages({ store: test.store, storage, hints, log: silentLog })
-  await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
+  await using quotas = createFolderQuotas({ store: test.store, storage, usages, log: silentLog })
   const counted = usages.again([{ id, storage_host: 'local', measured_at: null, took_ms: null }])
   await began
   const limits = { max_bytes: 10 * MIB, max_files: null, owner_max_bytes: null, owner_max_files: null }
-  await room.take({ id, ...limits }, { bytes: 3 * MIB, files: 2 })
+  await quotas.take({ id, ...limits }, { bytes: 3 * MIB, files: 2 })
   release(undefined)
   await counted
   expect(await readUsage(db, id)).toEqual({ bytes: 4 * MIB, files: 3 })
@@ -155,10 +155,10 @@ test('a folder is counted soon after the last of a run of writes, without a look
   }
   const hints = { changed: () => Promise.resolve() }
   await using usages = createFolderUsages({ store: test.store, storage, hints, log: silentLog, soonMs: 50 })
-  await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
+  await using quotas = createFolderQuotas({ store: test.store, storage, usages, log: silentLog })
   const limits = { max_bytes: null, max_files: null, owner_max_bytes: null, owner_max_files: null }
-  for (const id of [unknown, known, known, known]) await room.take({ id, ...limits }, { bytes: 10, files: 1 })
-  await using meter = room.meter({ id: known, ...limits })
+  for (const id of [unknown, known, known, known]) await quotas.take({ id, ...limits }, { bytes: 10, files: 1 })
+  await using meter = quotas.meter({ id: known, ...limits })
   await meter.take({ bytes: 10, files: 0 })
   await expect.poll(() => readUsage(db, known)).toEqual({ bytes: MIB, files: 1 })
   // Nobody has looked at the other one: it costs nothing.

@@ -5,14 +5,14 @@ import { type FolderRow } from '../store/storage/folders.ts'
 import { newId } from '../store/new-id.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
-import { ConnectionRoom } from './connection-room.ts'
+import { ConnectionQuotas } from './connection-quotas.ts'
 
 const aRow = (id: FolderId, maxBytes: number) => ({ id, max_bytes: maxBytes }) as FolderRow
 
 /** Room that notes its calls. */
 function aRoom() {
   const calls: string[] = []
-  const room = new ConnectionRoom({
+  const room = new ConnectionQuotas({
     meter: ({ max_bytes: limit }) => ({
       take: ({ bytes }) => Promise.resolve(void calls.push(`take ${bytes} of ${limit}`)),
       [Symbol.asyncDispose]: () => Promise.resolve(void calls.push(`give back of ${limit}`)),
@@ -20,17 +20,17 @@ function aRoom() {
     require: (_row, { bytes }) => Promise.resolve(void calls.push(`require ${bytes}`)),
     freeing: async (_row, _inode, work) => void calls.push(`freed ${(await work()).bytes}`),
   })
-  return { room, calls }
+  return { quotas, calls }
 }
 
 test('writes share the meter of a folder until its limits are read anew, and the end gives back the rest of each', async () => {
-  const { room, calls } = aRoom()
+  const { quotas, calls } = aRoom()
   const [first, second] = [newId(FolderId), newId(FolderId)]
   const row = aRow(first, 100)
-  await room.take(row, amount(1, 0))
-  await room.take(row, amount(2, 0))
-  await room.take(aRow(second, 50), amount(3, 0))
-  await room.take(aRow(first, 70), amount(4, 0))
+  await quotas.take(row, amount(1, 0))
+  await quotas.take(row, amount(2, 0))
+  await quotas.take(aRow(second, 50), amount(3, 0))
+  await quotas.take(aRow(first, 70), amount(4, 0))
   expect(calls.splice(0)).toEqual([
     'take 1 of 100',
     'take 2 of 100',
@@ -47,11 +47,11 @@ test.each<[string, number, string[]]>([
   ['keeps its size needs nothing', 100, ['size 100']],
   ['shrinks gives back what it has on the disk, not its holes', 30, ['size 30', 'freed 34']],
 ])('a file that %s', async (_what, size, expected) => {
-  const { room, calls } = aRoom()
+  const { quotas, calls } = aRoom()
   const file = {
     state: () => Promise.resolve({ size: 100, allocated: 64, inode: 7n } as FileState),
     truncate: (to: number) => Promise.resolve(void calls.push(`size ${to}`)),
   } as OpenFile
-  await room.resize(aRow(newId(FolderId), 0), file, size)
+  await quotas.resize(aRow(newId(FolderId), 0), file, size)
   expect(calls).toEqual(expected)
 })

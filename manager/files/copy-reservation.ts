@@ -1,13 +1,13 @@
-import { type FolderRoom, type LimitedRow } from '../folders/room.ts'
+import { type FolderQuotas, type LimitedRow } from '../folders/folder-quotas.ts'
 import { type Amount, amount, isLimited, NOTHING } from '../folders/size-rules.ts'
-import { replacedRoom, type Spot } from './replaced-size.ts'
+import { replacedSpace, type Spot } from './replaced-size.ts'
 import { passOver } from './walk.ts'
 
 /**
  * Room of a copy in the folder that it goes to, one entry after the other. What an entry replaces counts as free while it is copied, though both
  * are there until it takes the place.
  */
-export interface CopyRoom extends AsyncDisposable {
+export interface CopyReservation extends AsyncDisposable {
   /** Reserves this much before it is written. @throws AppError `quota_folder_full`, … */
   take(more: Amount): Promise<void>
   /** Begins an entry. @param place what it replaces; undefined for one that replaces nothing */
@@ -22,10 +22,10 @@ export interface CopyRoom extends AsyncDisposable {
   undo(): Promise<void>
 }
 
-export type RoomForCopies = Pick<FolderRoom, 'meter' | 'require' | 'freeing' | 'giveBack'>
+export type QuotasForCopies = Pick<FolderQuotas, 'meter' | 'require' | 'freeing' | 'giveBack'>
 
-export function createCopyRoom(room: RoomForCopies, row: LimitedRow): CopyRoom {
-  const meter = room.meter(row)
+export function createCopyReservation(quotas: QuotasForCopies, row: LimitedRow): CopyReservation {
+  const meter = quotas.meter(row)
   /** Room that the entry replaces, and room that it has taken so far. */
   let [counted, taken] = [NOTHING, NOTHING]
 
@@ -36,19 +36,19 @@ export function createCopyRoom(room: RoomForCopies, row: LimitedRow): CopyRoom {
     },
     async begin(place, signal) {
       taken = NOTHING
-      counted = place && isLimited(row) ? await replacedRoom(place, signal) : NOTHING
+      counted = place && isLimited(row) ? await replacedSpace(place, signal) : NOTHING
     },
     async replace(place, signal, remove) {
       if (!isLimited(row)) return remove()
       const inode = (await place.directory.lstat(place.name).catch(passOver))?.inode ?? 0n
-      await room.freeing(row, inode, async () => {
-        const there = await replacedRoom(place, signal)
-        await room.require(row, lacking(counted, there), counted)
+      await quotas.freeing(row, inode, async () => {
+        const there = await replacedSpace(place, signal)
+        await quotas.require(row, lacking(counted, there), counted)
         await remove()
         return there
       })
     },
-    undo: () => room.giveBack(row, taken),
+    undo: () => quotas.giveBack(row, taken),
     [Symbol.asyncDispose]: () => meter[Symbol.asyncDispose](),
   }
 }

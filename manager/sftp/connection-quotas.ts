@@ -1,24 +1,24 @@
 import { type FolderId } from '#manager/contract'
-import { type FolderRoom, type Meter } from '../folders/room.ts'
+import { type FolderQuotas, type Meter } from '../folders/folder-quotas.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 
 /** Room of folders that one connection takes and frees. Disposing gives back what it took and did not use. */
-export class ConnectionRoom implements AsyncDisposable {
-  readonly #room: Pick<FolderRoom, 'meter' | 'require' | 'freeing'>
+export class ConnectionQuotas implements AsyncDisposable {
+  readonly #quotas: Pick<FolderQuotas, 'meter' | 'require' | 'freeing'>
   /** Each with the row by whose limits it measures. */
   readonly #meters = new Map<FolderId, { readonly row: FolderRow; readonly meter: Meter }>()
 
-  constructor(room: Pick<FolderRoom, 'meter' | 'require' | 'freeing'>) {
-    this.#room = room
+  constructor(quotas: Pick<FolderQuotas, 'meter' | 'require' | 'freeing'>) {
+    this.#quotas = quotas
   }
 
   /** Takes room for a write. Limits are read with the rights, at most two seconds ago. @throws AppError `quota_folder_full`, … */
   async take(row: FolderRow, more: Amount): Promise<void> {
     const known = this.#meters.get(row.id)
     if (known?.row === row) return known.meter.take(more)
-    const meter = this.#room.meter(row)
+    const meter = this.#quotas.meter(row)
     this.#meters.set(row.id, { row, meter })
     await known?.meter[Symbol.asyncDispose]()
     await meter.take(more)
@@ -32,10 +32,10 @@ export class ConnectionRoom implements AsyncDisposable {
    */
   async resize(row: FolderRow, file: OpenFile, size: number): Promise<void> {
     const { size: before, inode } = await file.state()
-    if (size > before) await this.#room.require(row, amount(size - before, 0))
+    if (size > before) await this.#quotas.require(row, amount(size - before, 0))
     if (size >= before) await file.truncate(size)
     else {
-      await this.#room.freeing(row, inode, async () => {
+      await this.#quotas.freeing(row, inode, async () => {
         const there = await file.state()
         await file.truncate(size)
         return amount(Math.max(0, Math.min(there.size, there.allocated) - size), 0)

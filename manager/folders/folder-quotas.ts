@@ -19,7 +19,7 @@ import { type FolderUsages } from './usage.ts'
  * Limits on the size of folders and on the number of their files. Each write that passes through Berth is checked against the measured size and added to it; a write that
  * does not fit is refused only after a new count. A folder is counted again soon after a write, limited or not. Where the file system has quotas it enforces the limit too, also for sessions.
  */
-export interface FolderRoom extends AsyncDisposable {
+export interface FolderQuotas extends AsyncDisposable {
   /**
    * @param freed what the write will make free at its end, which counts as free already
    * @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files`
@@ -68,13 +68,13 @@ export type LimitedRow = Pick<FolderRow, 'id' | 'max_bytes' | 'owner_max_bytes' 
 
 /** Takes room in large steps. Disposing gives back what was not used. */
 export interface Meter extends AsyncDisposable {
-  /** @param freed as for `FolderRoom.require` @throws as `FolderRoom.take` */
+  /** @param freed as for `FolderQuotas.require` @throws as `FolderQuotas.take` */
   take(more: Amount, freed?: Amount): Promise<void>
 }
 
 const STEP = amount(8 * 2 ** 20, 100)
 
-export interface FolderRoomDeps {
+export interface FolderQuotasDeps {
   readonly store: Pick<Store, 'db'>
   readonly storage: Pick<StorageHosts, 'limit'>
   readonly usages: Pick<FolderUsages, 'look' | 'again' | 'wrote'>
@@ -87,7 +87,7 @@ const withFreed = (sizes: FolderSizes, bytes: number): FolderSizes => ({
   owned_staged: sizes.owned_staged - bytes,
 })
 
-export function createFolderRoom({ store: { db }, storage, usages, log }: FolderRoomDeps): FolderRoom {
+export function createFolderQuotas({ store: { db }, storage, usages, log }: FolderQuotasDeps): FolderQuotas {
   const frees = createKeyedMutex()
   const require = (row: LimitedRow, more: Amount, freed = NOTHING): Promise<void> =>
     judge(row, sizes => sizeFault(without(sizes, freed), more))
