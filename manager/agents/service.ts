@@ -24,9 +24,9 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
-import { canTake, Room } from '../scheduler/plan/index.ts'
+import { canTake, FreeCapacity } from '../scheduler/plan/index.ts'
 import { requireResourceGroup } from '../quotas/require-resource-group.ts'
-import { type PlacingPresence, readRoom } from '../scheduler/snapshot.ts'
+import { type PlacingPresence, readFreeCapacity } from '../scheduler/snapshot.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { endForgotten } from '../sessions/end-forgotten.ts'
 import {
@@ -257,15 +257,15 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     },
     async resources(groups) {
       const rows = (await listAgents(store.db)).filter(row => groups?.has(row.resource_group) ?? true)
-      const agents = (await readRoom(store.db, rows, presence)).filter(agent => agent.connected)
+      const agents = (await readFreeCapacity(store.db, rows, presence)).filter(agent => agent.connected)
       const options = new Map((await listResourceGroups(store.db)).map(group => [group.name, group.options]))
       const groupOf = new Map(rows.map(row => [row.id, row.resource_group]))
       const open = agents.filter(agent => canTake(agent, options.get(groupOf.get(agent.id) ?? '')))
       const sum = (pick: (agent: (typeof agents)[number]) => ResourceSlots) =>
         formatSlots(agents.reduce<ResourceSlots>((total, agent) => addSlots(total, pick(agent)), {}))
       return {
-        largest: formatSlots(largestOf(open.map(agent => new Room(agent, 'empty')))),
-        free: formatSlots(largestOf(open.map(agent => new Room(agent)))),
+        largest: formatSlots(largestOf(open.map(agent => new FreeCapacity(agent, 'empty')))),
+        free: formatSlots(largestOf(open.map(agent => new FreeCapacity(agent)))),
         partsHold: howPartsHold(rows.filter(row => row.schedulable && presence.isReady(row.id))),
         capacity: sum(agent => agent.capacity),
         occupied: sum(agent => agent.occupied),
@@ -324,10 +324,10 @@ function howPartsHold(rows: readonly AgentRow[]): Resources['partsHold'] {
 }
 
 /** The most of each slot that any agent offers: the upper end of each control in the launch dialog. */
-function largestOf(rooms: readonly Room[]): ResourceSlots {
+function largestOf(freeCapacities: readonly FreeCapacity[]): ResourceSlots {
   const slots: Partial<Record<SlotName, number>> = {}
   for (const slot of SLOT_NAMES) {
-    const largest = Math.max(0, ...rooms.map(room => room.largest(slot)))
+    const largest = Math.max(0, ...freeCapacities.map(freeCapacity => freeCapacity.largest(slot)))
     if (largest > 0 || slot === 'cpu' || slot === 'mem') slots[slot] = largest
   }
   return slots

@@ -12,8 +12,8 @@ import {
   type ResourceSlots,
   SLOT_NAMES,
 } from '#manager/contract'
-import { canTake, Room } from '../scheduler/plan/index.ts'
-import { type PlacingPresence, readRoom } from '../scheduler/snapshot.ts'
+import { canTake, FreeCapacity } from '../scheduler/plan/index.ts'
+import { type PlacingPresence, readFreeCapacity } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { deletePreset, insertPreset, listPresets, type PresetRow, updatePreset } from '../store/quotas/presets.ts'
 import { findResourceGroup } from '../store/quotas/resource-groups.ts'
@@ -89,19 +89,19 @@ export function createPresets({ db, presence }: { db: Db; presence: PlacingPrese
   }
 }
 
-/** Whether the caller could start a session of this size now: within the limits, and with free room on one agent. */
+/** Whether the caller could start a session of this size now: within the limits, and with free capacity on one agent. */
 async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, caller: Caller, query: PresetQuery) {
   const group = query.group === undefined ? null : await requireGroupOf(db, caller, query.group)
   const left = await readWhatIsLeft(db, asked(caller, group?.id ?? null))
   const accessible = await accessibleTo(db, caller)
   const open = accessible === undefined || accessible.has(query.resourceGroup)
-  const agents = open ? await readRoom(db, await listAgents(db, query.resourceGroup), presence) : []
+  const agents = open ? await readFreeCapacity(db, await listAgents(db, query.resourceGroup), presence) : []
   const { options } = (await findResourceGroup(db, query.resourceGroup)) ?? {}
-  const rooms = agents.filter(agent => canTake(agent, options)).map(agent => new Room(agent))
+  const freeCapacities = agents.filter(agent => canTake(agent, options)).map(agent => new FreeCapacity(agent))
   const limited = SLOT_NAMES.filter(slot => left.slots[slot] !== undefined)
   return (slots: ResourceSlots): boolean => {
     if (left.sessions === 0 || lackingSlots(slots, left.slots).some(slot => limited.includes(slot))) return false
-    return rooms.some(room => room.fits(slots))
+    return freeCapacities.some(freeCapacity => freeCapacity.fits(slots))
   }
 }
 

@@ -226,8 +226,8 @@ const usableDevices = ({ devices }: AgentRow) => devices.filter(({ problem }) =>
 
 const totalOf = (slot: DeviceSnapshot['slot']) => (slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE)
 
-/** Agents with what is free on them, for questions about room alone: a plan also needs their images and when kernels end. */
-export async function readRoom(
+/** Agents with what is free on them, for questions about free capacity alone: a plan also needs their images and when kernels end. */
+export async function readFreeCapacity(
   db: Db,
   rows: readonly AgentRow[],
   presence: PlacingPresence,
@@ -243,7 +243,7 @@ async function readAgents(
 ): Promise<readonly AgentSnapshot[]> {
   const ids = rows.map(row => row.id)
   const [agents, images, mortalKernels] = await allDone([
-    readRoom(db, rows, presence),
+    readFreeCapacity(db, rows, presence),
     readImageDigests(db, ids),
     listMortalKernels(db, ids),
   ])

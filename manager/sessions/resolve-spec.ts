@@ -15,7 +15,7 @@ import {
   type SlotName,
 } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
-import { type AgentSnapshot, closest, readable, Room, totalOf } from '../scheduler/plan/index.ts'
+import { type AgentSnapshot, closest, readable, FreeCapacity, totalOf } from '../scheduler/plan/index.ts'
 import { describedBy, type KnownImages, minimumOf } from '../images/known-images.ts'
 import { type HeldImage } from '../store/images/images.ts'
 
@@ -125,18 +125,18 @@ interface ClusterRequest {
  */
 function refuseTooLarge(session: ClusterRequest, agents: readonly AgentSnapshot[]): void {
   if (!agents.some(agent => agent.connected)) return
-  const rooms = agents.map(agent => new Room(agent, 'empty'))
+  const freeCapacities = agents.map(agent => new FreeCapacity(agent, 'empty'))
   const { clusterSize } = session
-  if (rooms.some(room => room.fits(session.requested, false, clusterSize))) return
+  if (freeCapacities.some(freeCapacity => freeCapacity.fits(session.requested, false, clusterSize))) return
   const requested = totalOf(session)
-  const lacks = (room: Room, slot: SlotName) =>
-    room.lacking({ [slot]: session.requested[slot] ?? 0 }, clusterSize).length > 0
-  const alone = SLOT_NAMES.find(slot => rooms.every(room => lacks(room, slot)))
-  const slot = alone ?? closest(session, rooms).slots[0] ?? 'cpu'
+  const lacks = (freeCapacity: FreeCapacity, slot: SlotName) =>
+    freeCapacity.lacking({ [slot]: session.requested[slot] ?? 0 }, clusterSize).length > 0
+  const alone = SLOT_NAMES.find(slot => freeCapacities.every(freeCapacity => lacks(freeCapacity, slot)))
+  const slot = alone ?? closest(session, freeCapacities).slots[0] ?? 'cpu'
   const needed = requested[slot] ?? 0
   const largest = alone
-    ? Math.max(0, ...rooms.map(room => room.largest(slot)))
-    : (closest(session, rooms).available[slot] ?? 0)
+    ? Math.max(0, ...freeCapacities.map(freeCapacity => freeCapacity.largest(slot)))
+    : (closest(session, freeCapacities).available[slot] ?? 0)
   throw new AppError('request_too_large', {
     slot,
     needed: formatSlots({ [slot]: needed })[slot],

@@ -1,9 +1,9 @@
-import { type AgentRooms, fits } from './agent-rooms.ts'
+import { type AgentCapacities, fits } from './agent-capacities.ts'
 import { hasStorage, runsImage } from './reasons.ts'
 import { remembered } from './remembered.ts'
 import { needsKey } from './request-keys.ts'
-import { type Room } from './room.ts'
-import { kindsOf } from './room-classes.ts'
+import { type FreeCapacity } from './free-capacity.ts'
+import { kindsOf } from './capacity-classes.ts'
 import { type PendingSession } from './snapshot.ts'
 
 /**
@@ -11,13 +11,13 @@ import { type PendingSession } from './snapshot.ts'
  * session; callers use a list itself as the key of their own caches.
  */
 export class AllowedAgents {
-  readonly open: readonly AgentRooms[]
-  readonly #able = new Map<string, readonly AgentRooms[]>()
-  readonly #fresh = new Map<string, readonly AgentRooms[]>()
-  readonly #empty = new Map<readonly AgentRooms[], readonly Room[]>()
+  readonly open: readonly AgentCapacities[]
+  readonly #able = new Map<string, readonly AgentCapacities[]>()
+  readonly #fresh = new Map<string, readonly AgentCapacities[]>()
+  readonly #empty = new Map<readonly AgentCapacities[], readonly FreeCapacity[]>()
 
   /** @param open agents on which sessions of the group may start */
-  constructor(open: readonly AgentRooms[]) {
+  constructor(open: readonly AgentCapacities[]) {
     this.open = open
   }
 
@@ -25,7 +25,7 @@ export class AllowedAgents {
    * Agents that may take the session: those that hold its image, or all if the image can be pulled, that run images of its
    * architecture, and have the storages of its folders. Agents on which the session failed are left out as long as another one could hold it when empty.
    */
-  for(session: PendingSession): readonly AgentRooms[] {
+  for(session: PendingSession): readonly AgentCapacities[] {
     const able = this.able(session)
     const { failedAgents } = session
     if (failedAgents.length === 0) return able
@@ -37,14 +37,14 @@ export class AllowedAgents {
   }
 
   /** Agents that may take the session, with those on which it failed. */
-  able(session: PendingSession): readonly AgentRooms[] {
+  able(session: PendingSession): readonly AgentCapacities[] {
     const { onlyOn } = session
     const open = () => (onlyOn === undefined ? this.open : this.open.filter(({ agent }) => agent.id === onlyOn))
     return remembered(this.#able, needsKey(session), () => ableAgents(session, open()))
   }
 
-  /** Rooms of these agents as if nothing ran there, one representative for each set of interchangeable rooms. */
-  emptyOf(agents: readonly AgentRooms[]): readonly Room[] {
+  /** Free capacities of these agents as if nothing ran there, one representative for each set of interchangeable free capacities. */
+  emptyOf(agents: readonly AgentCapacities[]): readonly FreeCapacity[] {
     return remembered(this.#empty, agents, () => kindsOf(agents.map(({ empty }) => empty)))
   }
 }
@@ -53,7 +53,7 @@ export class AllowedAgents {
  * Agents that can run the session's image and have the storages of its folders. An image that no registry offers runs only
  * on agents that hold it: another agent would look it up by name, and find somebody else's image.
  */
-export function ableAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
+export function ableAgents(session: PendingSession, open: readonly AgentCapacities[]): readonly AgentCapacities[] {
   const { imageDigest: digest, pullable = false } = session
   if (digest === null) return []
   const able = open.filter(

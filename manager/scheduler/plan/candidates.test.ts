@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addSlots, type ResourceSlots } from '#manager/contract'
 import { Candidates } from './candidates.ts'
-import { concentrated, dispersed, Room, roundRobin, type Selector, totalOf } from './index.ts'
+import { concentrated, dispersed, FreeCapacity, roundRobin, type Selector, totalOf } from './index.ts'
 import { anAgent, aSession, GiB, IMAGE } from './plan-fixtures.ts'
-import { kindsOf, RoomClasses } from './room-classes.ts'
+import { kindsOf, CapacityClasses } from './capacity-classes.ts'
 import { type PendingSession } from './snapshot.ts'
 
 const part = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
-/** Rooms of few kinds of hosts, as in a real group, so that many rooms are alike. */
-const someRooms = fc
+/** Free capacities of few kinds of hosts, as in a real group, so that many free capacities are alike. */
+const someCapacities = fc
   .array(
     fc.record({
       big: fc.boolean(),
@@ -34,7 +34,7 @@ const someRequests = fc.array(
   }),
   { minLength: 1, maxLength: 4 },
 )
-/** Steps: the next request, or the room in which capacity is held from now on. */
+/** Steps: the next request, or the free capacity in which capacity is held from now on. */
 const someSteps = fc.array(
   fc.oneof(
     { weight: 9, arbitrary: fc.record({ request: fc.nat(3), useHeld: fc.boolean() }) },
@@ -43,26 +43,26 @@ const someSteps = fc.array(
   { maxLength: 80 },
 )
 
-describe('the chosen room', () => {
-  test('the choice equals that of a search through every room, whatever was placed or held before', () => {
+describe('the chosen free capacity', () => {
+  test('the choice equals that of a search through every free capacity, whatever was placed or held before', () => {
     fc.assert(
       fc.property(
-        someRooms,
+        someCapacities,
         someRequests,
         someSteps,
         fc.constantFrom(concentrated, dispersed, roundRobin),
         (agents, requests, steps, selector) => {
           const capacity = agents.map(agent => agent.capacity).reduce<ResourceSlots>(addSlots, {})
-          const rooms = agents.map(agent => new Room(agent))
-          const classes = new RoomClasses(rooms, { digest: IMAGE, inTurn: selector.inTurn })
+          const freeCapacities = agents.map(agent => new FreeCapacity(agent))
+          const classes = new CapacityClasses(freeCapacities, { digest: IMAGE, inTurn: selector.inTurn })
           const candidates = new Map<string, Candidates>()
-          const changed: Room[] = []
+          const changed: FreeCapacity[] = []
           let turn = 10
           for (const step of steps) {
             if ('hold' in step) {
-              const room = rooms[step.hold % rooms.length]
-              room?.hold({ devices: [] }, { cpu: 1000 })
-              if (room) changed.push(room)
+              const freeCapacity = freeCapacities[step.hold % freeCapacities.length]
+              freeCapacity?.hold({ devices: [] }, { cpu: 1000 })
+              if (freeCapacity) changed.push(freeCapacity)
               continue
             }
             const session = aSession(1, {}, requests[step.request % requests.length])
@@ -72,7 +72,7 @@ describe('the chosen room', () => {
             candidates.set(key, known)
             classes.update(changed)
             const best = known.best()
-            expect(best).toBe(bestOf(rooms, session, { selector, capacity, useHeld }))
+            expect(best).toBe(bestOf(freeCapacities, session, { selector, capacity, useHeld }))
             if (!best) continue
             for (let kernel = 0; kernel < (session.clusterSize ?? 1); kernel++) best.take(session.requested, useHeld)
             best.turn = ++turn
@@ -85,36 +85,36 @@ describe('the chosen room', () => {
   })
 })
 
-/** The expected choice, by a search of all rooms without any index. */
+/** The expected choice, by a search of all free capacities without any index. */
 function bestOf(
-  rooms: readonly Room[],
+  freeCapacities: readonly FreeCapacity[],
   session: PendingSession,
   { selector, capacity, useHeld }: { selector: Selector; capacity: ResourceSlots; useHeld: boolean },
-): Room | undefined {
+): FreeCapacity | undefined {
   const rank = selector.rank({ ...session, requested: totalOf(session) }, capacity)
-  const turnOf = (room: Room) => (selector.inTurn ? room.turn : 0)
-  return rooms
-    .filter(room => room.fits(session.requested, useHeld, session.clusterSize))
+  const turnOf = (freeCapacity: FreeCapacity) => (selector.inTurn ? freeCapacity.turn : 0)
+  return freeCapacities
+    .filter(freeCapacity => freeCapacity.fits(session.requested, useHeld, session.clusterSize))
     .toSorted((a, b) => rank(a) - rank(b) || turnOf(a) - turnOf(b) || (a.agent.id < b.agent.id ? -1 : 1))[0]
 }
 
 describe('equivalence classes', () => {
-  const three = [1, 2, 3].map(n => new Room(anAgent(n, { cpu: 4000, mem: GiB })))
+  const three = [1, 2, 3].map(n => new FreeCapacity(anAgent(n, { cpu: 4000, mem: GiB })))
 
-  test('rooms of equal hosts are one class, and leave it one by one', () => {
-    const classes = new RoomClasses(three, { digest: IMAGE, inTurn: false })
-    expect(classes.rooms).toEqual([three[0]])
+  test('free capacities of equal hosts are one class, and leave it one by one', () => {
+    const classes = new CapacityClasses(three, { digest: IMAGE, inTurn: false })
+    expect(classes.freeCapacities).toEqual([three[0]])
     expect(classes.free).toMatchObject({ cpu: 12_000 })
     three[0]?.take({ cpu: 1000 })
     classes.update(three.slice(0, 1))
-    expect(new Set(classes.rooms)).toEqual(new Set([three[1], three[0]]))
+    expect(new Set(classes.freeCapacities)).toEqual(new Set([three[1], three[0]]))
     expect(classes.free).toMatchObject({ cpu: 11_000 })
     expect(kindsOf(three)).toEqual([three[0], three[1]])
   })
 
   test('parts of GPUs are equal whichever devices they are on; an equal sum of free parts is not enough', () => {
     const withParts = (n: number, used: readonly number[]) =>
-      new Room(
+      new FreeCapacity(
         anAgent(
           n,
           { 'cuda.shares': 200 },
@@ -124,7 +124,7 @@ describe('equivalence classes', () => {
           },
         ),
       )
-    const rooms = [withParts(1, [40, 0]), withParts(2, [0, 40]), withParts(3, [20, 20])]
-    expect(kindsOf(rooms)).toEqual([rooms[0], rooms[2]])
+    const freeCapacities = [withParts(1, [40, 0]), withParts(2, [0, 40]), withParts(3, [20, 20])]
+    expect(kindsOf(freeCapacities)).toEqual([freeCapacities[0], freeCapacities[2]])
   })
 })

@@ -1,28 +1,28 @@
 import { type ResourceSlots } from '#manager/contract'
 import { Heap } from './heap.ts'
-import { type Room } from './room.ts'
+import { type FreeCapacity } from './free-capacity.ts'
 import { type Selector } from './selectors.ts'
-import { comesFirst, type RankedRoom, type RoomClass, type RoomClasses } from './room-classes.ts'
+import { comesFirst, type RankedCapacity, type CapacityClass, type CapacityClasses } from './capacity-classes.ts'
 import { type PendingSession, totalOf } from './snapshot.ts'
 
 /**
- * The rooms for one kind of request, best first. The first call scans all equivalence classes. Only when the same request comes again
- * is a heap built; after that, only classes whose first room has changed are looked at again. In a plan with many equal
+ * The free capacities for one kind of request, best first. The first call scans all equivalence classes. Only when the same request comes again
+ * is a heap built; after that, only classes whose first free capacity has changed are looked at again. In a plan with many equal
  * requests, each placement therefore costs the logarithm of the number of classes.
  */
 export class Candidates {
-  readonly #classes: RoomClasses
+  readonly #classes: CapacityClasses
   readonly #session: PendingSession
   readonly #useHeld: boolean
-  readonly #rank: (room: Room) => number
-  #heap: Heap<RankedRoom> | undefined
+  readonly #rank: (freeCapacity: FreeCapacity) => number
+  #heap: Heap<RankedCapacity> | undefined
   /** Latest heap entry of each class; older entries are stale. */
-  readonly #last = new Map<RoomClass, RankedRoom>()
+  readonly #last = new Map<CapacityClass, RankedCapacity>()
   #asked = false
-  /** Number of entries of `RoomClasses.news` processed so far. */
+  /** Number of entries of `CapacityClasses.news` processed so far. */
   #seen = 0
 
-  constructor(classes: RoomClasses, { session, selector, capacity, useHeld }: Request) {
+  constructor(classes: CapacityClasses, { session, selector, capacity, useHeld }: Request) {
     this.#classes = classes
     this.#session = session
     this.#useHeld = useHeld
@@ -30,30 +30,30 @@ export class Candidates {
     this.#rank = selector.rank({ ...session, requested: totalOf(session) }, capacity)
   }
 
-  /** Best room in the current state of the classes; undefined if the request fits nowhere. */
-  best(): Room | undefined {
+  /** Best free capacity in the current state of the classes; undefined if the request fits nowhere. */
+  best(): FreeCapacity | undefined {
     if (!this.#asked) {
       this.#asked = true
-      return this.#scan()?.room
+      return this.#scan()?.freeCapacity
     }
     const heap = this.#upToDate()
     for (let top = heap.peek(); top; top = heap.peek()) {
-      if (this.#last.get(top.roomClass) === top && top.version === top.room.version) return top.room
+      if (this.#last.get(top.capacityClass) === top && top.version === top.freeCapacity.version) return top.freeCapacity
       heap.pop()
-      if (this.#last.get(top.roomClass) !== top) continue
-      // The first room of the class has changed since; the next one has the same rank.
-      this.#last.delete(top.roomClass)
-      if (top.roomClass.size > 0) this.#push(heap, top.roomClass.first, top.rank)
+      if (this.#last.get(top.capacityClass) !== top) continue
+      // The first free capacity of the class has changed since; the next one has the same rank.
+      this.#last.delete(top.capacityClass)
+      if (top.capacityClass.size > 0) this.#push(heap, top.capacityClass.first, top.rank)
     }
     return undefined
   }
 
-  #scan(): RankedRoom | undefined {
-    let best: RankedRoom | undefined
+  #scan(): RankedCapacity | undefined {
+    let best: RankedCapacity | undefined
     for (const { first } of this.#classes.inUse) {
-      const { room } = first
-      if (!this.#fits(room)) continue
-      const rank = this.#rank(room)
+      const { freeCapacity } = first
+      if (!this.#fits(freeCapacity)) continue
+      const rank = this.#rank(freeCapacity)
       if (best && rank > best.rank) continue
       const ranked = { ...first, rank }
       if (!best || comesFirst(ranked, best)) best = ranked
@@ -61,7 +61,7 @@ export class Candidates {
     return best
   }
 
-  #upToDate(): Heap<RankedRoom> {
+  #upToDate(): Heap<RankedCapacity> {
     const { inUse, news } = this.#classes
     let heap = this.#heap
     const behind = news.length - this.#seen
@@ -71,24 +71,29 @@ export class Candidates {
       heap = this.#heap = new Heap(comesFirst)
       this.#last.clear()
     }
-    for (const roomClass of classes) {
-      if (roomClass.size === 0) continue
-      const { first } = roomClass
-      const known = this.#last.get(roomClass)
-      if (known ? known.room === first.room && known.version === first.version : !this.#fits(first.room)) continue
-      this.#push(heap, first, known?.rank ?? this.#rank(first.room))
+    for (const capacityClass of classes) {
+      if (capacityClass.size === 0) continue
+      const { first } = capacityClass
+      const known = this.#last.get(capacityClass)
+      if (
+        known
+          ? known.freeCapacity === first.freeCapacity && known.version === first.version
+          : !this.#fits(first.freeCapacity)
+      )
+        continue
+      this.#push(heap, first, known?.rank ?? this.#rank(first.freeCapacity))
     }
     return heap
   }
 
-  #push(heap: Heap<RankedRoom>, first: RankedRoom, rank: number): void {
+  #push(heap: Heap<RankedCapacity>, first: RankedCapacity, rank: number): void {
     const ranked = { ...first, rank }
-    this.#last.set(first.roomClass, ranked)
+    this.#last.set(first.capacityClass, ranked)
     heap.push(ranked)
   }
 
-  #fits(room: Room): boolean {
-    return room.fits(this.#session.requested, this.#useHeld, this.#session.clusterSize)
+  #fits(freeCapacity: FreeCapacity): boolean {
+    return freeCapacity.fits(this.#session.requested, this.#useHeld, this.#session.clusterSize)
   }
 }
 

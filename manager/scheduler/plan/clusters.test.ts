@@ -10,7 +10,7 @@ import {
   lifo,
   type PendingSession,
   plan,
-  Room,
+  FreeCapacity,
   roundRobin,
   totalOf,
   whatIf,
@@ -50,10 +50,10 @@ describe('a session of several kernels', () => {
       { 'cuda.shares': 200 },
       { devices: [shared('A', 50), shared('B', 40)], occupied: { 'cuda.shares': 90 } },
     )
-    const room = new Room(agent)
-    expect(room.fits({ 'cuda.shares': 50 }, false, 2)).toBe(true)
-    expect(room.fits({ 'cuda.shares': 36 }, false, 3)).toBe(false)
-    expect(room.fits({ 'cuda.shares': 30 }, false, 3)).toBe(true)
+    const freeCapacity = new FreeCapacity(agent)
+    expect(freeCapacity.fits({ 'cuda.shares': 50 }, false, 2)).toBe(true)
+    expect(freeCapacity.fits({ 'cuda.shares': 36 }, false, 3)).toBe(false)
+    expect(freeCapacity.fits({ 'cuda.shares': 30 }, false, 3)).toBe(true)
     const [placement] = decide([agent], [aSession(1, { 'cuda.shares': 30 }, { clusterSize: 3 })]).placements
     expect(placement?.kernels?.flat().map(({ uuid }) => uuid)).toEqual(['A', 'B', 'B'])
   })
@@ -236,14 +236,14 @@ describe('every plan with clusters, for any sequencer, selector and options', ()
           const devices = used.map((occupied, n) => shared(`S${n}`, occupied))
           const occupied = { 'cuda.shares': sum(used) }
           const agent = anAgent(1, { 'cuda.shares': 100 * used.length }, { devices, occupied })
-          const room = () => new Room(agent, 'now', { splitShares })
-          const one = room()
+          const freeCapacity = () => new FreeCapacity(agent, 'now', { splitShares })
+          const one = freeCapacity()
           let possible = 0
           while (possible < kernels && one.fits({ 'cuda.shares': amount })) {
             one.take({ 'cuda.shares': amount })
             possible++
           }
-          expect(room().fits({ 'cuda.shares': amount }, false, kernels)).toBe(possible === kernels)
+          expect(freeCapacity().fits({ 'cuda.shares': amount }, false, kernels)).toBe(possible === kernels)
         },
       ),
     )

@@ -12,7 +12,7 @@ import {
   lifo,
   type PendingSession,
   plan,
-  Room,
+  FreeCapacity,
   totalOf,
 } from './index.ts'
 import { anAgent, aSession, busy, sessionId } from './plan-fixtures.ts'
@@ -169,12 +169,12 @@ const group = fc
       const devices = isShared ? { 'cuda.shares': 100 * gpus } : { 'cuda.device': gpus }
       return anAgent(n + 1, { cpu: cpu * 1000, ...devices })
     })
-    const rooms = agents.map(agent => new Room(agent))
+    const freeCapacities = agents.map(agent => new FreeCapacity(agent))
     const all = holders.flatMap(({ shape: of, on, priority, minutes, state }, n) => {
-      const [room, agent] = [rooms[on % rooms.length], agents[on % agents.length]]
+      const [freeCapacity, agent] = [freeCapacities[on % freeCapacities.length], agents[on % agents.length]]
       const slots = slotsOf(of, isShared)
-      if (!room?.fits(slots) || !agent) return []
-      const devices = room.take(slots)
+      if (!freeCapacity?.fits(slots) || !agent) return []
+      const devices = freeCapacity.take(slots)
       return [{ ...running(n, agent, slots, { devices, priority, ranMs: minutes * MINUTE }), state }]
     })
     const pending = waiting.map(({ shape: of, kernels: clusterSize, priority, interruptible }, n) =>
@@ -218,7 +218,7 @@ const negative = (slots: ResourceSlots): ResourceSlots =>
 
 const fitsOn = (agents: readonly AgentSnapshot[], { agentId }: Interruption, session: PendingSession) => {
   const agent = agents.find(({ id }) => id === agentId)
-  return agent !== undefined && new Room(agent).fits(session.requested, false, session.clusterSize)
+  return agent !== undefined && new FreeCapacity(agent).fits(session.requested, false, session.clusterSize)
 }
 
 describe('in random groups', () => {

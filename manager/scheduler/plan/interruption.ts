@@ -8,7 +8,7 @@ import {
   subtractSlots,
 } from '#manager/contract'
 import { partsOf } from './amounts.ts'
-import { Room, type RoomOptions } from './room.ts'
+import { FreeCapacity, type FreeCapacityOptions } from './free-capacity.ts'
 import {
   type AgentSnapshot,
   type DeviceAllocation,
@@ -33,7 +33,7 @@ export interface OnAgent {
   readonly holding: readonly HoldingSession[]
   /** Capacity of the group. */
   readonly capacity: ResourceSlots
-  readonly options: RoomOptions | undefined
+  readonly options: FreeCapacityOptions | undefined
 }
 
 /** Slots that the sessions of one agent would give back together. */
@@ -51,15 +51,15 @@ export class Gives {
 
   /** False if the sums alone are too small. Called for every agent and every kind of request: it allocates nothing. */
   couldMake(
-    room: Room,
+    freeCapacity: FreeCapacity,
     { cpu = 0, mem = 0, 'cuda.device': devices = 0, 'cuda.shares': shares = 0 }: ResourceSlots,
   ): boolean {
     const most = this.#most
     return (
-      cpu <= room.free('cpu') + (most.cpu ?? 0) &&
-      mem <= room.free('mem') + (most.mem ?? 0) &&
-      devices <= room.free('cuda.device') + (most['cuda.device'] ?? 0) &&
-      shares <= room.free('cuda.shares') + (most['cuda.shares'] ?? 0)
+      cpu <= freeCapacity.free('cpu') + (most.cpu ?? 0) &&
+      mem <= freeCapacity.free('mem') + (most.mem ?? 0) &&
+      devices <= freeCapacity.free('cuda.device') + (most['cuda.device'] ?? 0) &&
+      shares <= freeCapacity.free('cuda.shares') + (most['cuda.shares'] ?? 0)
     )
   }
 }
@@ -97,8 +97,8 @@ export function chooseVictims(
     .toSorted((a, b) => a.lost - b.lost || (a.one.id < b.one.id ? -1 : 1))
     .map(({ one }) => one)
   const fitsWithout = (victims: readonly HoldingSession[]) => {
-    const room = without(agent, [...leaving, ...victims])
-    return room.fits(session.requested, false, session.clusterSize) ? room : undefined
+    const freeCapacity = without(agent, [...leaving, ...victims])
+    return freeCapacity.fits(session.requested, false, session.clusterSize) ? freeCapacity : undefined
   }
   const total = totalOf(session)
   const found = smallest(cheapest, most, {
@@ -107,9 +107,9 @@ export function chooseVictims(
     fits: victims => fitsWithout(victims) !== undefined,
     costOf: victims => victims.reduce((sum, one) => sum + lostBy(one), 0),
   })
-  const room = found && fitsWithout(found)
-  if (!room) return undefined
-  const devices = Array.from({ length: session.clusterSize ?? 1 }, () => room.take(session.requested)).flat()
+  const freeCapacity = found && fitsWithout(found)
+  if (!freeCapacity) return undefined
+  const devices = Array.from({ length: session.clusterSize ?? 1 }, () => freeCapacity.take(session.requested)).flat()
   return {
     sessions: found.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     devices,
@@ -183,11 +183,11 @@ function hasEnough(
   })
 }
 
-/** The room of the agent as if these sessions had ended. */
-function without({ agentNow, options }: OnAgent, gone: readonly HoldingSession[]): Room {
+/** The free capacity of the agent as if these sessions had ended. */
+function without({ agentNow, options }: OnAgent, gone: readonly HoldingSession[]): FreeCapacity {
   const given = gone.flatMap(({ devices }) => devices)
   const on = (uuid: string) => given.reduce((sum, device) => sum + (device.uuid === uuid ? device.amount : 0), 0)
-  return new Room(
+  return new FreeCapacity(
     {
       ...agentNow,
       occupied: gone.reduce<ResourceSlots>((left, { slots }) => subtractSlots(left, slots), agentNow.occupied),

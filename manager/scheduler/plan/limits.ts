@@ -145,7 +145,7 @@ export function neverAllowed(
   return undefined
 }
 
-/** Whether the session is barred regardless of room and limits. */
+/** Whether the session is barred regardless of free capacity and limits. */
 function isShut({ groupAllowed, inactive }: LimitedSession): boolean {
   return groupAllowed === false || inactive !== undefined
 }

@@ -1,7 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addSlots, lackingSlots, SLOT_NAMES } from '#manager/contract'
-import { type AgentSnapshot, byAge, concentrated, fifo, type PendingSession, plan, type Plan, Room } from './index.ts'
+import {
+  type AgentSnapshot,
+  byAge,
+  concentrated,
+  fifo,
+  type PendingSession,
+  plan,
+  type Plan,
+  FreeCapacity,
+} from './index.ts'
 import { agentId, anAgent, aSession, GiB, IMAGE, sessionId } from './plan-fixtures.ts'
 
 const decide = (agents: readonly AgentSnapshot[], pending: readonly PendingSession[]) =>
@@ -83,7 +92,7 @@ describe('devices', () => {
       [1, 2, 3, 4].map(n => aSession(n, { 'cuda.shares': 30 })),
     )
     expect(result.placements).toHaveLength(3)
-    expect(new Room(agent).largest('cuda.shares')).toBe(100)
+    expect(new FreeCapacity(agent).largest('cuda.shares')).toBe(100)
   })
 })
 

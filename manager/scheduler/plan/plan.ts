@@ -1,5 +1,5 @@
 import { type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
-import { AgentRooms, fits, stillThere } from './agent-rooms.ts'
+import { AgentCapacities, fits, stillThere } from './agent-capacities.ts'
 import { ableAgents, AllowedAgents } from './allowed-agents.ts'
 import { Candidates } from './candidates.ts'
 import { chooseVictims, Gives, interruptingReason, mayStop, type OnAgent, type Victims } from './interruption.ts'
@@ -8,10 +8,10 @@ import { canTake, dependencyReason, explain, isAwaited, isWaitingFor } from './r
 import { remembered } from './remembered.ts'
 import { requestKey } from './request-keys.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
-import { type Room } from './room.ts'
+import { type FreeCapacity } from './free-capacity.ts'
 import { type Selector } from './selectors.ts'
 import { openCapacity } from './shares.ts'
-import { kindsOf, RoomClasses } from './room-classes.ts'
+import { kindsOf, CapacityClasses } from './capacity-classes.ts'
 import {
   type AgentSnapshot,
   type GroupSnapshot,
@@ -38,7 +38,7 @@ const FOR_CAPACITY: ReadonlySet<string> = new Set(['capacity', 'fragmentation', 
  *
  * A session that does not fit blocks no session behind it (backfill), except through the one reservation. The plan is
  * work-conserving: after it, no pending session fits into the capacity that is free and not held on any agent that the
- * session may use. Room only shrinks during a pass, so one attempt per session is enough, and a request equal to one that
+ * session may use. Free capacity only shrinks during a pass, so one attempt per session is enough, and a request equal to one that
  * failed is not tried again.
  */
 export function plan(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector): Plan {
@@ -51,19 +51,19 @@ export class Pass {
   readonly #limits: Limits
   readonly #sequencer: Sequencer
   readonly #selector: Selector
-  readonly #agents: readonly AgentRooms[]
-  readonly #byId: ReadonlyMap<string, AgentRooms>
+  readonly #agents: readonly AgentCapacities[]
+  readonly #byId: ReadonlyMap<string, AgentCapacities>
   readonly #allowed: AllowedAgents
   readonly #capacity: ResourceSlots
   readonly #placements: Placement[] = []
   readonly #reasons = new Map<SessionId, Reason>()
-  readonly #changed: Room[] = []
+  readonly #changed: FreeCapacity[] = []
   // Caches: most requests are alike, and a result for one holds for its equals.
   readonly #explained = new Map<string, Reason>()
   readonly #candidates = new Map<string, Candidates>()
-  readonly #classes = new Map<readonly AgentRooms[], Map<string | null, RoomClasses>>()
+  readonly #classes = new Map<readonly AgentCapacities[], Map<string | null, CapacityClasses>>()
   /** Representatives, one for each set of interchangeable agents. */
-  readonly #before = new Map<readonly AgentRooms[], readonly Room[]>()
+  readonly #before = new Map<readonly AgentCapacities[], readonly FreeCapacity[]>()
   #turn: number
   #reservation: Reservation | undefined
   /** Time at which the held capacity is needed; Infinity where unknown. */
@@ -85,8 +85,8 @@ export class Pass {
     this.#limits = new Limits(snapshot.scopes)
     this.#sequencer = sequencer
     this.#selector = selector
-    this.#agents = snapshot.agents.map(agent => new AgentRooms(agent, snapshot.options))
-    this.#byId = new Map(this.#agents.map(rooms => [rooms.agent.id, rooms]))
+    this.#agents = snapshot.agents.map(agent => new AgentCapacities(agent, snapshot.options))
+    this.#byId = new Map(this.#agents.map(capacities => [capacities.agent.id, capacities]))
     const open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent, snapshot.options))
     this.#allowed = new AllowedAgents(open)
     this.#capacity = openCapacity(snapshot)
@@ -118,9 +118,9 @@ export class Pass {
     return { placements: this.#placements, reasons, queue: ids, reservation, interruption }
   }
 
-  /** Rooms that the session may use, as they are after `run`; one of each equivalence class. */
-  roomsFor(session: PendingSession): readonly Room[] {
-    return this.#classesFor(session).rooms
+  /** Free capacities that the session may use, as they are after `run`; one of each equivalence class. */
+  freeCapacitiesFor(session: PendingSession): readonly FreeCapacity[] {
+    return this.#classesFor(session).freeCapacities
   }
 
   /** Amount of each limited slot left for the session after `run`; undefined: nothing at all. */
@@ -128,20 +128,20 @@ export class Pass {
     return this.#limits.left(session)
   }
 
-  /** Current equivalence classes of the rooms that the session may use: nearly always those of all open agents and one image. */
-  #classesFor(session: PendingSession): RoomClasses {
+  /** Current equivalence classes of the free capacities that the session may use: nearly always those of all open agents and one image. */
+  #classesFor(session: PendingSession): CapacityClasses {
     const allowed = this.#allowed.for(session)
     const digest = session.imageDigest
-    const byImage = remembered(this.#classes, allowed, () => new Map<string | null, RoomClasses>())
+    const byImage = remembered(this.#classes, allowed, () => new Map<string | null, CapacityClasses>())
     const { inTurn } = this.#selector
-    const rooms = () => allowed.map(({ now }) => now)
-    const classes = remembered(byImage, digest, () => new RoomClasses(rooms(), { digest, inTurn }))
+    const capacities = () => allowed.map(({ now }) => now)
+    const classes = remembered(byImage, digest, () => new CapacityClasses(capacities(), { digest, inTurn }))
     classes.update(this.#changed)
     return classes
   }
 
   /**
-   * Continues the interruption of the last plan, and holds the room on its agent, before anything is placed.
+   * Continues the interruption of the last plan, and holds the free capacity on its agent, before anything is placed.
    *
    * @returns the session that the interruption is for; undefined without one, and if its reason is gone
    */
@@ -153,54 +153,54 @@ export class Pass {
     const announced = (this.#holding.get(last.agentId) ?? []).filter(
       ({ state, priority }) => state === 'announced' && priority < priorityOf(session),
     )
-    const rooms = this.#allowed.for(session).find(({ agent }) => agent.id === last.agentId)
-    if (!rooms) {
+    const capacities = this.#allowed.for(session).find(({ agent }) => agent.id === last.agentId)
+    if (!capacities) {
       // The agent may be back in a moment, as all agents are after the start of a manager: nothing changes meanwhile.
       if (!this.#awaitedFor(session, last)) return undefined
       this.#interruption = { ...last, victims: announced.map(({ id }) => id) }
       return session
     }
-    const victims = chooseVictims(session, announced, this.#on(rooms))
+    const victims = chooseVictims(session, announced, this.#on(capacities))
     if (!victims) return undefined
-    this.#interrupt(session, rooms, victims, last.at)
+    this.#interrupt(session, capacities, victims, last.at)
     return session
   }
 
-  /** Tries the session for which others are interrupted. If it does not start, the room stays held for it. */
+  /** Tries the session for which others are interrupted. If it does not start, the free capacity stays held for it. */
   #startInterrupting(session: PendingSession | undefined, snapshot: GroupSnapshot): GroupSnapshot {
     const interruption = this.#interruption
     if (!session || !interruption) return snapshot
     const rest = { ...snapshot, pending: snapshot.pending.filter(other => other !== session) }
-    const rooms = this.#byId.get(interruption.agentId)
+    const capacities = this.#byId.get(interruption.agentId)
     const victims = this.#victims
-    if (!rooms || !victims) {
+    if (!capacities || !victims) {
       if (!this.#place(session)) return rest
       this.#interruption = undefined
       return withUsage(rest, session)
     }
-    rooms.now.release()
-    this.#changed.push(rooms.now)
-    if (fits(rooms.now, session)) this.#take(session, rooms.now, false)
+    capacities.now.release()
+    this.#changed.push(capacities.now)
+    if (fits(capacities.now, session)) this.#take(session, capacities.now, false)
     else if (!this.#place(session)) {
-      this.#interrupt(session, rooms, victims, interruption.at)
+      this.#interrupt(session, capacities, victims, interruption.at)
       return rest
     }
     this.#interruption = undefined
     return withUsage(rest, session)
   }
 
-  #interrupt(session: PendingSession, rooms: AgentRooms, victims: Victims, at: number): void {
+  #interrupt(session: PendingSession, capacities: AgentCapacities, victims: Victims, at: number): void {
     const ids = victims.sessions.map(({ id }) => id)
-    this.#interruption = { sessionId: session.id, agentId: rooms.agent.id, victims: ids, at }
+    this.#interruption = { sessionId: session.id, agentId: capacities.agent.id, victims: ids, at }
     this.#victims = victims
-    rooms.now.hold(victims, totalOf(session), false)
-    this.#changed.push(rooms.now)
-    this.#reasons.set(session.id, interruptingReason(rooms.agent.name, ids.length, at))
+    capacities.now.hold(victims, totalOf(session), false)
+    this.#changed.push(capacities.now)
+    this.#reasons.set(session.id, interruptingReason(capacities.agent.name, ids.length, at))
   }
 
-  #on(rooms: AgentRooms): OnAgent {
+  #on(capacities: AgentCapacities): OnAgent {
     const { options } = this.#snapshot
-    const { agentNow, agent } = rooms
+    const { agentNow, agent } = capacities
     return { agentNow, holding: this.#holding.get(agent.id) ?? [], capacity: this.#capacity, options }
   }
 
@@ -218,27 +218,27 @@ export class Pass {
     if (this.#noVictims.has(key)) return false
     const total = totalOf(session)
     const mostByAgent = remembered(this.#givesByAgent, priority, () => this.#gives(priority, rules))
-    let best: { rooms: AgentRooms; victims: Victims } | undefined
-    for (const rooms of this.#allowed.for(session)) {
-      const gives = mostByAgent.get(rooms.agent.id)
+    let best: { capacities: AgentCapacities; victims: Victims } | undefined
+    for (const capacities of this.#allowed.for(session)) {
+      const gives = mostByAgent.get(capacities.agent.id)
       // This cheap look rules out most agents.
-      if (!gives || rooms.now.isHeld || !gives.couldMake(rooms.now, total)) continue
-      const victims = chooseVictims(session, gives.candidates, this.#on(rooms), best?.victims.sessions.length)
+      if (!gives || capacities.now.isHeld || !gives.couldMake(capacities.now, total)) continue
+      const victims = chooseVictims(session, gives.candidates, this.#on(capacities), best?.victims.sessions.length)
       if (!victims) continue
       // Sessions that are ending anyway make enough room: nobody has to be interrupted.
       if (victims.sessions.length === 0) return false
       if (
         !best ||
         isLess(victims, best.victims) ||
-        (sameAs(victims, best.victims) && rooms.agent.id < best.rooms.agent.id)
+        (sameAs(victims, best.victims) && capacities.agent.id < best.capacities.agent.id)
       )
-        best = { rooms, victims }
+        best = { capacities, victims }
     }
     if (!best) {
       this.#noVictims.add(key)
       return false
     }
-    this.#interrupt(session, best.rooms, best.victims, now + rules.warnMs)
+    this.#interrupt(session, best.capacities, best.victims, now + rules.warnMs)
     return true
   }
 
@@ -256,13 +256,13 @@ export class Pass {
     if (!reservation || !holder || holder === interrupting || !this.#sequencer.reserves) return snapshot
     // A limit or a dependency blocks the session, so more capacity would not help: hold nothing for it.
     if (!this.#limits.allows(holder) || isWaitingFor(holder)) return snapshot
-    const rooms = this.#allowed.for(holder).find(({ agent }) => agent.id === reservation.agentId)
+    const capacities = this.#allowed.for(holder).find(({ agent }) => agent.id === reservation.agentId)
     const rest = { ...snapshot, pending: pending.filter(session => session !== holder) }
-    if (rooms && fits(rooms.now, holder)) this.#take(holder, rooms.now, true)
+    if (capacities && fits(capacities.now, holder)) this.#take(holder, capacities.now, true)
     else if (!this.#place(holder)) {
       // Beside an interruption no reservation is needed: the capacity that is free there is held for the session as well.
       if (this.#beginInterruption(holder)) return rest
-      const place = rooms ?? this.#awaitedFor(holder, reservation)
+      const place = capacities ?? this.#awaitedFor(holder, reservation)
       const kept =
         place && stillThere(reservation, place, holder) ? reservation : reserve(holder, this.#allowed.for(holder))
       // No agent could hold the session even when empty: it queues like the others and gets its reason there.
@@ -274,10 +274,10 @@ export class Pass {
   }
 
   /** The agent of the reservation while it is briefly disconnected, as all agents are just after a manager has started. */
-  #awaitedFor(holder: PendingSession, { agentId }: Pick<Reservation, 'agentId'>): AgentRooms | undefined {
-    const rooms = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
-    return rooms && isAwaited(rooms.agent, this.#snapshot.options)
-      ? ableAgents({ ...holder, storage: undefined }, [rooms])[0]
+  #awaitedFor(holder: PendingSession, { agentId }: Pick<Reservation, 'agentId'>): AgentCapacities | undefined {
+    const capacities = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
+    return capacities && isAwaited(capacities.agent, this.#snapshot.options)
+      ? ableAgents({ ...holder, storage: undefined }, [capacities])[0]
       : undefined
   }
 
@@ -288,23 +288,23 @@ export class Pass {
     if (this.#explained.has(key)) return false
     const classes = this.#classesFor(session)
     const request = { session, selector: this.#selector, capacity: this.#capacity, useHeld }
-    const room = remembered(this.#candidates, key, () => new Candidates(classes, request)).best()
-    if (!room) return false
-    this.#take(session, room, useHeld)
+    const freeCapacity = remembered(this.#candidates, key, () => new Candidates(classes, request)).best()
+    if (!freeCapacity) return false
+    this.#take(session, freeCapacity, useHeld)
     return true
   }
 
-  #take(session: PendingSession, room: Room, useHeld: boolean): void {
+  #take(session: PendingSession, freeCapacity: FreeCapacity, useHeld: boolean): void {
     const { id, clusterSize = 1 } = session
     this.#limits.take(session)
     const requested = totalOf(session)
-    const kernels = Array.from({ length: clusterSize }, () => room.take(session.requested, useHeld))
+    const kernels = Array.from({ length: clusterSize }, () => freeCapacity.take(session.requested, useHeld))
     const devices = kernels.flat()
-    const latestEnd = this.#latestEndOn(room.agent, session)
-    this.#byId.get(room.agent.id)?.placed.push({ slots: requested, devices, latestEnd })
-    room.turn = ++this.#turn
-    this.#changed.push(room)
-    const placement = { sessionId: id, agentId: room.agent.id, requested, devices }
+    const latestEnd = this.#latestEndOn(freeCapacity.agent, session)
+    this.#byId.get(freeCapacity.agent.id)?.placed.push({ slots: requested, devices, latestEnd })
+    freeCapacity.turn = ++this.#turn
+    this.#changed.push(freeCapacity)
+    const placement = { sessionId: id, agentId: freeCapacity.agent.id, requested, devices }
     this.#placements.push(clusterSize === 1 ? placement : { ...placement, kernels })
   }
 
@@ -341,7 +341,7 @@ export class Pass {
     const allowed = this.#allowed.for(session)
     const classes = this.#classesFor(session)
     const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))
-    // The session was not placed, so a room in which it fits can only be the held one.
+    // The session was not placed, so a free capacity in which it fits can only be the held one.
     const held = this.#reservation && this.#byId.get(this.#reservation.agentId)?.now
     const kept = held && classes.has(held) && fits(held, session, true)
     return explain({
@@ -351,9 +351,9 @@ export class Pass {
       empty: this.#allowed.emptyOf(this.#agents),
       open: this.#allowed.emptyOf(this.#allowed.open),
       holders: this.#allowed.emptyOf(this.#allowed.able(session)),
-      rooms: classes.rooms,
+      freeCapacities: classes.freeCapacities,
       free: classes.free,
-      fittedBefore: before.some(room => fits(room, session)),
+      fittedBefore: before.some(freeCapacity => fits(freeCapacity, session)),
       kept: kept ? held.agent.name : undefined,
     })
   }
@@ -367,14 +367,14 @@ export class Pass {
   }
 
   #hold(reservation: Reservation, session: PendingSession): void {
-    const rooms = this.#byId.get(reservation.agentId)
-    if (!rooms) return
+    const capacities = this.#byId.get(reservation.agentId)
+    if (!capacities) return
     this.#reservation = reservation
     const total = totalOf(session)
-    this.#heldUntil = rooms.agent.connected ? startOf(reservation, rooms.agentNow, total) : Infinity
-    rooms.now.hold(reservation, total)
-    this.#changed.push(rooms.now)
-    this.#reasons.set(session.id, reservedReason(rooms.agentNow, total, this.#heldUntil))
+    this.#heldUntil = capacities.agent.connected ? startOf(reservation, capacities.agentNow, total) : Infinity
+    capacities.now.hold(reservation, total)
+    this.#changed.push(capacities.now)
+    this.#reasons.set(session.id, reservedReason(capacities.agentNow, total, this.#heldUntil))
   }
 
   /** Whether the session ends, at the latest, before the session of the reservation can start. */

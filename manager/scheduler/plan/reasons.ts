@@ -10,7 +10,7 @@ import {
   type SlotName,
 } from '#manager/contract'
 import { bare, readable } from './amounts.ts'
-import { type Room } from './room.ts'
+import { type FreeCapacity } from './free-capacity.ts'
 import { type AgentSnapshot, type PendingSession, type PlanOptions, totalOf } from './snapshot.ts'
 
 /** Input for the explanation of a waiting session. */
@@ -19,15 +19,15 @@ export interface Situation {
   /** All agents of the group. */
   readonly agents: readonly AgentSnapshot[]
   readonly options?: PlanOptions | undefined
-  // Each list has one room of each equivalence class, which stands for all rooms like it.
-  /** Rooms of all agents of the group, as if nothing ran on them. */
-  readonly empty: readonly Room[]
-  /** Empty rooms of the agents that take sessions. */
-  readonly open: readonly Room[]
-  /** Empty rooms of the agents that take sessions, have the storages, and hold the image or can pull it. */
-  readonly holders: readonly Room[]
-  /** Current rooms of the agents that may take this session. */
-  readonly rooms: readonly Room[]
+  // Each list has one free capacity of each equivalence class, which stands for all free capacities like it.
+  /** Free capacities of all agents of the group, as if nothing ran on them. */
+  readonly empty: readonly FreeCapacity[]
+  /** Capacities of the agents that take sessions, as if nothing ran there. */
+  readonly open: readonly FreeCapacity[]
+  /** Capacities of the agents that take sessions, as if nothing ran there, have the storages, and hold the image or can pull it. */
+  readonly holders: readonly FreeCapacity[]
+  /** Current free capacities of the agents that may take this session. */
+  readonly freeCapacities: readonly FreeCapacity[]
   /** Free amounts on these agents together. */
   readonly free: ResourceSlots
   /** Whether it would have fitted before the sessions ahead of it were placed in this pass. */
@@ -55,7 +55,7 @@ export function explain(situation: Situation): Reason {
     storageNowhere(situation) ??
     imageNowhere(situation) ??
     tooLarge(situation) ??
-    noRoom(situation)
+    noFreeCapacity(situation)
   )
 }
 
@@ -101,7 +101,7 @@ function architectureNowhere({ session, agents, options, open, holders }: Situat
   if (!pullable && takers.some(has) && !runners.some(has)) {
     return reasonOf('architecture_nowhere', because('architecture_not_at_image', values))
   }
-  const fits = (room: Room) => room.fits(requested, false, clusterSize)
+  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize)
   // Where something else keeps hosts out too, that has a reason of its own.
   if (!pullable || storage.length > 0 || holders.some(fits) || !open.some(fits)) return undefined
   return reasonOf('architecture_nowhere', because('architecture_hosts_too_small', values))
@@ -127,7 +127,7 @@ function storageNowhere({ session, agents, options, open, holders }: Situation):
   if (holders.length === 0) {
     return reasonOf('storage_nowhere', because('storage_and_image_nowhere', { storage: names, image }))
   }
-  const fits = (room: Room) => room.fits(requested, false, clusterSize)
+  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize)
   if (holders.some(fits) || !open.some(fits)) return undefined
   return reasonOf('storage_nowhere', because('storage_hosts_too_small', { storage: names }))
 }
@@ -139,14 +139,14 @@ function imageNowhere({ session, agents, open, holders }: Situation): Reason | u
     const isHeld = agents.some(agent => agent.connected && digest !== null && agent.images.has(digest))
     return reasonOf('image_nowhere', because(isHeld ? 'image_hosts_closed' : 'image_on_no_host', { image }))
   }
-  const fits = (room: Room) => room.fits(requested, false, clusterSize)
+  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize)
   if (holders.some(fits) || !open.some(fits)) return undefined
   return reasonOf('image_nowhere', because('image_hosts_too_small', { image }))
 }
 
 function tooLarge({ session, empty, open }: Situation): Reason | undefined {
   const { clusterSize } = session
-  const fits = (room: Room) => room.fits(session.requested, false, clusterSize)
+  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(session.requested, false, clusterSize)
   if (open.some(fits)) return undefined
   const requested = totalOf(session)
   const needed = formatSlots(requested)
@@ -159,9 +159,9 @@ function tooLarge({ session, empty, open }: Situation): Reason | undefined {
   return reasonOf('too_large', inTurn(lacks, because('ask_for_less')), amounts)
 }
 
-function noRoom({ session, rooms, free, fittedBefore, kept }: Situation): Reason {
+function noFreeCapacity({ session, freeCapacities, free, fittedBefore, kept }: Situation): Reason {
   const requested = totalOf(session)
-  const { slots, available } = closest(session, rooms)
+  const { slots, available } = closest(session, freeCapacities)
   const amounts = { needed: only(requested, slots), available: only(available, slots) }
   if (kept !== undefined) {
     return reasonOf('queued_behind', because('kept_on_host', { host: kept }), amounts)
@@ -191,29 +191,29 @@ export function isAwaited(agent: AgentSnapshot, options?: PlanOptions): boolean 
 }
 
 /**
- * The room that lacks the fewest slots. Ties go to the room with the most of the lacking slots, relative to the request:
+ * The free capacity that lacks the fewest slots. Ties go to the free capacity with the most of the lacking slots, relative to the request:
  * of the scarcest slot first, then in sum.
  */
 export function closest(
   session: Pick<PendingSession, 'requested' | 'clusterSize'>,
-  rooms: readonly Room[],
+  freeCapacities: readonly FreeCapacity[],
 ): { slots: readonly SlotName[]; available: ResourceSlots } {
   const requested = totalOf(session)
   const asked = SLOT_NAMES.filter(slot => (requested[slot] ?? 0) > 0)
-  let best: Room | undefined
+  let best: FreeCapacity | undefined
   let [bestRank, bestSum] = [-Infinity, 0]
-  for (const room of rooms) {
+  for (const freeCapacity of freeCapacities) {
     let [rank, scarcest, sum] = [0, Infinity, 0]
     for (const slot of asked) {
-      if (!room.lacks(slot, session.requested[slot], session.clusterSize)) continue
-      const share = room.largest(slot) / (requested[slot] ?? 1)
+      if (!freeCapacity.lacks(slot, session.requested[slot], session.clusterSize)) continue
+      const share = freeCapacity.largest(slot) / (requested[slot] ?? 1)
       rank--
       scarcest = Math.min(scarcest, share)
       sum += share
     }
     rank += scarcest
     if (best && (rank < bestRank || (rank === bestRank && sum <= bestSum))) continue
-    ;[best, bestRank, bestSum] = [room, rank, sum]
+    ;[best, bestRank, bestSum] = [freeCapacity, rank, sum]
   }
   if (!best) return { slots: asked, available: {} }
   const slots = best.lacking(session.requested, session.clusterSize)

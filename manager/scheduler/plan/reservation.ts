@@ -8,7 +8,7 @@ import {
   together,
 } from '#manager/contract'
 import { readable } from './amounts.ts'
-import { type Room, SHARES } from './room.ts'
+import { type FreeCapacity, SHARES } from './free-capacity.ts'
 import {
   type AgentSnapshot,
   type DeviceAllocation,
@@ -28,7 +28,7 @@ import {
 export interface Candidate {
   /** The agent including the sessions that this pass has placed there. */
   readonly agentNow: AgentSnapshot
-  readonly empty: Room
+  readonly empty: FreeCapacity
 }
 
 /** Reserves the agent on which the session starts first; where no start is known, the one that lacks the least. */

@@ -8,20 +8,20 @@
  */
 export function spreadShares(free: readonly number[], amount: number): number[] | undefined {
   const ascending = free
-    .map((room, index) => ({ room, index }))
-    .filter(({ room }) => room > 0)
-    .toSorted((a, b) => a.room - b.room || a.index - b.index)
+    .map((free, index) => ({ free, index }))
+    .filter(({ free }) => free > 0)
+    .toSorted((a, b) => a.free - b.free || a.index - b.index)
   for (let count = 1; count <= ascending.length; count++) {
     let best: { parts: number[]; uneven: number; left: number } | undefined
     for (let start = 0; start + count <= ascending.length; start++) {
       const devices = ascending.slice(start, start + count)
       const parts = fillEvenly(
-        devices.map(device => device.room),
+        devices.map(device => device.free),
         amount,
       )
       if (!parts) continue
       const uneven = Math.max(...parts) - Math.min(...parts)
-      const left = devices.reduce((sum, device) => sum + device.room, -amount)
+      const left = devices.reduce((sum, device) => sum + device.free, -amount)
       if (best && (best.uneven < uneven || (best.uneven === uneven && best.left <= left))) continue
       const spread = free.map(() => 0)
       devices.forEach(({ index }, at) => (spread[index] = parts[at] ?? 0))
@@ -32,11 +32,11 @@ export function spreadShares(free: readonly number[], amount: number): number[] 
   return undefined
 }
 
-/** @param rooms ascending: a device with less than an even part gives all it has, the others share the remainder */
-function fillEvenly(rooms: readonly number[], amount: number): number[] | undefined {
+/** @param freeParts ascending: a device with less than an even part gives all it has, the others share the remainder */
+function fillEvenly(freeParts: readonly number[], amount: number): number[] | undefined {
   let rest = amount
-  const parts = rooms.map((room, index) => {
-    const part = Math.min(room, Math.floor(rest / (rooms.length - index)))
+  const parts = freeParts.map((free, index) => {
+    const part = Math.min(free, Math.floor(rest / (freeParts.length - index)))
     rest -= part
     return part
   })

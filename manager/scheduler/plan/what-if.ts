@@ -1,7 +1,7 @@
 import { type AgentId, type Reason, type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
 import { Pass } from './plan.ts'
 import { isWaitingFor } from './reasons.ts'
-import { type Room } from './room.ts'
+import { type FreeCapacity } from './free-capacity.ts'
 import { type Selector } from './selectors.ts'
 import { type GroupSnapshot, type PendingSession, type Sequencer } from './snapshot.ts'
 
@@ -32,23 +32,23 @@ export function whatIf(
   if (placed) return { agentId: placed.agentId, reason: null, smaller: [] }
   const left = pass.leftFor(session)
   const smaller =
-    left && !isWaitingFor(session) ? smallerRequests(session, pass.roomsFor(session), { minimum, left }) : []
+    left && !isWaitingFor(session) ? smallerRequests(session, pass.freeCapacitiesFor(session), { minimum, left }) : []
   return { agentId: null, reason: reasons.get(session.id) ?? null, smaller }
 }
 
 function smallerRequests(
   { requested, clusterSize = 1 }: PendingSession,
-  rooms: readonly Room[],
+  freeCapacities: readonly FreeCapacity[],
   { minimum, left }: { minimum: ResourceSlots; left: ResourceSlots },
 ) {
   const over = SLOT_NAMES.filter(slot => (requested[slot] ?? 0) > (left[slot] ?? Infinity))
   const changes = SLOT_NAMES.flatMap(slot => {
     const asked = requested[slot] ?? 0
     let amount = -1
-    for (const room of rooms) {
-      const lacking = new Set([...room.lacking(requested, clusterSize), ...over])
+    for (const freeCapacity of freeCapacities) {
+      const lacking = new Set([...freeCapacity.lacking(requested, clusterSize), ...over])
       if (lacking.size !== 1 || !lacking.has(slot)) continue
-      amount = Math.max(amount, Math.min(largest(room, slot, clusterSize), left[slot] ?? Infinity))
+      amount = Math.max(amount, Math.min(largest(freeCapacity, slot, clusterSize), left[slot] ?? Infinity))
     }
     const enough = amount >= (minimum[slot] ?? 0) && amount > 0 && amount < asked
     return enough ? [{ slot, amount, kept: amount / asked }] : []
@@ -57,13 +57,13 @@ function smallerRequests(
 }
 
 /** Largest amount of a slot that each of the kernels can have. */
-function largest(room: Room, slot: SlotName, kernels: number): number {
-  const all = room.largest(slot)
+function largest(freeCapacity: FreeCapacity, slot: SlotName, kernels: number): number {
+  const all = freeCapacity.largest(slot)
   if (kernels === 1) return all
   let [most, tooMuch] = [0, Math.floor(all / kernels) + 1]
   while (tooMuch - most > 1) {
     const middle = Math.floor((most + tooMuch) / 2)
-    if (room.fits({ [slot]: middle }, false, kernels)) most = middle
+    if (freeCapacity.fits({ [slot]: middle }, false, kernels)) most = middle
     else tooMuch = middle
   }
   return most

@@ -1,5 +1,5 @@
 import { addSlots, type ResourceSlots } from '#manager/contract'
-import { Room } from './room.ts'
+import { FreeCapacity } from './free-capacity.ts'
 import {
   type AgentSnapshot,
   type GroupSnapshot,
@@ -8,19 +8,19 @@ import {
   type Reservation,
 } from './snapshot.ts'
 
-/** The rooms of one agent: now, before this pass, and as if nothing ran there. */
-export class AgentRooms {
+/** The free capacities of one agent: now, before this pass, and as if nothing ran there. */
+export class AgentCapacities {
   readonly agent: AgentSnapshot
-  readonly now: Room
+  readonly now: FreeCapacity
   readonly placed: Occupant[] = []
   readonly #options: GroupSnapshot['options']
-  #before: Room | undefined
-  #empty: Room | undefined
+  #before: FreeCapacity | undefined
+  #empty: FreeCapacity | undefined
 
   constructor(agent: AgentSnapshot, options: GroupSnapshot['options']) {
     this.agent = agent
     this.#options = options
-    this.now = new Room(agent, 'now', options)
+    this.now = new FreeCapacity(agent, 'now', options)
   }
 
   /** The agent including the sessions that this pass has placed here. */
@@ -37,21 +37,25 @@ export class AgentRooms {
     }
   }
 
-  get before(): Room {
-    return (this.#before ??= new Room(this.agent, 'now', this.#options))
+  get before(): FreeCapacity {
+    return (this.#before ??= new FreeCapacity(this.agent, 'now', this.#options))
   }
 
-  get empty(): Room {
-    return (this.#empty ??= new Room(this.agent, 'empty', this.#options))
+  get empty(): FreeCapacity {
+    return (this.#empty ??= new FreeCapacity(this.agent, 'empty', this.#options))
   }
 }
 
-/** Whether all kernels of the session fit into the room. */
-export const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = false) =>
-  room.fits(requested, useHeld, clusterSize)
+/** Whether all kernels of the session fit into the free capacity. */
+export const fits = (freeCapacity: FreeCapacity, { requested, clusterSize }: PendingSession, useHeld = false) =>
+  freeCapacity.fits(requested, useHeld, clusterSize)
 
 /** Whether the agent could still hold the session when empty, and still has the reserved devices. */
-export function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, session: PendingSession): boolean {
+export function stillThere(
+  { devices }: Reservation,
+  { agent, empty }: AgentCapacities,
+  session: PendingSession,
+): boolean {
   const known = new Set(agent.devices.map(device => `${device.slot} ${device.uuid}`))
   return fits(empty, session) && devices.every(({ slot, uuid }) => known.has(`${slot} ${uuid}`))
 }

@@ -7,7 +7,7 @@ const DEVICE_SLOTS: readonly DeviceSlot[] = ['cuda.device', 'cuda.shares']
 /** Shares of one physical GPU. */
 export const SHARES = 100
 
-interface DeviceRoom {
+interface FreeDevice {
   readonly uuid: string
   readonly total: number
   free: number
@@ -16,11 +16,11 @@ interface DeviceRoom {
 }
 
 interface Choice {
-  readonly device: DeviceRoom
+  readonly device: FreeDevice
   readonly part: number
 }
 
-export interface RoomOptions {
+export interface FreeCapacityOptions {
   /** See `PlanOptions`. */
   readonly splitShares?: boolean | undefined
 }
@@ -31,7 +31,7 @@ export interface RoomOptions {
  * `fits` and `free` run for every agent and every request: they name the slots instead of looping over them, and
  * allocate nothing.
  */
-export class Room {
+export class FreeCapacity {
   readonly agent: AgentSnapshot
   /** Slots that this agent has at all: fewer is better for a request that does not ask for the others. */
   readonly kinds: readonly SlotName[]
@@ -45,7 +45,7 @@ export class Room {
   /** See `AgentSnapshot`. */
   turn: number
   readonly #free: Record<SlotName, number>
-  readonly #devices: Readonly<Record<DeviceSlot, readonly DeviceRoom[]>>
+  readonly #devices: Readonly<Record<DeviceSlot, readonly FreeDevice[]>>
   readonly #splitShares: boolean
   /** Request of the session for which capacity is held here; undefined where nothing is held. */
   #hold: ResourceSlots | undefined
@@ -53,19 +53,23 @@ export class Room {
   #lends = true
   /** Largest free part of a shared GPU that is already partly in use. */
   #largestPart = 0
-  #figures: RoomFigures | undefined
+  #figures: FreeCapacityStats | undefined
   readonly #capacityKey: string
   #equivalenceKey = ''
   #equivalenceKeyAt = -1
   #image = ''
   #holdsImage = false
 
-  constructor(agent: AgentSnapshot, occupancy: 'now' | 'empty' = 'now', { splitShares = false }: RoomOptions = {}) {
+  constructor(
+    agent: AgentSnapshot,
+    occupancy: 'now' | 'empty' = 'now',
+    { splitShares = false }: FreeCapacityOptions = {},
+  ) {
     this.agent = agent
     this.turn = agent.turn ?? 0
     this.#splitShares = splitShares
     const empty = occupancy === 'empty'
-    const devices: Record<DeviceSlot, DeviceRoom[]> = { 'cuda.device': [], 'cuda.shares': [] }
+    const devices: Record<DeviceSlot, FreeDevice[]> = { 'cuda.device': [], 'cuda.shares': [] }
     for (const { uuid, slot, total, occupied } of agent.devices) {
       devices[slot].push({ uuid, total, free: empty ? total : Math.max(0, total - occupied), held: false })
     }
@@ -87,7 +91,7 @@ export class Room {
   }
 
   /**
-   * Equal for rooms that no request can tell apart: same capacity and same free amounts, in the same parts. A room with
+   * Equal for free capacities that no request can tell apart: same capacity and same free amounts, in the same parts. A free capacity with
    * held capacity is like no other. Images, turn and id are not part of it.
    */
   get equivalenceKey(): string {
@@ -115,7 +119,7 @@ export class Room {
   }
 
   /** Figures that selectors rank by, computed once per change. @param capacity of the group, constant during a plan */
-  figures(capacity: ResourceSlots): RoomFigures {
+  figures(capacity: ResourceSlots): FreeCapacityStats {
     const known = this.#figures
     if (known?.version === this.version) return known
     const slots = SLOT_NAMES.map(slot => [slot, this.free(slot)] as const)
@@ -123,7 +127,7 @@ export class Room {
     const { cpu = 0, mem = 0 } = free
     const freeGpus = gpusOf(free)
     const lonely = this.gpus === 0 ? 0 : freeGpus / this.gpus - Math.min(cpu / this.cpu, mem / this.mem)
-    const figures: RoomFigures = {
+    const figures: FreeCapacityStats = {
       version: this.version,
       freeCpu: cpu,
       freeMem: mem,
@@ -149,7 +153,7 @@ export class Room {
     return SLOT_NAMES.filter(slot => this.lacks(slot, requested[slot], kernels))
   }
 
-  /** Whether this amount of the slot for each of the kernels is too much for this room. */
+  /** Whether this amount of the slot for each of the kernels is too much for this free capacity. */
   lacks(slot: SlotName, amount = 0, kernels = 1): boolean {
     if (amount === 0) return false
     return amount * kernels > this.free(slot) || (slot === 'cuda.shares' && !this.#fitsShares(amount, false, kernels))
@@ -230,7 +234,7 @@ export class Room {
     })
   }
 
-  #open(slot: DeviceSlot, useHeld: boolean): readonly DeviceRoom[] {
+  #open(slot: DeviceSlot, useHeld: boolean): readonly FreeDevice[] {
     const devices = this.#devices[slot]
     return this.#isOpen(useHeld) ? devices : devices.filter(device => !device.held)
   }
@@ -254,7 +258,7 @@ export class Room {
 
   #pick(slot: DeviceSlot, amount: number, useHeld: boolean): DeviceAllocation[] {
     const chosen = this.#choose(slot, amount, useHeld)
-    if (!chosen) throw new Error(`take() without room for ${amount} ${slot} on ${this.agent.id}`)
+    if (!chosen) throw new Error(`take() without free capacity for ${amount} ${slot} on ${this.agent.id}`)
     return chosen.map(({ device, part }) => {
       device.free -= part
       return { uuid: device.uuid, slot, amount: part }
@@ -274,7 +278,7 @@ export class Room {
     if (rest === 0) return chosen
     if (slot === 'cuda.device') return undefined
     const used = new Set(chosen.map(choice => choice.device))
-    let best: DeviceRoom | undefined
+    let best: FreeDevice | undefined
     for (const device of devices) {
       if (used.has(device) || device.free < rest) continue
       if (!best || device.free < best.free) best = device
@@ -284,7 +288,7 @@ export class Room {
   }
 }
 
-export interface RoomFigures {
+export interface FreeCapacityStats {
   readonly version: number
   readonly freeCpu: number
   readonly freeMem: number
@@ -297,8 +301,8 @@ export interface RoomFigures {
 }
 
 function spread(
-  devices: readonly DeviceRoom[],
-  used: ReadonlySet<DeviceRoom>,
+  devices: readonly FreeDevice[],
+  used: ReadonlySet<FreeDevice>,
   chosen: readonly Choice[],
   rest: number,
 ): Choice[] | undefined {
@@ -316,14 +320,14 @@ export function isDeviceSlot(slot: SlotName): slot is DeviceSlot {
 }
 
 /** Sum of the free amounts; a `cuda.device` with anything on it counts as 0, because it is given out whole. */
-function usable(slot: DeviceSlot, devices: readonly DeviceRoom[]): number {
+function usable(slot: DeviceSlot, devices: readonly FreeDevice[]): number {
   let total = 0
   for (const { free, total: all } of devices) if (slot === 'cuda.shares' || free === all) total += free
   return total
 }
 
 /** Free amount on each device, sorted: which device has it does not matter. */
-function partsLeft(devices: readonly DeviceRoom[]): string {
+function partsLeft(devices: readonly FreeDevice[]): string {
   return devices.length === 0
     ? ''
     : devices
@@ -332,7 +336,7 @@ function partsLeft(devices: readonly DeviceRoom[]): string {
         .join(' ')
 }
 
-function largestPart(devices: readonly DeviceRoom[]): number {
+function largestPart(devices: readonly FreeDevice[]): number {
   let most = 0
   for (const { free, total } of devices) if (free < total && free > most) most = free
   return most
