@@ -42,10 +42,10 @@ export function cgroupPaths(text: string, containerId: string): CgroupPaths | un
   return unified === undefined ? undefined : { version: 2, unified: unified.replace(`${ROOT}//`, `${ROOT}/`) }
 }
 
-type Figures = Omit<Counters, 'atMs' | 'netRxBytes' | 'netTxBytes'>
+type CgroupCounters = Omit<Counters, 'atMs' | 'netRxBytes' | 'netTxBytes'>
 
 /** @param files contents by file name; a missing one is '' */
-export function parseV1(files: Readonly<Record<string, string>>): Figures {
+export function parseV1(files: Readonly<Record<string, string>>): CgroupCounters {
   const used = numberIn(files['memory.usage_in_bytes'])
   const blkio = files['blkio.throttle.io_service_bytes'] ?? ''
   return {
@@ -57,7 +57,7 @@ export function parseV1(files: Readonly<Record<string, string>>): Figures {
   }
 }
 
-export function parseV2(files: Readonly<Record<string, string>>): Figures {
+export function parseV2(files: Readonly<Record<string, string>>): CgroupCounters {
   const used = numberIn(files['memory.current'])
   const io = files['io.stat'] ?? ''
   return {

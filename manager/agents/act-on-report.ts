@@ -24,7 +24,7 @@ import { extendStartBy, type KernelRow } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { findSession } from '../store/sessions/sessions.ts'
 import { updateReasons } from '../store/sessions/touches.ts'
-import { type LiveFigures } from '../stats/live.ts'
+import { type LiveStats } from '../stats/live.ts'
 import { exitReason } from './exit-reason.ts'
 import { type RecentKills } from './recent-kills.ts'
 import { type Action } from './reconcile.ts'
@@ -56,7 +56,7 @@ export interface ActingMemory {
   readonly isKnownToRun: (kernelId: KernelId) => boolean
   /** The attempt of each kernel for which its agent last reported that it pulls the image. */
   readonly pulling: Map<KernelId, number>
-  readonly live: Pick<LiveFigures, 'setWaiting' | 'sinceWaitingMs'>
+  readonly live: Pick<LiveStats, 'setWaiting' | 'sinceWaitingMs'>
 }
 
 /** Actions that failed; the next report repeats them. */

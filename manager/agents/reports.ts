@@ -4,14 +4,14 @@ import { type KernelFolder, type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
 import { type ChangedMounts } from '../sessions/added-folders.ts'
-import { type LiveFigures } from '../stats/live.ts'
+import { type LiveStats } from '../stats/live.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
 import { findAgent, setProblem } from '../store/agents/agents.ts'
 import { createClockWatch } from './agent-clock.ts'
 import { type AgentFacts, createAgentFacts } from './agent-facts.ts'
 import { type AgentMemory, createMemories } from './agent-memory.ts'
 import { type AgentPresence, createAgentPresence } from './agent-presence.ts'
-import { createKernelFigures } from './kernel-figures.ts'
+import { createKernelStats } from './kernel-stats.ts'
 import { noteMemoryKill } from './memory-kills.ts'
 import { hostProblem, inOne, isUnfit, networkProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
@@ -22,7 +22,7 @@ import { createFaultTeller, type FaultTimings, type TellHost } from './tell-faul
 import { createModesTeller, type SendDeviceModes } from './tell-modes.ts'
 
 export interface ReportsDeps extends Omit<ReportedKernelsDeps, 'reads' | 'memories' | 'kernels'> {
-  readonly live: LiveFigures
+  readonly live: LiveStats
   readonly recorder: Pick<StatsRecorder, 'add'>
   readonly onMounts: (changed: ChangedMounts) => void
   readonly onImagePull: (agentId: AgentId, pullId: string, progress: PullProgress) => void
@@ -64,7 +64,7 @@ export function createReports(deps: ReportsDeps): Reports {
   const running = new Set<KernelId>()
   /** The attempt of each kernel for which its agent last reported that it pulls the image. */
   const pulling = new Map<KernelId, number>()
-  const figures = createKernelFigures(deps)
+  const stats = createKernelStats(deps)
   const watchClock = createClockWatch(deps)
   const writeImages = createImageWriter({ ...deps, reads })
   const writeState = createStateWriter({ ...deps, reads })
@@ -141,7 +141,7 @@ export function createReports(deps: ReportsDeps): Reports {
     if (memory) memory.orphans = [...memory.orphans, ...unconfirmed.kernels]
     if (!remote && (from === 'SCHEDULED' || effects.freed)) publishResources()
     for (const kernelId of kernelIds) {
-      figures.forget(kernelId, to, effects)
+      stats.forget(kernelId, to, effects)
       if (to === 'RUNNING' || effects.freed) pulling.delete(kernelId)
       if (to === 'RUNNING') running.add(kernelId)
       if (effects.ended) running.delete(kernelId)
@@ -181,7 +181,7 @@ export function createReports(deps: ReportsDeps): Reports {
           return failed
         }
         case 'pull':
-          await figures.onPull(agentId, message.kernelId, message.progress)
+          await stats.onPull(agentId, message.kernelId, message.progress)
           break
         case 'image_pull':
           deps.onImagePull(agentId, message.pullId, message.progress)
@@ -190,7 +190,7 @@ export function createReports(deps: ReportsDeps): Reports {
           deps.onBuildLog(agentId, message.buildId, message.text)
           break
         case 'stats':
-          await figures.onStats(agentId, message.kernels)
+          await stats.onStats(agentId, message.kernels)
       }
       return []
     },

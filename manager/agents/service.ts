@@ -82,7 +82,7 @@ export interface AgentService {
   /** @param id as `createJoinToken` returned it @throws `not_found` */
   joinToken(id: string): Promise<RouteReply<'getJoinToken'>>
   /** @param groups only the agents and sessions of these resource groups */
-  resources(groups?: ReadonlySet<string>): Promise<Figures>
+  resources(groups?: ReadonlySet<string>): Promise<SharedResources>
 }
 
 export interface AgentQuery extends AgentFilter {
@@ -91,8 +91,8 @@ export interface AgentQuery extends AgentFilter {
   readonly sort?: AgentSort | undefined
 }
 
-/** The figures that are the same for every user. */
-export type Figures = Omit<Resources, 'left' | 'sessionsLeft'>
+/** The amounts that are the same for every user. */
+export type SharedResources = Omit<Resources, 'left' | 'sessionsLeft'>
 
 export interface JoinToken {
   /** Names the token without its secret. */

@@ -10,7 +10,7 @@ import {
   type SessionId,
   toldBy,
 } from '#manager/contract'
-import { type LiveFigures } from '../stats/live.ts'
+import { type LiveStats } from '../stats/live.ts'
 import { sumStats } from '../stats/sum-stats.ts'
 import { type AgentPresence, type MountsPresence } from '../scheduler/snapshot.ts'
 import { listAgentNames } from '../store/agents/agents.ts'
@@ -30,7 +30,7 @@ import { type Caller, canEnter, canManage, sharedAs } from '../users/authorize.t
 import { resultOf } from '../scheduler/result.ts'
 
 export interface ViewDeps {
-  readonly live: LiveFigures
+  readonly live: LiveStats
   readonly presence: AgentPresence & MountsPresence
   readonly positionOf: (id: SessionId) => number | null
   /** The sessions are made for their eyes. */

@@ -3,7 +3,7 @@ import { type FolderQuotas } from '../folders/folder-quotas.ts'
 import { createEntryChanges } from './change-entries.ts'
 import { ChangeCount, type NoteChange } from './changes-made.ts'
 import { ConnectionQuotas } from './connection-quotas.ts'
-import { figuresOf, figuresOfTop } from './figures.ts'
+import { fileSystemStatsOf, statsOfTop } from './file-system-stats.ts'
 import { Handles } from './handles.ts'
 import { nextEntries, openList } from './list-entries.ts'
 import { attributesAt, realPathAt } from './look-up.ts'
@@ -69,11 +69,11 @@ export function createOperations({ tree, hints, quotas }: OperationsDeps): Opera
     return found.length === 0 ? END : { kind: 'names', entries: found }
   }
 
-  async function figures(path: Buffer): Promise<Reply> {
+  async function statsAt(path: Buffer): Promise<Reply> {
     const place = placeOf(path)
     return {
-      kind: 'figures',
-      figures: place.kind === 'top' ? await figuresOfTop(tree) : await figuresOf(tree, place.folder),
+      kind: 'stats',
+      stats: place.kind === 'top' ? await statsOfTop(tree) : await fileSystemStatsOf(tree, place.folder),
     }
   }
 
@@ -113,7 +113,7 @@ export function createOperations({ tree, hints, quotas }: OperationsDeps): Opera
       case 'fsync':
         return done(files.sync(request.handle))
       case 'statvfs':
-        return figures(request.path)
+        return statsAt(request.path)
     }
   }
 

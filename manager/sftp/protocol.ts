@@ -100,7 +100,7 @@ export interface NamedEntry {
 }
 
 /** Figures of a file system, for `statvfs`. */
-export interface FileSystemFigures {
+export interface FileSystemStats {
   readonly blockSize: number
   readonly blocks: number
   readonly freeBlocks: number
@@ -116,7 +116,7 @@ export type Reply =
   | { readonly kind: 'names'; readonly entries: readonly NamedEntry[] }
   | { readonly kind: 'attributes'; readonly attributes: Attributes }
   | { readonly kind: 'limits' }
-  | { readonly kind: 'figures'; readonly figures: FileSystemFigures }
+  | { readonly kind: 'stats'; readonly stats: FileSystemStats }
 
 export const OK: Reply = { kind: 'status', status: 'ok', message: 'Success' }
 export const END: Reply = { kind: 'status', status: 'eof', message: 'End of file' }

@@ -2,7 +2,7 @@ import { ATTRIBUTE } from './parse-request.ts'
 import {
   type Attributes,
   EXTENSIONS,
-  type FileSystemFigures,
+  type FileSystemStats,
   MOST_DATA_BYTES,
   MOST_HANDLES,
   MOST_PACKET_BYTES,
@@ -33,8 +33,8 @@ export function replyPacket(id: number, reply: Reply): Buffer {
       const limits = [MOST_PACKET_BYTES, MOST_DATA_BYTES, MOST_DATA_BYTES, MOST_HANDLES]
       return packet(TYPE.extendedReply, [uint32(id), uint64(...limits)])
     }
-    case 'figures':
-      return packet(TYPE.extendedReply, [uint32(id), figureBytes(reply.figures)])
+    case 'stats':
+      return packet(TYPE.extendedReply, [uint32(id), statsBytes(reply.stats)])
   }
 }
 
@@ -100,8 +100,8 @@ function attributeBytes({ size, owner, mode, times }: Attributes): Buffer {
 const seconds = (time: number) => Math.min(0xffff_ffff, Math.max(0, Math.trunc(time)))
 
 /** @see statvfs(3) for the fields and flags */
-function figureBytes(figures: FileSystemFigures): Buffer {
-  const { blockSize, blocks, freeBlocks, availableBlocks, files, freeFiles } = figures
+function statsBytes(stats: FileSystemStats): Buffer {
+  const { blockSize, blocks, freeBlocks, availableBlocks, files, freeFiles } = stats
   const ST_NOSUID = 2
   return uint64(
     ...[blockSize, blockSize, blocks, freeBlocks, availableBlocks],

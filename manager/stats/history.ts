@@ -1,5 +1,5 @@
 import { AppError, because, type KernelId, type SessionId, type SessionStats } from '#manager/contract'
-import { type LiveFigures } from './live.ts'
+import { type LiveStats } from './live.ts'
 import { type Store } from '../store/open-store.ts'
 import { listMinutes } from '../store/sessions/session-stats.ts'
 import { addSources, type Point, pointOf, toSessionStats, toSteps } from './steps.ts'
@@ -42,7 +42,7 @@ export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
 
 /** Figures of a session, its kernels added up: by the second from memory, by the minute from the database. */
 export async function readHistory(
-  { store: { db, now }, live }: { store: Store; live: Pick<LiveFigures, 'recentStats'> },
+  { store: { db, now }, live }: { store: Store; live: Pick<LiveStats, 'recentStats'> },
   { id, kernels }: { id: SessionId; kernels: readonly KernelId[] },
   query: HistoryQuery,
 ): Promise<History> {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { KernelId, type PullProgress } from '#manager/contract'
 import { newId } from '../store/new-id.ts'
-import { createLiveFigures } from './live.ts'
+import { createLiveStats } from './live.ts'
 
 type Layer = PullProgress['layers'][number]
 const GiB = 2 ** 30
@@ -16,7 +16,7 @@ const pulled = (layer: Partial<Layer>): PullProgress => ({
 test('a pull makes progress while a layer is unpacked, and none while it is only retried', () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
-    const live = createLiveFigures(() => 0)
+    const live = createLiveStats(() => 0)
     const [main, sub] = [newId(KernelId), newId(KernelId)]
     expect(live.pullQuietMs([main, sub])).toBeUndefined()
     for (const unpacked of [1, 2, 3]) {

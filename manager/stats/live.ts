@@ -2,7 +2,7 @@ import { type KernelId, type PullProgress, type SessionStats } from '#manager/co
 import { SampleRing, type SampleWindow } from './sample-ring.ts'
 
 /** Figures of the last minutes, in memory only; they need not survive a restart. */
-export interface LiveFigures {
+export interface LiveStats {
   addStats(kernelId: KernelId, stats: SessionStats): void
   stats(kernelId: KernelId): SessionStats | null
   /** Oldest first, at most five minutes. */
@@ -26,7 +26,7 @@ const KEPT_SAMPLES = 300
 const FORGET_AFTER_MS = 10 * 60_000
 
 /** @param now clock that stamps the figures: the database's, because they are shown beside stored figures */
-export function createLiveFigures(now: () => number): LiveFigures {
+export function createLiveStats(now: () => number): LiveStats {
   const rings = new Map<KernelId, SampleRing>()
   let lookedAt = now()
   const waiting = new Map<KernelId, number>()

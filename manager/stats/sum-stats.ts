@@ -24,10 +24,10 @@ function add(a: SessionStats, b: SessionStats): SessionStats {
   }
 }
 
-type GpuFigures = SessionStats['gpus'][number]
+type GpuStats = SessionStats['gpus'][number]
 
 /** The use of GPUs by two kernels, which may share a device: each reports its own use of it. Pure. */
-export function addGpus(one: readonly GpuFigures[], other: readonly GpuFigures[]): GpuFigures[] {
+export function addGpus(one: readonly GpuStats[], other: readonly GpuStats[]): GpuStats[] {
   return [...Map.groupBy([...one, ...other], gpu => gpu.uuid)].map(([uuid, parts]) => ({
     uuid,
     utilization: capped(sumKnown(parts.map(part => part.utilization))),

@@ -7,7 +7,7 @@ import { type OriginRules } from '../http/origin.ts'
 import { type HttpServer, startHttpServer } from '../http/server.ts'
 import { type Log } from '../log.ts'
 import { createMetrics } from '../metrics.ts'
-import { registerFigures } from '../operation/figures.ts'
+import { registerMetrics } from '../operation/metrics.ts'
 import { requireCurrentKey } from '../secrets/open-secret-box.ts'
 import { type AccountsPart } from './accounts-part.ts'
 import { type ConnectionsPart } from './connections-part.ts'
@@ -33,7 +33,7 @@ export function startHttpPart(deps: HttpPartDeps): Promise<HttpServer> {
   const { config, rules, handlers, store, box, cluster, bus, upgrades, audit, folders, log } = deps
   const { accounts, sessions, connections } = deps
   const metrics = createMetrics()
-  registerFigures({
+  registerMetrics({
     metrics,
     db: store.db,
     onApplied: listener => sessions.onApplied(listener),

@@ -2,7 +2,7 @@ import { defined } from '#base/defined'
 import { type AgentId, type ManagerId, type SessionId } from '#manager/contract'
 import { type AgentGateway, startAgentGateway } from '../agent-link/gateway.ts'
 import { type ManagerKey } from '../agent-link/manager-key.ts'
-import { createLiveFigures } from '../stats/live.ts'
+import { createLiveStats } from '../stats/live.ts'
 import { type ChangedMounts } from '../sessions/added-folders.ts'
 import { createReports } from '../agents/reports.ts'
 import { type Cluster } from '../cluster/cluster.ts'
@@ -79,7 +79,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   await using stack = new AsyncDisposableStack()
   const endedListeners: ((id: SessionId) => void)[] = []
   const goneListeners: ((id: AgentId) => void)[] = []
-  const live = createLiveFigures(store.now)
+  const live = createLiveStats(store.now)
   const changes = createSessionChanges({ store, events, peers: cluster.peers })
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended) for (const listener of endedListeners) listener(sessionId)

@@ -11,14 +11,14 @@ const ROUND_TRIPS = 2_000
 const CONNECTS = 300
 
 /** The figures that are compared with HAProxy. */
-interface StreamFigures {
+interface StreamMeasurements {
   readonly downMBps: number
   readonly upMBps: number
   readonly rttP50us: number
   readonly rttP99us: number
 }
 
-interface Figures extends StreamFigures {
+interface Measurements extends StreamMeasurements {
   readonly connectsPerSecond: number
   readonly parallelConnectsPerSecond: number
 }
@@ -36,10 +36,10 @@ export async function benchTunnel(stack: AsyncDisposableStack) {
   const relays = stack.use(await startRelays({ host: address, port: TCP_APP.port }))
   const haproxies = await startHaproxies(stack, { host: address, port: TCP_APP.port })
   const results = {
-    relays: [] as Figures[],
-    tunnel: [] as Figures[],
-    viaManager: [] as Figures[],
-    haproxies: [] as StreamFigures[],
+    relays: [] as Measurements[],
+    tunnel: [] as Measurements[],
+    viaManager: [] as Measurements[],
+    haproxies: [] as StreamMeasurements[],
   }
   for (let i = 0; i <= ROUNDS; i++) {
     const plain = await measure(relays.port)
@@ -54,10 +54,10 @@ export async function benchTunnel(stack: AsyncDisposableStack) {
     if (yardstick) results.haproxies.push(yardstick)
   }
   // Compare neighbouring rounds, because the machine's speed changes from round to round.
-  const compared = (ours: readonly Figures[]) => {
-    const ratio = (key: keyof Figures) => ratioOf(ours, results.relays, key)
-    const overHaproxy = (key: keyof StreamFigures) =>
-      haproxies ? ratioOf<keyof StreamFigures>(ours, results.haproxies, key) : null
+  const compared = (ours: readonly Measurements[]) => {
+    const ratio = (key: keyof Measurements) => ratioOf(ours, results.relays, key)
+    const overHaproxy = (key: keyof StreamMeasurements) =>
+      haproxies ? ratioOf<keyof StreamMeasurements>(ours, results.haproxies, key) : null
     return {
       downRatio: ratio('downMBps'),
       upRatio: ratio('upMBps'),
@@ -92,14 +92,14 @@ function ratioOf<K extends string>(
   return round(median(ours.map((figures, i) => figures[key] / (theirs[i]?.[key] ?? Number.NaN))))
 }
 
-async function measureStreams(port: number): Promise<StreamFigures> {
+async function measureStreams(port: number): Promise<StreamMeasurements> {
   const downMBps = await measureDown(port, BYTES)
   const upMBps = await measureUp(port, BYTES)
   const times = await measureRoundTrips(port, ROUND_TRIPS)
   return { downMBps, upMBps, rttP50us: quantile(times, 0.5), rttP99us: quantile(times, 0.99) }
 }
 
-async function measure(port: number): Promise<Figures> {
+async function measure(port: number): Promise<Measurements> {
   return {
     ...(await measureStreams(port)),
     connectsPerSecond: await measureConnects(port, CONNECTS, 1),

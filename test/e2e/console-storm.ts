@@ -26,7 +26,7 @@ export async function openMany(browser: Browser): Promise<Opened> {
   return it
 }
 
-export interface StormFigures {
+export interface StormMeasurements {
   /** API requests by what they ask for. */
   readonly requests: Readonly<Record<string, number>>
   /** The most requests for sessions at the same time. */
@@ -45,7 +45,11 @@ export async function tabCount(page: Page, name: 'Active' | 'Finished'): Promise
 }
 
 /** Runs `storm` and counts what the page does meanwhile, until `isTrue`. */
-async function watching(page: Page, storm: () => Promise<void>, isTrue: () => Promise<boolean>): Promise<StormFigures> {
+async function watching(
+  page: Page,
+  storm: () => Promise<void>,
+  isTrue: () => Promise<boolean>,
+): Promise<StormMeasurements> {
   const requests: Record<string, number> = {}
   let now = 0
   let inFlight = 0
@@ -90,7 +94,7 @@ async function watching(page: Page, storm: () => Promise<void>, isTrue: () => Pr
 }
 
 /** 1,500 of the 2,000 live sessions end at once, as with a host that is lost. */
-export async function massEnd({ page, double, world }: Opened): Promise<StormFigures> {
+export async function massEnd({ page, double, world }: Opened): Promise<StormMeasurements> {
   const before = await tabCount(page, 'Finished')
   return await watching(
     page,
@@ -109,7 +113,7 @@ export async function massEnd({ page, double, world }: Opened): Promise<StormFig
 }
 
 /** 500 changes of live sessions a second: new names, of which the page shows the newest. */
-export async function changesForSeconds({ page, double, world }: Opened, seconds: number): Promise<StormFigures> {
+export async function changesForSeconds({ page, double, world }: Opened, seconds: number): Promise<StormMeasurements> {
   const live = world.sessions.filter(({ status }) => !isFinished(status))
   const shown = page.locator('tr.row .name')
   let changes = 0

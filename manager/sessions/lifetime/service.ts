@@ -1,5 +1,5 @@
 import { AppError, because, reasonOf, type Session, type SessionId, together } from '#manager/contract'
-import { type LiveFigures } from '../../stats/live.ts'
+import { type LiveStats } from '../../stats/live.ts'
 import { type History, type HistoryQuery, readHistory } from '../../stats/history.ts'
 import { extendLifetime, isPromised, readLifetimeLimits } from '../../store/sessions/lifetime.ts'
 import { type Store } from '../../store/open-store.ts'
@@ -28,7 +28,7 @@ export interface LifetimeService {
 export interface LifetimeServiceDeps {
   readonly store: Store
   readonly changes: Pick<SessionChanges, 'hint'>
-  readonly live: LiveFigures
+  readonly live: LiveStats
   /** @throws AppError `session_not_found` */
   readonly get: (caller: Caller, id: SessionId) => Promise<Session>
 }

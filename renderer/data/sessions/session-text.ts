@@ -93,7 +93,7 @@ export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Da
 }
 
 /** Whether the use of resources is shown: that of a session whose agent cannot be reached is stale. */
-export const hasFigures = ({ status, reachable }: Pick<Session, 'status' | 'reachable'>) =>
+export const hasStats = ({ status, reachable }: Pick<Session, 'status' | 'reachable'>) =>
   status === 'RUNNING' && reachable
 
 type Request = Pick<Session, 'requested' | 'clusterSize'>

@@ -70,7 +70,7 @@ export function clusterMeters(capacity: ResourceSlots, occupied: ResourceSlots):
 }
 
 /** Capacity and use of all hosts, or of those of one resource group. */
-export interface HostFigures {
+export interface HostAmounts {
   readonly capacity: ResourceSlots
   readonly occupied: ResourceSlots
   /** Number of running sessions. */
@@ -80,7 +80,7 @@ export interface HostFigures {
 }
 
 /** The meters in the top bar: the person's own use of their limits. */
-export function ownMeters(mine: ScopeUsage, hosts: HostFigures, project?: ScopeUsage): OwnMeter[] {
+export function ownMeters(mine: ScopeUsage, hosts: HostAmounts, project?: ScopeUsage): OwnMeter[] {
   const { resourceGroup } = hosts
   const ofHosts = new Map(clusterMeters(hosts.capacity, hosts.occupied).map(each => [each.key, each.text]))
   const ofProject = new Map(

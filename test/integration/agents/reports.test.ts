@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Report } from '#agent/contract'
 import { type AgentId, because, type Because } from '#manager/contract'
-import { createLiveFigures } from '../../../manager/stats/live.ts'
+import { createLiveStats } from '../../../manager/stats/live.ts'
 import { createReports, type ReportsDeps } from '../../../manager/agents/reports.ts'
 import { type FaultMemory } from '../../../manager/agents/agent-memory.ts'
 import { createFaultTeller, type HostNews } from '../../../manager/agents/tell-faults.ts'
@@ -45,7 +45,7 @@ test('images whose write failed are written with the next report', async () => {
     store: { db: store.db, now: store.now, transaction },
     events: { publish: nothing, publishStats: nothing },
     changes: { onApplied: nothing, hint: nothing },
-    live: createLiveFigures(store.now),
+    live: createLiveStats(store.now),
     isRestored: () => Promise.resolve(false),
     log: silentLog,
     onAgentChanged: nothing,
@@ -94,7 +94,7 @@ test('a host without an answer of Docker is one that superadmins are told about'
     store,
     events: { publish: nothing, publishStats: nothing },
     changes: { onApplied: nothing, hint: nothing },
-    live: createLiveFigures(store.now),
+    live: createLiveStats(store.now),
     isRestored: () => Promise.resolve(false),
     log: silentLog,
     onAgentChanged: nothing,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { KernelId, SessionId, type UserId } from '#manager/contract'
-import { createLiveFigures } from '../../../manager/stats/live.ts'
+import { createLiveStats } from '../../../manager/stats/live.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { readHistory } from '../../../manager/stats/history.ts'
 import { startStatsRecorder } from '../../../manager/stats/recorder.ts'
@@ -70,7 +70,7 @@ describe('minutes of statistics', () => {
   test('figures of an ended session are available by the minute and by the hour', async () => {
     const [id = newId(SessionId)] = await sessions(1)
     for (let age = 120; age > 0; age--) await write(id, age, { cpuMilli: age > 60 ? 100 : 300, netRxBytes: 1000 - age })
-    const live = createLiveFigures(store.now)
+    const live = createLiveStats(store.now)
     const from = new Date(Date.now() - 3 * 60 * MINUTE).toISOString()
     const minutes = await readHistory({ store, live }, { id, kernels: [] }, { from })
     expect(minutes).toMatchObject({ step: 60 })
@@ -87,7 +87,7 @@ describe('minutes of statistics', () => {
     const before = Date.now()
     vi.useFakeTimers({ toFake: ['Date'], now: before + 60 * MINUTE })
     try {
-      const live = createLiveFigures(store.now)
+      const live = createLiveStats(store.now)
       live.addStats(kernelId, { ...STILL, at: '2001-01-01T00:00:00.000Z', cpuMilli: 7 })
       const ask = (ageMs: number) =>
         readHistory({ store, live }, { id, kernels: [kernelId] }, { from: new Date(before - ageMs).toISOString() })
@@ -104,7 +104,7 @@ describe('minutes of statistics', () => {
 
   test('minutes of 2,000 sessions are one statement, and their memory is bounded', async () => {
     const ids = await sessions(2000)
-    const live = createLiveFigures(store.now)
+    const live = createLiveStats(store.now)
     const recorder = startStatsRecorder({ store, log: silentLog })
     const kernels = ids.map(() => newId(KernelId))
     const before = process.memoryUsage().arrayBuffers

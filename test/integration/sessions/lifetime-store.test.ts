@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type AgentId, KernelId, SessionId, type UserId } from '#manager/contract'
-import { createLiveFigures } from '../../../manager/stats/live.ts'
+import { createLiveStats } from '../../../manager/stats/live.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { createSessionChanges } from '../../../manager/sessions/changes.ts'
 import { type Termination } from '../../../manager/sessions/lifecycle/lifecycle.ts'
@@ -112,7 +112,7 @@ describe('lifetimes', () => {
 
   test('the remaining time of a session comes from the clock of the database, not from this process', async () => {
     const id = await anIdleSession(1800, 3600)
-    const live = createLiveFigures(store.now)
+    const live = createLiveStats(store.now)
     const caller = { userId: ownerId, role: 'user' as const, domain: 'default' }
     const deps = { live, presence: { isReady: () => true, mounts: () => undefined }, positionOf: () => null, caller }
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3600_000 })

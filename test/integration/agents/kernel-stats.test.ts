@@ -7,8 +7,8 @@ import {
   type SessionStatus,
   type UserId,
 } from '#manager/contract'
-import { createKernelFigures } from '../../../manager/agents/kernel-figures.ts'
-import { createLiveFigures } from '../../../manager/stats/live.ts'
+import { createKernelStats } from '../../../manager/agents/kernel-stats.ts'
+import { createLiveStats } from '../../../manager/stats/live.ts'
 import { createSessionChanges } from '../../../manager/sessions/changes.ts'
 import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
 import { newId } from '../../../manager/store/new-id.ts'
@@ -36,11 +36,11 @@ describe('figures of kernels', () => {
     await insertKernels(store.db, [{ id: kernelId, sessionId: id, status, slots: {}, agentId, attempt: 1 }])
     let told = 0
     const events = { publish: () => undefined, publishStats: () => void (told += 1) }
-    const figures = createKernelFigures({
+    const figures = createKernelStats({
       store,
       events,
       changes: createSessionChanges({ store, events }),
-      live: createLiveFigures(store.now),
+      live: createLiveStats(store.now),
       recorder: { add: () => undefined },
     })
     const traffic = { netRxBytes: 0, netTxBytes: 0, diskReadBytes: 0, diskWriteBytes: 0, scratchBytes: null, gpus: [] }

@@ -2,14 +2,14 @@ import { formatAmount, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
 import { type Metrics, type Sample } from '../metrics.ts'
 import { type Applied } from '../sessions/changes.ts'
 import {
-  type AgentFigures,
-  readAgentFigures,
-  readKernelFigures,
-  readSessionFigures,
-} from '../store/operation/figures.ts'
+  type AgentMetrics,
+  readAgentMetrics,
+  readKernelMetrics,
+  readSessionMetrics,
+} from '../store/operation/metrics.ts'
 import { type Db } from '../store/schema.ts'
 
-export interface FiguresDeps {
+export interface MetricsDeps {
   readonly metrics: Metrics
   readonly db: Db
   readonly onApplied: (listener: (applied: Applied) => void) => void
@@ -24,10 +24,10 @@ export interface FiguresDeps {
 const SAME_SCRAPE_MS = 500
 
 /** Registers the metrics of /metrics beside those of the process itself: queues, states, agents, tunnels. */
-export function registerFigures(deps: FiguresDeps): void {
+export function registerMetrics(deps: MetricsDeps): void {
   const { metrics, db, onApplied, tunnels, sftp, eventStreams, auditQueue } = deps
-  const sessions = once(() => readSessionFigures(db))
-  const agents = once(() => readAgentFigures(db))
+  const sessions = once(() => readSessionMetrics(db))
+  const agents = once(() => readAgentMetrics(db))
 
   metrics.gauge({
     name: 'berth_sessions',
@@ -54,10 +54,10 @@ export function registerFigures(deps: FiguresDeps): void {
     help: 'Kernels that hold resources.',
     labels: ['status'],
     collect: async () =>
-      (await readKernelFigures(db)).map(({ status, count }) => ({ labels: { status }, value: count })),
+      (await readKernelMetrics(db)).map(({ status, count }) => ({ labels: { status }, value: count })),
   })
 
-  const ofAgents = (name: string, help: string, value: (agent: AgentFigures) => number) =>
+  const ofAgents = (name: string, help: string, value: (agent: AgentMetrics) => number) =>
     metrics.gauge({
       name,
       help,
@@ -68,7 +68,7 @@ export function registerFigures(deps: FiguresDeps): void {
   ofAgents('berth_agent_schedulable', '1 where an agent takes new sessions.', ({ schedulable }) => Number(schedulable))
   ofAgents('berth_agent_silent_seconds', 'Since the last word of an agent.', ({ silentSeconds }) => silentSeconds)
   ofAgents('berth_agent_kernels', 'Kernels that hold resources of an agent.', ({ kernels }) => kernels)
-  const amounts = (name: string, help: string, slots: (agent: AgentFigures) => ResourceSlots) =>
+  const amounts = (name: string, help: string, slots: (agent: AgentMetrics) => ResourceSlots) =>
     metrics.gauge({
       name,
       help,
@@ -135,11 +135,11 @@ export function registerFigures(deps: FiguresDeps): void {
 /** The id is a label too, because names are not unique: a host that joined again has the name of the lost agent. */
 const AGENT_LABELS = ['agent', 'agent_id', 'resource_group'] as const
 
-function labelsOf({ id, name, resourceGroup }: AgentFigures): Record<string, string> {
+function labelsOf({ id, name, resourceGroup }: AgentMetrics): Record<string, string> {
   return { agent: name, agent_id: id, resource_group: resourceGroup }
 }
 
-function amountsOf(agent: AgentFigures, slots: ResourceSlots): Sample[] {
+function amountsOf(agent: AgentMetrics, slots: ResourceSlots): Sample[] {
   return SLOT_NAMES.filter(slot => (agent.capacity[slot] ?? 0) > 0).map(slot => ({
     labels: { ...labelsOf(agent), slot },
     value: Number(formatAmount(slot, slots[slot] ?? 0)),

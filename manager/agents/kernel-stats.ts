@@ -7,21 +7,21 @@ import { type Store } from '../store/open-store.ts'
 import { findSessionOfKernel, type KernelOwner } from '../store/sessions/kernel-owner.ts'
 import { touchSessions } from '../store/sessions/touches.ts'
 import { type Notice } from '../agent-link/listener.ts'
-import { type LiveFigures } from '../stats/live.ts'
+import { type LiveStats } from '../stats/live.ts'
 import { sumStats } from '../stats/sum-stats.ts'
 
 type Stats = Extract<Notice, { type: 'stats' }>
 
-export interface KernelFiguresDeps {
+export interface KernelStatsDeps {
   readonly store: Store
   readonly events: EventPublisher
   readonly changes: SessionChanges
-  readonly live: LiveFigures
+  readonly live: LiveStats
   readonly recorder: Pick<StatsRecorder, 'add'>
 }
 
 /** Handles the continuous reports of agents about their kernels: statistics and pull progress. */
-export interface KernelFigures {
+export interface KernelStats {
   onPull(agentId: AgentId, kernelId: KernelId, progress: PullProgress): Promise<void>
   onStats(agentId: AgentId, kernels: Stats['kernels']): Promise<void>
   /** Drops the figures that no longer apply after the session's transition to this status. */
@@ -30,7 +30,7 @@ export interface KernelFigures {
 
 const PULL_HINT_EVERY_MS = 1_000
 
-export function createKernelFigures({ store, events, changes, live, recorder }: KernelFiguresDeps): KernelFigures {
+export function createKernelStats({ store, events, changes, live, recorder }: KernelStatsDeps): KernelStats {
   const owners = new Map<KernelId, KernelOwner>()
   const pullHints = new Map<KernelId, number>()
   /** Number of evictions so far; detects an eviction during a query. */

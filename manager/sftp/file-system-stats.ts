@@ -1,9 +1,9 @@
 import { isAppError } from '#manager/contract'
-import { type FileSystemFigures } from './protocol.ts'
+import { type FileSystemStats } from './protocol.ts'
 import { type Tree } from './tree.ts'
 
 /** Figures of the file system of a folder. */
-export async function figuresOf(tree: Pick<Tree, 'hold'>, folder: string): Promise<FileSystemFigures> {
+export async function fileSystemStatsOf(tree: Pick<Tree, 'hold'>, folder: string): Promise<FileSystemStats> {
   await using held = await tree.hold(folder, 'ro')
   const { bsize, blocks, bfree, bavail, files, ffree } = await held.folder.top.fileSystem()
   return { blockSize: bsize, blocks, freeBlocks: bfree, availableBlocks: bavail, files, freeFiles: ffree }
@@ -13,14 +13,14 @@ export async function figuresOf(tree: Pick<Tree, 'hold'>, folder: string): Promi
  * Figures for the top directory: those of the storage with the least free room of all that have folders of the user, so that a program that asks
  * here is not promised more than it gets in any of them. Without folders nothing is free.
  */
-export async function figuresOfTop(tree: Pick<Tree, 'hold' | 'list'>): Promise<FileSystemFigures> {
+export async function statsOfTop(tree: Pick<Tree, 'hold' | 'list'>): Promise<FileSystemStats> {
   const ofHost = new Map([...(await tree.list())].map(([name, { storage_host }]) => [storage_host, name]))
-  const all = await Promise.all([...ofHost.values()].map(name => figuresOf(tree, name).catch(ofAbsent)))
-  const free = ({ blockSize, availableBlocks }: FileSystemFigures) => blockSize * availableBlocks
+  const all = await Promise.all([...ofHost.values()].map(name => fileSystemStatsOf(tree, name).catch(ofAbsent)))
+  const free = ({ blockSize, availableBlocks }: FileSystemStats) => blockSize * availableBlocks
   return all.reduce((least, one) => (one && (!least || free(one) < free(least)) ? one : least), undefined) ?? NONE
 }
 
-const NONE: FileSystemFigures = {
+const NONE: FileSystemStats = {
   blockSize: 4096,
   blocks: 0,
   freeBlocks: 0,

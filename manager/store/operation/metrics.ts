@@ -3,7 +3,7 @@ import { LIVE_STATUSES, OCCUPYING_STATUSES, type ResourceSlots, type SessionStat
 import { type Db } from '../schema.ts'
 
 /** Live sessions of one resource group in one status. */
-export interface SessionFigures {
+export interface SessionMetrics {
   readonly resourceGroup: string
   readonly status: SessionStatus
   readonly count: number
@@ -11,8 +11,8 @@ export interface SessionFigures {
   readonly oldestSeconds: number
 }
 
-export async function readSessionFigures(db: Db): Promise<SessionFigures[]> {
-  const { rows } = await sql<SessionFigures>`
+export async function readSessionMetrics(db: Db): Promise<SessionMetrics[]> {
+  const { rows } = await sql<SessionMetrics>`
     select resource_group as "resourceGroup", status, count(*)::int as count,
            extract(epoch from now() - min(status_at))::float8 as "oldestSeconds"
     from sessions where status in (${sql.join(LIVE_STATUSES)})
@@ -21,7 +21,7 @@ export async function readSessionFigures(db: Db): Promise<SessionFigures[]> {
 }
 
 /** Number of kernels that hold resources, by status. */
-export async function readKernelFigures(db: Db): Promise<{ status: SessionStatus; count: number }[]> {
+export async function readKernelMetrics(db: Db): Promise<{ status: SessionStatus; count: number }[]> {
   const { rows } = await sql<{ status: SessionStatus; count: number }>`
     select status, count(*)::int as count from kernels where status in (${sql.join(OCCUPYING_STATUSES)})
     group by status order by status`.execute(db)
@@ -29,7 +29,7 @@ export async function readKernelFigures(db: Db): Promise<{ status: SessionStatus
 }
 
 /** An agent that has not been revoked. Amounts in base units. */
-export interface AgentFigures {
+export interface AgentMetrics {
   readonly id: string
   readonly name: string
   readonly resourceGroup: string
@@ -41,8 +41,8 @@ export interface AgentFigures {
   readonly kernels: number
 }
 
-export async function readAgentFigures(db: Db): Promise<AgentFigures[]> {
-  const { rows } = await sql<AgentFigures>`
+export async function readAgentMetrics(db: Db): Promise<AgentMetrics[]> {
+  const { rows } = await sql<AgentMetrics>`
     with held as (
       select agent_id, slot, sum(amount::bigint)::bigint as amount
       from kernels, jsonb_each_text(slots) as each(slot, amount)
