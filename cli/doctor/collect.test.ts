@@ -6,8 +6,8 @@ import { type NetworkInspectInfo } from 'dockerode'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openControlSocket } from '../up/control-socket.ts'
 import { collectFacts } from './collect.ts'
-import { hasBridgesHere } from './look/engine.ts'
-import { lookAtNvidia } from './look/host.ts'
+import { hasBridgesHere } from './probe/engine.ts'
+import { probeNvidia } from './probe/host.ts'
 
 const FAULT = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
 let data: string
@@ -91,9 +91,9 @@ test('a database that does not answer is reported without its password', async (
 
 test('a failing nvidia-smi is distinguished from a missing one', async () => {
   const program = join(data, 'nvidia-smi')
-  expect(await lookAtNvidia(program)).toEqual({ status: 'absent' })
+  expect(await probeNvidia(program)).toEqual({ status: 'absent' })
   await writeFile(program, '#!/bin/sh\necho "Driver/library version mismatch"\nexit 18\n', { mode: 0o755 })
-  expect(await lookAtNvidia(program)).toEqual({ status: 'failing', why: 'Driver/library version mismatch' })
+  expect(await probeNvidia(program)).toEqual({ status: 'failing', why: 'Driver/library version mismatch' })
   const gpu = (index: number) => `GPU ${index}: NVIDIA H100 80GB HBM3 (UUID: GPU-${index})`
   const list = `${gpu(0)}\n${gpu(1)}\n  MIG 3g.40gb     Device  0: (UUID: MIG-7)`
   const answers = `case "$1" in -L) echo '${list}' ;; memory-limits) exit 1 ;; *) printf '570.1\\n570.1\\n' ;; esac`
@@ -103,7 +103,7 @@ test('a failing nvidia-smi is distinguished from a missing one', async () => {
     expect.objectContaining({ uuid: 'MIG-7', index: '1:0' }),
   ]
   const works = { status: 'works', driver: '570.1', gpus, hook: false, limitsMemory: false }
-  expect(await lookAtNvidia(program)).toEqual(works)
+  expect(await probeNvidia(program)).toEqual(works)
 })
 
 test('an engine is in this network if one of its bridges is in the table of routes, with or without a container', () => {

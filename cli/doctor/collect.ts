@@ -5,22 +5,22 @@ import { createNetwork, environmentWays, type Fetch } from '#proxy/network'
 import { configDirectory } from '../config/directories.ts'
 import { askRunning, controlSocketPath } from '../up/control-socket.ts'
 import { type Facts } from './facts.ts'
-import { lookAtPort } from './look/console-port.ts'
-import { lookAtDatabase } from './look/database.ts'
-import { lookAtEngine } from './look/engine.ts'
-import { lookAtUpdates } from './look/updates.ts'
+import { probePort } from './probe/console-port.ts'
+import { probeDatabase } from './probe/database.ts'
+import { probeEngine } from './probe/engine.ts'
+import { checkUpdates } from './probe/updates.ts'
 import {
   freeBytesAbove,
-  lookAtDataDirectory,
-  lookAtIptables,
-  lookAtNvidia,
-  lookAtSecrets,
+  probeDataDirectory,
+  probeIptables,
+  probeNvidia,
+  probeSecrets,
   readIpForward,
   readManagerAhead,
   readManagerWarnings,
   readSshVersion,
   resolvesLocalhostNames,
-} from './look/host.ts'
+} from './probe/host.ts'
 
 export interface CollectOptions {
   /** Absolute. */
@@ -69,17 +69,17 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     iptables,
     update,
   ] = await Promise.all([
-    lookAtDataDirectory(data),
+    probeDataDirectory(data),
     freeBytesAbove(homes.directory),
-    lookAtEngine(dockerHost, toolboxImage),
-    lookAtNvidia(),
-    askedBy ? { port, status: 'ours' as const } : lookAtPort(port, running?.url),
-    lookAtDatabase(data, databaseUrl),
-    lookAtSecrets(secrets),
+    probeEngine(dockerHost, toolboxImage),
+    probeNvidia(),
+    askedBy ? { port, status: 'ours' as const } : probePort(port, running?.url),
+    probeDatabase(data, databaseUrl),
+    probeSecrets(secrets),
     readManagerAhead(managerUrl, fetchManager),
     readManagerWarnings(managerUrl, fetchManager),
-    lookAtIptables(),
-    lookAtUpdates(),
+    probeIptables(),
+    checkUpdates(),
   ])
   const [ipForward, localhostNamesResolve, sshVersion] = await Promise.all([
     readIpForward(),

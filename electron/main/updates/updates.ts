@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Fetch } from '#proxy/network'
-import { lookForUpdate, stageFile, type UpdateFile, type UpdateSource } from '#proxy/updates'
+import { checkForUpdate, stageFile, type UpdateFile, type UpdateSource } from '#proxy/updates'
 import { whyOf } from '#manager/contract'
 import { type SettingsFile } from '../settings/settings-file.ts'
 import { type Questions } from '../questions/questions.ts'
@@ -54,7 +54,7 @@ export function createUpdates(deps: UpdatesDeps): Updates {
   async function look(from: UpdateSource): Promise<{ version: string; path: string } | undefined> {
     const { updateSerial: serial, updateKey } = settings.current
     const seen = { version: deps.version, serial, key: updateKey ?? undefined, now: now() }
-    const { manifest, key, isNewer } = await lookForUpdate(from, seen, deps.fetch)
+    const { manifest, key, isNewer } = await checkForUpdate(from, seen, deps.fetch)
     if (manifest.serial > serial || key.pinned !== updateKey?.pinned || key.current !== updateKey.current)
       await settings.update({ updateSerial: manifest.serial, updateKey: key })
     const { os, arch, kinds } = deps.platform

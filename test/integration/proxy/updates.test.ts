@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { addHandover, describeFile, publicHalf, signHandover, signManifest } from '../../../build/updates/sign.ts'
-import { lookAtUpdates } from '../../../cli/doctor/look/updates.ts'
-import { type KeySeen, lookForUpdate, stageFile, type UpdateFile } from '../../../proxy/updates/index.ts'
+import { checkUpdates } from '../../../cli/doctor/probe/updates.ts'
+import { type KeySeen, checkForUpdate, stageFile, type UpdateFile } from '../../../proxy/updates/index.ts'
 import { fingerprintOf, type SignedText } from '../../../proxy/updates/keys.ts'
 
 const run = promisify(execFile)
@@ -60,7 +60,7 @@ const publish = (change: object = {}, key: KeyObject = OURS.privateKey, handover
   list = signManifest(manifest(change), key, handovers)
 }
 const look = (seen: { version?: string; serial?: number; key?: KeySeen } = {}, pinned = publicKey) =>
-  lookForUpdate(
+  checkForUpdate(
     { url, publicKey: pinned },
     { version: '0.1.0', serial: 0, now: new Date('2029-01-01'), ...seen },
     fetch,
@@ -208,9 +208,9 @@ test('berth doctor says what the list says, and nothing where the package names 
   const about = { version: '0.1.0', berthUpdates: { url, publicKey } }
   await writeFile(packageFile, JSON.stringify(about))
   publish()
-  expect(await lookAtUpdates(packageFile)).toEqual({ status: 'newer', version: '0.1.0', newer: '0.2.0' })
+  expect(await checkUpdates(packageFile)).toEqual({ status: 'newer', version: '0.1.0', newer: '0.2.0' })
   list = ''
-  expect(await lookAtUpdates(packageFile)).toMatchObject({ status: 'unknown' })
+  expect(await checkUpdates(packageFile)).toMatchObject({ status: 'unknown' })
   await writeFile(packageFile, JSON.stringify({ ...about, berthUpdates: undefined }))
-  expect(await lookAtUpdates(packageFile)).toEqual({ status: 'off', version: '0.1.0' })
+  expect(await checkUpdates(packageFile)).toEqual({ status: 'off', version: '0.1.0' })
 })

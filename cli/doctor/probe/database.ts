@@ -6,11 +6,11 @@ import { type DatabaseFacts } from '../facts.ts'
 const TIMEOUT_MS = 5_000
 
 /** Examines the cluster as files, because a doctor must not start a database; an external database is queried. */
-export async function lookAtDatabase(data: string, databaseUrl: string | undefined): Promise<DatabaseFacts> {
-  return databaseUrl ? await askExternal(databaseUrl) : await lookAtCluster(join(data, 'db', 'cluster'))
+export async function probeDatabase(data: string, databaseUrl: string | undefined): Promise<DatabaseFacts> {
+  return databaseUrl ? await askExternal(databaseUrl) : await probeCluster(join(data, 'db', 'cluster'))
 }
 
-async function lookAtCluster(cluster: string): Promise<DatabaseFacts> {
+async function probeCluster(cluster: string): Promise<DatabaseFacts> {
   try {
     const version = (await readFile(join(cluster, 'PG_VERSION'), 'utf8')).trim()
     const { mode } = await stat(cluster)

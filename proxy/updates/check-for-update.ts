@@ -20,7 +20,7 @@ export interface Found {
 const WITHIN_MS = 15_000
 
 /** Fetches the list of updates and judges it. @throws AppError `unavailable` if there is no answer; as `readManifest` and `isNewer` */
-export async function lookForUpdate(source: UpdateSource, seen: Seen, fetch: Fetch): Promise<Found> {
+export async function checkForUpdate(source: UpdateSource, seen: Seen, fetch: Fetch): Promise<Found> {
   const { host } = new URL(source.url)
   const reply = await fetch(source.url, { redirect: 'error', signal: AbortSignal.timeout(WITHIN_MS) }).catch(
     (error: unknown) => {

@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isAppError } from '#manager/contract'
 import { fetchByEnvironment } from '#proxy/network'
-import { lookForUpdate, updateSourceOf } from '#proxy/updates'
+import { checkForUpdate, updateSourceOf } from '#proxy/updates'
 import { type UpdateFacts } from '../facts.ts'
 
 /** Looks into the signed list of versions, if this package names one. Downloads and changes nothing. */
-export async function lookAtUpdates(
+export async function checkUpdates(
   packageFile = join(import.meta.dirname, '../../../package.json'),
 ): Promise<UpdateFacts> {
   const about = JSON.parse(await readFile(packageFile, 'utf8')) as { readonly version: string }
@@ -14,7 +14,7 @@ export async function lookAtUpdates(
   const source = updateSourceOf(about)
   if (!source) return { status: 'off', version }
   try {
-    const found = await lookForUpdate(source, { version, serial: 0, now: new Date() }, fetchByEnvironment)
+    const found = await checkForUpdate(source, { version, serial: 0, now: new Date() }, fetchByEnvironment)
     return found.isNewer ? { status: 'newer', version, newer: found.manifest.version } : { status: 'newest', version }
   } catch (error) {
     return { status: 'unknown', version, why: isAppError(error) ? error.message : String(error) }

@@ -4,7 +4,7 @@ import { portOf } from '../../port-of.ts'
 import { type ConsolePort } from '../facts.ts'
 
 /** @param ownUrl URL of the Berth that runs with this data directory */
-export async function lookAtPort(port: number, ownUrl: string | undefined): Promise<ConsolePort> {
+export async function probePort(port: number, ownUrl: string | undefined): Promise<ConsolePort> {
   // A running Berth has its port already; the port of a further start does not matter.
   if (ownUrl !== undefined) return { port: portOf(ownUrl), status: 'ours' }
   return { port, status: await statusOf(port) }

@@ -23,7 +23,7 @@ const parseInfo = (reply: unknown) => Info.parse(reply)
  *
  * @param dockerHost default: DOCKER_HOST, else the engine of this machine
  */
-export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox:latest'): Promise<Engine> {
+export async function probeEngine(dockerHost?: string, toolbox = 'berth/toolbox:latest'): Promise<Engine> {
   try {
     const docker = new Docker({ ...addressOf(dockerHost), timeout: TIMEOUT_MS })
     const rawInfo: Promise<unknown> = docker.info()

@@ -13,7 +13,7 @@ const TIMEOUT_MS = 10_000
 
 const isMissing = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'ENOENT'
 
-export async function lookAtNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
+export async function probeNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
   try {
     const query = ['--query-gpu=driver_version', '--format=csv,noheader']
     const { stdout } = await run(program, query, { timeout: TIMEOUT_MS })
@@ -52,7 +52,7 @@ async function canLimitMemory(program: string): Promise<boolean> {
   )
 }
 
-export async function lookAtDataDirectory(path: string): Promise<DataDirectory> {
+export async function probeDataDirectory(path: string): Promise<DataDirectory> {
   const entry = await stat(path).catch(() => undefined)
   const hasModes = process.platform !== 'win32'
   return {
@@ -70,7 +70,7 @@ export async function freeBytesAbove(path: string): Promise<number | undefined> 
   return free !== undefined || dirname(path) === path ? free : await freeBytesAbove(dirname(path))
 }
 
-export async function lookAtSecrets(paths: readonly string[]): Promise<SecretFile[]> {
+export async function probeSecrets(paths: readonly string[]): Promise<SecretFile[]> {
   const found = await Promise.all(
     paths.map(async path => {
       const entry = await stat(path).catch(() => undefined)
@@ -81,7 +81,7 @@ export async function lookAtSecrets(paths: readonly string[]): Promise<SecretFil
 }
 
 /** Reads the chain FORWARD, which only root may; the agent's rules are called from there, or from DOCKER-USER. */
-export async function lookAtIptables(program = 'iptables'): Promise<IptablesFacts> {
+export async function probeIptables(program = 'iptables'): Promise<IptablesFacts> {
   try {
     // As the agent finds it: many a shell that became root has no folders of root's programs in its PATH.
     const env = {
