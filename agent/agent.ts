@@ -151,7 +151,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         kernels.serve(managerId)
         // Wait, so that the first report does not say "engine away" only because the engine has not been asked yet.
         await enginePart.settled
-        await Promise.all([enginePart.tryLook(), storage.look(), host.freeSpace.look()])
+        await Promise.all([enginePart.tryCheck(), storage.check(), host.freeSpace.check()])
         const serve = streams.serve.bind(streams)
         const manager = { managerUrl: url, fingerprint, proven, dial, dataToken }
         return createDataSockets({ ...manager, count: parkedSockets, serve, log })

@@ -40,7 +40,7 @@ export function watchSessions(deps: SessionWatchDeps): Disposable {
     while (!isStopped()) {
       try {
         for await (const event of openEvents()) {
-          if (event.name === 'hint') await look(EventHint.safeParse(JSON.parse(event.data)).data)
+          if (event.name === 'hint') await check(EventHint.safeParse(JSON.parse(event.data)).data)
         }
       } catch (error) {
         if (isStopped()) return
@@ -74,11 +74,11 @@ export function watchSessions(deps: SessionWatchDeps): Disposable {
     backoff.reset()
     if (link === 'down') deps.onPathChanged()
     link = 'up'
-    for (const id of deps.watched()) await look({ topic: 'session', id, version: 0 })
+    for (const id of deps.watched()) await check({ topic: 'session', id, version: 0 })
     yield* parseEvents(response.body.pipeThrough(new TextDecoderStream()), heard)
   }
 
-  async function look(hint: EventHint | undefined) {
+  async function check(hint: EventHint | undefined) {
     const sessionId = deps.watched().find(id => id === hint?.id)
     if (hint?.topic !== 'session' || sessionId === undefined) return
     try {

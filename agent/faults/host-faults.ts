@@ -7,7 +7,7 @@ export interface HostFault {
   /** The error of a start, in words for owners where this fault is its cause. */
   told?(error: unknown): unknown
   /** Looks whether the fault is there, or still there. */
-  look?(): Promise<void>
+  check?(): Promise<void>
 }
 
 /** All such faults of this host as one: the first that is there is reported, and a failed start is looked at for each in turn. */
@@ -23,8 +23,8 @@ export function createHostFaults(faults: readonly HostFault[]): Required<HostFau
       for (const fault of faults) if (fault.told) said = await fault.told(said)
       return said
     },
-    async look() {
-      await Promise.all(faults.map(async fault => fault.look?.()))
+    async check() {
+      await Promise.all(faults.map(async fault => fault.check?.()))
     },
   }
 }

@@ -80,11 +80,11 @@ describe.skipIf(process.getuid?.() !== 0)('disks of their own', () => {
       )
       expect(await disks.told(error)).toMatchObject({ code: 'disk_full', detail: because('host_disk_short') })
       expect(disks.problem).toMatchObject({ cause, values: { path: place } })
-      await disks.look()
+      await disks.check()
       expect(disks.problem).not.toBeNull()
       await rm(filler)
       await rm(join(place, 'more'), { force: true })
-      await disks.look()
+      await disks.check()
       expect([disks.problem, it.changes]).toEqual([null, 2])
     } finally {
       await run('umount', [place])

@@ -10,7 +10,7 @@ export interface ProvenFault {
   /** The error of a start, in words for owners where the fault is its cause. */
   told(error: unknown): Promise<unknown>
   /** Looks whether a fault that was found is over. */
-  look(): Promise<void>
+  check(): Promise<void>
 }
 
 export interface ProvenFaultDeps {
@@ -24,16 +24,16 @@ export interface ProvenFaultDeps {
 
 export function createProvenFault({ isSuspect, find, inWordsForOwners, onChange }: ProvenFaultDeps): ProvenFault {
   let problem: Because | null = null
-  let looking: Promise<void> | undefined
+  let checking: Promise<void> | undefined
 
-  async function lookNow(): Promise<void> {
+  async function checkNow(): Promise<void> {
     const before = problem
     problem = await find().catch(() => before)
     if ((before === null) !== (problem === null)) onChange()
   }
 
   /** Starts that fail together share one look. */
-  const lookOnce = () => (looking ??= lookNow().finally(() => (looking = undefined)))
+  const checkOnce = () => (checking ??= checkNow().finally(() => (checking = undefined)))
 
   return {
     get problem() {
@@ -41,9 +41,9 @@ export function createProvenFault({ isSuspect, find, inWordsForOwners, onChange 
     },
     async told(error) {
       if (!isAppError(error) || !isSuspect(error)) return error
-      await lookOnce()
+      await checkOnce()
       return problem === null ? error : inWordsForOwners(error)
     },
-    look: () => (problem === null ? Promise.resolve() : lookOnce()),
+    check: () => (problem === null ? Promise.resolve() : checkOnce()),
   }
 }

@@ -3,7 +3,7 @@ import { AppError, type Because, because } from '#manager/contract'
 import { NO_GPUS } from '../docker/container-config.ts'
 import { type Log } from '../log.ts'
 import { type Devices, openDevices } from './devices.ts'
-import { type FoundGpu, type GpuLook, type GpuPlugin } from './gpu-plugin.ts'
+import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'
 import { probeContainer, type Verdict } from './probe.ts'
 
 const GiB = 2 ** 30
@@ -23,7 +23,7 @@ let limited: unknown[]
 let refusedTest: string | null
 let tests: number
 let devices: Devices
-let look: Mock<GpuPlugin['look']>
+let probe: Mock<GpuPlugin['probe']>
 
 const gpu = (uuid: string, more: Partial<FoundGpu> = {}): FoundGpu => ({
   uuid,
@@ -46,12 +46,12 @@ beforeEach(async () => {
   limited = []
   refusedTest = null
   tests = 0
-  look = vi.fn(() => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }))
+  probe = vi.fn(() => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }))
   devices = await openDevices({
     plugins: [
       {
         name: 'nvidia',
-        look,
+        probe,
         figures: () => Promise.resolve([]),
         [Symbol.asyncDispose]: () => Promise.resolve(),
       },
@@ -212,18 +212,18 @@ test('a MIG instance ignores the set mode; one that shares its memory is not iso
 })
 
 test('a slow query makes the next ones wait, and ends with the agent', async () => {
-  look.mockClear()
-  look.mockImplementation(
+  probe.mockClear()
+  probe.mockImplementation(
     signal => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
   )
-  const slow = Promise.withResolvers<GpuLook>()
-  look.mockReturnValueOnce(slow.promise)
+  const slow = Promise.withResolvers<GpuProbe>()
+  probe.mockReturnValueOnce(slow.promise)
   for (let times = 0; times < 5; times++) await later()
   slow.resolve({ gpus: found, figures: [] })
   await vi.advanceTimersByTimeAsync(0)
-  expect(look).toHaveBeenCalledOnce()
+  expect(probe).toHaveBeenCalledOnce()
   await later()
-  expect(look).toHaveBeenCalledTimes(2)
+  expect(probe).toHaveBeenCalledTimes(2)
   await answer(ACCOUNTED)
   await devices[Symbol.asyncDispose]()
 })

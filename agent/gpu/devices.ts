@@ -59,7 +59,7 @@ export interface DevicesDeps {
   readonly isEngineUp: () => boolean
   readonly onChange: () => void
   readonly log: Log
-  readonly lookEveryMs?: number
+  readonly checkEveryMs?: number
 }
 
 interface Entry {
@@ -67,7 +67,7 @@ interface Entry {
   readonly plugin: Device['plugin']
 }
 
-const LOOK_EVERY_MS = 10_000
+const CHECK_EVERY_MS = 10_000
 /** Delay until the next probe of a GPU whose probe could not be carried out. */
 const TRY_AGAIN_MS = 10 * 60_000
 /** Causes of failed starts that a GPU that has failed brings about. */
@@ -111,11 +111,11 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     }
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const before = told()
-    const looks = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.look(stop.signal)) })))
-    entries = looks.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin: plugin.name })))
-    seen = looks.flatMap(({ figures }) => figures)
+    const probes = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.probe(stop.signal)) })))
+    entries = probes.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin: plugin.name })))
+    seen = probes.flatMap(({ figures }) => figures)
     const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
     // A GPU that was lost returns with a freshly loaded driver, so its verdict is void.
     for (const uuid of verdicts.keys()) if (!healthy.has(uuid)) verdicts.delete(uuid)
@@ -172,16 +172,16 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     return spec.devices.every(({ uuid }) => well.has(uuid))
   }
 
-  await look()
-  let looking: Promise<void> | undefined
+  await check()
+  let checking: Promise<void> | undefined
   /** A look, or the one that is still running. */
-  const lookOnce = () =>
-    (looking ??= look()
+  const checkOnce = () =>
+    (checking ??= check()
       .catch((error: unknown) => {
         if (!stop.signal.aborted) log.error({ err: error }, 'the GPUs could not be read')
       })
-      .finally(() => (looking = undefined)))
-  const timer = setInterval(() => void lookOnce(), deps.lookEveryMs ?? LOOK_EVERY_MS)
+      .finally(() => (checking = undefined)))
+  const timer = setInterval(() => void checkOnce(), deps.checkEveryMs ?? CHECK_EVERY_MS)
 
   return {
     list: () => entries.map(toDevice),
@@ -239,8 +239,8 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     async told(spec, error) {
       if (spec.devices.length === 0 || !isAppError(error) || !MAY_BE_GPU(error)) return error
       // A look that is still running may have begun before the failure.
-      await looking
-      await lookOnce()
+      await checking
+      await checkOnce()
       if (areWell(spec)) {
         await testStarts(gpusOf(spec))
         if (areWell(spec)) return error
@@ -251,7 +251,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     async [Symbol.asyncDispose]() {
       stop.abort()
       clearInterval(timer)
-      await Promise.all([looking, ...probing.values()])
+      await Promise.all([checking, ...probing.values()])
       for (const plugin of plugins) await plugin[Symbol.asyncDispose]()
     },
   }

@@ -14,7 +14,7 @@ export interface FoundGpu {
   readonly problem: Because | null
 }
 
-export interface GpuLook {
+export interface GpuProbe {
   readonly gpus: readonly FoundGpu[]
   readonly figures: readonly DeviceFigures[]
 }
@@ -23,7 +23,7 @@ export interface GpuLook {
 export interface GpuPlugin extends AsyncDisposable {
   readonly name: Device['plugin']
   /** All devices present now, and devices that have disappeared, each with a problem. */
-  look(signal: AbortSignal): Promise<GpuLook>
+  probe(signal: AbortSignal): Promise<GpuProbe>
   /** Current use of all its devices; called once a second while a session holds a GPU. */
   figures(signal: AbortSignal): Promise<readonly DeviceFigures[]>
 }

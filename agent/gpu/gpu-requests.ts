@@ -32,7 +32,7 @@ export function createGpuRequests({
   indexes,
   path = process.env.PATH,
 }: GpuRequestsDeps): GpuRequests {
-  async function lookAtOffer(): Promise<GpuOffer> {
+  async function readOffer(): Promise<GpuOffer> {
     const reply: unknown = await engine.calls.info()
     const isHere = isEngineHere()
     const { DiscoveredDevices, CDISpecDirs, Runtimes } = GpuInfo.parse(reply)
@@ -46,8 +46,8 @@ export function createGpuRequests({
     return { names, hook }
   }
 
-  async function look(uuids: readonly string[]): Promise<{ offer: GpuOffer; gpus: readonly GpuName[] }> {
-    const offer = await lookAtOffer()
+  async function check(uuids: readonly string[]): Promise<{ offer: GpuOffer; gpus: readonly GpuName[] }> {
+    const offer = await readOffer()
     const found = needsIndexes(offer) ? await indexes() : new Map<string, string>()
     return { offer, gpus: uuids.map(uuid => ({ uuid, index: found.get(uuid) })) }
   }
@@ -55,14 +55,14 @@ export function createGpuRequests({
   return {
     async of(uuids) {
       if (uuids.length === 0) return NO_GPUS
-      const { offer, gpus } = await look(uuids)
+      const { offer, gpus } = await check(uuids)
       const way = handOut(offer, gpus)
       if (way.by === 'none') throw new AppError('kernel_create_failed', { ...way.because, gpus: uuids.join(',') })
       return way.by === 'cdi' ? { ...way, uuids } : { by: 'hook', uuids }
     },
     async problems(uuids) {
       if (uuids.length === 0) return new Map()
-      const { offer, gpus } = await look(uuids)
+      const { offer, gpus } = await check(uuids)
       return new Map(
         gpus.flatMap(gpu => {
           const way = handOut(offer, [gpu])

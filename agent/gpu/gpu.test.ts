@@ -39,7 +39,7 @@ esac`
 
 test('whole GPUs are offered by UUID, a GPU in MIG mode by its instances; their use is unknown, not 0', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
-  const { gpus: found, figures } = await gpus.look(signal)
+  const { gpus: found, figures } = await gpus.probe(signal)
   expect(found.map(({ uuid, model, memBytes, mode }) => [uuid.slice(0, 8), model, memBytes / MiB, mode])).toEqual([
     ['GPU-5f1c', 'Tesla T4', 15360, 'whole'],
     ['MIG-c6d4', 'NVIDIA A100-SXM4-40GB 3g.20gb', 20 * 1024, 'mig'],
@@ -56,7 +56,7 @@ test('whole GPUs are offered by UUID, a GPU in MIG mode by its instances; their 
 
 test('the configuration names GPUs that are shared at first; never one in MIG mode', async () => {
   const modes = async (...shared: string[]) => {
-    const { gpus } = await createNvidiaGpus({ ...(await nvidiaSmi(HEALTHY)), shared: new Set(shared) }).look(signal)
+    const { gpus } = await createNvidiaGpus({ ...(await nvidiaSmi(HEALTHY)), shared: new Set(shared) }).probe(signal)
     return gpus.map(gpu => gpu.mode)
   }
   expect(await modes('all')).toEqual(['shared', 'mig', 'mig'])
@@ -68,12 +68,12 @@ test('if a lost GPU makes nvidia-smi fail for all, only the lost GPU becomes a p
   const two = `echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4'; echo '${A100}, 40960, Disabled, 0, 0, 1, NVIDIA A100'`
   const options = await nvidiaSmi(two)
   const gpus = createNvidiaGpus(options)
-  await gpus.look(signal)
+  await gpus.probe(signal)
   await nvidiaSmi(`case "$*" in
     *${T4}*) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4' ;;
     *) echo 'Unable to determine the device handle for gpu 0000:05:00.0: GPU is lost.  Reboot the system to recover this GPU'; exit 15 ;;
   esac`)
-  const problems = async () => (await gpus.look(signal)).gpus.map(({ uuid, problem }) => [uuid, problem?.why ?? null])
+  const problems = async () => (await gpus.probe(signal)).gpus.map(({ uuid, problem }) => [uuid, problem?.why ?? null])
   const lost = [
     [T4, null],
     [A100, expect.stringContaining('GPU is lost.  Reboot the system')],
@@ -84,7 +84,7 @@ test('if a lost GPU makes nvidia-smi fail for all, only the lost GPU becomes a p
     await mkdir(join(options.procDirectory, bus), { recursive: true })
     await writeFile(join(options.procDirectory, bus, 'information'), `Model: \t NVIDIA\nGPU UUID: \t ${uuid}\n`)
   }
-  const after = (await createNvidiaGpus(options).look(signal)).gpus.map(({ uuid, problem }) => [
+  const after = (await createNvidiaGpus(options).probe(signal)).gpus.map(({ uuid, problem }) => [
     uuid,
     problem?.why ?? null,
   ])
@@ -98,9 +98,9 @@ test('if a lost GPU makes nvidia-smi fail for all, only the lost GPU becomes a p
 
 test('if the driver stops answering, all devices stay listed with the problem', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
-  await gpus.look(signal)
+  await gpus.probe(signal)
   await nvidiaSmi(`echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver." >&2; exit 9`)
-  const { gpus: found, figures } = await gpus.look(signal)
+  const { gpus: found, figures } = await gpus.probe(signal)
   expect(found.map(({ uuid }) => uuid.slice(0, 8)).toSorted()).toEqual(['GPU-5f1c', 'MIG-c6d4', 'MIG-cba6'])
   for (const { problem } of found) expect(problem?.why).toContain("couldn't communicate")
   expect(figures).toEqual([])
@@ -115,7 +115,7 @@ test('a fatal Xid in the kernel log is a problem of a GPU that nvidia-smi calls 
   const { kernelLog } = options
   await writeFile(kernelLog, '')
   await using gpus = createNvidiaGpus(options)
-  const problems = async () => (await gpus.look(signal)).gpus.map(gpu => gpu.problem?.why ?? null)
+  const problems = async () => (await gpus.probe(signal)).gpus.map(gpu => gpu.problem?.why ?? null)
   expect(await problems()).toEqual([null, null, null])
   await writeFile(
     kernelLog,
@@ -126,19 +126,22 @@ test('a fatal Xid in the kernel log is a problem of a GPU that nvidia-smi calls 
 
 test('an instance that was removed on its host is gone', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
-  await gpus.look(signal)
+  await gpus.probe(signal)
   await nvidiaSmi(HEALTHY.replace(/.*Device {2}0.*\n/, ''))
-  expect((await gpus.look(signal)).gpus.map(gpu => gpu.uuid.slice(0, 8))).toEqual(['GPU-5f1c', 'MIG-cba6'])
+  expect((await gpus.probe(signal)).gpus.map(gpu => gpu.uuid.slice(0, 8))).toEqual(['GPU-5f1c', 'MIG-cba6'])
 })
 
 test('a hanging driver does not delay the end of the agent: its query process is killed', async () => {
   const options = await nvidiaSmi('echo $$ > "$0.pid"; exec sleep 60')
   const stop = new AbortController()
-  const [look, figures] = [createNvidiaGpus(options).look(stop.signal), createNvidiaGpus(options).figures(stop.signal)]
+  const [probe, figures] = [
+    createNvidiaGpus(options).probe(stop.signal),
+    createNvidiaGpus(options).figures(stop.signal),
+  ]
   const pidFile = `${options.program}.pid`
   await expect.poll(() => readFile(pidFile, 'utf8').catch(() => '')).not.toBe('')
   stop.abort()
-  await expect(look).rejects.toThrow('aborted')
+  await expect(probe).rejects.toThrow('aborted')
   await expect(figures).rejects.toThrow('aborted')
   const pid = Number(await readFile(pidFile, 'utf8'))
   await expect.poll(() => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe('')
@@ -146,7 +149,7 @@ test('a hanging driver does not delay the end of the agent: its query process is
 
 test('without a driver there are no devices', async () => {
   const gpus = createNvidiaGpus({ program: '/nonexistent/nvidia-smi', procDirectory: '/none', kernelLog: '/none' })
-  expect(await gpus.look(signal)).toEqual({ gpus: [], figures: [] })
+  expect(await gpus.probe(signal)).toEqual({ gpus: [], figures: [] })
   expect(await gpus.figures(signal)).toEqual([])
 })
 
@@ -172,7 +175,7 @@ test('simulated GPUs come from a file, and must have simulated UUIDs', async () 
     },
   ])
   expect(() => parseSimulatedGpus('[[gpu]]\nuuid = "GPU-0"\n')).toThrow(/SIM-/)
-  await expect(createSimulatedGpus('/nonexistent').look(signal)).rejects.toMatchObject({ code: 'config_invalid' })
+  await expect(createSimulatedGpus('/nonexistent').probe(signal)).rejects.toMatchObject({ code: 'config_invalid' })
 })
 
 test('indexes of GPUs and instances are read from the list, an instance with that of its GPU', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseGpuList } from '#agent/contract'
 import { type Because, because, type DeviceFigures } from '#manager/contract'
-import { type FoundGpu, type GpuLook, type GpuPlugin } from './gpu-plugin.ts'
+import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'
 import {
   GPU_FIELDS,
   type GpuRow,
@@ -116,7 +116,7 @@ export function createNvidiaGpus({
   })
 
   /** Reads the MIG instances and their memory. Known instances of a lost GPU are kept, with the problem of that GPU. */
-  async function readMig({ rows, lost }: Answers, signal: AbortSignal): Promise<GpuLook> {
+  async function readMig({ rows, lost }: Answers, signal: AbortSignal): Promise<GpuProbe> {
     const parents = rows.filter(row => row.inMigMode)
     const gpus: FoundGpu[] = []
     const figures: DeviceFigures[] = []
@@ -149,7 +149,7 @@ export function createNvidiaGpus({
 
   return {
     name: 'nvidia',
-    async look(signal) {
+    async probe(signal) {
       if (known.size === 0 && performance.now() < missingUntil) return { gpus: [], figures: [] }
       const all = await ask(signal, ...QUERY)
       if (all.isMissing && known.size === 0) {

@@ -28,7 +28,7 @@ const SimulatedGpus = z.object({
 export function createSimulatedGpus(path: string): GpuPlugin {
   return {
     name: 'simulated',
-    async look() {
+    async probe() {
       try {
         return { gpus: parseSimulatedGpus(await readFile(path, 'utf8')), figures: [] }
       } catch (error) {

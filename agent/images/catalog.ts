@@ -23,7 +23,7 @@ export function createImageCatalog(engine: EngineClient, onChange: () => void): 
   let inspected = new Map<string, Inspected>()
 
   /** An image that goes meanwhile, or that cannot be looked at, is listed without them, and looked at again. */
-  async function lookInto(id: string): Promise<Inspected | undefined> {
+  async function inspect(id: string): Promise<Inspected | undefined> {
     const seen = inspected.get(id)
     if (seen) return seen
     const image = await inspectImage(engine, id).catch(() => undefined)
@@ -44,7 +44,7 @@ export function createImageCatalog(engine: EngineClient, onChange: () => void): 
       const now = new Map<string, Inspected>()
       const described: AgentImage[] = []
       for (const image of found) {
-        const parts = await lookInto(image.id)
+        const parts = await inspect(image.id)
         if (parts) now.set(image.id, parts)
         described.push({ ...image, ...parts })
       }

@@ -170,18 +170,18 @@ async function build(
     throw startFailure(error)
   })
   signal.throwIfAborted()
-  const look = () =>
+  const find = () =>
     inspectContainer(engine, container.id, {
       trust,
       bootedAtSeconds: undefined,
       endedWhileEngineWasAway: false,
       ranUnderEngine: true,
     })
-  const found = await look()
+  const found = await find()
   if (!found) throw new AppError('kernel_create_failed', because('container_removed_starting'))
   signal.throwIfAborted()
   if (found.state.state === 'running') {
-    const hasEnded = async () => (await look())?.state.state === 'exited'
+    const hasEnded = async () => (await find())?.state.state === 'exited'
     if (gpus.by === 'cdi' && gpus.isByIndex) await checkGpus(engine, { container: found, uuids: gpus.uuids, hasEnded })
     await devices.limit(spec, found.pid, hasEnded)
   }

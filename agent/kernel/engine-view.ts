@@ -37,7 +37,7 @@ export interface EngineViewDeps {
   readonly engine: EngineClient
   readonly keptLogs: Pick<KeptLogs, 'sweep'>
   readonly files: Pick<KernelFiles, 'user' | 'ownScratch' | 'discard' | 'sweep'>
-  readonly liveFolders: Pick<LiveFolders, 'look' | 'discard' | 'sweep'>
+  readonly liveFolders: Pick<LiveFolders, 'check' | 'discard' | 'sweep'>
   readonly entries: KernelEntries
   readonly networkUse: Pick<NetworkUse, 'leave' | 'sweep'>
   readonly ahead: Pick<NetworksAhead, 'refill' | 'forget'>
@@ -134,7 +134,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
       // If the removal fails now, the sweep retries it.
       await clearGone(entry).catch(complainOfLeftover)
     }
-    for (const kernel of entries.running()) await liveFolders.look(kernel).catch(complainOfLeftover)
+    for (const kernel of entries.running()) await liveFolders.check(kernel).catch(complainOfLeftover)
     known = true
     ahead.refill()
   }

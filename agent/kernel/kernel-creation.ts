@@ -149,7 +149,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
       deps.onCreated(kernelId)
       unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
       // First, so that the notice of the start says whether folders can be added.
-      await deps.liveFolders.look({ kernelId, pid: container.pid })
+      await deps.liveFolders.check({ kernelId, pid: container.pid })
       entries.adopt(container)
       // Engine events during the creation were ignored: look again.
       view.containerChanged(kernelId)

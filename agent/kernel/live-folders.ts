@@ -37,7 +37,7 @@ export interface LiveFolders {
   /** Learns that no container gets a place for folders here, because the engine refused one. @returns whether it did */
   learnRefusal(error: unknown): boolean
   /** Looks at what a running kernel has, and whether that can change. */
-  look(kernel: Seen): Promise<void>
+  check(kernel: Seen): Promise<void>
   /** Result of the last look; undefined before the first. */
   mountsOf(kernelId: string): KernelMounts | undefined
   /**
@@ -138,7 +138,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
     }
   }
 
-  async function look(kernel: Seen): Promise<void> {
+  async function check(kernel: Seen): Promise<void> {
     const { kernelId } = kernel
     const found = await see(kernel)
     const isNews = JSON.stringify(seen.get(kernelId)) !== JSON.stringify(found)
@@ -149,7 +149,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
   async function requireOpen(find: () => RunningKernel | undefined, kernelId: string): Promise<RunningKernel> {
     const kernel = find()
     if (!kernel) throw new AppError('kernel_not_found', { kernelId })
-    await look(kernel)
+    await check(kernel)
     const { closed, closedBy } = seen.get(kernelId) ?? { closed: null }
     if (closed === null) return kernel
     const fixed = causeIn({ why: closed, ...closedBy })
@@ -209,7 +209,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
       log.warn({ why: blocked.why }, 'no folders can be added to running sessions')
       return true
     },
-    look: kernel => inTurn(kernel.kernelId, () => look(kernel)),
+    check: kernel => inTurn(kernel.kernelId, () => check(kernel)),
     mountsOf: kernelId => seen.get(kernelId),
     add: (kernelId, folder, find) =>
       inTurn(kernelId, async () => {
@@ -241,7 +241,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
           await forgetFolder(kernelId, folder.folder, [...others, folder])
           throw error
         } finally {
-          await look(kernel)
+          await check(kernel)
         }
       }),
     take: (kernelId, folder, { find, force }) =>
@@ -259,7 +259,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
         }
         await hide(target)
         await forgetFolder(kernelId, folder, records)
-        await look(kernel)
+        await check(kernel)
       }),
     discard,
     async sweep(isLive, complain) {

@@ -37,7 +37,7 @@ async function lookAt(type: string, fill: (home: string) => Promise<void>): Prom
       log: pino({ level: 'silent' }),
       signal: new AbortController().signal,
     })
-    await guard.look()
+    await guard.check()
     return message
   } finally {
     await rm(directory, { recursive: true, force: true })
@@ -82,7 +82,7 @@ test('what is written to volumes of the image counts with the other files outsid
       log: pino({ level: 'silent' }),
       signal: new AbortController().signal,
     })
-    await guard.look()
+    await guard.check()
     return message
   }
   try {
@@ -115,7 +115,7 @@ test('a session whose limits cannot be read does not protect others from their e
       log: pino({ level: 'silent' }),
       signal: new AbortController().signal,
     })
-    await guard.look()
+    await guard.check()
     expect(ended).toEqual(['second'])
   } finally {
     await rm(directory, { recursive: true, force: true })

@@ -59,7 +59,7 @@ interface Watermark {
  * Threat model: the session is hostile and fast. Between two looks it may write as much as the disk accepts; the floor is the
  * margin. Space held by a deleted but open file is attributed to no session: the session with other growth is ended, or none.
  */
-export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } {
+export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> } {
   const { running, homeOf, floorBytes, limits, homeLimits, stop, log, signal } = deps
   const watched = new Map<string, Watched>()
   const marks = new Map<number, Watermark>()
@@ -159,7 +159,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
   }
 
   return {
-    async look() {
+    async check() {
       const kernels = running()
       for (const kernelId of watched.keys()) {
         if (!kernels.some(kernel => kernel.kernelId === kernelId)) watched.delete(kernelId)

@@ -6,8 +6,8 @@ test('a disk below the floor is a problem in words for admins, told when it begi
   let told = 0
   const space = createFreeSpace({ path: tmpdir(), floorBytes: 2 ** 60, onChange: () => told++ })
   expect(space.problem).toBeNull()
-  await space.look()
-  await space.look()
+  await space.check()
+  await space.check()
   expect(told).toBe(1)
   expect(space.problem).toMatchObject({ cause: 'agent_disk_short', values: { path: tmpdir() } })
   expect(space.problem?.why).toContain('GiB free')
@@ -16,7 +16,7 @@ test('a disk below the floor is a problem in words for admins, told when it begi
 test('a disk above the floor is none, and neither is a directory that cannot be read', async () => {
   for (const path of [tmpdir(), '/no/such/directory']) {
     const space = createFreeSpace({ path, floorBytes: 1, onChange: () => expect.unreachable() })
-    await space.look()
+    await space.check()
     expect(space.problem).toBeNull()
   }
 })

@@ -21,7 +21,7 @@ export async function shortageAt(path: string, floorBytes: number, times = 1): P
 export interface FreeSpace {
   /** In words for admins; null while there is room. */
   readonly problem: Because | null
-  look(): Promise<void>
+  check(): Promise<void>
 }
 
 export function createFreeSpace({
@@ -38,7 +38,7 @@ export function createFreeSpace({
     get problem() {
       return problem
     },
-    async look() {
+    async check() {
       const before = problem
       problem = (await shortageAt(path, floorBytes)) ?? null
       // The amounts change all the time; the next regular report has the new ones.

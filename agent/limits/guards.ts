@@ -19,8 +19,8 @@ export function startGuards(deps: GuardsDeps): AsyncDisposable {
   const inotify = createInotifyGuard(deps)
   const loops = [
     // The disk guard rests by itself, per session. Between the measurements its look asks each file system for its free space.
-    repeat(() => disk.look(), { everyMs: DISK_EVERY_MS, rest: 0, log: deps.log, signal: stop.signal }),
-    repeat(() => inotify.look(), { everyMs: INOTIFY_EVERY_MS, rest: REST, log: deps.log, signal: stop.signal }),
+    repeat(() => disk.check(), { everyMs: DISK_EVERY_MS, rest: 0, log: deps.log, signal: stop.signal }),
+    repeat(() => inotify.check(), { everyMs: INOTIFY_EVERY_MS, rest: REST, log: deps.log, signal: stop.signal }),
   ]
   return {
     async [Symbol.asyncDispose]() {
@@ -31,13 +31,13 @@ export function startGuards(deps: GuardsDeps): AsyncDisposable {
 }
 
 async function repeat(
-  look: () => Promise<void>,
+  check: () => Promise<void>,
   { everyMs, rest, log, signal }: { everyMs: number; rest: number; log: Log; signal: AbortSignal },
 ): Promise<void> {
   let complained = false
   while (!signal.aborted) {
     const startedAt = performance.now()
-    await look().then(
+    await check().then(
       () => (complained = false),
       (error: unknown) => {
         if (!signal.aborted && !complained) log.error({ err: error }, 'sessions cannot be watched')

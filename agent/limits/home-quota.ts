@@ -38,7 +38,7 @@ const TIMEOUT_MS = 600_000
 /** A session that makes thousands of subvolumes with long names lengthens what btrfs prints. */
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20
 /** The disk guard waits for the answer, and watches no session in the meantime. */
-const LOOK_TIMEOUT_MS = 5_000
+const CHECK_TIMEOUT_MS = 5_000
 /**
  * The disk guard ends a session in a project above this multiple of the limit. The excess is then files outside the project,
  * and not the few that the agent itself, which as root no quota stops, writes into a full home.
@@ -115,7 +115,7 @@ function btrfsQuota({ bytes, inodes }: DiskLimits, run: Run): HomeQuota {
 async function isWholeSubvolume(path: string, run: Run): Promise<boolean> {
   try {
     if (!(await isSubvolume(path))) return false
-    return (await run('btrfs', ['subvolume', 'list', '-o', path], LOOK_TIMEOUT_MS)).trim() === ''
+    return (await run('btrfs', ['subvolume', 'list', '-o', path], CHECK_TIMEOUT_MS)).trim() === ''
   } catch {
     return false // e.g. the home is gone
   }

@@ -28,7 +28,7 @@ const DESCRIPTORS = 50_000
  * refused.
  */
 export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHost }: InotifyGuardDeps): {
-  look(): Promise<void>
+  check(): Promise<void>
 } {
   const strikes = new Map<string, number[]>()
 
@@ -40,7 +40,7 @@ export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHo
   }
 
   return {
-    async look() {
+    async check() {
       const kernels = running()
       for (const kernelId of strikes.keys()) {
         if (!kernels.some(kernel => kernel.kernelId === kernelId)) strikes.delete(kernelId)

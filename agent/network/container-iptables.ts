@@ -12,7 +12,7 @@ export interface ContainerIptablesDeps {
 
 const TIMEOUT_MS = 30_000
 /** A container is started for each look, and Docker's own restart is a reason to look at once. */
-const LOOK_EVERY_MS = 5 * 60_000
+const CHECK_EVERY_MS = 5 * 60_000
 const NO_IPTABLES = 3
 
 /**
@@ -39,7 +39,7 @@ const RUN = `
  */
 export function containerIptables({ engine, image }: ContainerIptablesDeps): Iptables {
   return {
-    lookEveryMs: LOOK_EVERY_MS,
+    checkEveryMs: CHECK_EVERY_MS,
     check() {
       if (process.platform !== 'linux') throw new AppError('unavailable', because('no_iptables_here'))
     },

@@ -39,7 +39,7 @@ export function startFirewall(options: FirewallOptions): Firewall {
   let working: Promise<void> = Promise.resolve()
   let installed: Installed | undefined
 
-  async function look(): Promise<Isolation> {
+  async function check(): Promise<Isolation> {
     try {
       iptables.check()
       await options.checkRange()
@@ -55,7 +55,7 @@ export function startFirewall(options: FirewallOptions): Firewall {
   }
 
   async function applyOnce(): Promise<void> {
-    const next = await look()
+    const next = await check()
     if (next.isolation === state.isolation && next.reason?.why === state.reason?.why) return
     state = next
     if (next.isolation === 'full') log.info({}, 'sessions are isolated by the firewall')
@@ -64,7 +64,7 @@ export function startFirewall(options: FirewallOptions): Firewall {
   }
 
   const apply = () => (working = working.then(applyOnce))
-  const checking = every(iptables.lookEveryMs ?? CHECK_EVERY_MS, apply)
+  const checking = every(iptables.checkEveryMs ?? CHECK_EVERY_MS, apply)
   return {
     get state() {
       return state

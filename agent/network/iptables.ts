@@ -7,7 +7,7 @@ export type IptablesProgram = 'iptables' | 'iptables-restore' | 'iptables-save'
 /** A way to the packet filter of the network in which the engine's bridges are. */
 export interface Iptables {
   /** Pause between two looks at the rules, where a look costs much. */
-  readonly lookEveryMs?: number
+  readonly checkEveryMs?: number
   /** @throws the reason why the rules cannot be changed from here at all */
   check(): void
   /** @returns standard output @throws the reason, in `because` */

@@ -112,7 +112,7 @@ test('ready networks are released when sessions need the range, and created agai
   await using engine = networksInMemory()
   await engine.refilled(() => engine.ready().length).toBe(SIZE)
   await engine.sessions(14)
-  await engine.networks.look()
+  await engine.networks.check()
   expect(engine.networks.problem?.why).toContain('no free /28')
   engine.startsHaveEnded()
   await engine.refilled(engine.count).toBe(14)

@@ -58,10 +58,10 @@ test.each([
     const text = answers[0]?.message ?? ''
     expect(networks.problem).toEqual(because('docker_makes_no_networks', { text }))
     if (asked === 1) {
-      await networks.look()
+      await networks.check()
       expect(networks.problem, 'a look proves it by a network, which was refused again').not.toBeNull()
     }
-    await networks.look()
+    await networks.check()
     expect([networks.problem, it.changes, keys()]).toEqual([null, 2, []])
   },
 )

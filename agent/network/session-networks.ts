@@ -46,7 +46,7 @@ export interface SessionNetworks {
   /** The engine's bridges are in another network namespace than this process: its firewall and connections do not reach them. */
   readonly isElsewhere: boolean
   /** Updates `problem` and `isElsewhere`; both stay as they are if the engine does not answer. */
-  look(): Promise<void>
+  check(): Promise<void>
   /** Our networks on the engine, with the key under which their sessions know them. */
   list(managerId: string): Promise<{ readonly key: string; readonly id: string }[]>
 }
@@ -178,7 +178,7 @@ export function createSessionNetworks(
   const isRoomAhead = (present: readonly NetworkInspectInfo[], ready: number) =>
     onEngine.hasRoomFor(SPARE_SUBNETS - ready, present)
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     // A taken range is recorded as the problem; an engine that does not answer is noticed elsewhere.
     const works =
       refusedFor === undefined ? listUsable().then(present => onEngine.requireSubnet(present)) : tryOne(refusedFor)
@@ -192,7 +192,7 @@ export function createSessionNetworks(
     remove: (key, managerId, isUsed) =>
       inTurn(key, async () => {
         if (!isUsed()) await onEngine.remove(key, managerId)
-        if (problem !== null) await look()
+        if (problem !== null) await check()
       }),
     checkRange: async () => void (await listUsable()),
     get problem() {
@@ -201,7 +201,7 @@ export function createSessionNetworks(
     get isElsewhere() {
       return isElsewhere
     },
-    look,
+    check,
     list: managerId => onEngine.list(managerId),
   }
 }

@@ -13,7 +13,7 @@ export interface MountedStorage {
   /** UUIDs of the storages that were available at the last check. */
   readonly markers: readonly string[]
   /** Reads the markers, for three seconds at most; calls `onChange` if a storage came or went. */
-  look(): Promise<void>
+  check(): Promise<void>
   /** Directory of a folder on this host. @throws `storage_away`; `folder_not_found` where the storage has no such folder */
   directoryOf(folder: Pick<KernelFolder, 'storage' | 'folder' | 'path'>): Promise<string>
 }
@@ -39,7 +39,7 @@ export function createMountedStorage(paths: readonly string[], onChange: () => v
     return Promise.race([answer, delay(ANSWER_MS, undefined, { ref: false })])
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const pairs = await Promise.all(paths.map(async path => [await read(path), path] as const))
     const before = [...found.keys()].join()
     found = new Map(pairs.flatMap(([marker, path]) => (marker === undefined ? [] : [[marker, path] as const])))
@@ -50,10 +50,10 @@ export function createMountedStorage(paths: readonly string[], onChange: () => v
     get markers() {
       return [...found.keys()]
     },
-    look,
+    check,
     async directoryOf({ storage, folder, path: at }) {
       // Only the storage of this folder: another one that does not answer must not delay the start.
-      if (!found.has(storage)) await look()
+      if (!found.has(storage)) await check()
       const path = found.get(storage)
       if (path === undefined || (await read(path)) !== storage) {
         throw new AppError('storage_away', because('storage_of_folder_away', { path: at }))

@@ -40,16 +40,16 @@ test('a missing toolbox is a problem of the host until it is there again, which 
   let told = 0
   const log = { info: () => undefined }
   const toolbox = createToolbox({ engine, image: 'berth/toolbox:latest', onChange: () => told++, log })
-  await toolbox.look()
+  await toolbox.check()
   it.isFull = true
   await expect(toolbox.volume()).rejects.toMatchObject({ code: 'disk_full', detail: { cause: 'docker_disk_full' } })
   expect([toolbox.problem, told]).toEqual([null, 0])
   it.hasImage = it.isFull = false
   await expect(toolbox.volume()).rejects.toMatchObject({ detail: { cause: 'host_without_toolbox' } })
-  await toolbox.look()
+  await toolbox.check()
   expect([toolbox.problem?.cause, told]).toEqual(['toolbox_image_missing', 1])
   it.hasImage = true
-  await toolbox.look()
+  await toolbox.check()
   expect([toolbox.problem, told]).toEqual([null, 2])
   expect(await toolbox.volume()).toBe('berth-toolbox-0123456789ab')
 })

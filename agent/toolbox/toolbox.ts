@@ -15,7 +15,7 @@ export interface Toolbox {
   /** Why sessions have no toolbox, so that none can start, in words for admins; null unless the last call met it. */
   readonly problem: Because | null
   /** Looks whether a toolbox that was missing is there again. */
-  look(): Promise<void>
+  check(): Promise<void>
 }
 
 export interface ToolboxDeps {
@@ -185,7 +185,7 @@ export function createToolbox({ engine, image, onChange, log }: ToolboxDeps): To
     get problem() {
       return problem
     },
-    async look() {
+    async check() {
       if (problem !== null) await volume().catch(() => undefined)
     },
   }

@@ -28,18 +28,18 @@ export interface EnginePart extends AsyncDisposable {
    * Compares kernels and images with the engine in full, one look at a time: calls made during a look wait for one further look,
    * which they share. Does nothing while the engine is away.
    */
-  look(): Promise<void>
+  check(): Promise<void>
   /** As `look`; a failure is only logged. */
-  tryLook(): Promise<void>
+  tryCheck(): Promise<void>
 }
 
-const LOOK_AGAIN_MS = 60_000
+const CHECK_AGAIN_MS = 60_000
 /** Retry delay after a failed look while the engine is up: nothing can be started until a look succeeds. */
-const LOOK_AFTER_FAILURE_MS = 1_000
+const CHECK_AFTER_FAILURE_MS = 1_000
 /** The host's routes come and go without an event, so they are polled. */
-const NETWORK_LOOK_MS = 30_000
+const NETWORK_CHECK_MS = 30_000
 /** File systems are mounted and unmounted without an event. */
-const STORAGE_LOOK_MS = 15_000
+const STORAGE_CHECK_MS = 15_000
 
 /** Follows the engine: its events, its absence, and regular looks at what has no events. */
 export function startEnginePart(deps: EnginePartDeps): EnginePart {
@@ -50,23 +50,23 @@ export function startEnginePart(deps: EnginePartDeps): EnginePart {
       log.error({ why: engineMessage(error), err: error }, 'the state of the engine could not be read')
   }
   const stack = new AsyncDisposableStack()
-  const look = serialize(async () => {
+  const check = serialize(async () => {
     if (!watch.state.reachable) return
     // This comes first: containers on another agent's engine are not ours to clean up.
     await holdEngine()
     await Promise.all([kernels.rescan(watch.state), images.refresh()])
     onChange()
   })
-  const tryLook = () => look().catch(complain)
+  const tryCheck = () => check().catch(complain)
   const watch = stack.use(
     watchEngine({
       engine,
       log,
       onUp: async () => {
-        await Promise.all([firewall.apply(), look(), networks.look()])
+        await Promise.all([firewall.apply(), check(), networks.check()])
         await devices.engineCameUp()
         // A fault of the engine may be over now.
-        void faults.look()
+        void faults.check()
         // Prepare the toolbox before the first session needs it; a failure is reported as a problem of the host.
         toolbox.volume().catch(() => undefined)
       },
@@ -82,18 +82,18 @@ export function startEnginePart(deps: EnginePartDeps): EnginePart {
         } else {
           images.refresh().catch(complain)
           // The toolbox may have been built, or loaded.
-          void toolbox.look()
+          void toolbox.check()
         }
       },
     }),
   )
   const none = Promise.resolve()
   for (const repeated of [
-    every(LOOK_AGAIN_MS, tryLook),
-    every(LOOK_AFTER_FAILURE_MS, () => (kernels.overdue ? tryLook() : none)),
-    every(NETWORK_LOOK_MS, () => (watch.state.reachable ? networks.look() : none)),
-    every(STORAGE_LOOK_MS, () => storage.look()),
-    every(STORAGE_LOOK_MS, () => faults.look()),
+    every(CHECK_AGAIN_MS, tryCheck),
+    every(CHECK_AFTER_FAILURE_MS, () => (kernels.overdue ? tryCheck() : none)),
+    every(NETWORK_CHECK_MS, () => (watch.state.reachable ? networks.check() : none)),
+    every(STORAGE_CHECK_MS, () => storage.check()),
+    every(STORAGE_CHECK_MS, () => faults.check()),
   ])
     stack.defer(() => repeated[Symbol.dispose]())
   return {
@@ -101,8 +101,8 @@ export function startEnginePart(deps: EnginePartDeps): EnginePart {
       return watch.state
     },
     settled: watch.settled,
-    look,
-    tryLook,
+    check,
+    tryCheck,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }

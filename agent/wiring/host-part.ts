@@ -101,7 +101,7 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
     toolbox,
     createTestStarts({ testStart, networks, manager, onChange }),
   ])
-  const files = createKernelFiles({ ...config, onShort: () => freeSpace.look() })
+  const files = createKernelFiles({ ...config, onShort: () => freeSpace.check() })
   const storage = createMountedStorage(config.storage, onChange)
   const opened = stack.move()
   return {

@@ -55,7 +55,7 @@ export function createRequests(deps: RequestDeps): Handlers {
       return { inject }
     },
     async list_kernels() {
-      await enginePart.look()
+      await enginePart.check()
       if (!enginePart.state.reachable || !kernels.known) throw new AppError('engine_unreachable')
       return { kernels: kernels.reports() }
     },

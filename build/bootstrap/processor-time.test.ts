@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { parseStat, type ProcessRow } from './process-table.ts'
-import { type Family, lookAgain, startMeter } from './processor-time.ts'
+import { type Family, checkAgain, startMeter } from './processor-time.ts'
 
 const ROOT = 100
 const row = (pid: number, parent: number, user: number, waited = 0): ProcessRow => ({
@@ -12,7 +12,7 @@ const row = (pid: number, parent: number, user: number, waited = 0): ProcessRow 
 })
 /** Looks at these tables one after the other. */
 const follow = (...tables: readonly ProcessRow[][]) =>
-  tables.reduce<Family | undefined>((family, rows) => lookAgain(ROOT, rows, family), undefined)
+  tables.reduce<Family | undefined>((family, rows) => checkAgain(ROOT, rows, family), undefined)
 
 test('a line of the process table is read, whatever the name of its program is', () => {
   const line = `71 (a) b) 3) S 9 71 70 0 -1 4194560 1 2 3 4 150 25 300 50 20 0 1 0 8812 1 1`
@@ -41,7 +41,7 @@ test('an ended child counts once, whether somebody waited for it or nobody', () 
 test('a member whose parent has ended stays one; another process that has its id later is a stranger', () => {
   const left = follow([row(ROOT, 1, 0), row(101, ROOT, 0), row(102, 101, 0)], [row(ROOT, 1, 0), row(102, 1, 2)])
   expect([...(left?.members.keys() ?? [])]).toEqual([ROOT, 102])
-  const again = lookAgain(ROOT, [row(ROOT, 1, 0), { ...row(102, 1, 50), started: 9 }], left)
+  const again = checkAgain(ROOT, [row(ROOT, 1, 0), { ...row(102, 1, 50), started: 9 }], left)
   expect([...again.members.keys()]).toEqual([ROOT])
   expect(again.used.user).toBe(2)
 })

@@ -23,7 +23,7 @@ const atLeastNone = (a: ProcessorTime) => combine(a, NONE, Math.max)
  *
  * @param before undefined at the first look: what was used until then does not count
  */
-export function lookAgain(root: number, rows: readonly ProcessRow[], before: Family | undefined): Family {
+export function checkAgain(root: number, rows: readonly ProcessRow[], before: Family | undefined): Family {
   const members = membersOf(root, rows, before)
   if (before === undefined) return { members, used: NONE }
   const lost = new Map<number, ProcessorTime>()
@@ -75,32 +75,32 @@ export interface Meter {
   stop(): void
 }
 
-const LOOK_MS = 1_000
+const CHECK_EVERY_MS = 1_000
 
 /**
  * Follows a process of this machine and all that it starts; on a system without `/proc` it measures nothing.
  *
  * @param lookMs between two looks. Each costs some milliseconds; a process that nobody waits for does not count after its last one.
  */
-export function startMeter(root: number, lookMs = LOOK_MS): Meter {
+export function startMeter(root: number, checkEveryMs = CHECK_EVERY_MS): Meter {
   // Tests put clocks of their own in the place of the global ones.
   const { setInterval: every, clearInterval: end } = globalThis
   let family: Family | undefined
   let strangers: ReadonlySet<number> = new Set()
-  const look = () => {
+  const check = () => {
     const pids = listProcesses()
-    const seen = lookAgain(root, readProcesses(pids.filter(pid => !strangers.has(pid))), family)
+    const seen = checkAgain(root, readProcesses(pids.filter(pid => !strangers.has(pid))), family)
     // A process that is no member when it is first seen never becomes one: it need not be read again.
     strangers = new Set(pids.filter(pid => !seen.members.has(pid)))
     family = seen
     return seen
   }
-  look()
-  const timer = every(look, lookMs)
+  check()
+  const timer = every(check, checkEveryMs)
   timer.unref()
   return {
-    used: () => look().used,
-    living: () => [...look().members.keys()],
+    used: () => check().used,
+    living: () => [...check().members.keys()],
     stop: () => end(timer),
   }
 }

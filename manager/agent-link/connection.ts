@@ -47,7 +47,7 @@ export interface AgentRequests {
 const BYTES_PER_SECOND = 1024 * 1024
 const BURST_BYTES = 16 * 1024 * 1024
 const MAX_HELD_UP_MS = 15_000
-const LOOK_AGAIN_MS = 20
+const CHECK_AGAIN_MS = 20
 
 interface Waiting {
   readonly name: RequestName
@@ -104,7 +104,7 @@ export class AgentConnection {
       this.#heldUp = undefined
       this.#resumedAt = performance.now()
       this.#socket.resume()
-    }, LOOK_AGAIN_MS)
+    }, CHECK_AGAIN_MS)
   }
 
   get open(): boolean {

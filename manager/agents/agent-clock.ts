@@ -12,7 +12,7 @@ const MAX_SKEW_MS = 5_000
  * @returns a function that notes the difference with each report, and logs a large one once per connection
  */
 export function createClockWatch({ store, log }: { readonly store: Store; readonly log: Log }) {
-  return function look(
+  return function check(
     agentId: AgentId,
     memory: Pick<AgentMemory, 'skewMs' | 'skewLogged'>,
     { clockMs, arrivedAt }: Pick<Report, 'clockMs'> & { readonly arrivedAt: number },

@@ -26,7 +26,7 @@ const AGENT_TIMEOUT_MS = 30_000
 const GRACE_MS = 10_000
 
 export function createUnknownContainers({ store, agents, reports }: UnknownContainersDeps): UnknownContainers {
-  async function look(id: AgentId): Promise<readonly KernelReport[]> {
+  async function ask(id: AgentId): Promise<readonly KernelReport[]> {
     const agent = await findAgent(store.db, id)
     if (!agent || agent.status === 'REVOKED') throw noSuchAgent(id)
     return (await agents.request(id, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })).kernels
@@ -34,7 +34,7 @@ export function createUnknownContainers({ store, agents, reports }: UnknownConta
 
   return {
     async list(id) {
-      return (await reports.unknown(id, await look(id))).map(({ label, startedAt }) => ({
+      return (await reports.unknown(id, await ask(id))).map(({ label, startedAt }) => ({
         kernelId: label.kernelId,
         sessionId: label.sessionId,
         sessionName: label.sessionName,
@@ -45,7 +45,7 @@ export function createUnknownContainers({ store, agents, reports }: UnknownConta
       }))
     },
     async decide(id, kernelId, action) {
-      const found = await look(id)
+      const found = await ask(id)
       const unknown = await reports.unknown(id, found)
       const container = found.find(report => report.kernelId === kernelId)
       if (!container || unknown.every(({ label }) => label.kernelId !== kernelId)) {

@@ -33,7 +33,7 @@ export interface Backups extends AsyncDisposable {
   /** @throws AppError `backup_not_found`, `backup_directory` */
   remove(name: string): Promise<void>
   /** Makes one if it is due, and waits until it is begun. */
-  look(): Promise<void>
+  check(): Promise<void>
   /** From now on, looks every half minute. */
   watch(): void
 }
@@ -57,7 +57,7 @@ export interface BackupsDeps extends TellDeps {
 
 const EVERY_MS = 30_000
 const FLOOR_BYTES = 256 * 2 ** 20
-const LOOK_AT_DISK_MS = 500
+const DISK_CHECK_MS = 500
 
 export function createBackups(deps: BackupsDeps): Backups {
   const { store, settings, tasks, write, url, log, everyMs = EVERY_MS, floorBytes = FLOOR_BYTES } = deps
@@ -65,7 +65,7 @@ export function createBackups(deps: BackupsDeps): Backups {
   const now = deps.now ?? (() => store.now())
   const iso = (time: number) => new Date(time).toISOString()
   let ending = false
-  let looking: Repeated | undefined
+  let checking: Repeated | undefined
 
   const change = (next: Parameters<typeof changeBackupState>[1]) =>
     store.transaction(trx => changeBackupState(trx, next))
@@ -144,7 +144,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     }
     await check()
     full.signal.throwIfAborted()
-    using _checking = every(LOOK_AT_DISK_MS, check)
+    using _checking = every(DISK_CHECK_MS, check)
     await write(file, { signal: AbortSignal.any([signal, full.signal]), onRows: rows => report(progress(rows)) })
   }
 
@@ -188,7 +188,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     return readBackupState(store.db)
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const current = await settings.read()
     const times = timesOf(current, now())
     if (!times) return
@@ -200,9 +200,9 @@ export function createBackups(deps: BackupsDeps): Backups {
   }
 
   return {
-    look,
+    check,
     watch() {
-      looking ??= every(everyMs, look, error =>
+      checking ??= every(everyMs, check, error =>
         log.error({ err: error }, 'whether a backup is due could not be found out'),
       )
     },
@@ -228,7 +228,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     },
     async [Symbol.asyncDispose]() {
       ending = true
-      await looking?.[Symbol.asyncDispose]()
+      await checking?.[Symbol.asyncDispose]()
       await tasks[Symbol.asyncDispose]()
     },
   }

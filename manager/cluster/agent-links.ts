@@ -55,7 +55,7 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
     changed.tell(null)
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     elsewhere = new Set(await listLinkedElsewhere(db, processId))
     const now = performance.now()
     const unlinked = (await listUnlinked(db)).filter(id => !own.has(id))
@@ -77,7 +77,7 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
       return write()
     })
   }
-  changed.on(() => void run(look))
+  changed.on(() => void run(check))
 
   return {
     add(agentId, via) {
@@ -97,7 +97,7 @@ export function createAgentLinks({ db, processId, peers, lostMs, log }: AgentLin
     sync: () =>
       run(async () => {
         await write()
-        await look()
+        await check()
       }),
     forgotten() {
       dirty = true

@@ -53,7 +53,7 @@ interface WatchLimits {
   readonly busyMs: number
   readonly pollMs: number
   /** Every directory is looked at so often: it may have been replaced, or its storage may be back. */
-  readonly lookMs: number
+  readonly scanEveryMs: number
 }
 
 const LIMITS: WatchLimits = {
@@ -63,7 +63,7 @@ const LIMITS: WatchLimits = {
   gatherMs: 200,
   busyMs: 5_000,
   pollMs: 2_000,
-  lookMs: 30_000,
+  scanEveryMs: 30_000,
 }
 
 /** A directory that changed so shortly before the watch began has perhaps changed after it was listed. */
@@ -84,7 +84,7 @@ interface Watched extends ShownDirectory {
   /** The kernel has reported a change since the last look. */
   isChanged: boolean
   isPolled: boolean
-  isLooking: boolean
+  isScanning: boolean
   timer?: NodeJS.Timeout | undefined
   toldAt: number
   distanceMs: number
@@ -108,33 +108,33 @@ export function createFileWatches({
 
   function schedule(one: Watched, afterMs: number): void {
     clearTimeout(one.timer)
-    one.timer = setTimeout(() => void lookSafely(one), afterMs).unref()
+    one.timer = setTimeout(() => void scanSafely(one), afterMs).unref()
   }
 
   function onChange(one: Watched): void {
     one.isChanged = true
-    if (isOver(one) || one.isLooking) return
+    if (isOver(one) || one.isScanning) return
     if (performance.now() - one.toldAt > 2 * rules.busyMs) one.distanceMs = rules.gatherMs
     schedule(one, one.distanceMs)
     one.distanceMs = Math.min(rules.busyMs, one.distanceMs * 2)
   }
 
-  async function lookSafely(one: Watched): Promise<void> {
-    if (one.isLooking) return
-    one.isLooking = true
+  async function scanSafely(one: Watched): Promise<void> {
+    if (one.isScanning) return
+    one.isScanning = true
     try {
-      await look(one)
+      await scan(one)
     } catch (error) {
       log.warn({ err: error, folderId: one.folderId }, 'a directory that is shown could not be watched')
     }
-    one.isLooking = false
+    one.isScanning = false
     if (isOver(one)) letGo(one)
     else if ([...one.viewers].some(viewer => viewer.isNew)) schedule(one, 0)
     else if (one.isChanged) onChange(one)
-    else schedule(one, one.isPolled ? rules.pollMs : rules.lookMs)
+    else schedule(one, one.isPolled ? rules.pollMs : rules.scanEveryMs)
   }
 
-  async function look(one: Watched): Promise<void> {
+  async function scan(one: Watched): Promise<void> {
     letGo(one)
     const wasChanged = one.isChanged
     one.isChanged = false
@@ -205,7 +205,7 @@ export function createFileWatches({
     const one = known ?? newlyWatched(directory, rules.gatherMs)
     all.set(key, one)
     one.viewers.add(viewer)
-    if (!one.isLooking) schedule(one, 0)
+    if (!one.isScanning) schedule(one, 0)
     return true
   }
 
@@ -251,7 +251,7 @@ const newlyWatched = ({ folderId, path }: ShownDirectory, gatherMs: number): Wat
   viewers: new Set(),
   isChanged: false,
   isPolled: false,
-  isLooking: false,
+  isScanning: false,
   toldAt: -Infinity,
   distanceMs: gatherMs,
 })

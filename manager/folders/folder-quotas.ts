@@ -77,7 +77,7 @@ const STEP = amount(8 * 2 ** 20, 100)
 export interface FolderQuotasDeps {
   readonly store: Pick<Store, 'db'>
   readonly storage: Pick<StorageHosts, 'limit'>
-  readonly usages: Pick<FolderUsages, 'look' | 'again' | 'wrote'>
+  readonly usages: Pick<FolderUsages, 'check' | 'again' | 'wrote'>
   readonly log: Log
 }
 
@@ -102,7 +102,7 @@ export function createFolderQuotas({ store: { db }, storage, usages, log }: Fold
     const sizes = await readSizes(db, row.id)
     if (!sizes) return
     // Pass the sizes just read, not `row`: callers keep a row for a while, so it may miss later counts.
-    usages.look([sizes])
+    usages.check([sizes])
     if (sizes.bytes !== null && !faultOf(sizes)) return
     // Files may have been deleted since the last count.
     const isAlone = row.owner_max_bytes === null && row.owner_max_files === null

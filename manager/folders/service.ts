@@ -72,7 +72,7 @@ export interface FoldersDeps {
   readonly storage: StorageHosts
   readonly removals: Pick<Removals, 'start'>
   readonly hints: FolderHints
-  readonly usages: Pick<FolderUsages, 'look'>
+  readonly usages: Pick<FolderUsages, 'check'>
   readonly quotas: Pick<FolderQuotas, 'enforce'>
 }
 
@@ -126,7 +126,7 @@ export function createFolders({ store, storage, removals, hints, usages, quotas 
       const status = trashed ? 'trashed' : 'ready'
       const over = isSuperadmin(caller) ? true : caller.role === 'domain_admin' ? caller.domain : undefined
       const rows = await listFolders(store.db, { status, member: caller.userId, administers: over })
-      usages.look(rows)
+      usages.check(rows)
       return rows.flatMap(row => toFolder(caller, row) ?? [])
     },
 

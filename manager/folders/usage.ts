@@ -13,16 +13,16 @@ import { type FolderHints } from './hints.ts'
  */
 export interface FolderUsages extends AsyncDisposable {
   /** Measures those of the folders whose figures are old. Returns at once. */
-  look(folders: readonly LookedAt[]): void
+  check(folders: readonly CheckedFolder[]): void
   /**
    * Measures the folders anew, unless that happened just now, and waits: for ten seconds at most. Several callers share one count.
    */
-  again(folders: readonly LookedAt[]): Promise<void>
+  again(folders: readonly CheckedFolder[]): Promise<void>
   /** Counts the folder soon after the last of a run of writes, if it was counted before. Returns at once. */
   wrote(id: FolderId): void
 }
 
-export type LookedAt = Pick<FolderRow, 'id' | 'storage_host' | 'measured_at' | 'took_ms'>
+export type CheckedFolder = Pick<FolderRow, 'id' | 'storage_host' | 'measured_at' | 'took_ms'>
 
 export interface FolderUsagesDeps {
   readonly store: Pick<Store, 'db' | 'now'>
@@ -49,7 +49,7 @@ const SOON_MS = 3_000
 const PATIENCE_MS = 10_000
 
 /** The least time from the end of one count to the begin of the next. */
-const restMs = ({ took_ms }: Pick<LookedAt, 'took_ms'>) => Math.max(JUST_NOW_MS, FRESH_TIMES * (took_ms ?? 0))
+const restMs = ({ took_ms }: Pick<CheckedFolder, 'took_ms'>) => Math.max(JUST_NOW_MS, FRESH_TIMES * (took_ms ?? 0))
 
 export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
   const { store, storage, hints, log, freshMs = FRESH_MS, soonMs = SOON_MS } = deps
@@ -57,7 +57,7 @@ export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
   const pending = new Map<string, Set<FolderId>>()
   const workers = new Map<string, Promise<void>>()
 
-  const isOld = ({ measured_at, took_ms }: LookedAt) =>
+  const isOld = ({ measured_at, took_ms }: CheckedFolder) =>
     measured_at === null || store.now() - measured_at.getTime() > Math.max(freshMs, FRESH_TIMES * (took_ms ?? 0))
 
   async function measure(host: string, id: FolderId): Promise<void> {
@@ -127,7 +127,7 @@ export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
       else countIn(id, soonMs)
     },
     async again(folders) {
-      const isStale = (folder: LookedAt) =>
+      const isStale = (folder: CheckedFolder) =>
         folder.measured_at === null || store.now() - folder.measured_at.getTime() > restMs(folder)
       const counted = (async () => {
         for (const folder of folders.filter(isStale))
@@ -137,7 +137,7 @@ export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
       await Promise.race([counted, delay(PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => undefined)])
       patience.abort()
     },
-    look(folders) {
+    check(folders) {
       if (cut.signal.aborted) return
       for (const folder of folders.filter(isOld)) {
         const host = folder.storage_host

@@ -54,8 +54,8 @@ const WATCHED_POSITIONS = 50
  * Least rest of a manager that only looks at a queue: LOOK_MS, or LOOK_SHARE times the duration of its last look, so that
  * looking takes at most a tenth of its time.
  */
-const LOOK_MS = 500
-const LOOK_SHARE = 10
+const CHECK_EVERY_MS = 500
+const CHECK_SHARE = 10
 /**
  * Cap of the rest between passes that follow each other at once, e.g. while a thousand agents reconnect. The rest is as
  * long as the last pass took.
@@ -93,7 +93,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
   const lookAt = new Map<string, number>()
   /** The change that triggered a pass during the rest of a group is seen at the end of that rest, not at the next slow tick. */
   let atEndOfRest: NodeJS.Timeout | undefined
-  function lookLater(ms: number): void {
+  function checkLater(ms: number): void {
     atEndOfRest ??= setTimeout(() => {
       atEndOfRest = undefined
       trigger()
@@ -116,7 +116,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const mine = await jobLocks.take(schedulerJob(group))
     const rest = (lookAt.get(group) ?? 0) - since
     if (!mine && rest > 0) {
-      lookLater(rest)
+      checkLater(rest)
       return
     }
     const { snapshot: all, written, doomed, later, sequencer, selector } = await readGroup(store.db, group, presence)
@@ -131,7 +131,8 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const reasons = new Map([...ofPlan, ...later, ...rightsNow.withdrawn])
     const before = positions.get(group)
     const now = new Map(queue.map((id, index) => [id, index + 1]))
-    if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))
+    if (!mine)
+      lookAt.set(group, performance.now() + Math.max(CHECK_EVERY_MS, CHECK_SHARE * (performance.now() - since)))
     // The connection that holds the lock may be lost meanwhile; then another manager has it.
     if (!jobLocks.holds(schedulerJob(group))) return void positions.set(group, now)
     // Save the reservation before the placements: it must survive a crash right after them.

@@ -3,7 +3,7 @@ import { AppError } from '#manager/contract'
 import { listManagers, MANAGER_GONE_MS } from '../store/operation/managers.ts'
 import { type Db } from '../store/schema.ts'
 
-const LOOK_MS = 500
+const CHECK_EVERY_MS = 500
 
 /**
  * Waits until no manager lives on this database. One that has just crashed is in the list until it has been silent for `goneMs`.
@@ -20,6 +20,6 @@ export async function requireAlone(db: Db, goneMs = MANAGER_GONE_MS): Promise<vo
       const why = `Managers that run have the old master key: ${managers.join(', ')}. Stop all of them first.`
       throw new AppError('master_key_in_use', { why, managers })
     }
-    await delay(LOOK_MS)
+    await delay(CHECK_EVERY_MS)
   }
 }

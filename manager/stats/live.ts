@@ -28,16 +28,16 @@ const FORGET_AFTER_MS = 10 * 60_000
 /** @param now clock that stamps the figures: the database's, because they are shown beside stored figures */
 export function createLiveStats(now: () => number): LiveStats {
   const rings = new Map<KernelId, SampleRing>()
-  let lookedAt = now()
+  let checkedAt = now()
   const waiting = new Map<KernelId, number>()
   const pulls = new Map<KernelId, { progress: PullProgress; movedAt: number }>()
   function forgetOld(): void {
-    lookedAt = now()
-    for (const [id, ring] of rings) if (ring.lastAt < lookedAt - FORGET_AFTER_MS) rings.delete(id)
+    checkedAt = now()
+    for (const [id, ring] of rings) if (ring.lastAt < checkedAt - FORGET_AFTER_MS) rings.delete(id)
   }
   return {
     addStats(kernelId, stats) {
-      if (now() - lookedAt > FORGET_AFTER_MS) forgetOld()
+      if (now() - checkedAt > FORGET_AFTER_MS) forgetOld()
       const ring = rings.get(kernelId) ?? new SampleRing(KEPT_SAMPLES)
       // Stamp with our clock: the clocks of agents may differ from it and from each other.
       ring.add({ ...stats, at: new Date(now()).toISOString() })

@@ -34,7 +34,7 @@ export interface ClockStep {
   readonly byMs: number
 }
 
-const LOOK_MS = 60_000
+const CHECK_EVERY_MS = 60_000
 /** A reading that took longer is too inexact and is ignored, except the first one. */
 const SLOW_MS = 1_000
 /** A smaller difference is drift, or the correction by a time server; it does not count as a step. */
@@ -47,7 +47,7 @@ const TOLD_MS = 3_600_000
  * which no change of the machine's clock moves. The result stays right where the machine's clock is wrong or differs from
  * those of other managers. A step of the database's clock by more than a minute is noticed and logged.
  */
-export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Clock> {
+export async function startClock(db: Db, log: Log, checkEveryMs = CHECK_EVERY_MS): Promise<Clock> {
   /** The database's time at the beginning of this process (`performance.now()` = 0). */
   let origin: number | undefined
   const steps: ClockStep[] = []
@@ -60,7 +60,7 @@ export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Cl
     log.error({ byMs }, 'the clock of the database was set; sessions started before keep their remaining time')
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const asked = performance.now()
     const told = await readClock(db)
     const tookMs = performance.now() - asked
@@ -69,8 +69,10 @@ export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Cl
     if (origin === undefined || (tookMs < SLOW_MS && Math.abs(found - origin) > tookMs)) adopt(found)
   }
 
-  await look()
-  const looking = every(lookMs, look, error => log.warn({ err: error }, 'the clock of the database could not be read'))
+  await check()
+  const checking = every(checkEveryMs, check, error =>
+    log.warn({ err: error }, 'the clock of the database could not be read'),
+  )
   return {
     now: () => Math.round((origin ?? 0) + performance.now()),
     observe(told) {
@@ -89,6 +91,6 @@ export async function startClock(db: Db, log: Log, lookMs = LOOK_MS): Promise<Cl
       const last = steps.at(-1)
       return last && (origin ?? 0) + performance.now() - last.at < TOLD_MS ? last : undefined
     },
-    [Symbol.dispose]: () => looking[Symbol.dispose](),
+    [Symbol.dispose]: () => checking[Symbol.dispose](),
   }
 }

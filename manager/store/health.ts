@@ -25,7 +25,7 @@ export function createHealth(db: () => Db, now: () => number = () => performance
   let isDiskFull = false
   let last: { readonly at: number; readonly outcome: Promise<void> } | undefined
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     await sql.raw(PROBE).execute(db())
     if (!isDiskFull) return
     const value = JSON.stringify(randomBytes(PROBE_BYTES).toString('base64'))
@@ -41,7 +41,7 @@ export function createHealth(db: () => Db, now: () => number = () => performance
   return {
     check() {
       if (last && now() - last.at < FRESH_MS) return last.outcome
-      const outcome = look()
+      const outcome = check()
       last = { at: now(), outcome }
       return outcome
     },

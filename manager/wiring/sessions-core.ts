@@ -102,13 +102,13 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     request: ((agentId, name, input, options) =>
       gateway.request(agentId, name, input, options)) as AgentGateway['request'],
   }
-  const look = () => scheduler.trigger()
+  const wakeHere = () => scheduler.trigger()
   const wake = cluster.peers.topic<null>('wake')
-  wake.on(look)
-  cluster.jobLocks.onTaken(look)
+  wake.on(wakeHere)
+  cluster.jobLocks.onTaken(wakeHere)
   /** Wakes the schedulers of all managers: it is not known here which of them schedules the group. */
   const trigger = () => {
-    look()
+    wakeHere()
     wake.tell(null)
   }
 
@@ -149,7 +149,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     tellHost: deps.tellHost,
     faultTimings: timings.faults,
     // Wake only this manager's scheduler: every manager gets the agent's report itself.
-    onAgentChanged: look,
+    onAgentChanged: wakeHere,
   })
   const listener = {
     ...reports,
@@ -191,7 +191,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   )
   changes.onApplied(({ effects, to }) => {
     // Other sessions may depend on a session that ended without ever holding resources.
-    if (effects.freed || effects.ended || to === 'PENDING') look()
+    if (effects.freed || effects.ended || to === 'PENDING') wakeHere()
   })
   const grants = stack.use(startGrants({ store, agents, changes, members, log }))
   stack.use(

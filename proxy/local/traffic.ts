@@ -20,7 +20,7 @@ export function createTrafficMeter({ tunnels, onTraffic, now = () => performance
   let countedAt = 0
   let timer: NodeJS.Timeout | undefined
 
-  function look(): void {
+  function check(): void {
     const seconds = Math.max(0.001, (now() - countedAt) / 1_000)
     countedAt = now()
     const next: typeof counted = new Map()
@@ -50,7 +50,7 @@ export function createTrafficMeter({ tunnels, onTraffic, now = () => performance
     follow() {
       if (timer) return
       countedAt = now()
-      timer = setInterval(look, EVERY_MS)
+      timer = setInterval(check, EVERY_MS)
       timer.unref()
     },
     [Symbol.dispose]: stop,

@@ -69,12 +69,12 @@ test('the traces of this computer can be read', async () => {
 })
 
 test('homes that cannot be looked at count as other people, and hold one look', async () => {
-  const look = Promise.withResolvers<Traces>()
+  const check = Promise.withResolvers<Traces>()
   let looks = 0
-  const isShared = createPeopleWatch(() => (looks++, look.promise))
+  const isShared = createPeopleWatch(() => (looks++, check.promise))
   expect(await Promise.all([isShared(), isShared(), isShared()])).toEqual([true, true, true])
   expect([await isShared(), looks]).toEqual([true, 1])
-  look.resolve(ALONE)
+  check.resolve(ALONE)
   await expect.poll(isShared).toBe(false)
   const isUnreadable = createPeopleWatch(() => Promise.reject(new Error('EIO')))
   expect(await isUnreadable()).toBe(true)

@@ -58,17 +58,17 @@ const LONGEST_LOOK_MS = 1_000
  * Threat model: the home of another user may be mounted from a server that hangs, and a look at it holds one of the few threads that
  * Node has for files. So there is one look at a time, which takes one home after the other; whoever asks meanwhile waits for the same.
  */
-export function createPeopleWatch(look: () => Promise<Traces> = lookAround): () => Promise<boolean> {
-  let looking: { readonly found: Promise<boolean>; readonly isLate: () => boolean } | undefined
+export function createPeopleWatch(check: () => Promise<Traces> = readTraces): () => Promise<boolean> {
+  let checking: { readonly found: Promise<boolean>; readonly isLate: () => boolean } | undefined
   return async () => {
-    const { found, isLate } = (looking ??= begin())
+    const { found, isLate } = (checking ??= begin())
     if (isLate()) return true
     return await within(LONGEST_LOOK_MS, found, () => new Error('late')).catch(() => true)
   }
   function begin() {
     const since = performance.now()
-    const found = look().then(hasOtherPeople)
-    const end = () => (looking = undefined)
+    const found = check().then(hasOtherPeople)
+    const end = () => (checking = undefined)
     found.then(end, end)
     return { found, isLate: () => performance.now() - since > LONGEST_LOOK_MS }
   }
@@ -77,7 +77,7 @@ export function createPeopleWatch(look: () => Promise<Traces> = lookAround): () 
 /** All tunnels of this process ask the same watch, whoever they belong to. */
 export const isSharedComputer = createPeopleWatch()
 
-async function lookAround(): Promise<Traces> {
+async function readTraces(): Promise<Traces> {
   const { platform, env } = process
   const own = { uid: userInfo().uid, home: homedir() }
   const usual =

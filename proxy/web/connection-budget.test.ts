@@ -21,7 +21,7 @@ const KIB = 1024
  * at `/tunnel` only.
  */
 async function start(mostKiB: number, kind: 'http' | 'https' = 'http') {
-  const budget = createConnectionBudget({ mostBytes: mostKiB * KIB, lookMs: 20 })
+  const budget = createConnectionBudget({ mostBytes: mostKiB * KIB, checkEveryMs: 20 })
   onTestFinished(() => budget[Symbol.dispose]())
   let arrived = 0
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {

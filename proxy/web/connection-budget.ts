@@ -36,7 +36,7 @@ const BARE_BYTES = 16 * 1024
 const READ_HEAD_FACTOR = 3
 /** 4,096 connections without long heads. */
 const MOST_BYTES = 64 * 1024 * 1024
-const LOOK_MS = 200
+const CHECK_EVERY_MS = 200
 
 /**
  * Cuts connections while all of them together cost too much memory: in the network that costs most, the connection with the largest
@@ -45,11 +45,14 @@ const LOOK_MS = 200
  * Threat model: a stranger opens as many connections as they like, sends long heads without their end, or sends whole ones and does not read
  * the answers. Their own connections are cut. Ordinary heads are short, and connections in use move bytes.
  */
-export function createConnectionBudget({ mostBytes = MOST_BYTES, lookMs = LOOK_MS } = {}): ConnectionBudget {
+export function createConnectionBudget({
+  mostBytes = MOST_BYTES,
+  checkEveryMs = CHECK_EVERY_MS,
+} = {}): ConnectionBudget {
   const tracked = new Map<string, TrackedConnection>()
-  const timer = setInterval(look, lookMs).unref()
+  const timer = setInterval(check, checkEveryMs).unref()
 
-  function look(): void {
+  function check(): void {
     const now = performance.now()
     let total = 0
     for (const one of tracked.values()) {
@@ -121,7 +124,7 @@ function costOf({ socket, heads, bodies, before }: TrackedConnection): number {
   return BARE_BYTES + READ_HEAD_FACTOR * heads + unread
 }
 
-const weightOf = (one: TrackedConnection, now: number) => costOf(one) * (now - one.movedAt + LOOK_MS)
+const weightOf = (one: TrackedConnection, now: number) => costOf(one) * (now - one.movedAt + CHECK_EVERY_MS)
 
 /** The connections of the network that costs most: of the widest ones first, then within it. */
 function costliest(tracked: readonly TrackedConnection[], level = 0): readonly TrackedConnection[] {

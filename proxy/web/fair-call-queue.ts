@@ -26,7 +26,7 @@ export interface FairCallQueue {
 export interface FairCallQueueOptions {
   /** Connections to the manager. */
   readonly most: number
-  readonly lookMs?: number
+  readonly checkEveryMs?: number
   readonly waitMs?: number
 }
 
@@ -41,7 +41,7 @@ interface Call extends EnteringCall {
 }
 
 /** Between two looks. Somebody who reads takes a part of the answer in this time, also by a slow line. */
-const LOOK_MS = 2_000
+const CHECK_EVERY_MS = 2_000
 /** Longest wait for a connection. */
 const WAIT_MS = 30_000
 /** Answers to one sign-in, or network of strangers, whose readers are behind: with more, none of them counts as read. */
@@ -60,7 +60,11 @@ const SHARES = { strangers: 1 / 2, network: 3 / 4, signIn: 1 / 4 } as const
  * strangers unless the manager answers only people who are signed in, whose refusals are too short to be held. One person may
  * have any number of sign-ins, so the manager bounds the calls of a person (`manager/http/call-limiter.ts`).
  */
-export function createFairCallQueue({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }: FairCallQueueOptions): FairCallQueue {
+export function createFairCallQueue({
+  most,
+  checkEveryMs = CHECK_EVERY_MS,
+  waitMs = WAIT_MS,
+}: FairCallQueueOptions): FairCallQueue {
   const running = new Set<Call>()
   const waiting = new Set<Call>()
   /** Numbers of running calls on each branch. */
@@ -108,7 +112,7 @@ export function createFairCallQueue({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }
     call.timer = setTimeout(() => turnAway(call), waitMs).unref()
     const [longest] = waiting.size > most ? fullest([...waiting], ({ path }) => path).slice(-1) : []
     if (longest) turnAway(longest)
-    timer ??= setInterval(look, lookMs).unref()
+    timer ??= setInterval(check, checkEveryMs).unref()
   }
 
   function turnAway(call: Call): void {
@@ -128,7 +132,7 @@ export function createFairCallQueue({ most, lookMs = LOOK_MS, waitMs = WAIT_MS }
     })
   }
 
-  function look(): void {
+  function check(): void {
     if (waiting.size === 0) {
       clearInterval(timer)
       timer = undefined

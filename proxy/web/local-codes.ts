@@ -12,7 +12,7 @@ export interface LocalCodes {
   /** @param owner identifies the sign-in of the browser; an earlier code of it ends */
   ask(owner: string, about: Omit<AskedLocally, 'secondsAgo'>): string
   /** Undefined for a code that nobody shows now, or that is confirmed already. */
-  look(code: string): AskedLocally | undefined
+  find(code: string): AskedLocally | undefined
   /** @returns false for a code that nobody shows now, or that is confirmed already */
   confirm(code: string, level: ProofLevel): boolean
   /** Ends the code. @returns undefined until it is confirmed, and for the code of another browser */
@@ -44,7 +44,7 @@ export function createLocalCodes(now: () => number = () => performance.now()): L
       codes.set(code, { ...about, owner, at: now() })
       return `${code.slice(0, 4)}-${code.slice(4)}`
     },
-    look(text) {
+    find(text) {
       const { asked } = known(text)
       if (!asked || asked.level !== undefined) return undefined
       const { email, browser, uid, at } = asked

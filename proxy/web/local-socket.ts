@@ -25,7 +25,7 @@ const REQUEST_MS = 5_000
  */
 export async function openLocalSockets(options: {
   readonly port: number
-  readonly codes: Pick<LocalCodes, 'look' | 'confirm'>
+  readonly codes: Pick<LocalCodes, 'find' | 'confirm'>
   readonly log: Log
   /** Runtime directory that systemd made for the service. */
   readonly runtimeDirectory: string | undefined
@@ -91,7 +91,7 @@ async function closed(server: Server): Promise<void> {
 function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  codes: Pick<LocalCodes, 'look' | 'confirm'>,
+  codes: Pick<LocalCodes, 'find' | 'confirm'>,
   level: ProofLevel,
 ): void {
   request.resume()
@@ -103,7 +103,7 @@ function answer(
   if (request.headers[LOCAL_SOCKET_HEADER] === undefined || code === undefined) send(400)
   else if (request.method === 'POST') send(codes.confirm(code, level) ? 204 : 404)
   else {
-    const asked = codes.look(code)
+    const asked = codes.find(code)
     send(asked ? 200 : 404, asked)
   }
 }

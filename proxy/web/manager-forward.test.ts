@@ -73,7 +73,7 @@ async function withReaders(count: number, headOf: (index: number) => string) {
   const managerPort = await listen(({ url }, response) => void response.end(url === '/api/v1/me' ? 'answer' : LARGE))
   const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', {
     trustedProxies: ['127.0.0.1'],
-    callQueue: { most: 16, lookMs: 50 },
+    callQueue: { most: 16, checkEveryMs: 50 },
     log: silentLog,
   })
   onTestFinished(forward.close)
@@ -120,7 +120,7 @@ async function withWaiting(count: number, headOf: (index: number) => string, wai
     reached.push(url)
     if (url === '/api/v1/me') response.end('answer')
   })
-  const callQueue = { most: 16, lookMs: 50, ...(waitMs === undefined ? {} : { waitMs }) }
+  const callQueue = { most: 16, checkEveryMs: 50, ...(waitMs === undefined ? {} : { waitMs }) }
   const trustedProxies = ['127.0.0.1']
   const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', {
     trustedProxies,

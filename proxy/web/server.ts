@@ -180,9 +180,9 @@ export async function startWeb(
     }
   }
   // An authority can fetch a proof from here now, so a first certificate is ordered.
-  void tls?.certificate.lookNow()
+  void tls?.certificate.checkNow()
   if (tls && reporterDeps) stack.use(reportCertificate(tls.certificate, reporterDeps))
-  void appsAddress.look()
+  void appsAddress.check()
   log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
   const opened = stack.move()
   return {
@@ -292,7 +292,7 @@ function listenersOf({ manager, page, publicApps, guests, names, log, host, file
     const place = publicApps?.placeOf(request.headers.host)
     if (place !== undefined) return publicApps?.request(place, request, response)
     try {
-      proxies.look(request)
+      proxies.inspect(request)
       checkAddress(request, names(), 'request')
     } catch (error) {
       answerProblem(response, error)

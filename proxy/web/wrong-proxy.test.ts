@@ -54,7 +54,7 @@ function aWatch(trusted = ['127.0.0.1']) {
 
 test('a fault is logged once with the setting to change, and kept with its first and last time', () => {
   const { watch, told } = aWatch()
-  for (let i = 0; i < 3; i++) watch.look(from('10.0.0.9', both))
+  for (let i = 0; i < 3; i++) watch.inspect(from('10.0.0.9', both))
   expect(told).toHaveLength(1)
   expect(told[0]).toMatch(/10\.0\.0\.9 carry X-Forwarded.*BERTH_TRUSTED_PROXIES=10\.0\.0\.9.*docs\/admin/)
   expect(watch.faults()).toEqual([
@@ -69,16 +69,16 @@ test('a fault is logged once with the setting to change, and kept with its first
 
 test('a fault ends once the proxy sends all fields, not with a direct request', () => {
   const { watch } = aWatch()
-  watch.look(from('127.0.0.1', BROWSER))
-  watch.look(from('127.0.0.1', { ...BROWSER, host: 'localhost:8400' }))
+  watch.inspect(from('127.0.0.1', BROWSER))
+  watch.inspect(from('127.0.0.1', { ...BROWSER, host: 'localhost:8400' }))
   expect(watch.faults()).toHaveLength(1)
-  watch.look(from('127.0.0.1', { ...BROWSER, ...both }))
+  watch.inspect(from('127.0.0.1', { ...BROWSER, ...both }))
   expect(watch.faults()).toEqual([])
 })
 
 test('faults that clients invent fill neither the log nor the memory', () => {
   const { watch, told } = aWatch()
-  for (let i = 0; i < 300; i++) watch.look(from(`10.0.${i >> 8}.${i & 255}`, both))
+  for (let i = 0; i < 300; i++) watch.inspect(from(`10.0.${i >> 8}.${i & 255}`, both))
   expect(told).toHaveLength(20)
   expect(watch.faults()).toHaveLength(20)
   expect(watch.faults()[0]?.peer).toBe('10.0.1.43')

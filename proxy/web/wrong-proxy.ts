@@ -7,7 +7,7 @@ import { isLoopbackAddress, isRelayedWithAnotherName } from './guard.ts'
 /** Judges the reverse proxy in front of the console by the requests that come through it. */
 export interface ProxyWatch {
   /** Examines one request; what it finds does not change how the request is answered. */
-  look(request: IncomingMessage): void
+  inspect(request: IncomingMessage): void
   /** Faults not fixed since, latest first. */
   faults(): readonly ProxyFault[]
 }
@@ -37,7 +37,7 @@ export function watchProxies(trusted: readonly string[], log: Log, now: () => Da
   }
 
   return {
-    look(request) {
+    inspect(request) {
       const peer = plainAddress(request.socket.remoteAddress ?? '')
       const verdict = judgeProxy(request, trusted)
       if (verdict === 'good') {

@@ -22,7 +22,7 @@ export interface TableLayout<Key extends string = string> {
   /** Rows are cards. */
   readonly cards: boolean
   /** Further classes of the table. */
-  readonly look: readonly string[]
+  readonly classes: readonly string[]
 }
 
 /** The order after a press of a head: another column, or the same one the other way round. */

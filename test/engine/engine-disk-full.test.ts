@@ -42,7 +42,7 @@ test('a container that cannot be made on a full disk is a fault of the host, unt
   expect(await disk.told(error)).toMatchObject({ code: 'disk_full', detail: { cause: 'host_disk_short' } })
   expect(disk.problem).toMatchObject({ cause: 'agent_engine_disk_full' })
   await rm(filler)
-  await disk.look()
+  await disk.check()
   expect(disk.problem).toBeNull()
   await create()
 }, 60_000)

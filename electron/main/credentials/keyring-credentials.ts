@@ -51,7 +51,7 @@ export function createKeyringCredentials({
   let probed: Promise<Probed> | undefined
   let isUnusable = false
 
-  const look = async (): Promise<Probed> => {
+  const check = async (): Promise<Probed> => {
     try {
       const entryOf = openEntry ?? (await loadKeyring())
       const probing = probe(entryOf)
@@ -73,7 +73,7 @@ export function createKeyringCredentials({
       return { why: textOf(error) }
     }
   }
-  const found = () => (probed ??= look())
+  const found = () => (probed ??= check())
   let latest: Promise<unknown> = Promise.resolve()
   /** Calls the store after earlier calls have ended. */
   const inTurn = <T>(work: (probed: Probed) => Promise<T>): Promise<T> => {

@@ -1,7 +1,7 @@
 import { createConsoleWindows, type ConsoleWindows } from '../windows/console-windows.ts'
 import { createPageWindows, type PageWindows } from '../windows/page-windows.ts'
 import { WINDOW_ICON } from '../windows/window-icon.ts'
-import { windowLook } from '../windows/window-look.ts'
+import { windowAppearance } from '../windows/window-appearance.ts'
 import { type DesktopDeps, type OnUnexpected } from './desktop-deps.ts'
 
 export interface Windows {
@@ -15,18 +15,18 @@ export function createWindows(
   onUnexpected: OnUnexpected,
 ): Windows {
   const icon = process.platform === 'linux' ? electron.nativeImage.createFromDataURL(WINDOW_ICON) : undefined
-  const look = () => windowLook(electron, icon)
+  const appearance = () => windowAppearance(electron, icon)
   const keep = (change: Parameters<typeof settings.update>[0]) =>
     void settings.update(change).catch((error: unknown) => onUnexpected('settings', error))
   const pageWindows = createPageWindows({
-    look,
+    appearance,
     remembered: () => settings.current.pageWindow,
     remember: pageWindow => keep({ pageWindow }),
   })
   const windows = createConsoleWindows({
     electron,
     preload,
-    look,
+    appearance,
     pageWindows,
     remembered: () => settings.current.window,
     remember: window => keep({ window }),

@@ -51,7 +51,7 @@ export function createUpdates(deps: UpdatesDeps): Updates {
   /** Somebody waits for the answer, also of a look that the app has begun by itself. */
   let isAsked = false
 
-  async function look(from: UpdateSource): Promise<{ version: string; path: string } | undefined> {
+  async function findNewer(from: UpdateSource): Promise<{ version: string; path: string } | undefined> {
     const { updateSerial: serial, updateKey } = settings.current
     const seen = { version: deps.version, serial, key: updateKey ?? undefined, now: now() }
     const { manifest, key, isNewer } = await checkForUpdate(from, seen, deps.fetch)
@@ -80,7 +80,7 @@ export function createUpdates(deps: UpdatesDeps): Updates {
     if (!source) return
     const words = wordsOf(language())
     try {
-      const found = await look(source)
+      const found = await findNewer(source)
       if (found) {
         const { response } = await questions.ask({
           type: 'info',

@@ -4,7 +4,7 @@ import { CONSOLE_ORIGIN } from '../security/console-origin.ts'
 import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
 import { type PageWindows } from './page-windows.ts'
 import { showFirst } from './show-first.ts'
-import { type WindowLook } from './window-look.ts'
+import { type WindowAppearance } from './window-appearance.ts'
 
 export interface ConsoleWindows {
   /** Shows the window, at the given route if any. */
@@ -39,13 +39,13 @@ export interface WindowDeps {
   readonly remember: (state: WindowState) => void
   readonly electron: Pick<ElectronSlice, 'BrowserWindow'>
   readonly preload: string
-  readonly look: () => WindowLook
+  readonly appearance: () => WindowAppearance
   readonly pageWindows: PageWindows
 }
 
 /** The main window, and events to all pages. A page that reloads keeps its tunnels: they live in this process. */
 export function createConsoleWindows(deps: WindowDeps): ConsoleWindows {
-  const { electron, preload, look, pageWindows, remembered, remember } = deps
+  const { electron, preload, appearance, pageWindows, remembered, remember } = deps
   const pages = new Map<number, Sender>()
   let main: WindowSlice | undefined
 
@@ -63,7 +63,7 @@ export function createConsoleWindows(deps: WindowDeps): ConsoleWindows {
       height: 840,
       // Electron moves a window onto a screen that is there, e.g. after the second one was unplugged.
       ...before?.bounds,
-      ...look(),
+      ...appearance(),
       webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
     })
     if (before?.isMaximized) window.maximize()

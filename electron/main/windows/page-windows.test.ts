@@ -5,7 +5,7 @@ import { createPageWindows } from './page-windows.ts'
 test('a terminal opens in the size of the one that was closed last', () => {
   let kept: { width: number; height: number } | null = null
   const windows = createPageWindows({
-    look: () => ({ title: 'Berth' }),
+    appearance: () => ({ title: 'Berth' }),
     remembered: () => kept,
     remember: size => void (kept = size),
   })

@@ -1,12 +1,12 @@
 import { type WindowSlice } from '../electron-slice.ts'
 import { type DesktopSettings } from '../settings/settings-file.ts'
 import { showFirst } from './show-first.ts'
-import { type WindowLook } from './window-look.ts'
+import { type WindowAppearance } from './window-appearance.ts'
 
 /** Windows that a page opens, such as terminals: each has the size of the last one that was closed. */
 export interface PageWindows {
   /** Options of a new window. */
-  options(): WindowLook & { readonly width: number; readonly height: number }
+  options(): WindowAppearance & { readonly width: number; readonly height: number }
   /** Shows a new window once it has something to show, and remembers its size at its end. */
   opened(window: WindowSlice): void
 }
@@ -14,12 +14,12 @@ export interface PageWindows {
 const FIRST = { width: 960, height: 640 }
 
 export function createPageWindows(deps: {
-  readonly look: () => WindowLook
+  readonly appearance: () => WindowAppearance
   readonly remembered: () => DesktopSettings['pageWindow']
   readonly remember: (size: { width: number; height: number }) => void
 }): PageWindows {
   return {
-    options: () => ({ ...deps.look(), ...(deps.remembered() ?? FIRST) }),
+    options: () => ({ ...deps.appearance(), ...(deps.remembered() ?? FIRST) }),
     opened(window) {
       showFirst(window)
       window.on('close', () => {

@@ -88,12 +88,12 @@ export function registerEventRoute(
     for (const stream of streams.get(credential) ?? []) stream.end()
   }
   // If the database does not answer, no stream ends now; the next ping checks again.
-  const lookAgain = () => void endOutdated().catch(() => undefined)
-  const unsubscribe = [logins.onEnd(endStreams), signers.onEnd(endStreams), logins.onChange(lookAgain)]
+  const checkAgain = () => void endOutdated().catch(() => undefined)
+  const unsubscribe = [logins.onEnd(endStreams), signers.onEnd(endStreams), logins.onChange(checkAgain)]
   const timer = setInterval(() => {
     const frame = bus.pingFrame()
     for (const set of streams.values()) for (const stream of set) stream.write(frame)
-    lookAgain()
+    checkAgain()
   }, pingMs)
   timer.unref()
 

@@ -46,7 +46,7 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
       kernels: (session.kernels ?? []).map(({ id, agentId }) =>
         agentId !== null && presence.isReady(agentId) ? windowOf(id, span) : undefined,
       ),
-      traffic: meter.look(session.id, activityOf(session.id)),
+      traffic: meter.measure(session.id, activityOf(session.id)),
     })
   }
 

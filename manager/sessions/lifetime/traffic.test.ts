@@ -13,7 +13,7 @@ function meter() {
     meter,
     at: (seconds: number, activity: Partial<SessionActivity>) => {
       time = seconds * 1000
-      return meter.look(ID, { ...NO_ACTIVITY, ...activity })
+      return meter.measure(ID, { ...NO_ACTIVITY, ...activity })
     },
   }
 }

@@ -5,7 +5,7 @@ import { type TrafficWindow } from './verdict.ts'
 /** Measures the traffic of sessions' tunnels within a window, from counters that only grow. */
 export interface TrafficMeter {
   /** Call this regularly: the window reaches back to the first look within it. */
-  look(id: SessionId, activity: SessionActivity): TrafficWindow
+  measure(id: SessionId, activity: SessionActivity): TrafficWindow
   /** Forgets all sessions but these. */
   keep(ids: ReadonlySet<SessionId>): void
 }
@@ -17,10 +17,10 @@ interface Look extends SessionActivity {
 export function createTrafficMeter(windowMs: number, now: () => number = () => performance.now()): TrafficMeter {
   const looks = new Map<SessionId, readonly Look[]>()
   return {
-    look(id, activity) {
+    measure(id, activity) {
       const at = now()
       const last: Look = { ...activity, at }
-      const before = (looks.get(id) ?? []).filter(look => look.at > at - windowMs)
+      const before = (looks.get(id) ?? []).filter(measure => measure.at > at - windowMs)
       looks.set(id, [...before, last])
       const first = before[0] ?? last
       const bytes = (of: (activity: SessionActivity) => number) => {

@@ -14,7 +14,7 @@ async function portOf(listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 const lookAt = async (address: string) =>
-  (await watchAddress(parseAppsAddress(address), { log, proposal: null }).look()).fault
+  (await watchAddress(parseAppsAddress(address), { log, proposal: null }).check()).fault
 
 test('without an address there is nothing to try', () => {
   expect(watchAddress(undefined, { log, proposal: 'https://a.example.org:20000-20099' }).state()).toEqual({

@@ -14,7 +14,7 @@ export interface AddressWatch {
   /** Result of the last try; one older than a minute begins another. */
   state(): AppsState
   /** Tries the address now. */
-  look(): Promise<AppsState>
+  check(): Promise<AppsState>
 }
 
 const TRY_MS = 5_000
@@ -35,7 +35,7 @@ export function watchAddress(
   let state: AppsState = { ...known, fault: null }
   let triedAt = -Infinity
 
-  async function look(): Promise<AppsState> {
+  async function check(): Promise<AppsState> {
     triedAt = performance.now()
     if (!address) return state
     const ports = address.kind === 'ports' ? [...new Set([address.first, address.last])] : [null]
@@ -53,9 +53,9 @@ export function watchAddress(
   }
 
   return {
-    look,
+    check,
     state() {
-      if (performance.now() - triedAt > FRESH_MS) void look()
+      if (performance.now() - triedAt > FRESH_MS) void check()
       return state
     },
   }

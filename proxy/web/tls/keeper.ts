@@ -11,7 +11,7 @@ export interface Supply {
    *
    * @throws AppError `certificate_unusable`, `certificate_order_failed`: the one presented so far stays
    */
-  look(now: Date): Promise<ServedCertificate>
+  check(now: Date): Promise<ServedCertificate>
 }
 
 /** A text, with its key for translations where it has one. */
@@ -26,7 +26,7 @@ export interface CertificateKeeper extends Disposable {
   /** Called with each new certificate and with each change of `problem`. */
   onChange(listener: () => void): void
   /** Looks now instead of at the next interval. */
-  lookNow(): Promise<void>
+  checkNow(): Promise<void>
 }
 
 export function reportOf({ source, current, problem }: CertificateKeeper): CertificateReport {
@@ -40,7 +40,7 @@ export function reasonOf(error: unknown): Reason {
   return becauseOf(error) ?? { why: whyOf(error) ?? String(error) }
 }
 
-const LOOK_EVERY_MS = 15_000
+const CHECK_EVERY_MS = 15_000
 
 /**
  * Looks after the certificate while the server runs. A failure never takes away the certificate that is presented: it is told, and
@@ -52,23 +52,23 @@ export async function keepCertificate(
   supply: Supply,
   {
     log,
-    everyMs = LOOK_EVERY_MS,
+    everyMs = CHECK_EVERY_MS,
     now = () => new Date(),
   }: { log: Log; everyMs?: number | undefined; now?: () => Date },
 ): Promise<CertificateKeeper> {
-  let current = await supply.look(now())
+  let current = await supply.check(now())
   let problem: Reason | undefined
-  let looking: Promise<void> | undefined
+  let checking: Promise<void> | undefined
   const listeners: (() => void)[] = []
   const tell = () => {
     for (const listener of listeners) listener()
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     let failure: Reason | undefined
     const before = current
     try {
-      current = await supply.look(now())
+      current = await supply.check(now())
     } catch (error) {
       failure = reasonOf(error)
     }
@@ -87,8 +87,8 @@ export async function keepCertificate(
       log.error({ error: String(error) }, 'not everything was told of the certificate')
     }
   }
-  const lookNow = () => (looking ??= look().finally(() => (looking = undefined)))
-  const timer = setInterval(() => void lookNow(), everyMs)
+  const checkNow = () => (checking ??= check().finally(() => (checking = undefined)))
+  const timer = setInterval(() => void checkNow(), everyMs)
   timer.unref()
 
   return {
@@ -100,7 +100,7 @@ export async function keepCertificate(
       return problem
     },
     onChange: listener => void listeners.push(listener),
-    lookNow,
+    checkNow,
     [Symbol.dispose]: () => clearInterval(timer),
   }
 }

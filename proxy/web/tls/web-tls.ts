@@ -93,11 +93,11 @@ const ownSupply = (directory: string, names: readonly string[]) =>
   keepSame('own', now => openOwnCertificate(directory, names, now))
 
 /** The same object while certificate and key are the same. */
-function keepSame(kind: Supply['kind'], read: Supply['look']): Supply {
-  let last: Awaited<ReturnType<Supply['look']>> | undefined
+function keepSame(kind: Supply['kind'], read: Supply['check']): Supply {
+  let last: Awaited<ReturnType<Supply['check']>> | undefined
   return {
     kind,
-    async look(now) {
+    async check(now) {
       const next = await read(now)
       if (last?.cert !== next.cert || last.key !== next.key) last = next
       return last

@@ -43,7 +43,7 @@ async function openTab(proxy: ReturnType<typeof aProxy>) {
   const account = app.runWithContext(() => useAccount(pinia))
   const tunnels = app.runWithContext(() => useTunnels(pinia))
   await account.begin()
-  await tunnels.look()
+  await tunnels.check()
   return { events, tunnels }
 }
 
@@ -119,7 +119,7 @@ test('an answer from before a tunnel was opened here does not take it off the co
   const { tunnels } = await openTab(proxy)
   const old = Promise.withResolvers<Tunnel[]>()
   proxy.list.mockReturnValueOnce(old.promise)
-  const asking = tunnels.look()
+  const asking = tunnels.check()
   tunnels.put(proxy.open('mine'))
   old.resolve([])
   await asking

@@ -65,11 +65,11 @@ export const useTunnels = defineStore('tunnels', () => {
       })
       host.on('sftp:changed', port => (folderPort.value = port))
     }
-    await look()
+    await check()
   }
 
   /** Fetches the tunnels once. */
-  function look(): Promise<void> {
+  function check(): Promise<void> {
     isAsked = true
     changes++
     return (asking ??= ask().finally(() => (asking = undefined)))
@@ -89,25 +89,25 @@ export const useTunnels = defineStore('tunnels', () => {
     error.value = null
   }
 
-  const again = createPaced({ run: () => look().then(() => true), ...PACE })
-  function lookAgain(): void {
+  const again = createPaced({ run: () => check().then(() => true), ...PACE })
+  function checkAgain(): void {
     // A page that nobody sees asks when it is shown.
     const isHidden = (globalThis as Partial<typeof globalThis>).document?.hidden ?? false
     if (isAsked && !isHidden && account.state === 'signed_in') again.ask()
   }
   const tabs = new BroadcastChannel('berth-tunnels')
-  tabs.addEventListener('message', lookAgain)
+  tabs.addEventListener('message', checkAgain)
   const stops = [
-    events.onResync(lookAgain),
+    events.onResync(checkAgain),
     events.onHint(({ topic, id }) => {
-      if (topic === 'session' && all.value.some(({ sessionId }) => sessionId === id)) lookAgain()
+      if (topic === 'session' && all.value.some(({ sessionId }) => sessionId === id)) checkAgain()
     }),
   ]
   const page = (globalThis as Partial<typeof globalThis>).document
-  page?.addEventListener('visibilitychange', lookAgain)
+  page?.addEventListener('visibilitychange', checkAgain)
   onScopeDispose(() => {
     for (const stop of stops) stop()
-    page?.removeEventListener('visibilitychange', lookAgain)
+    page?.removeEventListener('visibilitychange', checkAgain)
     again.cancel()
     tabs.close()
   })
@@ -123,7 +123,7 @@ export const useTunnels = defineStore('tunnels', () => {
     () => account.state,
     state => {
       if (state !== 'signed_in' || !isAsked) return
-      if (!listening) return void look()
+      if (!listening) return void check()
       host.reconnect()
       void load()
     },
@@ -167,6 +167,6 @@ export const useTunnels = defineStore('tunnels', () => {
   const count = computed(() => byId.value.size + (folderPort.value ? 1 : 0))
   return {
     ...{ all, rates, folderPort, count, error, closing },
-    ...{ load, look, close, openFolderPort, closeFolderPort, put, ofSession },
+    ...{ load, check, close, openFolderPort, closeFolderPort, put, ofSession },
   }
 })

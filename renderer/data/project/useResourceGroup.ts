@@ -76,7 +76,7 @@ export const useResourceGroup = defineStore('resource-group', () => {
   /** Figures of groups by name, as they were when the menu was opened. */
   const room = computed((): ReadonlyMap<string, Resources> => rooms.value.value ?? new Map<string, Resources>())
   /** Fetches what is free in each group, for the menu. @param group the project whose limits count */
-  async function look(group: string | null): Promise<void> {
+  async function check(group: string | null): Promise<void> {
     if (names.value.length < 2) return
     project = group
     await rooms.again()
@@ -87,5 +87,5 @@ export const useResourceGroup = defineStore('resource-group', () => {
     if (name === null) globalThis.localStorage.removeItem(KEY)
     else globalThis.localStorage.setItem(KEY, name)
   }
-  return { names, isKnown, chosen, room, figures, load, look, follow, choose }
+  return { names, isKnown, chosen, room, figures, load, check, follow, choose }
 })

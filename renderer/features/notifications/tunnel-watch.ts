@@ -11,7 +11,7 @@ export interface TunnelWatchDeps {
 }
 
 export interface TunnelWatch extends Disposable {
-  look(tunnels: readonly Pick<Tunnel, 'id' | 'state'>[]): void
+  check(tunnels: readonly Pick<Tunnel, 'id' | 'state'>[]): void
 }
 
 /** Tells when tunnels lose their connection and get it back: once for all of them, because they share one network. */
@@ -31,7 +31,7 @@ export function createTunnelWatch({ onLost, onBack }: TunnelWatchDeps): TunnelWa
   }
 
   return {
-    look(tunnels) {
+    check(tunnels) {
       lost = new Set(tunnels.filter(({ state }) => state === 'reconnecting').map(({ id }) => id))
       if (lost.size > 0) {
         if (told === 0) timer ??= setTimeout(tell, GRACE_MS)

@@ -129,11 +129,11 @@ export const useNotices = defineStore('notices', () => {
 
   const seen = new Map<SessionId, Seen>()
   /** Compares the sessions with what was known of them. The first look at a session is no news. */
-  function look(): void {
+  function check(): void {
     const isKnown = sharedBefore !== null
     for (const session of sessions.byId.values()) {
       if (!account.owns(session)) {
-        lookAtShared(session)
+        checkShared(session)
         continue
       }
       const before = seen.get(session.id)
@@ -149,13 +149,13 @@ export const useNotices = defineStore('notices', () => {
   }
   /** Sessions that others share with the person; null before the first whole list. */
   let sharedBefore: Set<SessionId> | null = null
-  function lookAtShared({ id, name, sharedAs, ownerEmail }: Session): void {
+  function checkShared({ id, name, sharedAs, ownerEmail }: Session): void {
     if (sharedAs === null || sharedBefore === null || sharedBefore.has(id)) return
     sharedBefore.add(id)
     add({ id: `${id} shared`, kind: 'shared', name, person: ownerEmail, to: `/sessions/${id}` })
   }
   let invited: ReadonlySet<string> | null = null
-  function lookAtInvitations(): void {
+  function checkInvitations(): void {
     const now = invitations.items
     if (!now) return
     for (const { id, folder, from } of now) {
@@ -178,7 +178,7 @@ export const useNotices = defineStore('notices', () => {
     () => tunnels.all,
     now => {
       if (now.length > 0) tunnelWatch ??= loadTunnelWatch()
-      tunnelWatch?.then(it => it.look(tunnels.all)).catch(logError)
+      tunnelWatch?.then(it => it.check(tunnels.all)).catch(logError)
     },
   )
   onScopeDispose(() => void tunnelWatch?.then(it => it[Symbol.dispose]()))
@@ -193,8 +193,8 @@ export const useNotices = defineStore('notices', () => {
     const { requestIdleCallback: whenIdle } = globalThis as Partial<typeof globalThis>
     whenIdle?.(() => void desktop().catch(logError))
   }
-  watch([() => sessions.live, () => sessions.finished], look)
-  watch(() => invitations.items, lookAtInvitations)
+  watch([() => sessions.live, () => sessions.finished], check)
+  watch(() => invitations.items, checkInvitations)
   const onStorage = (event: StorageEvent) => {
     if (event.key === key.value) read()
   }

@@ -36,7 +36,7 @@ test('the limits of a policy and of a project reach the file systems of all fold
       return Promise.resolve({})
     },
   }
-  const usages = { look: () => undefined, again: () => Promise.resolve(), wrote: () => undefined }
+  const usages = { check: () => undefined, again: () => Promise.resolve(), wrote: () => undefined }
   const enforced = async () => {
     await using quotas = createFolderQuotas({ store: test.store, storage, usages, log: silentLog })
     quotas.enforceAll()
@@ -94,7 +94,7 @@ test('a folder that is counted for a write is not counted once more because some
   const hints = { changed: () => Promise.resolve() }
   {
     await using usages = createFolderUsages({ store: test.store, storage, hints, log: silentLog })
-    usages.look([ahead, written, last])
+    usages.check([ahead, written, last])
     await usages.again([written])
     release(undefined)
     await expect.poll(() => counted).toContain(last.id)

@@ -76,7 +76,7 @@ test('one manager of several makes a backup at each due time, and older ones go 
   await writeFile(join(await made(it.directory), 'notes.txt'), 'not ours')
   for (const day of [4, 5, 6]) {
     it.clock.now = Date.parse(`2026-05-0${day}T03:00:20Z`)
-    for (let looks = 0; looks < 2; looks++) await Promise.all(managers.map(manager => manager.look()))
+    for (let looks = 0; looks < 2; looks++) await Promise.all(managers.map(manager => manager.check()))
     await until(one, 'done', it.clock)
   }
   expect(await namesOf(one)).toEqual(['berth-20260506-030020.backup', 'berth-20260505-030020.backup'])
@@ -94,10 +94,10 @@ test('a due time that passed without a manager is made up for, unless somebody h
   expect((await one.list()).nextAt).toBe('2026-05-04T03:00:00.000Z')
   await one.start('root@example.org')
   await until(one, 'done', it.clock)
-  await one.look()
+  await one.check()
   expect(await namesOf(one)).toHaveLength(1)
   it.clock.now = Date.parse('2026-05-08T15:00:00Z')
-  await one.look()
+  await one.check()
   await until(one, 'done', it.clock)
   expect(await namesOf(one)).toEqual(['berth-20260508-150000.backup', 'berth-20260504-150000.backup'])
 })
@@ -105,7 +105,7 @@ test('a due time that passed without a manager is made up for, unless somebody h
 test('without a time in the settings nothing is made', async () => {
   await using it = await open({})
   const one = it.aManager()
-  await one.look()
+  await one.check()
   expect(await one.list()).toMatchObject({ items: [], nextAt: null, last: null, running: null })
 })
 
@@ -118,18 +118,18 @@ test('a manager that stops leaves its backup to the next one; one that dies is a
   await using it = await open()
   const stopping = it.aManager({ write: untilStopped })
   const next = it.aManager()
-  await stopping.look()
+  await stopping.check()
   await started.promise
-  await next.look()
+  await next.check()
   expect(await outcomeOf(next)).toBe('running')
   await stopping[Symbol.asyncDispose]()
   expect(await outcomeOf(next)).toBe('cancelled')
-  await next.look()
+  await next.check()
   await until(next, 'done', it.clock)
 
   it.clock.now += 86_400_000
   const dead = Promise.withResolvers<never>()
-  await it.aManager({ write: () => dead.promise }).look()
+  await it.aManager({ write: () => dead.promise }).check()
   try {
     await until(next, 'running', it.clock)
     // The dead one gives no sign of life, and its row goes.
@@ -149,14 +149,14 @@ test('a manager that stops leaves its backup to the next one; one that dies is a
 test('a full disk fails the backup, keeps the old ones, and is told once', async () => {
   await using it = await open({ ...NIGHTLY, backupKeep: 1 })
   const one = it.aManager()
-  await one.look()
+  await one.check()
   await until(one, 'done', it.clock)
   it.clock.now += 86_400_000
   const noSpace = Object.assign(new Error('no space left on device'), { code: 'ENOSPC', syscall: 'write' })
   const full = it.aManager({ write: () => Promise.reject(noSpace) })
-  await full.look()
+  await full.check()
   await until(full, 'failed', it.clock)
-  await full.look()
+  await full.check()
   expect((await full.list()).last?.error).toMatchObject({ code: 'disk_full', data: { cause: 'backup_disk_full' } })
   expect(await namesOf(full)).toEqual(['berth-20260504-030000.backup'])
   await expect.poll(() => listMessages(store.db, superadmin)).toHaveLength(1)
@@ -176,7 +176,7 @@ test('a directory that cannot be used is named, with what is wrong', async () =>
   await using it = await open()
   await writeFile(it.directory, 'a file')
   const one = it.aManager()
-  await one.look()
+  await one.check()
   await until(one, 'failed', it.clock)
   const { problem, last } = await one.list()
   for (const told of [problem, last?.error])

@@ -94,7 +94,7 @@ test('a renewal comes after two thirds of the time, with the same key; when it f
   let fails = false
   let orders = 0
   const looks: Date[] = []
-  const own: Supply = { kind: 'own', look: now => openOwnCertificate(join(directory, 'own'), ['localhost'], now) }
+  const own: Supply = { kind: 'own', check: now => openOwnCertificate(join(directory, 'own'), ['localhost'], now) }
   const config = { directory: 'https://authority.example/dir', ordered: [HOST] }
   /** In place of the authority, whose certificates last longer than a test. */
   const order = async (_config: unknown, keys: { certificate: string }) => {
@@ -104,20 +104,20 @@ test('a renewal comes after two thirds of the time, with the same key; when it f
     return await issueWith(issued, keys.certificate, looks.at(-1) ?? start)
   }
   const supply = acmeSupply(config, { directory, challenges: new Map(), own, order })
-  const look = (now: Date) => {
+  const check = (now: Date) => {
     looks.push(now)
-    return supply.look(now)
+    return supply.check(now)
   }
-  expect((await look(start)).facts.names).toEqual(['localhost'])
-  const first = await look(start)
+  expect((await check(start)).facts.names).toEqual(['localhost'])
+  const first = await check(start)
   expect(first.facts.names).toEqual([HOST])
-  expect(await look(days(200))).toBe(first)
+  expect(await check(days(200))).toBe(first)
   fails = true
-  await expect(look(days(280))).rejects.toThrow()
-  await expect(look(days(280))).rejects.toThrow('away')
+  await expect(check(days(280))).rejects.toThrow()
+  await expect(check(days(280))).rejects.toThrow('away')
   expect(orders).toBe(2)
   fails = false
-  const renewed = await look(days(281))
+  const renewed = await check(days(281))
   expect(renewed.facts.fingerprint).not.toBe(first.facts.fingerprint)
   expect(renewed.facts.keyFingerprint).toBe(first.facts.keyFingerprint)
 })

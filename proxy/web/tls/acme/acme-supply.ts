@@ -80,12 +80,12 @@ export function acmeSupply(config: AcmeConfig, deps: AcmeSupplyDeps): Supply {
 
   return {
     kind: 'acme',
-    async look(now) {
+    async check(now) {
       known ??= await stored(now)
       const isFirst = !hasStarted
       hasStarted = true
       if (known && isGood(known, now)) return known
-      if (isFirst) return known ?? (await own.look(now))
+      if (isFirst) return known ?? (await own.check(now))
       const failed = await failures()
       // The pause after the last failure is not over: what was presented so far stays.
       if (failed && now.getTime() < retryAt(failed)) throw new AppError('certificate_order_failed', { ...failed })

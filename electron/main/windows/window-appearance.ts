@@ -2,13 +2,16 @@ import { type BrowserWindowConstructorOptions, type NativeImage } from 'electron
 import { type ElectronSlice } from '../electron-slice.ts'
 
 /** Options that all our windows have before their page is loaded; `show-first.ts` shows them. */
-export type WindowLook = Pick<
+export type WindowAppearance = Pick<
   BrowserWindowConstructorOptions,
   'title' | 'backgroundColor' | 'icon' | 'minWidth' | 'minHeight' | 'show'
 >
 
 /** @param icon undefined where the system takes the icon of the program */
-export function windowLook({ nativeTheme }: Pick<ElectronSlice, 'nativeTheme'>, icon?: NativeImage): WindowLook {
+export function windowAppearance(
+  { nativeTheme }: Pick<ElectronSlice, 'nativeTheme'>,
+  icon?: NativeImage,
+): WindowAppearance {
   return {
     title: 'Berth',
     // Colours of the page (`renderer/app/style.css`): a window is empty for a moment, and its scroll bars have a gutter.
