@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type DirectClaim, directOffer, directPayload, type DirectPlace } from '#manager/contract'
+import { type DirectClaim, directOffer, directPayload, type DirectAddress } from '#manager/contract'
 import { HoldingSocket, type TunnelBeats, TunnelEnd } from '#manager/tunnel-end'
 import { type KernelAddress } from './service.ts'
 
@@ -10,7 +10,7 @@ export interface DirectRequest {
   readonly app: string
   readonly kernel: KernelAddress
   /** Undefined if only the agent can reach the app. */
-  readonly place: DirectPlace | undefined
+  readonly address: DirectAddress | undefined
 }
 
 /** The agent's side of the direct path (ADR 41): wires that hold connections of the proxy to containers. */
@@ -49,11 +49,11 @@ export function createDirectWires({ key, live }: { key: string | undefined; live
   const released = new Set<string>()
 
   return {
-    hold(wire, { nonce, app, kernel, place }) {
-      if (key === undefined || !place || released.has(kernel.containerId)) return false
+    hold(wire, { nonce, app, kernel, address }) {
+      if (key === undefined || !address || released.has(kernel.containerId)) return false
       const { kernelId, sessionId } = kernel
       const ended = Promise.withResolvers<undefined>()
-      const greeting = directOffer(place, macOf(key, { nonce, sessionId, app, ...place }))
+      const greeting = directOffer(address, macOf(key, { nonce, sessionId, app, ...address }))
       const ofKernel = wires.get(kernelId) ?? new Set()
       wires.set(kernelId, ofKernel)
       const onEnd = () => {

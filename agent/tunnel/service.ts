@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { type DirectPlace, forwardedPort, PING_INTERVAL_MS, type TunnelCloseReason } from '#manager/contract'
+import { type DirectAddress, forwardedPort, PING_INTERVAL_MS, type TunnelCloseReason } from '#manager/contract'
 import { readOnAfterReset, type TunnelSocket } from '#manager/tunnel-end'
 import { type Engine, openRelay } from './relay.ts'
 
@@ -46,7 +46,7 @@ const loopbackOnly = new Set<string>()
 const MAX_REMEMBERED = 1000
 
 /** Address and port of an app to which a process of this computer may connect; undefined if only the agent can reach it. */
-export function placeOf(kernel: KernelAddress, app: string, { isElsewhere }: Reach): DirectPlace | undefined {
+export function addressOf(kernel: KernelAddress, app: string, { isElsewhere }: Reach): DirectAddress | undefined {
   const port = portOf(kernel, app)?.port
   if (port === undefined || isElsewhere?.() || loopbackOnly.has(`${kernel.containerId}:${port}`)) return undefined
   return { host: kernel.address, port }

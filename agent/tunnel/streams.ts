@@ -12,7 +12,7 @@ import {
 import { TICK_MS, TunnelBeats, TunnelEnd, type TunnelEndOptions, type TunnelSocket } from '#manager/tunnel-end'
 import { type Log } from './data-sockets.ts'
 import { createDirectWires } from './direct-wires.ts'
-import { dialService, type KernelAddress, placeOf, type Reach, ServiceError, type Services } from './service.ts'
+import { dialService, type KernelAddress, addressOf, type Reach, ServiceError, type Services } from './service.ts'
 import { openTerminal } from './terminal.ts'
 
 /** XORs in place; native where bufferutil has a binary for this platform, its own JavaScript otherwise. */
@@ -74,7 +74,7 @@ export function createStreams({ kernels, docker, isElsewhere, directKey, log }: 
     const { app, framed, lasting = false, direct } = header
     if (
       direct !== undefined &&
-      directWires.hold(wire, { nonce: direct, app, kernel, place: placeOf(kernel, app, reach) })
+      directWires.hold(wire, { nonce: direct, app, kernel, address: addressOf(kernel, app, reach) })
     )
       return
     const service = await dialService({ kernels, reach, kernel, app })

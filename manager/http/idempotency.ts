@@ -13,7 +13,7 @@ import {
   storeAnswer,
   takeOver,
 } from '../store/operation/idempotency-keys.ts'
-import { idempotencyPlace } from '../secrets/sealed.ts'
+import { idempotencyContext } from '../secrets/sealed.ts'
 import { type Db } from '../store/schema.ts'
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key'
@@ -54,13 +54,13 @@ export interface KeyedCall {
  */
 export function createIdempotency({ db, box, log }: IdempotencyDeps) {
   async function claimOf(userId: UserId, key: string, request: string): Promise<Claim | KeyRow> {
-    const place = idempotencyPlace(userId, key)
-    const fresh = await insertClaim(db, { userId, key, sealed: box.seal(JSON.stringify({ request }), place) })
+    const context = idempotencyContext(userId, key)
+    const fresh = await insertClaim(db, { userId, key, sealed: box.seal(JSON.stringify({ request }), context) })
     if (fresh) return fresh
     const known = await findKey(db, userId, key)
     // The key was deleted between the two statements.
     if (!known) return claimOf(userId, key, request)
-    const { request: before } = JSON.parse(box.open(known.sealed, place)) as { request: string }
+    const { request: before } = JSON.parse(box.open(known.sealed, context)) as { request: string }
     if (before !== request) {
       throw new AppError('idempotency_key_reused', because('idempotency_key_new'))
     }
@@ -77,17 +77,17 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
       throw new AppError('bad_request', { why })
     }
     const hash = hashOf({ method: route.method, ...request })
-    const place = idempotencyPlace(userId, header)
+    const context = idempotencyContext(userId, header)
     const found = await claimOf(userId, header, hash)
     if ('sealed' in found && found.answered) {
-      const { result } = JSON.parse(box.open(found.sealed, place)) as { result?: unknown }
+      const { result } = JSON.parse(box.open(found.sealed, context)) as { result?: unknown }
       return { result, replayed: true }
     }
     const claim = 'sealed' in found ? await continued(found, userId, header) : found
     try {
       const created = 'sealed' in found ? found.created : null
       const result = await work({ created, noteCreated: (trx, ids) => noteCreated(trx, claim, ids) })
-      await keep(claim, box.seal(JSON.stringify({ request: hash, result }), place))
+      await keep(claim, box.seal(JSON.stringify({ request: hash, result }), context))
       return { result, replayed: created !== null }
     } catch (error) {
       await releaseClaim(db, claim).catch((failure: unknown) => {

@@ -1,5 +1,5 @@
 import { type Db } from '../store/schema.ts'
-import { signInProviderPlace, SMTP_PASSWORD_PLACE } from './sealed.ts'
+import { signInProviderContext, SMTP_PASSWORD_CONTEXT } from './sealed.ts'
 import { type SecretBox } from './secret-box.ts'
 
 /** Secrets of this installation in the clear, so that they can be looked for in what leaves it. Those of users are not among them. */
@@ -10,8 +10,10 @@ export async function readKnownSecrets(db: Db, box: SecretBox): Promise<string[]
     db.selectFrom('sign_in_providers').select(['id', 'sealed_secret']).execute(),
   ])
   return [
-    ...(typeof smtp?.value === 'string' ? [box.open(smtp.value, SMTP_PASSWORD_PLACE)] : []),
+    ...(typeof smtp?.value === 'string' ? [box.open(smtp.value, SMTP_PASSWORD_CONTEXT)] : []),
     ...registries.flatMap(row => (row.sealed_password ? [box.open(row.sealed_password, `registry:${row.name}`)] : [])),
-    ...providers.flatMap(row => (row.sealed_secret ? [box.open(row.sealed_secret, signInProviderPlace(row.id))] : [])),
+    ...providers.flatMap(row =>
+      row.sealed_secret ? [box.open(row.sealed_secret, signInProviderContext(row.id))] : [],
+    ),
   ]
 }

@@ -47,14 +47,14 @@ const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
 async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
   const rows = await trx.selectFrom('keypairs').select(['access_key', 'sealed_secret']).forUpdate().execute()
   for (const { access_key, sealed_secret } of rows) {
-    const place = `keypair:${access_key}`
-    const resealed = box.seal(box.open(sealed_secret, place), place)
+    const context = `keypair:${access_key}`
+    const resealed = box.seal(box.open(sealed_secret, context), context)
     await trx.updateTable('keypairs').set({ sealed_secret: resealed }).where('access_key', '=', access_key).execute()
   }
 }
 
 /** Place to which the secret of a user's authenticator app is bound in the secret box. */
-export const totpPlace = (userId: string) => `totp:${userId}`
+export const totpContext = (userId: string) => `totp:${userId}`
 
 async function resealSecondFactors(trx: Db, box: SecretBox): Promise<void> {
   const rows = await trx
@@ -65,17 +65,17 @@ async function resealSecondFactors(trx: Db, box: SecretBox): Promise<void> {
     .execute()
   for (const { id, totp_sealed } of rows) {
     if (totp_sealed === null) continue
-    const resealed = box.seal(box.open(totp_sealed, totpPlace(id)), totpPlace(id))
+    const resealed = box.seal(box.open(totp_sealed, totpContext(id)), totpContext(id))
     await trx.updateTable('users').set({ totp_sealed: resealed }).where('id', '=', id).execute()
   }
 }
 
-export const SMTP_PASSWORD_PLACE = 'settings:smtp_password'
+export const SMTP_PASSWORD_CONTEXT = 'settings:smtp_password'
 
 async function resealSmtpPassword(trx: Db, box: SecretBox): Promise<void> {
   const row = await trx.selectFrom('settings').select('value').where('key', '=', 'smtp_password').executeTakeFirst()
   if (typeof row?.value !== 'string') return
-  const resealed = box.seal(box.open(row.value, SMTP_PASSWORD_PLACE), SMTP_PASSWORD_PLACE)
+  const resealed = box.seal(box.open(row.value, SMTP_PASSWORD_CONTEXT), SMTP_PASSWORD_CONTEXT)
   await trx
     .updateTable('settings')
     .set({ value: JSON.stringify(resealed) })
@@ -116,20 +116,20 @@ async function resealRegistries(trx: Db, box: SecretBox): Promise<void> {
   const rows = await trx.selectFrom('registries').select(['name', 'sealed_password']).forUpdate().execute()
   for (const { name, sealed_password } of rows) {
     if (sealed_password === null) continue
-    const place = `registry:${name}`
-    const resealed = box.seal(box.open(sealed_password, place), place)
+    const context = `registry:${name}`
+    const resealed = box.seal(box.open(sealed_password, context), context)
     await trx.updateTable('registries').set({ sealed_password: resealed }).where('name', '=', name).execute()
   }
 }
 
 /** Place to which the answer to a request with an idempotency key is bound in the secret box. */
-export const idempotencyPlace = (userId: string, key: string) => `idempotency:${userId}:${key}`
+export const idempotencyContext = (userId: string, key: string) => `idempotency:${userId}:${key}`
 
 async function resealAnswers(trx: Db, box: SecretBox): Promise<void> {
   const rows = await trx.selectFrom('idempotency_keys').select(['user_id', 'key', 'sealed']).forUpdate().execute()
   for (const { user_id, key, sealed } of rows) {
-    const place = idempotencyPlace(user_id, key)
-    const resealed = box.seal(box.open(sealed, place), place)
+    const context = idempotencyContext(user_id, key)
+    const resealed = box.seal(box.open(sealed, context), context)
     await trx
       .updateTable('idempotency_keys')
       .set({ sealed: resealed })
@@ -140,13 +140,13 @@ async function resealAnswers(trx: Db, box: SecretBox): Promise<void> {
 }
 
 /** Place to which a dotfile of a user is bound in the secret box. */
-export const dotfilePlace = (userId: string, path: string) => `dotfile:${userId}:${path}`
+export const dotfileContext = (userId: string, path: string) => `dotfile:${userId}:${path}`
 
 async function resealDotfiles(trx: Db, box: SecretBox): Promise<void> {
   const rows = await trx.selectFrom('dotfiles').select(['user_id', 'path', 'sealed']).forUpdate().execute()
   for (const { user_id, path, sealed } of rows) {
-    const place = dotfilePlace(user_id, path)
-    const resealed = box.seal(box.open(sealed, place), place)
+    const context = dotfileContext(user_id, path)
+    const resealed = box.seal(box.open(sealed, context), context)
     await trx
       .updateTable('dotfiles')
       .set({ sealed: resealed })
@@ -157,19 +157,19 @@ async function resealDotfiles(trx: Db, box: SecretBox): Promise<void> {
 }
 
 /** Place to which the start-up script of a user is bound in the secret box. */
-export const bootstrapPlace = (userId: string) => `bootstrap-script:${userId}`
+export const bootstrapContext = (userId: string) => `bootstrap-script:${userId}`
 
 async function resealBootstrapScripts(trx: Db, box: SecretBox): Promise<void> {
   const rows = await trx.selectFrom('bootstrap_scripts').select(['user_id', 'sealed']).forUpdate().execute()
   for (const { user_id, sealed } of rows) {
-    const place = bootstrapPlace(user_id)
-    const resealed = box.seal(box.open(sealed, place), place)
+    const context = bootstrapContext(user_id)
+    const resealed = box.seal(box.open(sealed, context), context)
     await trx.updateTable('bootstrap_scripts').set({ sealed: resealed }).where('user_id', '=', user_id).execute()
   }
 }
 
 /** Place to which the client secret of a sign-in provider is bound in the secret box. */
-export const signInProviderPlace = (id: string) => `sign-in-provider:${id}`
+export const signInProviderContext = (id: string) => `sign-in-provider:${id}`
 
 async function resealSignInProviders(trx: Db, box: SecretBox): Promise<void> {
   // Sealed for ten minutes only: people start again.
@@ -177,8 +177,8 @@ async function resealSignInProviders(trx: Db, box: SecretBox): Promise<void> {
   const rows = await trx.selectFrom('sign_in_providers').select(['id', 'sealed_secret']).forUpdate().execute()
   for (const { id, sealed_secret } of rows) {
     if (sealed_secret === null) continue
-    const place = signInProviderPlace(id)
-    const resealed = box.seal(box.open(sealed_secret, place), place)
+    const context = signInProviderContext(id)
+    const resealed = box.seal(box.open(sealed_secret, context), context)
     await trx.updateTable('sign_in_providers').set({ sealed_secret: resealed }).where('id', '=', id).execute()
   }
 }

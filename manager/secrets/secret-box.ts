@@ -28,7 +28,7 @@ export function toMasterKey(key: Buffer): MasterKey {
  *
  * Threat model: an attacker who gets the database alone (a dump, a backup, a replica, an SQL injection that reads) learns
  * no secret, because the key is in a file and never in the database. An attacker who can write the database cannot move
- * one row's secret into another, because the place is authenticated with the secret, nor change a secret unseen. An
+ * one row's secret into another, because the context is authenticated with the secret, nor change a secret unseen. An
  * attacker who has both, or the memory of the manager, has everything; so do not keep the key file beside the backup.
  */
 export interface SecretBox {
@@ -36,10 +36,10 @@ export interface SecretBox {
   readonly keyId: string
   /** Whether secrets that are sealed with this key can be opened. */
   has(keyId: string): boolean
-  /** @param place what the secret belongs to, e.g. `keypair:AKIA…`; needed to open it again */
-  seal(secret: string, place: string): string
-  /** @throws Error if it was changed or belongs to another place; AppError `master_key_mismatch` if its key is not here */
-  open(sealed: string, place: string): string
+  /** @param context what the secret belongs to, e.g. `keypair:AKIA…`; needed to open it again */
+  seal(secret: string, context: string): string
+  /** @throws Error if it was changed or belongs to another context; AppError `master_key_mismatch` if its key is not here */
+  open(sealed: string, context: string): string
   /**
    * Makes a MAC that proves that this Berth wrote a text. Every manager with the master key can check it, also a restored one.
    * @param purpose separates the keys: those of different purposes have nothing in common
@@ -73,9 +73,9 @@ export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): Sec
     keyId: current.id,
     has: keyId => byId.has(keyId),
 
-    seal(secret, place) {
+    seal(secret, context) {
       const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(boundTo(current.id, place))
+      const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(boundTo(current.id, context))
       const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
       return [VERSION, current.id, Buffer.concat([nonce, text, cipher.getAuthTag()]).toString('base64url')].join('.')
     },
@@ -94,7 +94,7 @@ export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): Sec
       })
     },
 
-    open(sealed, place) {
+    open(sealed, context) {
       const [version, id = '', data = '', ...more] = sealed.split('.')
       const key = byId.get(id)
       const bytes = Buffer.from(data, 'base64url')
@@ -106,13 +106,13 @@ export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): Sec
         throw new AppError('master_key_mismatch', { why, keyId: id })
       }
       const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-        .setAAD(boundTo(id, place))
+        .setAAD(boundTo(id, context))
         .setAuthTag(bytes.subarray(-TAG_BYTES))
       return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
     },
   }
 }
 
-function boundTo(id: string, place: string): Buffer {
-  return Buffer.from(`${VERSION}.${id}.${place}`)
+function boundTo(id: string, context: string): Buffer {
+  return Buffer.from(`${VERSION}.${id}.${context}`)
 }

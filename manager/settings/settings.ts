@@ -16,7 +16,7 @@ import { countSuperadmins, lockSuperadmins } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { noSuchDomain } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
-import { SMTP_PASSWORD_PLACE } from '../secrets/sealed.ts'
+import { SMTP_PASSWORD_CONTEXT } from '../secrets/sealed.ts'
 import { findDismissed, putDismissed } from '../store/operation/announcements.ts'
 import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/operation/system-settings.ts'
 import { announcementAt } from './announcement.ts'
@@ -87,7 +87,7 @@ export function createSettings({
     async change({ email: by }, change) {
       if (change.passwordSignIn === 'superadmins') await requireWorkingProvider()
       const { smtpPassword } = change
-      const sealed = typeof smtpPassword === 'string' ? box.seal(smtpPassword, SMTP_PASSWORD_PLACE) : smtpPassword
+      const sealed = typeof smtpPassword === 'string' ? box.seal(smtpPassword, SMTP_PASSWORD_CONTEXT) : smtpPassword
       await store.transaction(async trx => {
         if (change.passwordSignIn === 'superadmins') await requireWayIn(trx)
         await holdSystemSettings(trx)
@@ -135,7 +135,7 @@ export function createSettings({
       const login =
         smtpUser === null || smtpPassword === null
           ? null
-          : { user: smtpUser, password: box.open(smtpPassword, SMTP_PASSWORD_PLACE) }
+          : { user: smtpUser, password: box.open(smtpPassword, SMTP_PASSWORD_CONTEXT) }
       return { host: smtpHost, port: smtpPort, security: smtpSecurity, from: smtpFrom, login }
     },
   }

@@ -11,7 +11,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
-import { signInProviderPlace } from '../secrets/sealed.ts'
+import { signInProviderContext } from '../secrets/sealed.ts'
 import { type Settings } from '../settings/settings.ts'
 import { findDomain } from '../store/identity/domains.ts'
 import { countIdentities, listIdentities } from '../store/identity/sign-in-identities.ts'
@@ -92,7 +92,7 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
   const { db } = store
   const notFound = (id: string) => new AppError('sign_in_provider_not_found', { id })
   const seal = (id: string, secret: string | null) =>
-    secret === null ? null : box.seal(secret, signInProviderPlace(id))
+    secret === null ? null : box.seal(secret, signInProviderContext(id))
 
   function accessOf({
     id,
@@ -103,7 +103,7 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
   }: SignInProviderRow): OpenProvider {
     const settings = SignInProviderSettings.parse(stored)
     const { name, issuer, clientId, scopes } = settings
-    const clientSecret = sealed_secret === null ? null : box.open(sealed_secret, signInProviderPlace(id))
+    const clientSecret = sealed_secret === null ? null : box.open(sealed_secret, signInProviderContext(id))
     return { settings, mappingVersion, access: { id, version, name, issuer, clientId, scopes, clientSecret } }
   }
 

@@ -8,7 +8,7 @@ import {
   MOST_DOTFILES,
   utf8Length,
 } from '#manager/contract'
-import { bootstrapPlace, dotfilePlace } from '../secrets/sealed.ts'
+import { bootstrapContext, dotfileContext } from '../secrets/sealed.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import {
   countOtherDotfiles,
@@ -66,7 +66,7 @@ export function createHomeFiles({ store, box, notifier }: HomeFilesDeps): HomeFi
         await lockUser(trx, userId)
         await requireStillSignedIn(trx, caller)
         checkLimits(await countOtherDotfiles(trx, userId, path), bytes)
-        const sealed = box.seal(content, dotfilePlace(userId, path))
+        const sealed = box.seal(content, dotfileContext(userId, path))
         const changedAt = await putDotfile(trx, { user_id: userId, path, mode, sealed, bytes, set_by_access_key })
         const news = await newsOfSet(trx, caller, 'own_dotfiles_by_keypair', path)
         await notifier.write(trx, news)
@@ -90,7 +90,7 @@ export function createHomeFiles({ store, box, notifier }: HomeFilesDeps): HomeFi
         await deleteBootstrapScript(db, userId)
         return { script: '', changedAt: null }
       }
-      const sealed = box.seal(script, bootstrapPlace(userId))
+      const sealed = box.seal(script, bootstrapContext(userId))
       const { changedAt, news } = await store.transaction(async trx => {
         await lockUser(trx, userId)
         await requireStillSignedIn(trx, caller)

@@ -10,7 +10,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Settings } from '../settings/settings.ts'
 import { type Store } from '../store/open-store.ts'
-import { totpPlace } from '../secrets/sealed.ts'
+import { totpContext } from '../secrets/sealed.ts'
 import {
   clearSecret,
   confirmSecret,
@@ -88,7 +88,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
 
   function stepFor(user: UserRow, code: string): number | undefined {
     if (user.totp_sealed === null) return undefined
-    return stepOfCode(box.open(user.totp_sealed, totpPlace(user.id)), code, now())
+    return stepOfCode(box.open(user.totp_sealed, totpContext(user.id)), code, now())
   }
 
   async function check(user: UserRow, text: string): Promise<boolean> {
@@ -132,7 +132,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       await proveOneself(user, { password })
       requireOwnPassword(user, await settings.read())
       const secret = newTotpSecret()
-      if (!(await putSecret(db, user.id, box.seal(secret, totpPlace(user.id))))) throw alreadyOn()
+      if (!(await putSecret(db, user.id, box.seal(secret, totpContext(user.id))))) throw alreadyOn()
       return { secret, uri: totpUri(secret, user.email) }
     },
 

@@ -1,5 +1,5 @@
 import { type BootstrapScript, type Dotfile, type UserId } from '#manager/contract'
-import { bootstrapPlace, dotfilePlace } from '../secrets/sealed.ts'
+import { bootstrapContext, dotfileContext } from '../secrets/sealed.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { findBootstrapScript, listDotfiles } from '../store/identity/home-files.ts'
 import { type Store } from '../store/open-store.ts'
@@ -25,7 +25,7 @@ export function createStartFiles({ store: { db }, box }: { store: Pick<Store, 'd
     return rows.map(({ path, mode, sealed, changed_at }) => ({
       path,
       mode,
-      content: box.open(sealed, dotfilePlace(userId, path)),
+      content: box.open(sealed, dotfileContext(userId, path)),
       changedAt: changed_at.toISOString(),
     }))
   }
@@ -33,7 +33,7 @@ export function createStartFiles({ store: { db }, box }: { store: Pick<Store, 'd
   async function scriptOf(userId: UserId): Promise<BootstrapScript> {
     const row = await findBootstrapScript(db, userId)
     if (!row) return { script: '', changedAt: null }
-    return { script: box.open(row.sealed, bootstrapPlace(userId)), changedAt: row.changed_at.toISOString() }
+    return { script: box.open(row.sealed, bootstrapContext(userId)), changedAt: row.changed_at.toISOString() }
   }
 
   return {

@@ -52,9 +52,9 @@ export async function dialLine(options: DialOptions, direct?: DirectPath): Promi
     ask.declined()
     return wire
   }
-  const place = first.kind === 'offer' ? ask.placeIn(first.text) : undefined
-  if (place) {
-    const directWire = new DirectWire(wire, place)
+  const address = first.kind === 'offer' ? ask.addressIn(first.text) : undefined
+  if (address) {
+    const directWire = new DirectWire(wire, address)
     const service = await directWire.connect(signal)
     if (service) return new DirectLine(directWire, service)
     directWire.close()

@@ -1,12 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { isIPv4 } from 'node:net'
-import { directPayload, type DirectPlace, parseDirectOffer } from '#manager/contract/light'
+import { directPayload, type DirectAddress, parseDirectOffer } from '#manager/contract/light'
 
 /** A question for the direct path to one app, sent with the dial of a wire. */
 export interface DirectAsk {
   readonly nonce: string
-  /** The place that the first text of the agent names; undefined unless it is an offer with the right MAC for this question. */
-  placeIn(text: string): DirectPlace | undefined
+  /** The address that the first text of the agent names; undefined unless it is an offer with the right MAC for this question. */
+  addressIn(text: string): DirectAddress | undefined
   /** The agent has opened the tunnel as usual, or offered what cannot be used: it is not asked again for a while. */
   declined(): void
 }
@@ -25,7 +25,7 @@ const MAX_REMEMBERED = 1000
  *
  * Threat model: an agent is trusted with its own sessions only (ADR 18), and an agent on another computer is no part of this one. So
  * the proxy connects to no address that somebody merely names. It connects where the MAC shows that the agent of the same
- * `berth up` has named this place for this session, this app and this question; `berth up` gives the key to both at each start,
+ * `berth up` has named this address for this session, this app and this question; `berth up` gives the key to both at each start,
  * by their environment, and to nobody else.
  *
  * - An agent elsewhere, or a manager, cannot make such a MAC. If it passes on one that it got from the agent here through a tunnel of
@@ -44,15 +44,15 @@ export function createDirectPath(key: string, now: () => number = () => performa
       const nonce = randomBytes(16).toString('base64url')
       return {
         nonce,
-        placeIn(text) {
+        addressIn(text) {
           const offer = parseDirectOffer(text)
           if (!offer || !isIPv4(offer.host) || offer.port < 1 || offer.port > 65_535) return undefined
-          const { mac, ...place } = offer
+          const { mac, ...address } = offer
           const expected = createHmac('sha256', key)
-            .update(directPayload({ nonce, sessionId, app, ...place }))
+            .update(directPayload({ nonce, sessionId, app, ...address }))
             .digest()
           const sent = Buffer.from(mac, 'base64url')
-          return sent.length === expected.length && timingSafeEqual(sent, expected) ? place : undefined
+          return sent.length === expected.length && timingSafeEqual(sent, expected) ? address : undefined
         },
         declined() {
           if (declinedUntil.size >= MAX_REMEMBERED) declinedUntil.clear()

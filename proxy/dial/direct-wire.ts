@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { type DirectPlace, PING_INTERVAL_MS } from '#manager/contract/light'
+import { type DirectAddress, PING_INTERVAL_MS } from '#manager/contract/light'
 import { HoldingSocket, readOnAfterReset, TunnelEnd, type TunnelOutcome } from '#manager/tunnel-end'
 import { type KeptLine, type KeptWires } from './kept-wires.ts'
 import { liveEnds } from './live-ends.ts'
@@ -26,7 +26,7 @@ const filler = new Uint8Array(MAX_NOTE)
  * most. The agent drops them.
  */
 export class DirectWire implements KeptLine {
-  readonly #place: DirectPlace
+  readonly #address: DirectAddress
   readonly #end: TunnelEnd
   readonly #local: HoldingSocket
   #service: Socket | undefined
@@ -38,8 +38,8 @@ export class DirectWire implements KeptLine {
   /** Bytes of ended connections that no note has told of yet. */
   #unnoted = 0
 
-  constructor(wire: Socket, place: DirectPlace) {
-    this.#place = place
+  constructor(wire: Socket, address: DirectAddress) {
+    this.#address = address
     this.#local = new HoldingSocket(() => this.#cut())
     const end = new TunnelEnd({
       wire,
@@ -58,12 +58,12 @@ export class DirectWire implements KeptLine {
   /**
    * Connects to the app.
    *
-   * @returns undefined if the app does not answer at its place, the wire has ended, or the signal aborts
+   * @returns undefined if the app does not answer at its address, the wire has ended, or the signal aborts
    */
   connect(signal?: AbortSignal): Promise<Socket | undefined> {
     if (this.#local.destroyed || this.#service || signal?.aborted) return Promise.resolve(undefined)
     const keepAlive = { noDelay: true, keepAlive: true, keepAliveInitialDelay: PING_INTERVAL_MS }
-    const service = connect({ ...this.#place, ...keepAlive, allowHalfOpen: true })
+    const service = connect({ ...this.#address, ...keepAlive, allowHalfOpen: true })
     this.#service = service
     const { promise, resolve } = Promise.withResolvers<Socket | undefined>()
     const giveUp = () => void service.destroy()

@@ -14,14 +14,14 @@ export const DIRECT_NONCE = /^[\w-]{22}$/
 /** The first word of the offer. */
 export const FRAME_DIRECT = 'direct '
 
-/** The place of an app, as its agent connects to it. */
-export interface DirectPlace {
+/** The address of an app, as its agent connects to it. */
+export interface DirectAddress {
   readonly host: string
   readonly port: number
 }
 
-/** The place, and the request that it answers: an offer for one session is worth nothing for another one. */
-export interface DirectClaim extends DirectPlace {
+/** The address, and the request that it answers: an offer for one session is worth nothing for another one. */
+export interface DirectClaim extends DirectAddress {
   readonly nonce: string
   readonly sessionId: string
   readonly app: string
@@ -32,12 +32,12 @@ export function directPayload({ nonce, sessionId, app, host, port }: DirectClaim
   return JSON.stringify(['berth.direct.v1', nonce, sessionId, app, host, port])
 }
 
-export function directOffer({ host, port }: DirectPlace, mac: string): string {
+export function directOffer({ host, port }: DirectAddress, mac: string): string {
   return `${FRAME_DIRECT}${host} ${port} ${mac}`
 }
 
 /** Undefined for any other text. Whether the MAC is right has to be checked. */
-export function parseDirectOffer(text: string): (DirectPlace & { readonly mac: string }) | undefined {
+export function parseDirectOffer(text: string): (DirectAddress & { readonly mac: string }) | undefined {
   const [, host, port, mac] = /^direct (\d{1,3}(?:\.\d{1,3}){3}) (\d{1,5}) ([\w-]{43})$/.exec(text) ?? []
   if (host === undefined || mac === undefined) return undefined
   return { host, port: Number(port), mac }

@@ -256,13 +256,13 @@ test('an offer is worth nothing for another question', async () => {
     return first.kind === 'offer' ? first.text : ''
   }
   const offer = await offerTo(asked.nonce)
-  expect(asked.placeIn(offer)).toMatchObject({ host: '127.0.0.1' })
+  expect(asked.addressIn(offer)).toMatchObject({ host: '127.0.0.1' })
   // Replayed for the next wire; for another app; for another session; with another place.
-  expect(path.directPath?.ask(SESSION, 'echo')?.placeIn(offer)).toBeUndefined()
-  expect(path.directPath?.ask(SESSION, 'closed')?.placeIn(offer)).toBeUndefined()
-  expect(path.directPath?.ask(`${SESSION.slice(0, -1)}9`, 'echo')?.placeIn(offer)).toBeUndefined()
-  expect(asked.placeIn(offer.replace('127.0.0.1', '127.0.0.2'))).toBeUndefined()
-  expect(asked.placeIn(offer.replace(/ \d+ /, ' 22 '))).toBeUndefined()
+  expect(path.directPath?.ask(SESSION, 'echo')?.addressIn(offer)).toBeUndefined()
+  expect(path.directPath?.ask(SESSION, 'closed')?.addressIn(offer)).toBeUndefined()
+  expect(path.directPath?.ask(`${SESSION.slice(0, -1)}9`, 'echo')?.addressIn(offer)).toBeUndefined()
+  expect(asked.addressIn(offer.replace('127.0.0.1', '127.0.0.2'))).toBeUndefined()
+  expect(asked.addressIn(offer.replace(/ \d+ /, ' 22 '))).toBeUndefined()
 })
 
 describe('the first frame of a wire', () => {
