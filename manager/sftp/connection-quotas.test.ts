@@ -9,10 +9,10 @@ import { ConnectionQuotas } from './connection-quotas.ts'
 
 const aRow = (id: FolderId, maxBytes: number) => ({ id, max_bytes: maxBytes }) as FolderRow
 
-/** Room that notes its calls. */
-function aRoom() {
+/** Quotas that note their calls. */
+function someQuotas() {
   const calls: string[] = []
-  const room = new ConnectionQuotas({
+  const quotas = new ConnectionQuotas({
     meter: ({ max_bytes: limit }) => ({
       take: ({ bytes }) => Promise.resolve(void calls.push(`take ${bytes} of ${limit}`)),
       [Symbol.asyncDispose]: () => Promise.resolve(void calls.push(`give back of ${limit}`)),
@@ -24,7 +24,7 @@ function aRoom() {
 }
 
 test('writes share the meter of a folder until its limits are read anew, and the end gives back the rest of each', async () => {
-  const { quotas, calls } = aRoom()
+  const { quotas, calls } = someQuotas()
   const [first, second] = [newId(FolderId), newId(FolderId)]
   const row = aRow(first, 100)
   await quotas.take(row, amount(1, 0))
@@ -38,7 +38,7 @@ test('writes share the meter of a folder until its limits are read anew, and the
     'give back of 100',
     'take 4 of 70',
   ])
-  await room[Symbol.asyncDispose]()
+  await quotas[Symbol.asyncDispose]()
   expect(calls).toEqual(['give back of 70', 'give back of 50'])
 })
 
@@ -47,7 +47,7 @@ test.each<[string, number, string[]]>([
   ['keeps its size needs nothing', 100, ['size 100']],
   ['shrinks gives back what it has on the disk, not its holes', 30, ['size 30', 'freed 34']],
 ])('a file that %s', async (_what, size, expected) => {
-  const { quotas, calls } = aRoom()
+  const { quotas, calls } = someQuotas()
   const file = {
     state: () => Promise.resolve({ size: 100, allocated: 64, inode: 7n } as FileState),
     truncate: (to: number) => Promise.resolve(void calls.push(`size ${to}`)),

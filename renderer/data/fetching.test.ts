@@ -27,11 +27,12 @@ const HINTS_ELSEWHERE: Readonly<Record<string, string>> = {
 const ASKED_BY_HAND: Readonly<Record<string, string>> = {
   'data/account/useAccount.ts': 'adopts a sign-in of another tab: the newest wins by its secret',
   'data/files/files-client.ts': 'writes files by the same fetch as it reads them',
-  'data/sessions/useSessions.ts': 'merges single sessions by their version, in whatever order answers arrive',
+  'data/sessions/session-acts.ts': 'merges single sessions by their version, in whatever order answers arrive',
+  'data/sessions/session-lists.ts': 'merges single sessions by their version, in whatever order answers arrive',
   'features/admin/system/ImagesCard.vue': 'a click rescans the registries that are active then; nothing is shown',
   'features/admin/usage/MonthPage.vue': 'a click exports to a file; nothing is shown',
   'features/detail/LogsTab.vue': 'a click downloads the whole log; nothing is shown',
-  'features/files/transfers/useTransfers.ts': 'waits for the sign-in before uploads go on; nothing is shown',
+  'features/files/transfers/useUploadQueue.ts': 'waits for the sign-in before uploads go on; nothing is shown',
 }
 /** Files with a signal of their own. */
 const SIGNALS_ELSEWHERE: Readonly<Record<string, string>> = {
