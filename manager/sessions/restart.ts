@@ -60,7 +60,7 @@ export function specOf(session: OwnedSessionRow, { folders, name, keepCommand = 
     kind: session.kind,
     idleTimeoutSeconds: idle_timeout_seconds ?? undefined,
     maxLifetimeSeconds: max_lifetime_seconds ?? undefined,
-    clusterSize: undefined,
+    clusterSize: session.cluster_size === 1 ? undefined : session.cluster_size,
     dependsOn: undefined,
     startsAt: undefined,
     owner: undefined,
