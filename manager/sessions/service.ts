@@ -22,10 +22,10 @@ import { type AgentRequests } from '../agent-link/connection.ts'
 import { type MountsPresence, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
-import { countMatching, listSessions } from '../store/sessions/session-list.ts'
+import { countMatching, listSessions, type SessionFilter } from '../store/sessions/session-list.ts'
 import { type SessionSorting } from '../store/sessions/session-order.ts'
 import { numberCursor } from '../store/number-cursor.ts'
-import { findSession, findSessions } from '../store/sessions/sessions.ts'
+import { findSessions } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
 import { administers, type Caller } from '../users/authorize.ts'
 import { type SessionChanges } from './changes.ts'
@@ -134,9 +134,12 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     return toSessions(store.db, await findSessions(store.db, ids), { ...deps, caller })
   }
 
-  /** An order by values needs the last session of the previous page: a list must not seem to end where that was deleted. */
-  async function requireCursor(id: SessionId, { order }: SessionSorting): Promise<void> {
-    if (order === 'created' || (await findSession(store.db, id))) return
+  /**
+   * An order by values needs the last session of the previous page: a list must not seem to end where that was deleted. A session that
+   * the list does not show to the caller counts as deleted.
+   */
+  async function requireCursor(id: SessionId, { order }: SessionSorting, { visible }: SessionFilter): Promise<void> {
+    if (order === 'created' || (await countMatching(store.db, { visible, ids: [id] })) > 0) return
     throw new AppError('bad_request', because('page_end_deleted'))
   }
 
@@ -172,7 +175,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const { filter, limit, after, sorting } = pageOf(caller, query)
       // An extra row shows whether there is a next page.
       const rows = await listSessions(store.db, filter, { limit: limit + 1, after, sorting })
-      if (after !== undefined && rows.length === 0) await requireCursor(after, sorting)
+      if (after !== undefined && rows.length === 0) await requireCursor(after, sorting, filter)
       const isAll = after === undefined && rows.length <= limit
       const [items, total] = await Promise.all([
         toSessions(store.db, rows.slice(0, limit), { ...deps, caller }),

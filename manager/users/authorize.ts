@@ -1,5 +1,6 @@
 import { type Access, AppError, because, type Role, type SessionPermission, type UserId } from '#manager/contract'
 import { type Credentials } from '../store/identity/credential.ts'
+import { type VisibleAccounts } from '../store/identity/users.ts'
 
 /** The authenticated sender of a request. */
 export interface Caller extends Credentials {
@@ -131,7 +132,7 @@ export function managesAccount(caller: Caller, account: Account): boolean {
 }
 
 /** Filter of lists of accounts. */
-export function visibleAccounts(caller: Caller): { readonly domain?: string; readonly superadmins?: false } {
+export function visibleAccounts(caller: Caller): VisibleAccounts {
   return isSuperadmin(caller) ? {} : { domain: caller.domain, superadmins: false }
 }
 

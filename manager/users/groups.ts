@@ -22,6 +22,7 @@ import {
   type CountedGroupRow,
   findGroup,
   type GroupFilter,
+  type VisibleGroups,
   insertGroup,
   listGroups,
   removeMembers,
@@ -71,7 +72,7 @@ export interface Groups {
   removeMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
 }
 
-export interface GroupQuery extends Omit<GroupFilter, 'member'> {
+export interface GroupQuery extends Omit<GroupFilter, 'visible'> {
   readonly mine?: boolean | undefined
   readonly sort?: GroupSort | undefined
   /** Undefined: all groups. */
@@ -125,8 +126,7 @@ export function createGroups({
 
   return {
     async list(caller, { mine = false, sort = 'domain', limit, cursor, ...wanted }) {
-      const filter = visibleGroups(caller, wanted, mine)
-      if (!filter) return { items: [], nextCursor: null, total: 0 }
+      const filter = { ...wanted, visible: visibleGroups(caller, mine) }
       const page = {
         limit: limit && limit + 1,
         after: cursor === undefined ? undefined : parseCursor(cursor),
@@ -220,12 +220,10 @@ const LIMITED_BY: Readonly<Record<keyof GroupChange, 'folders' | 'sessions' | nu
 const limitedBy = (change: GroupChange) =>
   new Set(Object.keys(defined(change)).map(key => LIMITED_BY[key as keyof GroupChange]))
 
-/** @returns undefined if the caller sees none of the groups */
-function visibleGroups(caller: Caller, filter: GroupFilter, mine: boolean): GroupFilter | undefined {
-  if (mine || caller.role === 'user') return { ...filter, member: caller.userId }
-  if (isSuperadmin(caller)) return filter
-  const { domain = caller.domain } = filter
-  return domain === caller.domain ? { ...filter, domain } : undefined
+/** @returns undefined if the caller sees all groups */
+function visibleGroups(caller: Caller, mine: boolean): VisibleGroups | undefined {
+  if (mine || caller.role === 'user') return { member: caller.userId }
+  return isSuperadmin(caller) ? undefined : { domain: caller.domain }
 }
 
 function parseCursor(cursor: string): GroupId {

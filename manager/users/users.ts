@@ -71,7 +71,6 @@ import { toUser, toUsers } from './to-user.ts'
 
 /** A password that nobody knows: it is in no doubt. */
 const NOBODYS = { password_set: false, password_from: 'person', must_change_password: false } as const
-const NOBODY = { items: [], nextCursor: null, total: 0 }
 
 export interface UserQuery {
   readonly limit: number
@@ -150,10 +149,8 @@ export function createUsers(deps: UsersDeps): Users {
   }
 
   return {
-    async list(caller, { limit, cursor, domain, sort = 'created', ...rest }) {
-      const seen = visibleAccounts(caller)
-      if (domain !== undefined && seen.domain !== undefined && domain !== seen.domain) return NOBODY
-      const filter = { ...rest, domain, ...seen }
+    async list(caller, { limit, cursor, sort = 'created', ...wanted }) {
+      const filter = { ...wanted, visible: visibleAccounts(caller) }
       const page = {
         limit: limit + 1,
         after: cursor === undefined ? undefined : parseCursor(cursor),

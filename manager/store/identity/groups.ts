@@ -1,4 +1,12 @@
-import { type ExpressionBuilder, type RawBuilder, sql, type Selectable, type Updateable } from 'kysely'
+import {
+  type Expression,
+  type ExpressionBuilder,
+  type RawBuilder,
+  sql,
+  type Selectable,
+  type SqlBool,
+  type Updateable,
+} from 'kysely'
 import { type Complete, defined } from '#base/defined'
 import {
   type GroupChange,
@@ -8,16 +16,19 @@ import {
   type ResourceSlots,
   type UserId,
 } from '#manager/contract'
+import { valuesAtEnd } from '../page-end.ts'
 import { type Database, type Db } from '../schema.ts'
 import { type GroupsTable } from '../tables/identity.ts'
 
 export type GroupRow = Selectable<GroupsTable>
 export type CountedGroupRow = GroupRow & { readonly members: number }
 
+/** Groups that a caller may see: those that `member` is in, or those of the domain; all where it is left out. */
+export type VisibleGroups = { readonly member: UserId } | { readonly domain: string }
+
 export interface GroupFilter {
+  readonly visible?: VisibleGroups | undefined
   readonly domain?: string | undefined
-  /** Only groups that this user is a member of. */
-  readonly member?: UserId | undefined
   readonly active?: boolean | undefined
   /** Part of `domain/name`, the description or the id, in any letter case. */
   readonly search?: string | undefined
@@ -26,7 +37,7 @@ export interface GroupFilter {
 export interface GroupPage extends GroupFilter {
   /** Undefined: all that match. */
   readonly limit?: number | undefined
-  /** The last group of the previous page; the list ends early if it was deleted meanwhile. */
+  /** The last group of the previous page; the list ends early if it was deleted or hidden meanwhile. */
   readonly after?: GroupId | undefined
   readonly order?: GroupOrder | undefined
   readonly descending?: boolean | undefined
@@ -65,7 +76,11 @@ export function listGroups(db: Db, page: GroupPage = {}): Promise<CountedGroupRo
     .orderBy('groups.id', direction)
   if (after !== undefined) {
     const comes = sql.raw(descending ? '<' : '>')
-    query = query.where(sql<boolean>`(${key}) ${comes} (select ${key} from groups where groups.id = ${after})`)
+    query = query.where(eb => {
+      const seen = seenBy(eb, page.visible)
+      const last = valuesAtEnd({ values: key, from: sql`groups`, is: sql`groups.id = ${after}`, seen })
+      return sql<boolean>`(${key}) ${comes} ${last}`
+    })
   }
   return (limit === undefined ? query : query.limit(limit)).execute()
 }
@@ -79,13 +94,17 @@ export async function countGroups(db: Db, filter: GroupFilter): Promise<number> 
   return count
 }
 
-function matching({ domain, member, active, search }: GroupFilter) {
+function seenBy(eb: ExpressionBuilder<Database, 'groups'>, visible: GroupFilter['visible']): Expression<SqlBool> {
+  if (visible === undefined) return sql<boolean>`true`
+  if ('domain' in visible) return eb('groups.domain', '=', visible.domain)
+  return eb('groups.id', 'in', eb.selectFrom('group_members').select('group_id').where('user_id', '=', visible.member))
+}
+
+function matching({ visible, domain, active, search }: GroupFilter) {
   return (eb: ExpressionBuilder<Database, 'groups'>) =>
     eb.and([
+      seenBy(eb, visible),
       ...(domain === undefined ? [] : [eb('groups.domain', '=', domain)]),
-      ...(member === undefined
-        ? []
-        : [eb('groups.id', 'in', eb.selectFrom('group_members').select('group_id').where('user_id', '=', member))]),
       ...(active === undefined ? [] : [eb('groups.active', '=', active)]),
       ...(search
         ? [

@@ -1,5 +1,14 @@
-import { type ExpressionBuilder, type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
+import {
+  type Expression,
+  type ExpressionBuilder,
+  type Insertable,
+  type RawBuilder,
+  type Selectable,
+  sql,
+  type SqlBool,
+} from 'kysely'
 import { type KeypairOrder, type Role, type UserId } from '#manager/contract'
+import { valuesAtEnd } from '../page-end.ts'
 import { type Database, type Db } from '../schema.ts'
 import { type KeypairsTable } from '../tables/accounts.ts'
 
@@ -80,7 +89,7 @@ const ORDER_BY: Readonly<Record<Exclude<KeypairOrder, 'key'>, RawBuilder<unknown
   state: sql`not keypairs.active`,
 }
 
-/** @param page `after`: the last access key of the previous page; the list ends early if that keypair was deleted meanwhile */
+/** @param page `after`: the last access key of the previous page; the list ends early if that keypair was deleted or hidden meanwhile */
 export function listKeypairs(
   db: Db,
   page: KeypairFilter & {
@@ -99,8 +108,13 @@ export function listKeypairs(
     return from.orderBy('access_key', direction).execute()
   }
   const by = ORDER_BY[order]
-  const last = sql`(select ${by}, access_key from keypairs join users on users.id = keypairs.user_id where access_key = ${after})`
-  const from = after === undefined ? query : query.where(sql<boolean>`(${by}, access_key) ${comes} ${last}`)
+  const joined = sql`keypairs join users on users.id = keypairs.user_id`
+  const values = sql`${by}, access_key`
+  const behind = (eb: ExpressionBuilder<Database, 'keypairs' | 'users'>) => {
+    const seen = seenBy(eb, page.visible)
+    return sql<boolean>`(${values}) ${comes} ${valuesAtEnd({ values, from: joined, is: sql`access_key = ${after}`, seen })}`
+  }
+  const from = after === undefined ? query : query.where(behind)
   return from.orderBy(by, direction).orderBy('access_key', direction).execute()
 }
 
@@ -117,7 +131,7 @@ export async function countKeypairs(db: Db, filter: KeypairFilter): Promise<numb
 function matching({ visible, owner, active, search }: KeypairFilter) {
   return (eb: ExpressionBuilder<Database, 'keypairs' | 'users'>) =>
     eb.and([
-      ...(visible === undefined ? [] : [seenBy(eb, visible)]),
+      seenBy(eb, visible),
       ...(owner === undefined ? [] : [eb('keypairs.user_id', '=', owner)]),
       ...(active === undefined ? [] : [eb('keypairs.active', '=', active)]),
       ...(search
@@ -131,8 +145,10 @@ function matching({ visible, owner, active, search }: KeypairFilter) {
 
 function seenBy(
   eb: ExpressionBuilder<Database, 'keypairs' | 'users'>,
-  { ownerId, domain }: NonNullable<KeypairFilter['visible']>,
-) {
+  visible: KeypairFilter['visible'],
+): Expression<SqlBool> {
+  if (visible === undefined) return sql<boolean>`true`
+  const { ownerId, domain } = visible
   const own = eb('keypairs.user_id', '=', ownerId)
   if (domain === undefined) return own
   return eb.or([own, eb.and([eb('users.domain', '=', domain), eb('users.role', '<>', 'superadmin')])])

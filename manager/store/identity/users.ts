@@ -1,5 +1,14 @@
-import { type ExpressionBuilder, type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
+import {
+  type Expression,
+  type ExpressionBuilder,
+  type Insertable,
+  type RawBuilder,
+  type Selectable,
+  sql,
+  type SqlBool,
+} from 'kysely'
 import { type GroupId, type Role, type UserId, type UserOrder } from '#manager/contract'
+import { valuesAtEnd } from '../page-end.ts'
 import { type Database, type Db } from '../schema.ts'
 import { type UsersTable } from '../tables/accounts.ts'
 
@@ -78,8 +87,13 @@ export interface UserFilter {
   readonly role?: Role | undefined
   /** Part of the e-mail address or name, in any letter case. */
   readonly search?: string | undefined
-  /** False leaves superadmins out. */
-  readonly superadmins?: boolean | undefined
+  readonly visible?: VisibleAccounts | undefined
+}
+
+/** Accounts that a caller may see: those of the domain, and without superadmins; all where it is left out. */
+export interface VisibleAccounts {
+  readonly domain?: string
+  readonly superadmins?: false
 }
 
 const ORDER_BY: Readonly<Record<Exclude<UserOrder, 'created'>, RawBuilder<string>>> = {
@@ -89,7 +103,7 @@ const ORDER_BY: Readonly<Record<Exclude<UserOrder, 'created'>, RawBuilder<string
   domain: sql`lower(domain)`,
 }
 
-/** @param page `after`: the last id of the previous page; the list ends early if that account was deleted meanwhile */
+/** @param page `after`: the last id of the previous page; the list ends early if that account was deleted or hidden meanwhile */
 export function listUsers(
   db: Db,
   page: UserFilter & {
@@ -109,7 +123,11 @@ export function listUsers(
   }
   const by = ORDER_BY[order]
   if (after !== undefined) {
-    query = query.where(sql<boolean>`(${by}, id) ${comes} (select ${by}, id from users where id = ${after})`)
+    query = query.where(eb => {
+      const seen = seenBy(eb, page.visible)
+      const last = valuesAtEnd({ values: sql`${by}, id`, from: sql`users`, is: sql`id = ${after}`, seen })
+      return sql<boolean>`(${by}, id) ${comes} ${last}`
+    })
   }
   return query.orderBy(by, direction).orderBy('id', direction).execute()
 }
@@ -123,9 +141,10 @@ export async function countMatchingUsers(db: Db, filter: UserFilter): Promise<nu
   return count
 }
 
-function matching({ active, domain, group, resourcePolicy, role, search, superadmins = true }: UserFilter) {
+function matching({ active, domain, group, resourcePolicy, role, search, visible }: UserFilter) {
   return (eb: ExpressionBuilder<Database, 'users'>) =>
     eb.and([
+      seenBy(eb, visible),
       ...(active === undefined ? [] : [eb('active', '=', active)]),
       ...(domain === undefined ? [] : [eb('domain', '=', domain)]),
       ...(group === undefined
@@ -134,8 +153,17 @@ function matching({ active, domain, group, resourcePolicy, role, search, superad
       ...(resourcePolicy === undefined ? [] : [eb('resource_policy', '=', resourcePolicy)]),
       ...(role === undefined ? [] : [eb('role', '=', role)]),
       ...(search ? [sql<boolean>`position(${search.toLowerCase()} in lower(email) || ' ' || lower(name)) > 0`] : []),
-      ...(superadmins ? [] : [eb('role', '<>', 'superadmin')]),
     ])
+}
+
+function seenBy(
+  eb: ExpressionBuilder<Database, 'users'>,
+  { domain, superadmins }: VisibleAccounts = {},
+): Expression<SqlBool> {
+  return eb.and([
+    ...(domain === undefined ? [] : [eb('users.domain', '=', domain)]),
+    ...(superadmins === false ? [eb('users.role', '<>', 'superadmin')] : []),
+  ])
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely'
+import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
 import {
   type AgentId,
   type GroupId,
@@ -46,7 +46,9 @@ export async function listSessions(
   const value = valueOf(sorting.order)
   return selectOwned(db)
     .where(matching(filter))
-    .$if(after !== undefined, query => query.where(comesAfter(sorting, after as SessionId)))
+    .$if(after !== undefined, query =>
+      query.where(eb => comesAfter(sorting, after as SessionId, seenBy(eb, filter.visible))),
+    )
     .$if(value !== undefined, query => query.orderBy(value as RawBuilder<unknown>, direction))
     .orderBy('sessions.id', direction)
     .limit(limit)
@@ -102,24 +104,23 @@ export const hasFailed = sql<boolean>`((sessions.status = 'ERROR'
   and (sessions.status = 'ERROR' or not exists (select from kernels
     where kernels.session_id = sessions.id and kernels.role = 'main1' and kernels.exit_code = 0)))`
 
+function seenBy(eb: ExpressionBuilder<Database, 'sessions'>, visible: SessionFilter['visible']): Expression<SqlBool> {
+  if (visible === undefined) return sql<boolean>`true`
+  const { ownerId, sharedWith, domain } = visible
+  return eb.or([
+    eb('sessions.owner_id', '=', ownerId),
+    // An array, not a sub-query of its own: the planner can use the index of ids beside that of owners.
+    ...(sharedWith === undefined
+      ? []
+      : [sql<boolean>`sessions.id = any (array(select session_id from session_shares where user_id = ${sharedWith}))`]),
+    ...(domain === undefined ? [] : [eb('sessions.domain', '=', domain)]),
+  ])
+}
+
 function matching(filter: SessionFilter) {
   return (eb: ExpressionBuilder<Database, 'sessions'>) =>
     eb.and([
-      ...(filter.visible === undefined
-        ? []
-        : [
-            eb.or([
-              eb('sessions.owner_id', '=', filter.visible.ownerId),
-              // An array, not a sub-query of its own: the planner can use the index of ids beside that of owners.
-              ...(filter.visible.sharedWith === undefined
-                ? []
-                : [
-                    sql<boolean>`sessions.id = any (array(
-                      select session_id from session_shares where user_id = ${filter.visible.sharedWith}))`,
-                  ]),
-              ...(filter.visible.domain === undefined ? [] : [eb('sessions.domain', '=', filter.visible.domain)]),
-            ]),
-          ]),
+      seenBy(eb, filter.visible),
       ...(filter.ids === undefined ? [] : [eb('sessions.id', 'in', filter.ids)]),
       ...(filter.ownerId === undefined ? [] : [eb('sessions.owner_id', '=', filter.ownerId)]),
       ...(filter.domain === undefined ? [] : [eb('sessions.domain', '=', filter.domain)]),

@@ -1,5 +1,6 @@
-import { type RawBuilder, sql } from 'kysely'
+import { type Expression, type RawBuilder, sql, type SqlBool } from 'kysely'
 import { type SessionId, type SessionOrder } from '#manager/contract'
+import { valuesAtEnd } from '../page-end.ts'
 
 /** Order of a list of sessions; sessions with the same value are ordered by age. */
 export interface SessionSorting {
@@ -26,12 +27,23 @@ export const valueOf = (order: SessionOrder): RawBuilder<unknown> | undefined =>
 /**
  * Condition on sessions and their owners: they come after this session. The value of that session is read where it is
  * compared, with all its digits.
+ *
+ * @param seen condition that the caller may see that session
  */
-export function comesAfter({ order, descending }: SessionSorting, id: SessionId): RawBuilder<boolean> {
+export function comesAfter(
+  { order, descending }: SessionSorting,
+  id: SessionId,
+  seen: Expression<SqlBool>,
+): RawBuilder<boolean> {
   const [after, notBefore] = [sql.raw(descending ? '<' : '>'), sql.raw(descending ? '<=' : '>=')]
   const value = valueOf(order)
   if (value === undefined) return sql<boolean>`sessions.id ${after} ${id}`
-  const last = sql`(select ${value} from sessions join users on users.id = sessions.owner_id where sessions.id = ${id})`
+  const last = valuesAtEnd({
+    values: value,
+    from: sql`sessions join users on users.id = sessions.owner_id`,
+    is: sql`sessions.id = ${id}`,
+    seen,
+  })
   // A row of two tables has no index, so the address alone finds where to begin.
   return sql<boolean>`${value} ${notBefore} ${last} and (${value}, sessions.id) ${after} (${last}, ${id}::uuid)`
 }
