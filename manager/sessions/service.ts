@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import {
   AppError,
   because,
@@ -25,9 +26,9 @@ import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions, type SessionFilter } from '../store/sessions/session-list.ts'
 import { type SessionSorting } from '../store/sessions/session-order.ts'
 import { numberCursor } from '../store/number-cursor.ts'
-import { findSessions } from '../store/sessions/sessions.ts'
+import { findSessions, ownedOf } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
-import { administers, type Caller } from '../users/authorize.ts'
+import { administers, type Caller, canSee } from '../users/authorize.ts'
 import { type SessionChanges } from './changes.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
 import { createKernelAccess } from './kernel-access.ts'
@@ -131,7 +132,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
   }
 
   async function viewAll(caller: Caller, ids: readonly SessionId[]): Promise<Session[]> {
-    return toSessions(store.db, await findSessions(store.db, ids), { ...deps, caller })
+    const rows = (await findSessions(store.db, ids)).filter(row => canSee(caller, ownedOf(row)))
+    return toSessions(store.db, rows, { ...deps, caller })
   }
 
   /**
@@ -146,7 +148,10 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
   return {
     async create(caller, spec, keyed) {
       const { ids, notices } = await enqueue(caller, spec, { keyed })
-      return { items: await viewAll(caller, ids), notices: [...notices] }
+      const items = await viewAll(caller, ids)
+      // A repeated request gets what the first one made, but whoever sent it may have lost the right to see it since.
+      if (items.length === 0) throw new AppError('session_not_found', defined({ sessionId: ids[0] }))
+      return { items, notices: [...notices] }
     },
 
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),

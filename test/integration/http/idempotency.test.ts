@@ -116,6 +116,25 @@ describe('a request with an idempotency key', () => {
     expect(await live()).toHaveLength(3)
   })
 
+  test('a repeated request does not show sessions that its sender may not see any more', async () => {
+    await cluster.join()
+    const password = 'Their-own-pass-1'
+    await cluster.addUser('launched-for@example.org')
+    const lead = { email: 'lead-key@example.org', password }
+    const account = { ...lead, name: 'Lead', mustChangePassword: false, role: 'domain_admin' } as const
+    const { id } = await cluster.api.createUser({ body: account })
+    const key = newUuid()
+    const request = { ...SMALL, owner: 'launched-for@example.org' }
+    expect((await post('sessions', key, request, await tokenOf(lead))).status).toBe(201)
+    await cluster.api.updateUser({ params: { id }, body: { role: 'user' } })
+    await sql`update idempotency_keys set answered = false, claimed_at = now() - interval '61 seconds' where key = ${key}`.execute(
+      store.db,
+    )
+    const again = await post('sessions', key, request, await tokenOf(lead))
+    expect(again).toMatchObject({ status: 404, json: { code: 'session_not_found' } })
+    expect(await live()).toHaveLength(1)
+  })
+
   test('the database stores neither the created secret nor the sent password in the clear', async () => {
     const keys = [newUuid(), newUuid()] as const
     const first = await post('keypairs', keys[0], {})
