@@ -69,11 +69,13 @@ export const REASON_CODES = [
   'launcher_left', // the admin who launched it for the owner does not manage the owner's account any more
   'image_withdrawn', // the domain may not use its image any more
   'folder_withdrawn', // the owner, or the admin who launched it for the owner, may not mount one of its folders any more
+  'folder_trashed', // one of its folders is in the trash
   'dependencies', // sessions that it depends on have not ended yet
   'starts_later', // its start time has not come
   'interrupting', // sessions of lower priority are interrupted for it
   // why a waiting session was cancelled
   'dependency_failed',
+  'folder_deleted', // one of its folders was deleted for good
 ] as const
 export const ReasonCode = z.enum(REASON_CODES)
 export type ReasonCode = z.infer<typeof ReasonCode>

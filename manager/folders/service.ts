@@ -3,6 +3,7 @@ import { isLikeId } from '#base/shapes'
 import {
   AppError,
   because,
+  type Because,
   type Folder,
   type FolderChange,
   type FolderCount,
@@ -30,7 +31,7 @@ import {
   updateFolder,
 } from '../store/storage/folders.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
-import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { type Caller, isSuperadmin, visibleTo } from '../users/authorize.ts'
 import { holdSignedIn, requireStillSignedIn } from '../users/still-authorized.ts'
 import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
@@ -187,7 +188,7 @@ export function createFolders({ store, storage, removals, hints, usages, quotas 
         await lockFolder(trx, id)
         const { status, name } = await requireManaged(trx, caller, id)
         if (status === 'trashed') return
-        await requireUnused(trx, id, name)
+        await requireUnused(trx, caller, { id, name })
         await updateFolder(trx, id, { status: 'trashed' })
       })
       await hints.changed(id)
@@ -216,7 +217,7 @@ export function createFolders({ store, storage, removals, hints, usages, quotas 
         if (status !== 'trashed') {
           throw new AppError('folder_not_trashed', { name, ...because('folder_not_trashed_first', { name }) })
         }
-        await requireUnused(trx, id, name)
+        await requireUnused(trx, caller, { id, name })
         await updateFolder(trx, id, { status: 'deleting' })
         return storage_host
       })
@@ -234,14 +235,19 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'over_folder_limit',
 ])
 
-/** @throws AppError `folder_in_use` */
-async function requireUnused(trx: Db, id: FolderId, name: string): Promise<void> {
-  const { count, names } = await readUsers(trx, id)
-  if (count === 0) return
+/** Names the sessions that the caller sees, and gives the number of the others. @throws AppError `folder_in_use` */
+async function requireUnused(trx: Db, caller: Caller, { id, name }: Pick<FolderRow, 'id' | 'name'>): Promise<void> {
+  const seen = visibleTo(caller)
+  const { count, names } = await readUsers(trx, id, seen && { ...seen, sharedWith: caller.userId })
+  if (count > 0) throw new AppError('folder_in_use', { name, ...usedBecause({ name, count, names }) })
+}
+
+function usedBecause({ name, count, names }: { name: string; count: number; names: readonly string[] }): Because {
+  if (names.length === 0) return because('folder_used_by_others', { name, count })
   const [sessions, more] = [names.join(', '), count - names.length]
-  const why =
-    more > 0 ? because('folder_used_by_more', { name, sessions, more }) : because('folder_used_by', { name, sessions })
-  throw new AppError('folder_in_use', { name, ...why })
+  return more > 0
+    ? because('folder_used_by_more', { name, sessions, more })
+    : because('folder_used_by', { name, sessions })
 }
 
 /** @throws AppError `bad_request`, `folder_shared` */

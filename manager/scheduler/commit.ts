@@ -10,6 +10,7 @@ import { findResourceGroup, lockResourceGroup } from '../store/quotas/resource-g
 import { type Db } from '../store/schema.ts'
 import { lowerMounts } from '../store/sessions/rights.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
+import { holdFoldersOf } from '../store/storage/folders.ts'
 import { type Touched } from '../store/sessions/touches.ts'
 import { Limits, type Placement } from './plan/index.ts'
 import { type ReadRights } from './rights.ts'
@@ -83,7 +84,10 @@ async function dropWithdrawn(
   readRights: ReadRights,
 ): Promise<readonly Placement[]> {
   if (placements.length === 0) return []
-  const { withdrawn, lowered } = await readRights(trx, { ids: placements.map(({ sessionId }) => sessionId) })
+  const ids = placements.map(({ sessionId }) => sessionId)
+  // Sessions that wait hold no folder: one that is moved to the trash at this moment is seen here, or sees the placement.
+  await holdFoldersOf(trx, ids)
+  const { withdrawn, lowered } = await readRights(trx, { ids })
   const kept = placements.filter(({ sessionId }) => !withdrawn.has(sessionId))
   await lowerMounts(trx, lowered)
   await insertSessionEvents(

@@ -7,6 +7,8 @@ import { type GroupSnapshot } from './plan/index.ts'
 export interface RightsNow {
   /** Sessions that must not start now: a right was withdrawn without which they would have been refused. */
   readonly withdrawn: ReadonlyMap<SessionId, Reason>
+  /** Withdrawn sessions that can never start: something that they need was deleted. */
+  readonly doomed: ReadonlyMap<SessionId, Reason>
   /** Mounts of the other sessions that may only be read by now. */
   readonly lowered: readonly MountOfSession[]
 }

@@ -122,7 +122,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const { snapshot: all, written, doomed, later, sequencer, selector } = await readGroup(store.db, group, presence)
     const rightsNow = await rights(store.db, { resourceGroup: group })
     const read = withoutWithdrawn(all, rightsNow)
-    if (mine) for (const [id, reason] of doomed) await cancel(id, reason)
+    if (mine) for (const [id, reason] of [...doomed, ...rightsNow.doomed]) await cancel(id, reason)
     const snapshot: GroupSnapshot = {
       ...read,
       agents: read.agents.map(agent => ({ ...agent, turn: turns.get(agent.id) })),

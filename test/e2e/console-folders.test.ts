@@ -113,6 +113,24 @@ test('search, tab and order are in the address, and a folder that another tab ma
   expect(page.url()).toContain('q=zoo')
 })
 
+test('a session that waits does not count as one that uses the folder, and the dialog says what becomes of it', async () => {
+  const [folder] = variedFolders()
+  if (!folder) throw new Error('no folder')
+  const [running, waiting] = [aSession(1), aSession(2, { status: 'PENDING' })].map((session, index) => ({
+    ...session,
+    name: ['runs-now', 'waits-now'][index] ?? '',
+    folders: [{ folderId: folder.id, name: folder.name, path: '/home/work/data', readOnly: false }],
+  }))
+  if (!running || !waiting) throw new Error('no sessions')
+  await using console = await openConsole(browser, '/data', { folders: [folder], sessions: [running, waiting] })
+  const { page } = console
+  await page.getByText('In use: runs-now', { exact: true }).waitFor()
+  await button(page, 'Move experiments to trash').click()
+  await page.getByRole('link', { name: 'runs-now' }).waitFor()
+  await page.getByText('sessions that wait with it start only once you restore it').waitFor()
+  expect(await page.getByRole('link', { name: 'waits-now' }).count()).toBe(0)
+})
+
 test('a refusal because sessions use the folder is shown in the dialog, and nothing is moved', async () => {
   const [folder] = variedFolders()
   if (!folder) throw new Error('no folder')

@@ -36,6 +36,8 @@ export const FOLDER_CAUSES = {
     'The project of the folder "{name}" is deactivated. Leave the folder out, or ask an admin to activate the project.',
   folder_project_deactivated_wait:
     'The project of the folder "{name}" is deactivated. The session starts once an admin activates it again, or launch it without the folder.',
+  folder_deleted_wait:
+    'The folder "{name}" was deleted for good while the session waited for its start. Launch a session without the folder.',
   folder_read_only_now:
     'The folder "{name}" is read-only in the session: since the request, its right was lowered to reading.',
   folder_right_of_launcher_withdrawn:
@@ -48,9 +50,13 @@ export const FOLDER_CAUSES = {
   folder_trashed: 'The folder "{name}" went to the trash.',
   folder_trashed_mount: 'The folder "{name}" is in the trash. Restore it first, or leave it out.',
   folder_trashed_restore: 'The folder "{name}" is in the trash. Restore it first.',
+  folder_trashed_wait:
+    'The folder "{name}" is in the trash. The session starts once its owner restores it. Or launch a session without the folder.',
   folder_unknown: 'You have no folder "{name}".',
   folder_used_by: 'Live sessions use "{name}": {sessions}. End them first.',
   folder_used_by_more: 'Live sessions use "{name}": {sessions} and {more} more. End them first.',
+  folder_used_by_others:
+    'Live sessions of other people use "{name}". Their number: {count}. Ask these people, or an admin, to end them first.',
   folders_in_session_at_most: 'A session mounts at most {limit} folders.',
   folders_not_told:
     'Its host has not said that it can: the agent there is of an earlier version, or not connected. Try again in a moment.',

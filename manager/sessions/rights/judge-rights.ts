@@ -1,8 +1,9 @@
-import { because, type Because, DOCKER_HUB, type FolderPermission, type Reason, reasonOf } from '#manager/contract'
+import { because, DOCKER_HUB, type FolderPermission, type Reason, reasonOf } from '#manager/contract'
 import { allows, permissionOf } from '../../folders/access.ts'
 import { registryOf } from '../../registries/registry-address.ts'
 import { imageKey, type NamedImage } from '../../store/images/image-origins.ts'
 import {
+  type Bereft,
   type Deserted,
   type ForeignFolder,
   type MountOfSession,
@@ -43,23 +44,29 @@ function originOf(image: NamedImage, ofHub: ReadonlySet<string>): string | null 
   return registry !== DOCKER_HUB || ofHub.has(imageKey(image)) ? registry : null
 }
 
+/** A session whose folder was deleted never starts: programs that expect the folder must not run without it. */
+export function bereftReason({ name }: Pick<Bereft, 'name'>): Reason {
+  return reasonOf('folder_deleted', because('folder_deleted_wait', { name }))
+}
+
 export function imageReason({ reference }: Pick<NamedImage, 'reference'>): Reason {
   return reasonOf('image_withdrawn', because('image_right_withdrawn', { image: reference }))
 }
 
-/** Right of a session to a folder now; `closed`: its project is deactivated. */
-export type FolderRight = FolderPermission | 'closed' | 'withdrawn' | 'withdrawn_from_launcher'
+/** Right of a session to a folder now; `closed`: its project is deactivated; `trashed`: the folder is in the trash, or deleted. */
+export type FolderRight = FolderPermission | 'closed' | 'withdrawn' | 'withdrawn_from_launcher' | 'trashed'
 
 /** The lesser right of the owner and of an administrator who launched the session: the latter chose the command that reads the folder. */
 export function rightTo(folder: ForeignFolder): FolderRight {
   const { launchedBy, launcher_id, launcher_is_member: is_member, launcher_invited_permission } = folder
   if (folder.group_active === false) return 'closed'
   const own = permissionOf({ userId: folder.ownerId }, folder)
-  if (own === undefined || folder.status !== 'ready') return 'withdrawn'
-  if (launchedBy === null) return own
+  if (own === undefined) return 'withdrawn'
+  if (launchedBy === null) return folder.status === 'ready' ? own : 'trashed'
   const asLauncher = { ...folder, is_member, invited_permission: launcher_invited_permission }
   const others = launcher_id === null ? undefined : permissionOf({ userId: launcher_id }, asLauncher)
   if (others === undefined) return 'withdrawn_from_launcher'
+  if (folder.status !== 'ready') return 'trashed'
   return allows(others, own) ? own : others
 }
 
@@ -67,14 +74,19 @@ export function rightTo(folder: ForeignFolder): FolderRight {
 export function judgeMount(
   { name, readOnly, launchedBy }: MountOfSession,
   right: FolderRight,
-): Because | 'lowered' | undefined {
+): Reason | 'lowered' | undefined {
   switch (right) {
     case 'closed':
-      return because('folder_project_deactivated_wait', { name })
+      return reasonOf('folder_withdrawn', because('folder_project_deactivated_wait', { name }))
     case 'withdrawn':
-      return because('folder_right_withdrawn', { name })
+      return reasonOf('folder_withdrawn', because('folder_right_withdrawn', { name }))
     case 'withdrawn_from_launcher':
-      return because('folder_right_of_launcher_withdrawn', { name, who: launchedBy ?? '' })
+      return reasonOf(
+        'folder_withdrawn',
+        because('folder_right_of_launcher_withdrawn', { name, who: launchedBy ?? '' }),
+      )
+    case 'trashed':
+      return reasonOf('folder_trashed', because('folder_trashed_wait', { name }))
     case 'ro':
     case 'rw':
     case 'delete':

@@ -1,5 +1,5 @@
 import { allDone } from '#base/all-done'
-import { DOCKER_HUB, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import { DOCKER_HUB, FolderPermission, type Reason, type SessionId } from '#manager/contract'
 import { allows } from '../../folders/access.ts'
 import { registryOf } from '../../registries/registry-address.ts'
 import { type ReadRights } from '../../scheduler/rights.ts'
@@ -9,6 +9,7 @@ import { type Db } from '../../store/schema.ts'
 import {
   type AskedSessions,
   type ForeignFolder,
+  listBereft,
   listDeserted,
   listForeignFolders,
   listMountsOf,
@@ -19,6 +20,7 @@ import {
   type WantedImage,
 } from '../../store/sessions/rights.ts'
 import {
+  bereftReason,
   desertedReason,
   type FolderRight,
   imageReason,
@@ -36,7 +38,8 @@ import {
  * reason counts.
  */
 export const readRights: ReadRights = async (db, of) => {
-  const [outsiders, deserted, images, { mounts, rightOf }] = await allDone([
+  const [bereft, outsiders, deserted, images, { mounts, rightOf }] = await allDone([
+    listBereft(db, of),
     listOutsiders(db, of),
     listDeserted(db, of),
     readForbiddenImages(db, of),
@@ -47,12 +50,14 @@ export const readRights: ReadRights = async (db, of) => {
   for (const mount of mounts) {
     const verdict = judgeMount(mount, rightOf(mount))
     if (verdict === 'lowered') lowered.push(mount)
-    else if (verdict) withdrawn.set(mount.sessionId, reasonOf('folder_withdrawn', verdict))
+    else if (verdict) withdrawn.set(mount.sessionId, verdict)
   }
   for (const session of images) withdrawn.set(session.id, imageReason(session))
   for (const session of deserted) withdrawn.set(session.id, desertedReason(session))
   for (const outsider of outsiders) withdrawn.set(outsider.id, outsideReason(outsider))
-  return { withdrawn, lowered: lowered.filter(({ sessionId }) => !withdrawn.has(sessionId)) }
+  const doomed = new Map(bereft.map(session => [session.id, bereftReason(session)]))
+  for (const [id, reason] of doomed) withdrawn.set(id, reason)
+  return { withdrawn, doomed, lowered: lowered.filter(({ sessionId }) => !withdrawn.has(sessionId)) }
 }
 
 async function readForbiddenImages(db: Db, of: AskedSessions) {
@@ -96,5 +101,6 @@ async function readDoubtfulMounts(db: Db, of: AskedSessions) {
 }
 
 function mayWrite(right: FolderRight): boolean {
-  return right !== 'closed' && right !== 'withdrawn' && right !== 'withdrawn_from_launcher' && allows(right, 'rw')
+  const { data: permission } = FolderPermission.safeParse(right)
+  return allows(permission, 'rw')
 }

@@ -72,8 +72,7 @@ const mayStillLaunch = (ownerId: RawBuilder<UserId>) => sql<boolean>`(${accountH
     select from users o where o.id = ${ownerId} and o.domain = launchers.domain and o.role <> 'superadmin'))))`
 
 /**
- * Folders that the sessions mount, once for each owner. Own folders need no look: nobody withdraws them, and a folder that a live
- * session mounts does not go to the trash.
+ * Folders that the sessions mount, once for each owner. Own folders need a look only in the trash: nobody withdraws them.
  */
 export async function listForeignFolders(db: Db, of: AskedSessions): Promise<ForeignFolder[]> {
   const mounted = db
@@ -98,7 +97,10 @@ export async function listForeignFolders(db: Db, of: AskedSessions): Promise<For
     .select([isMember(owner).as('is_member'), invitedPermission(owner).as('invited_permission')])
     .select([isMember(launcher).as('launcher_is_member')])
     .select(invitedPermission(launcher).as('launcher_invited_permission'))
-    .where(sql<boolean>`(folders.user_id is distinct from mounted.owner_id or mounted.launched_by is not null)`)
+    .where(
+      sql<boolean>`(folders.user_id is distinct from mounted.owner_id or mounted.launched_by is not null
+        or folders.status <> 'ready')`,
+    )
     .execute()
 }
 
@@ -121,6 +123,24 @@ export async function listMountsOf(db: Db, of: AskedSessions, folders: readonly 
     .where(isAsked(of))
     .where('session_folders.folder_id', 'in', folders)
     .orderBy('session_folders.path')
+    .execute()
+}
+
+/** A session with a folder that was deleted for good. */
+export interface Bereft {
+  readonly id: SessionId
+  /** Name of the folder at the request. */
+  readonly name: string
+}
+
+export async function listBereft(db: Db, of: AskedSessions): Promise<Bereft[]> {
+  return db
+    .selectFrom('session_folders')
+    .innerJoin('sessions', 'sessions.id', 'session_folders.session_id')
+    .leftJoin('folders', 'folders.id', 'session_folders.folder_id')
+    .select(['sessions.id', 'session_folders.name'])
+    .where(isAsked(of))
+    .where(eb => eb.or([eb('folders.id', 'is', null), eb('folders.status', '=', 'deleting')]))
     .execute()
 }
 

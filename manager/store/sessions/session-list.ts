@@ -104,7 +104,11 @@ export const hasFailed = sql<boolean>`((sessions.status = 'ERROR'
   and (sessions.status = 'ERROR' or not exists (select from kernels
     where kernels.session_id = sessions.id and kernels.role = 'main1' and kernels.exit_code = 0)))`
 
-function seenBy(eb: ExpressionBuilder<Database, 'sessions'>, visible: SessionFilter['visible']): Expression<SqlBool> {
+/** Condition that a session is one of these. */
+export function seenBy(
+  eb: ExpressionBuilder<Database, 'sessions'>,
+  visible: SessionFilter['visible'],
+): Expression<SqlBool> {
   if (visible === undefined) return sql<boolean>`true`
   const { ownerId, sharedWith, domain } = visible
   return eb.or([

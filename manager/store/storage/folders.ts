@@ -7,9 +7,12 @@ import {
   type FolderUsageMode,
   type GroupId,
   LIVE_STATUSES,
+  OCCUPYING_STATUSES,
+  type SessionId,
   type UserId,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { seenBy, type SessionFilter } from '../sessions/session-list.ts'
 import { type FoldersTable } from '../tables/storage.ts'
 
 /** A folder with the data of its owner and of one user that views and access rules need. */
@@ -198,23 +201,50 @@ export async function updateFolder(db: Db, id: FolderId, change: FolderUpdate): 
     .execute()
 }
 
-/** Names of live sessions that mount the folder, at most three, and how many there are. */
-export async function readUsers(db: Db, id: FolderId): Promise<{ count: number; names: string[] }> {
+/**
+ * Sessions that hold the folder: those that mount it and have been placed. Sessions that wait hold nothing (docs/adr/0060).
+ *
+ * @returns how many there are, and the names of at most three of those in `visible`
+ */
+export async function readUsers(
+  db: Db,
+  id: FolderId,
+  visible: SessionFilter['visible'],
+): Promise<{ count: number; names: string[] }> {
   const rows = await db
     .selectFrom('session_folders')
     .innerJoin('sessions', 'sessions.id', 'session_folders.session_id')
     .select(['sessions.id', 'sessions.name'])
+    .select(eb => sql<boolean>`${seenBy(eb, visible)}`.as('seen'))
     .distinct()
     .where('session_folders.folder_id', '=', id)
-    .where('sessions.status', 'in', LIVE_STATUSES)
+    .where('sessions.status', 'in', OCCUPYING_STATUSES)
     .orderBy('sessions.id')
     .execute()
-  return { count: rows.length, names: rows.slice(0, 3).map(({ name }) => name) }
+  const names = rows.filter(({ seen }) => seen).map(({ name }) => name)
+  return { count: rows.length, names: names.slice(0, 3) }
+}
+
+/** Keeps the folders that these sessions mount from going to the trash until the transaction ends. */
+export async function holdFoldersOf(trx: Db, sessionIds: readonly SessionId[]): Promise<void> {
+  await trx
+    .selectFrom('folders')
+    .select('id')
+    .where('id', 'in', eb =>
+      eb
+        .selectFrom('session_folders')
+        .select(sql<FolderId>`folder_id`.as('id'))
+        .where('session_id', 'in', sessionIds),
+    )
+    .orderBy('id')
+    .forShare()
+    .execute()
 }
 
 /**
  * A session that mounts the folder, and that is somebody else's, or in which somebody else worked or chose the command; undefined for
- * none. A member who was removed keeps the mounts of what runs (docs/adr/0031).
+ * none. A member who was removed keeps the mounts of what runs (docs/adr/0031). Sessions of members that wait do not count: nobody is a
+ * member of a folder with a dot.
  *
  * @returns the session's name; null where it is somebody else's, whose names the folder's owner does not see
  */
@@ -227,6 +257,7 @@ export async function findUsedByOthers(db: Db, id: FolderId): Promise<{ name: st
     .select(sql<string | null>`case when ${isOthers} then null else sessions.name end`.as('name'))
     .where('session_folders.folder_id', '=', id)
     .where('sessions.status', 'in', LIVE_STATUSES)
+    .where(sql<boolean>`(not ${isOthers} or sessions.status <> 'PENDING')`)
     .where(sql<boolean>`(${isOthers} or sessions.launched_by is not null or sessions.used_by_others_at is not null)`)
     .orderBy('sessions.id')
     .executeTakeFirst()

@@ -140,7 +140,8 @@ const en = {
   cloneCancelled: 'Cancelled copying. {name} is deleted.',
 
   trashTitle: 'Move “{name}” to the trash?',
-  trashText: 'New sessions cannot mount it. All files are kept until you delete the folder permanently.',
+  trashText:
+    'New sessions cannot mount it, and sessions that wait with it start only once you restore it. All files are kept until you delete the folder permanently.',
   trashInUse:
     '{count, plural, one {This session uses the folder. End it first:} other {These sessions use the folder. End them first:}}',
   trashed: 'Moved {name} to the trash.',
@@ -149,7 +150,8 @@ const en = {
   cancel: 'Cancel',
 
   removeTitle: 'Delete “{name}” permanently?',
-  removeText: 'All files in it are deleted. They cannot be brought back.',
+  removeText:
+    'All files in it are deleted. They cannot be brought back. Sessions that wait with this folder are cancelled, also those of other people.',
   removeType: 'Type the name of the folder',
   removed: 'Deleted {name}.',
 

@@ -310,6 +310,8 @@ export default {
     '"{name}" 폴더의 프로젝트가 비활성화되었습니다. 폴더를 빼거나 관리자에게 활성화를 요청하세요.',
   folder_project_deactivated_wait:
     '"{name}" 폴더의 프로젝트가 비활성화되어 있습니다. 관리자가 다시 활성화하면 세션이 시작됩니다. 또는 이 폴더 없이 시작하세요.',
+  folder_deleted_wait:
+    '세션이 시작을 기다리는 동안 "{name}" 폴더가 영구 삭제되었습니다. 이 폴더 없이 세션을 시작하세요.',
   folder_read_only_now: '요청한 뒤 "{name}" 폴더의 권한이 읽기로 낮아져, 세션에 읽기 전용으로 마운트됩니다.',
   folder_right_of_launcher_withdrawn:
     '{who} 님이 소유자를 대신해 이 세션을 시작했는데, 이제 "{name}" 폴더를 마운트할 수 없습니다. 이 폴더 없이 세션을 시작하세요.',
@@ -321,9 +323,13 @@ export default {
   folder_trashed: '"{name}" 폴더가 휴지통으로 옮겨졌습니다.',
   folder_trashed_mount: '"{name}" 폴더가 휴지통에 있습니다. 먼저 복원하거나 빼세요.',
   folder_trashed_restore: '"{name}" 폴더가 휴지통에 있습니다. 먼저 복원하세요.',
+  folder_trashed_wait:
+    '"{name}" 폴더가 휴지통에 있습니다. 폴더 소유자가 복원하면 세션이 시작됩니다. 또는 이 폴더 없이 시작하세요.',
   folder_unknown: '"{name}" 폴더가 없습니다.',
   folder_used_by: '실행 중인 세션이 "{name}" 폴더를 사용합니다: {sessions}. 먼저 종료하세요.',
   folder_used_by_more: '실행 중인 세션이 "{name}" 폴더를 사용합니다: {sessions} 외 {more}개. 먼저 종료하세요.',
+  folder_used_by_others:
+    '다른 사용자의 실행 중인 세션 {count}개가 "{name}" 폴더를 사용합니다. 먼저 종료하도록 그 사용자나 관리자에게 요청하세요.',
   folders_in_session_at_most: '세션에는 폴더를 {limit}개까지 마운트할 수 있습니다.',
   folders_not_told:
     '호스트가 할 수 있다고 알리지 않았습니다. 그 에이전트의 버전이 낮거나 연결되어 있지 않습니다. 잠시 후 다시 시도하세요.',

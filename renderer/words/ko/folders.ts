@@ -139,7 +139,8 @@ export default {
   cloneCancelled: '복사를 취소했습니다. {name} 폴더를 삭제합니다.',
 
   trashTitle: '“{name}” 폴더를 휴지통으로 옮길까요?',
-  trashText: '새 세션에서 마운트할 수 없게 됩니다. 폴더를 영구 삭제할 때까지 모든 파일이 보존됩니다.',
+  trashText:
+    '새 세션에서 마운트할 수 없게 되고, 이 폴더로 대기 중인 세션은 폴더를 복원해야 시작됩니다. 폴더를 영구 삭제할 때까지 모든 파일이 보존됩니다.',
   trashInUse: '{count, plural, other {세션 #개가 이 폴더를 사용 중입니다. 먼저 종료하세요:}}',
   trashed: '{name} 폴더를 휴지통으로 옮겼습니다.',
   undo: '되돌리기',
@@ -147,7 +148,8 @@ export default {
   cancel: '취소',
 
   removeTitle: '“{name}” 폴더를 영구 삭제할까요?',
-  removeText: '폴더의 모든 파일이 삭제되며 되돌릴 수 없습니다.',
+  removeText:
+    '폴더의 모든 파일이 삭제되며 되돌릴 수 없습니다. 다른 사용자의 세션을 포함해 이 폴더로 대기 중인 세션은 취소됩니다.',
   removeType: '폴더 이름을 입력하세요',
   removed: '{name} 폴더를 삭제했습니다.',
 
