@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { hasRawBytes } from '#base/byte-names'
 import { parseJson } from '#base/parse-json'
-import { AppError, isAppError } from '#manager/contract'
+import { AppError, inRequests, isAppError } from '#manager/contract'
 import { isPartial, isSafeName, makeLocalDirectory } from './download.ts'
 import { below, folderName, type LocalPath, NAMES_ARE_BYTES, shownPath } from './local-path.ts'
 import { listRemote } from './remote-tree.ts'
@@ -82,8 +82,6 @@ const isLocalName = (name: string) => NAMES_ARE_BYTES || !hasRawBytes(name)
 
 export type RemoteDeps = Pick<UploadTarget, 'connection' | 'folderId' | 'signal'>
 
-const MOST_PATHS = 1_000
-
 /** @param top path of a directory in the folder; `''` for the folder itself */
 export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: string): SyncSide {
   const { api } = connection
@@ -114,8 +112,7 @@ export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: st
     },
     async checksums(paths) {
       const found: (string | null)[] = []
-      for (let start = 0; start < paths.length; start += MOST_PATHS) {
-        const some = paths.slice(start, start + MOST_PATHS).map(pathOf)
+      for (const some of inRequests(paths.map(pathOf))) {
         found.push(...(await remoteChecksums({ connection, folderId, signal }, some)))
       }
       return found
@@ -125,9 +122,8 @@ export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: st
       if (path !== '') await api.makeDirectory({ params: { id: folderId }, body: { path, parents: true }, signal })
     },
     async delete(paths) {
-      for (let start = 0; start < paths.length; start += MOST_PATHS) {
-        const some = paths.slice(start, start + MOST_PATHS).map(pathOf)
-        await api.deleteFiles({ params: { id: folderId }, body: { paths: some }, signal })
+      for (const some of inRequests(paths.map(pathOf))) {
+        await api.deleteFiles({ params: { id: folderId }, body: { paths: [...some] }, signal })
       }
     },
   }

@@ -3,6 +3,8 @@ const LONGEST_NAME = 255
 
 /** Paths in one request to move, copy or delete files. */
 export const MOST_PATHS = 1_000
+/** Parts of all paths of one request together, such as 50 in each of 1,000 paths. Each is opened by itself. */
+export const MOST_PATH_PARTS = 50_000
 /** Directories in one request for the event stream: pages show them, and want hints of changes by sessions. */
 export const MOST_SHOWN_DIRECTORIES = 16
 
@@ -27,6 +29,30 @@ export function utf8Length(text: string): number {
     bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
   }
   return bytes
+}
+
+export function countParts(path: string): number {
+  return path.split('/').length
+}
+
+/** The first paths, as many as one request may name; at least one. */
+export function firstForRequest(paths: readonly string[]): readonly string[] {
+  let [count, parts] = [0, 0]
+  for (const path of paths.slice(0, MOST_PATHS)) {
+    parts += countParts(path)
+    if (count > 0 && parts > MOST_PATH_PARTS) break
+    count++
+  }
+  return paths.slice(0, count)
+}
+
+/** All paths, in parts that one request each may name. */
+export function* inRequests(paths: readonly string[]): Generator<readonly string[], void, undefined> {
+  for (let rest = paths; rest.length > 0;) {
+    const some = firstForRequest(rest)
+    yield some
+    rest = rest.slice(some.length)
+  }
 }
 
 /** A name for people: escaped bytes and control characters become visible signs. */

@@ -5,6 +5,7 @@ import { entriesOf, requireFewFiles } from './archive.ts'
 import { bundleOf } from './bundle.ts'
 import { checksumsOf } from './checksums.ts'
 import { openContent, type SentContent, type Watched } from './content.ts'
+import { requireFewParts } from './few-parts.ts'
 import { type HeavyRequest, type HeavyWork } from './heavy-work.ts'
 import { type FolderOpener, type FolderRights } from './open-folder.ts'
 import { zipOf } from './zip.ts'
@@ -72,6 +73,7 @@ export function createDownloads({ open, rights, heavyWork }: DownloadsDeps): Dow
     },
 
     async archive(caller, id, paths, signal) {
+      requireFewParts(paths)
       await using stack = new AsyncDisposableStack()
       const heavy = stack.use(heavyWork.enter(caller.userId))
       const folder = stack.use(await open(caller, id, 'ro'))
@@ -93,11 +95,13 @@ export function createDownloads({ open, rights, heavyWork }: DownloadsDeps): Dow
     },
 
     bundle(caller, id, paths, signal) {
+      requireFewParts(paths)
       const heavy = heavyWork.enter(caller.userId)
       return sending(heavy, { caller, id }, top => bundleOf(top, paths, signal))
     },
 
     checksums(caller, id, paths, signal) {
+      requireFewParts(paths)
       const heavy = heavyWork.enter(caller.userId)
       return sending(heavy, { caller, id }, top => checksumsOf(top, paths, { signal, heavy }))
     },

@@ -6,6 +6,7 @@ import { type CopyTasks } from './copy-tasks.ts'
 import { copyEntry, requireFreeNames } from './copies.ts'
 import { createCopyReservation, type QuotasForCopies } from './copy-reservation.ts'
 import { eachPath } from './each-path.ts'
+import { requireFewParts } from './few-parts.ts'
 import { type FileHints } from './hints.ts'
 import { type FolderOpener, type FolderRights, type OpenFolder, requireFilled } from './open-folder.ts'
 import { openPlace, parentOf, type Place } from './places.ts'
@@ -56,6 +57,7 @@ export function createImports({ open, rights, files, storage, sweeps, hints, cop
 
   return {
     async bring(caller, id, { from: fromId, mode, ...spec }) {
+      requireFewParts(spec.paths)
       const isMove = mode === 'move'
       if (fromId === id) {
         return isMove ? { ...(await files.move(caller, id, spec)), task: null } : await files.copy(caller, id, spec)

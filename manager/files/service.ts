@@ -20,6 +20,7 @@ import { copyEntry, requireFreeNames, requireOutside } from './copies.ts'
 import { createCopyReservation, type QuotasForCopies } from './copy-reservation.ts'
 import { createDownloads, type Downloads } from './downloads.ts'
 import { eachPath } from './each-path.ts'
+import { requireFewParts } from './few-parts.ts'
 import { type HeavyWork } from './heavy-work.ts'
 import { type FileHints } from './hints.ts'
 import { createLookups, type Lookups } from './lookups.ts'
@@ -103,6 +104,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, quot
     },
 
     async move(caller, id, spec) {
+      requireFewParts(spec.paths)
       await using folder = await open(caller, id, 'delete')
       await using target = await folder.top.walk(spec.to)
       const where = { top: folder.top, target }
@@ -122,6 +124,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, quot
     },
 
     async copy(caller, id, spec) {
+      requireFewParts(spec.paths)
       await using stack = new AsyncDisposableStack()
       stack.use(copies.enter(caller))
       const need = mayDelete(spec.onConflict) ? 'delete' : 'rw'
@@ -166,6 +169,7 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, quot
     },
 
     async remove(caller, id, { paths }) {
+      requireFewParts(paths)
       await using folder = await open(caller, id, 'delete')
       const swept = new Set<string>()
       try {

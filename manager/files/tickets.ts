@@ -5,6 +5,7 @@ import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { hashToken } from '../users/secrets.ts'
+import { requireFewParts } from './few-parts.ts'
 import { nameOfPath } from './places.ts'
 import { type Files } from './service.ts'
 
@@ -31,6 +32,7 @@ export interface DownloadTickets {
 export function createDownloadTickets({ db, files }: { db: Db; files: Pick<Files, 'get'> }): DownloadTickets {
   return {
     async create(caller, folderId, { paths }) {
+      requireFewParts(paths)
       for (const path of paths) {
         const { kind, target } = await files.get(caller, folderId, path)
         if (kind === 'file' || kind === 'directory' || target) continue

@@ -6,8 +6,11 @@ import {
   BundleEntry,
   MOST_BUNDLE_BYTES,
   MOST_BUNDLE_HEADER_BYTES,
+  countParts,
   MOST_BUNDLED,
+  MOST_PATH_PARTS,
 } from '#manager/contract'
+import { tooManyParts } from '../files/few-parts.ts'
 
 /** An entry of a bundle with its bytes, which are in memory. */
 export interface ReceivedEntry {
@@ -26,6 +29,7 @@ export async function* entriesOf(body: Readable): AsyncGenerator<ReceivedEntry, 
   const source = createSource(body)
   let count = 0
   let total = 0
+  let parts = 0
   for (;;) {
     const prefix = await source.take(LENGTH_BYTES)
     if (prefix === undefined) return
@@ -38,6 +42,8 @@ export async function* entriesOf(body: Readable): AsyncGenerator<ReceivedEntry, 
     const length = prefix.readUInt32BE(0)
     if (length > MOST_BUNDLE_HEADER_BYTES) throw new AppError('bad_request', because('bundle_header_too_long'))
     const entry = toEntry(await required(source.take(length)))
+    parts += countParts(entry.path)
+    if (parts > MOST_PATH_PARTS) throw tooManyParts()
     total += entry.size
     if (total > MOST_BUNDLE_BYTES) {
       throw new AppError('body_too_large', {

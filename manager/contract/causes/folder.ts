@@ -153,6 +153,9 @@ export const FOLDER_CAUSES = {
     'You have asked for {limit} downloads within four hours. Wait until some of their links have expired.',
   uploads_at_most: 'You have {limit} unfinished uploads. Finish or cancel some.',
 
+  path_parts_at_most:
+    'The paths of a request have at most {limit} directories and names together. Name fewer paths at a time.',
+
   // bundles
   bundle_file_too_large: '"{path}" has more than 1 MiB. Download it by itself.',
   bundle_entries_at_most: 'A bundle takes at most {limit} entries.',

@@ -5,7 +5,7 @@ import {
   type FilesCopied,
   type FilePage,
   type FolderId,
-  MOST_PATHS,
+  inRequests,
 } from '#manager/contract'
 import { type ListSort } from '../../ui/list-sort.ts'
 import { createFetchBytes, type FetchBytesDeps } from '../../api/fetch-bytes.ts'
@@ -106,8 +106,7 @@ export function createFilesClient({ folderId, ...deps }: FilesClientDeps): Files
     bring: (from, mode, { paths, ...spec }) =>
       api.importFiles({ params, body: { from, mode, paths: [...paths], ...spec } }),
     async remove(paths) {
-      for (let start = 0; start < paths.length; start += MOST_PATHS)
-        await api.deleteFiles({ params, body: { paths: paths.slice(start, start + MOST_PATHS) } })
+      for (const some of inRequests(paths)) await api.deleteFiles({ params, body: { paths: [...some] } })
     },
     async read(path, most, signal) {
       const response = await fetchBytes(fileContentAddress(folderId, path), {

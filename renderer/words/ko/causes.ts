@@ -496,6 +496,8 @@ export default {
   terminal_name: '터미널의 이름에는 a-z, 0-9, "-"만 쓸 수 있습니다.',
   terminal_size: '터미널의 열과 행은 1~1000이어야 합니다.',
   address_silent: '{address} 주소가 응답하지 않습니다.',
+  path_parts_at_most:
+    '한 요청의 경로들은 디렉터리와 이름을 합쳐 {limit}개까지 담을 수 있습니다. 한 번에 더 적은 경로를 지정하세요.',
   bundle_entries_at_most: '한 묶음에는 항목을 {limit}개까지 담을 수 있습니다.',
   bundle_header_too_long: '항목의 머리 부분이 너무 깁니다.',
   bundle_bytes_at_most: '한 묶음에는 파일을 {bytes}바이트까지 담을 수 있습니다.',

@@ -40,6 +40,31 @@ async function send(body: Buffer, { token = owner.token, id = folder.id } = {}) 
   return { ...reply, items: (reply.json as Partial<BundleResult> | undefined)?.items ?? [] }
 }
 
+test('a request with too many parts in all its paths is refused before anything is opened', async () => {
+  const other = await owner.api.createFolder({ body: { name: 'other' } })
+  const paths = Array.from({ length: 130 }, (_, index) => `${'a/'.repeat(400)}${index}`)
+  const post = async (road: string, body: object) => {
+    const headers = { authorization: `Bearer ${owner.token}` }
+    const reply = await rawRequest(`${manager.url}/api/v1/folders/${folder.id}/${road}`, {
+      method: 'POST',
+      headers,
+      body,
+    })
+    return { status: reply.status, cause: (reply.json?.data as { cause?: string } | undefined)?.cause }
+  }
+  const refused = { status: 400, cause: 'path_parts_at_most' }
+  for (const road of ['checksums', 'bundles/read', 'deletions', 'downloads']) {
+    expect(await post(road, { paths }), road).toEqual(refused)
+  }
+  for (const road of ['moves', 'copies']) expect(await post(road, { paths, to: '' }), road).toEqual(refused)
+  expect(await post('imports', { paths, to: '', from: other.id })).toEqual(refused)
+  const bundle = await send(Buffer.concat(paths.map(path => file(path, ''))))
+  expect(bundle).toMatchObject({ status: 400, json: { data: { cause: 'path_parts_at_most' } } })
+  expect(await readdir(directory)).toEqual([])
+  const few = paths.slice(0, 100)
+  expect(await post('checksums', { paths: few })).toMatchObject({ status: 200 })
+})
+
 test('files and empty directories of a bundle get the owner and mode of files that sessions write', async () => {
   const time = '2024-05-06T07:08:09.000Z'
   const sent = await send(

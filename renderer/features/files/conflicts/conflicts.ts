@@ -1,5 +1,5 @@
 import { isSameText } from '#base/normal-forms'
-import { type FileConflict, isAppError, MOST_PATHS } from '#manager/contract'
+import { type FileConflict, firstForRequest, isAppError } from '#manager/contract'
 import { nameOf } from '../../../data/files/file-path.ts'
 
 /** Fate of a file whose name exists at the destination. */
@@ -36,7 +36,7 @@ export async function throughConflicts(
   let rest = paths
   let always: ConflictChoice | undefined
   while (rest.length > 0) {
-    const now = rest.slice(0, MOST_PATHS)
+    const now = firstForRequest(rest)
     try {
       await run(now, always === 'replace' || always === 'rename' ? always : 'fail')
       rest = rest.slice(now.length)
