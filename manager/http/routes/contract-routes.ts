@@ -102,8 +102,7 @@ const LARGE_LIST = 100
  * Whether a query asks for hundreds of rows, which take tens of milliseconds to write. A person gets such lists one after the other: as
  * many at once as calls are allowed would keep everybody else waiting for seconds.
  */
-const isLargeList = (query: unknown): boolean =>
-  Number((query as { limit?: number } | undefined)?.limit ?? 0) > LARGE_LIST
+const isLargeList = (query: unknown): boolean => ((query as { limit?: number } | undefined)?.limit ?? 0) > LARGE_LIST
 
 function abortedWith(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
