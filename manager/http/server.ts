@@ -43,6 +43,7 @@ import { type Credentials, readCredentials, readCredentialsAgain } from './crede
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
 import { hasManyJsonParts, JSON_PARTS } from './json-parts.ts'
+import { createLargeAnswers } from './large-answers.ts'
 import { overrideMethod } from './method-override.ts'
 import { type Forwarders, isFromConsole, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
@@ -188,6 +189,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   app.server.on('timeout', (socket: Socket) => hangUp(socket))
   const turns = createRequestTurns<IncomingMessage>()
   const callLimiter = createCallLimiter()
+  const largeAnswers = createLargeAnswers()
   app.addHook('onRequest', (request, reply, done) => turns.enter(request.raw, reply.raw, done))
   app.addHook('onRequest', (request, _reply, done) => {
     const { route, streamedBody } = request.routeOptions.config
@@ -236,6 +238,11 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     const signed = request.credentials?.signed
     done(null, signed ? checkedBody(body, signed.bodyHash) : body)
   })
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    if (request.credentials && typeof payload === 'string')
+      turns.onOver(request.raw, largeAnswers.hold(request.credentials.caller.userId, payload.length))
+    done(null, payload)
+  })
   recordRequests(app, { audit: deps.audit, db: deps.db, log })
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none'
@@ -266,6 +273,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       handlers: deps.handlers,
       once: createIdempotency({ db: deps.db, box: deps.box, log }),
       bodyDeadlines,
+      largeAnswers,
     })
     registerSsoCallback(app, deps.sso)
     registerEventRoute(app, { bus: deps.bus, fileWatches: deps.fileWatches, logins, signers, db: deps.db })

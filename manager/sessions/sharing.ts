@@ -3,6 +3,7 @@ import {
   because,
   isAutomount,
   MOST_SESSION_SHARES,
+  MOST_SHARED_WITH_ONE,
   type SessionId,
   type SessionPermission,
   type SessionShare,
@@ -11,10 +12,12 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
+import { countingOf } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { listSessionFolders } from '../store/sessions/session-folders.ts'
 import {
+  countSharedWith,
   deleteShare,
   findProjectMember,
   listShares,
@@ -25,7 +28,7 @@ import { lockSession, type OwnedSessionRow } from '../store/sessions/sessions.ts
 import { type Touched, touchSessions } from '../store/sessions/touches.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
-import { holdSignedIn } from '../users/still-authorized.ts'
+import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { type SessionChanges } from './changes.ts'
 import { type SessionMembers } from './members.ts'
 import { requireManaged, requireOwn, requireVisible } from './require-session.ts'
@@ -78,11 +81,13 @@ export function createSessionSharing({ store, changes, events, members, log }: S
 
     async share(caller, id, { email, permission }) {
       const { share, touched } = await store.transaction(async trx => {
-        await holdSignedIn(trx, caller)
+        // The owner is locked before the session, as everywhere: shares of several sessions at once are counted one after the other.
+        await countingOf(trx, caller.userId)
+        await requireStillSignedIn(trx, caller)
         await lockSession(trx, id)
         const session = await requireOwn(trx, caller, id, 'only_owner_shares')
         const { groupId, userId } = await findMember(trx, session, email)
-        await refuse(trx, session, userId, permission)
+        await refuse(trx, session, { userId, email, permission })
         await saveShare(trx, { session_id: id, user_id: userId, group_id: groupId, permission }).catch(
           (error: unknown) => {
             throw isForeignKeyViolation(error) ? noMember(session, email, error) : error
@@ -144,12 +149,21 @@ function noMember({ group_name }: OwnedSessionRow, email: string, cause?: unknow
 }
 
 /** @throws AppError `session_share_refused` */
-async function refuse(trx: Db, session: OwnedSessionRow, userId: UserId, permission: SessionPermission): Promise<void> {
-  const { id, shares } = session
+async function refuse(
+  trx: Db,
+  session: OwnedSessionRow,
+  { userId, email, permission }: { userId: UserId; email: string; permission: SessionPermission },
+): Promise<void> {
+  const { id, owner_id: ownerId, shares } = session
   const others = Object.keys(shares ?? {}).filter(one => one !== userId)
   if (others.length >= MOST_SESSION_SHARES) {
     const why = because('session_shares_at_most', { count: others.length })
     throw new AppError('session_share_refused', { limit: MOST_SESSION_SHARES, ...why })
+  }
+  const isNew = shares?.[userId] === undefined
+  if (isNew && (await countSharedWith(trx, { ownerId, userId, without: id })) >= MOST_SHARED_WITH_ONE) {
+    const limit = MOST_SHARED_WITH_ONE
+    throw new AppError('session_share_refused', { limit, ...because('sessions_shared_at_most', { limit, email }) })
   }
   if (permission === 'view') return
   const mounted = (await listSessionFolders(trx, [id])).get(id) ?? []

@@ -23,6 +23,8 @@ export const SERVER_CAUSES = {
     'The directory {directory} cannot be used ({errno}). It must belong to the user of the manager.',
   backup_disk_full: 'The disk of {directory} has too little free space for a backup.',
   backup_interrupted: 'The manager that made the backup has stopped.',
+  answers_unread:
+    'More than {limit} MiB of your answers have not been read yet. Read them or close their connections, then try again.',
   calls_of_person:
     'You have {limit} calls in progress, as many as one person may have. Wait until some of them have ended, then try again.',
   lasting_calls_of_person:

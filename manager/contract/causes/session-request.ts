@@ -53,6 +53,8 @@ export const SESSION_REQUEST_CAUSES = {
     'The session mounts your folder "{name}", which all of your sessions use. Others can view this session; to let them use one, launch it without the folders that are mounted by themselves.',
   session_named: 'You have a live session named "{name}". Choose another name.',
   session_shares_at_most: 'The session is shared with {count} members; more are not possible.',
+  sessions_shared_at_most:
+    'You share {limit} live sessions with {email}; more are not possible. Stop sharing one of them first, or end one.',
   image_defaults_at_most:
     'You have defaults for {limit} images; more are not possible. Remove those of another image first.',
   image_defaults_unknown: 'You have no defaults for the image "{image}".',

@@ -8,6 +8,7 @@ import { type Handlers } from '../handlers.ts'
 import { JSON_PARTS } from '../json-parts.ts'
 import { createErrorHandler } from '../problems.ts'
 import { createSerializerCompiler } from '../serializer.ts'
+import { createLargeAnswers } from '../large-answers.ts'
 import { registerContractRoutes } from './contract-routes.ts'
 
 /** Handlers that refuse every call, so that a request which reaches one is told from a request that its schemas refuse. */
@@ -33,6 +34,7 @@ beforeAll(async () => {
     handlers: reached,
     once: () => Promise.reject(new Error('nobody is signed in')),
     bodyDeadlines: { lift: () => undefined, restore: () => undefined },
+    largeAnswers: createLargeAnswers(),
   })
   await app.ready()
 })

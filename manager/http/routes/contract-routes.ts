@@ -6,6 +6,7 @@ import { type Caller } from '../../users/authorize.ts'
 import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
 import { type BodyDeadlines } from '../body-deadlines.ts'
 import { type Handlers } from '../handlers.ts'
+import { type LargeAnswers } from '../large-answers.ts'
 import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
 import { strictQuery } from '../strict-query.ts'
 
@@ -26,6 +27,7 @@ export interface ContractRoutesDeps {
   readonly handlers: Handlers
   readonly once: Once
   readonly bodyDeadlines: BodyDeadlines
+  readonly largeAnswers: Pick<LargeAnswers, 'begin'>
 }
 
 /** Registers every entry of ROUTES with its handler. */
@@ -44,7 +46,10 @@ interface Registered extends Omit<ContractRoutesDeps, 'handlers'> {
   readonly largeLists: KeyedMutex
 }
 
-function register(app: FastifyInstance, { name, route, handler, largeLists, once, bodyDeadlines }: Registered): void {
+function register(
+  app: FastifyInstance,
+  { name, route, handler, largeLists, once, bodyDeadlines, largeAnswers }: Registered,
+): void {
   const status = route.status ?? 200
   app.route({
     method: route.method,
@@ -77,9 +82,14 @@ function register(app: FastifyInstance, { name, route, handler, largeLists, once
       }
       const signal = abortedWith(reply)
       const caller = request.credentials?.caller ?? null
-      const work = (keyed: KeyedRequest | undefined) => {
-        signal.throwIfAborted()
-        return handler({ caller, request, reply, keyed, signal }, { params, query, body })
+      const work = async (keyed: KeyedRequest | undefined) => {
+        const end = caller === null ? undefined : await largeAnswers.begin(caller.userId, name)
+        try {
+          signal.throwIfAborted()
+          return await handler({ caller, request, reply, keyed, signal }, { params, query, body })
+        } finally {
+          end?.()
+        }
       }
       const header = request.headers[IDEMPOTENCY_HEADER]
       const { result, replayed } =

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type GroupId, type SessionId, type SessionPermission, type UserId } from '#manager/contract'
+import { type GroupId, LIVE_STATUSES, type SessionId, type SessionPermission, type UserId } from '#manager/contract'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 
@@ -64,6 +64,23 @@ export async function noteUsedByOthers(db: Db, id: SessionId): Promise<void> {
     .where('id', '=', id)
     .where('used_by_others_at', 'is', null)
     .execute()
+}
+
+/** Live sessions of one person that are shared with another, without one of them. */
+export async function countSharedWith(
+  db: Db,
+  { ownerId, userId, without }: { ownerId: UserId; userId: UserId; without: SessionId },
+): Promise<number> {
+  const { count } = await db
+    .selectFrom('session_shares')
+    .innerJoin('sessions', 'sessions.id', 'session_shares.session_id')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('session_shares.user_id', '=', userId)
+    .where('sessions.owner_id', '=', ownerId)
+    .where('sessions.status', 'in', LIVE_STATUSES)
+    .where('sessions.id', '<>', without)
+    .executeTakeFirstOrThrow()
+  return count
 }
 
 /** @returns false if the session is not shared with this user */

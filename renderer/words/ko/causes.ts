@@ -111,6 +111,7 @@ export default {
     '{server}의 인증서가 신뢰하기로 한 인증서와 다르므로, 다른 누군가가 응답하고 있을 수 있습니다. 알고 있던 것: SHA-256 {known}. 지금: SHA-256 {now}. 서버 관리자에게 확인하세요. 새 인증서가 맞으면 데스크톱 앱에서 비교하고 신뢰하거나, --fingerprint로 다시 로그인하세요.',
   database_away: '데이터베이스가 응답하지 않습니다. 잠시 후 다시 시도하세요.',
   database_disk_full: '데이터베이스의 디스크가 가득 찼습니다. 관리자가 공간을 확보해야 합니다.',
+  answers_unread: '아직 읽지 않은 응답이 {limit} MiB를 넘습니다. 응답을 읽거나 연결을 닫은 뒤 다시 시도하세요.',
   calls_of_person: '진행 중인 호출이 한 사람의 한도인 {limit}개에 이르렀습니다. 몇 개가 끝난 뒤 다시 시도하세요.',
   lasting_calls_of_person:
     '진행 중인 업로드와 앱 시작이 한 사람의 한도인 {limit}개에 이르렀습니다. 몇 개가 끝난 뒤 다시 시도하세요.',
@@ -187,6 +188,8 @@ export default {
   session_mounts_dot_folder:
     '이 세션은 모든 세션이 함께 쓰는 "{name}" 폴더를 마운트합니다. 다른 사람은 이 세션을 볼 수만 있습니다. 사용하게 하려면 자동 마운트 없이 세션을 시작하세요.',
   session_named: '"{name}" 이름의 실행 중인 세션이 있습니다. 다른 이름을 고르세요.',
+  sessions_shared_at_most:
+    '{email}님과 실행·대기 중인 세션 {limit}개를 공유하고 있습니다. 더 공유하려면 그중 하나의 공유를 중지하거나 세션을 종료하세요.',
   session_shares_at_most: '세션이 구성원 {count}명과 공유되어 있습니다. 더 추가할 수 없습니다.',
   image_defaults_at_most:
     '이미지 {limit}개에 기본 설정이 있어 더 저장할 수 없습니다. 다른 이미지의 기본 설정을 먼저 제거하세요.',

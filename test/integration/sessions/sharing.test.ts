@@ -161,9 +161,9 @@ describe('a session that is shared to be viewed', () => {
       sharedAs: 'view',
       sharedWith: null,
       tags: ['thesis'],
-      environ: {},
     })
-    expect(await seen(ann)).toMatchObject({ sharedAs: null, sharedWith: 1, environ: { SECRET: 'xyzzy' } })
+    expect(await seen(ann)).toMatchObject({ sharedAs: null, sharedWith: 1 })
+    expect((await ann.api.getSession(at())).environ).toEqual({ SECRET: 'xyzzy' })
     const list = async (query: object) => (await bob.api.listSessions({ query })).items.map(({ id }) => id)
     expect(await list({ mine: 'true' })).toEqual([])
     expect(await list({ ids: session.id })).toEqual([session.id])
@@ -233,7 +233,7 @@ describe('a session that is shared to be used', () => {
     const { grant } = await bob.api.createGrant({ params: { id: session.id, app: 'jupyter' } })
     const sockets = [await tunnel(grant), await terminal(bob)]
     expect(sockets.map(socket => socket.readyState)).toEqual([WebSocket.OPEN, WebSocket.OPEN])
-    expect(await seen(bob)).toMatchObject({ sharedAs: 'use', environ: { SECRET: 'xyzzy' } })
+    expect(await bob.api.getSession(at())).toMatchObject({ sharedAs: 'use', environ: { SECRET: 'xyzzy' } })
     expect(await codes(managing(bob))).toEqual(all(managing(bob), 'forbidden'))
     for (const socket of sockets) socket.terminate()
   })
@@ -395,3 +395,30 @@ const FIGURES: SessionStats = {
   scratchBytes: null,
   gpus: [],
 }
+
+describe('many sessions', () => {
+  test('one person shares at most 200 live sessions with the same member; ended ones do not count', async () => {
+    const startsAt = new Date(Date.now() + 30 * 86_400_000).toISOString()
+    const body = { image: session.image, startsAt, count: 50 }
+    const made: SessionId[] = []
+    for (let index = 0; index < 4; index++) {
+      made.push(...(await ann.api.createSession({ body })).items.map(({ id }) => id))
+    }
+    const give = (id: SessionId, { email }: Someone = bob, permission: SessionPermission = 'view') =>
+      ann.api.shareSession({ params: { id }, body: { email, permission } })
+    for (const id of made.slice(0, 198)) await give(id)
+    // Two at once do not share the last two places with a third.
+    const last = [...made.slice(198), session.id]
+    const codes = await Promise.all(last.map(id => refusal(give(id))))
+    expect(codes.toSorted()).toEqual(['ok', 'ok', 'session_share_refused'])
+    const left = last[codes.indexOf('session_share_refused')] ?? session.id
+    await expect(give(left)).rejects.toMatchObject({
+      detail: { cause: 'sessions_shared_at_most', values: { limit: 200, email: bob.email }, limit: 200 },
+    })
+    // Rights to one that is shared may change, and another member has places of their own.
+    await give(made[0] ?? session.id, bob, 'use')
+    await give(left, dan)
+    await ann.api.deleteSession({ params: { id: made[1] ?? session.id } })
+    await give(left)
+  })
+})
