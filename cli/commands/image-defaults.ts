@@ -41,7 +41,7 @@ export function addImageDefaultsCommands(image: Command): void {
     false,
   )
     .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
-    .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable)
+    .option('--env <NAME=VALUE>', 'environment variable, may be repeated; 64 KiB in all', collectVariable)
     .option('--folder <NAME[:PATH][:ro]>', 'mount a folder, at PATH below /home/work; may be repeated', collectFolder)
     .option('--json', 'print JSON')
     .action(async (reference: string, { json = false, shm, env = {}, folder = [], ...slots }: SetFlags) => {

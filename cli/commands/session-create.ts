@@ -78,7 +78,7 @@ export function addSessionCreateCommand(session: Command): void {
     .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
     .option('--gpu <devices>', 'whole GPUs', parseAmountOf('cuda.device'))
     .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
-    .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable)
+    .option('--env <NAME=VALUE>', 'environment variable, may be repeated; 64 KiB in all', collectVariable)
     .option('--count <number>', 'how many sessions to launch (default: 1)', parseCount)
     .option('--command <line>', 'command that the shell of the image runs when the session starts')
     .option(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { StoredVariables } from './session-bytes.ts'
 import { SessionSpec } from './sessions.ts'
 
 /** Most images for which one user has stored defaults. */
@@ -14,6 +15,6 @@ export type ImageDefaultsSpec = z.infer<typeof ImageDefaultsSpec>
 
 /** The stored defaults of a user for one image. Only this user sees them; they are checked when a session is launched. */
 export const ImageDefaults = z
-  .object({ ...ImageDefaultsSpec.shape, changedAt: z.iso.datetime() })
+  .object({ ...ImageDefaultsSpec.shape, environ: StoredVariables, changedAt: z.iso.datetime() })
   .meta({ id: 'ImageDefaults' })
 export type ImageDefaults = z.infer<typeof ImageDefaults>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { StoredVariables } from './session-bytes.ts'
 import { SessionSpec } from './sessions.ts'
 
 /** Most templates of one user. */
@@ -11,11 +12,16 @@ export const TemplateName = z
     'must be letters, digits or inner "-", "_", ".", " "',
   )
 
+/** A request as it was stored; it is checked again when it is launched. */
+const StoredSpec = z
+  .object({ ...SessionSpec.shape, environ: StoredVariables, startupCommand: z.string().optional() })
+  .meta({ id: 'StoredSessionSpec' })
+
 /** A request for sessions that a user has stored under a name, to launch it again. Only this user sees it. */
 export const SessionTemplate = z
   .object({
     name: TemplateName,
-    spec: SessionSpec.describe('Without a start time and an owner, which belong to one launch.'),
+    spec: StoredSpec.describe('Without a start time and an owner, which belong to one launch.'),
     isDefault: z.boolean().describe('The launch dialog of the user begins with this template.'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),

@@ -7,6 +7,7 @@ import { FolderMount, FolderMountSpecs } from './folders.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
 import { Reason } from './reasons.ts'
 import { parseAmount, WireSlots } from './resource-slots.ts'
+import { StoredVariables, withCommandLimit, withVariableLimit } from './session-bytes.ts'
 import { SessionNote, SessionTags } from './session-labels.ts'
 import { SessionPermission } from './session-sharing.ts'
 import { sortBy } from './sort.ts'
@@ -85,13 +86,15 @@ export const SessionSpec = z
       .refine(text => parseAmount('mem', text) !== undefined, 'must be an amount of memory, such as "256m"')
       .optional()
       .describe('Shared memory (/dev/shm); part of mem, not added to it.'),
-    environ: z
-      .record(
-        EnvironmentName.refine(name => !RESERVED_ENVIRONMENT.test(name), 'is set by Berth itself'),
-        z.string().max(32_768),
-      )
-      .default({})
-      .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
+    environ: withVariableLimit(
+      z
+        .record(
+          EnvironmentName.refine(name => !RESERVED_ENVIRONMENT.test(name), 'is set by Berth itself'),
+          z.string().max(32_768),
+        )
+        .default({})
+        .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
+    ).describe('Environment variables: at most 200, with at most 64 KiB (UTF-8) of names and values together.'),
     count: z.int().min(1).max(50).default(1).describe('Number of equal sessions; -1, -2, … is added to their names.'),
     resourceGroup: z.string().max(64).default('default'),
     group: z
@@ -99,12 +102,10 @@ export const SessionSpec = z
       .max(64)
       .optional()
       .describe('Id or name of the group (project). Default: your only group, or the one named default.'),
-    startupCommand: z
-      .string()
-      .max(16_384)
+    startupCommand: withCommandLimit(z.string().max(16_384))
       .optional()
       .describe(
-        'Command that the shell of the image runs when the session starts. A batch session ends with the command; an interactive one continues.',
+        'At most 16 KiB (UTF-8). Command that the shell of the image runs when the session starts. A batch session ends with the command; an interactive one continues.',
       ),
     runImageCommand: z
       .boolean()
@@ -347,10 +348,9 @@ export const Session = z
         'Why folders can be neither added to it nor taken out now; null if they can be, and for sessions that do not run.',
       ),
     shmem: z.string(),
-    environ: z
-      .record(z.string(), z.string())
-      .describe('Empty for everybody but the owner and members who may use the session.'),
-    environNames: z.array(z.string()).describe('Names of the environment variables.'),
+    environNames: z
+      .array(z.string())
+      .describe('Names of the environment variables. Only `GET /api/v1/sessions/:id` has their values.'),
     startupCommand: z.string().nullable(),
     runImageCommand: z.boolean().describe('Whether the program of the image runs instead of a startup command.'),
     kind: SessionKind,
@@ -375,6 +375,14 @@ export const Session = z
   })
   .meta({ id: 'Session' })
 export type Session = z.infer<typeof Session>
+
+/** A session as `GET /api/v1/sessions/:id` shows it. All other answers leave the values of variables out: they may be large, and secret. */
+export const SessionDetails = Session.extend({
+  environ: StoredVariables.describe(
+    'Environment variables with their values; empty for everybody but the owner and members who may use the session.',
+  ),
+}).meta({ id: 'SessionDetails' })
+export type SessionDetails = z.infer<typeof SessionDetails>
 
 /** Orders of a list of sessions; falling with a `-`. */
 export const SESSION_ORDERS = ['created', 'name', 'status', 'owner', 'image', 'resourceGroup', 'ended'] as const

@@ -19,6 +19,8 @@ import { type Db } from '../store/schema.ts'
 export const IDEMPOTENCY_HEADER = 'idempotency-key'
 /** Header on an answer that was given before. */
 export const REPLAYED_HEADER = 'idempotency-replayed'
+/** Most characters of an answer that is kept beside the ids of what was made. */
+const MOST_KEPT = 16_384
 const KEY = /^[\x21-\x7e]{1,200}$/
 
 export interface Answer {
@@ -47,6 +49,10 @@ export interface KeyedCall {
  * Threat model: a key is looked up for the user who was authenticated with this very request, so nobody reads another
  * user's answer. An answer may hold a secret (of a keypair, a link); it is sealed with the master key, like the hash of the request, whose
  * body may hold a password. An answer that reports an error is not kept: nothing was made, and the next attempt may succeed.
+ *
+ * A short request may have a long answer (fifty sessions), so a long one is not kept where the ids of what was made are: the next attempt
+ * answers with these objects as they are then, without the notices. What is not noted like this has a short answer (a user, a keypair, a task), and its
+ * secret cannot be made again.
  *
  * A manager that dies between a commit and the answer leaves a key without an answer. Sessions are noted in the transaction
  * that makes them, so the next attempt finds them. For other things the next attempt runs again after a minute: names are
@@ -86,15 +92,28 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
     const claim = 'sealed' in found ? await continued(found, userId, header) : found
     try {
       const created = 'sealed' in found ? found.created : null
-      const result = await work({ created, noteCreated: (trx, ids) => noteCreated(trx, claim, ids) })
-      await keep(claim, box.seal(JSON.stringify({ request: hash, result }), context))
+      let isNoted = created !== null
+      const result = await work({
+        created,
+        async noteCreated(trx, ids) {
+          await noteCreated(trx, claim, ids)
+          isNoted = true
+        },
+      })
+      const answer = JSON.stringify({ request: hash, result })
+      if (isNoted && answer.length > MOST_KEPT) await release(claim)
+      else await keep(claim, box.seal(answer, context))
       return { result, replayed: created !== null }
     } catch (error) {
-      await releaseClaim(db, claim).catch((failure: unknown) => {
-        log.info({ err: failure }, 'an idempotency key stays claimed for a minute')
-      })
+      await release(claim)
       throw error
     }
+  }
+
+  async function release(claim: Claim): Promise<void> {
+    await releaseClaim(db, claim).catch((failure: unknown) => {
+      log.info({ err: failure }, 'an idempotency key stays claimed for a minute')
+    })
   }
 
   /** @throws AppError `request_in_progress` */

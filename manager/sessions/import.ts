@@ -11,7 +11,7 @@ import {
   findSession,
   insertSessions,
   type NewSession,
-  type SessionRow,
+  type OwnedSessionRow,
 } from '../store/sessions/sessions.ts'
 import { insertSessionFolders } from '../store/sessions/session-folders.ts'
 import { readFolderNames } from '../store/storage/folders.ts'
@@ -156,7 +156,7 @@ async function noteFolders(trx: Db, { sessionId, folders = [] }: KernelLabel): P
 /** Whether this is the missing kernel of a session that was imported just before by another of its kernels. */
 async function isMissing(
   trx: Db,
-  session: SessionRow,
+  session: OwnedSessionRow,
   { clusterSize = 1, attempt, role }: KernelLabel,
 ): Promise<boolean> {
   if (clusterSize === 1 || session.status !== 'RUNNING' || session.reason.code !== 'imported') return false

@@ -7,6 +7,8 @@ import { type SessionStartFiles } from '../users/start-files.ts'
 
 /** Parts of a kernel's specification besides its own row and that of its session. */
 export interface KernelParts {
+  /** The variables of the session. */
+  readonly environ: KernelSpec['environ']
   readonly devices: readonly KernelDeviceRow[]
   readonly folders: readonly SessionFolderRow[]
   readonly startFiles: SessionStartFiles
@@ -19,7 +21,7 @@ export interface KernelParts {
 export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,
-  { devices, folders, startFiles }: KernelParts,
+  { environ, devices, folders, startFiles }: KernelParts,
   manifestDigest?: string,
 ): KernelSpec {
   return {
@@ -39,7 +41,7 @@ export function kernelSpecOf(
     slots: kernel.slots,
     shmemBytes: session.shmem_bytes,
     devices: devices.map(({ uuid, slot, amount }) => ({ uuid, slot, amount })),
-    environ: session.environ,
+    environ,
     startupCommand: session.startup_command,
     ...(session.run_image_command ? { runImageCommand: true as const } : {}),
     ...(session.launched_by === null ? {} : { launchedBy: session.launched_by }),

@@ -23,6 +23,8 @@ import { findHeir, hasLaunched, type OwnedSessionRow } from '../store/sessions/s
 
 /** How a session is started again. */
 export interface Again {
+  /** The variables of the session. */
+  readonly environ: SessionSpec['environ']
   readonly folders: FolderMountSpec[]
   readonly name: string | undefined
   /** With all that an administrator chose who launched the session for its owner: command, variables, image, and folders where they were. */
@@ -38,13 +40,16 @@ export interface Again {
  *
  * @throws AppError `bad_request` for a batch session without its command
  */
-export function specOf(session: OwnedSessionRow, { folders, name, keepCommand = false }: Again): SessionSpec {
+export function specOf(
+  session: OwnedSessionRow,
+  { environ: own, folders, name, keepCommand = false }: Again,
+): SessionSpec {
   const { group_id, launched_by, idle_timeout_seconds, max_lifetime_seconds } = session
   const who = otherChooser(session, { keepCommand })
   if (who !== null && session.kind === 'batch') {
     throw new AppError('bad_request', because('batch_command_of_other', { who }))
   }
-  const { startup_command, run_image_command, environ } = who === null ? session : NO_COMMAND
+  const { startup_command, run_image_command, environ } = who === null ? { ...session, environ: own } : NO_COMMAND
   // A field that requests gain has to be named here, also one that the next session does not take over.
   const spec: Complete<SessionSpec> = {
     name,

@@ -11,6 +11,7 @@ import {
   type LogPart,
   type Session,
   type SessionChange,
+  type SessionDetails,
   type SessionEvent,
   type SessionEventSort,
   type SessionId,
@@ -26,7 +27,7 @@ import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions, type SessionFilter } from '../store/sessions/session-list.ts'
 import { type SessionSorting } from '../store/sessions/session-order.ts'
 import { numberCursor } from '../store/number-cursor.ts'
-import { findSessions, ownedOf } from '../store/sessions/sessions.ts'
+import { findSessions, findVariables, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
 import { administers, type Caller, canSee } from '../users/authorize.ts'
 import { type SessionChanges } from './changes.ts'
@@ -37,7 +38,7 @@ import { filesOf, mountsOf, requireOwnImage, specOf } from './restart.ts'
 import { requireEnterable, requireManaged, requireOwn, requireVisible } from './require-session.ts'
 import { pageOf, type SessionQuery } from './session-query.ts'
 import { createTotals } from './totals.ts'
-import { toSessions, type ViewDeps } from './views.ts'
+import { toSessions, type ViewDeps, withVariables } from './views.ts'
 import { explainFairShare } from './fair-share.ts'
 import { answerWhatIf } from './what-if.ts'
 
@@ -63,7 +64,10 @@ export interface SessionService {
   /** @throws AppError `resource_group_not_found`, `bad_request` */
   fairShare(caller: Caller, resourceGroup: string): Promise<FairShare>
   list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
+  /** @throws AppError `session_not_found` */
   get(caller: Caller, id: SessionId): Promise<Session>
+  /** With the values of its variables, for those who may use the session. @throws AppError `session_not_found` */
+  details(caller: Caller, id: SessionId): Promise<SessionDetails>
   /** Changes tags and note of the caller's own session. @throws AppError `session_not_found`, `forbidden` */
   update(caller: Caller, id: SessionId, change: SessionChange): Promise<Session>
   /**
@@ -131,6 +135,12 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     return session
   }
 
+  async function viewOf(caller: Caller, row: OwnedSessionRow): Promise<Session> {
+    const [session] = await toSessions(store.db, [row], { ...deps, caller })
+    if (!session) throw new AppError('session_not_found', { sessionId: row.id })
+    return session
+  }
+
   async function viewAll(caller: Caller, ids: readonly SessionId[]): Promise<Session[]> {
     const rows = (await findSessions(store.db, ids)).filter(row => canSee(caller, ownedOf(row)))
     return toSessions(store.db, rows, { ...deps, caller })
@@ -163,7 +173,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session, { keepFiles })
       const mounts = folders ?? (await mountsOf(store.db, session, { keepCommand }))
-      const specWith = (name?: string) => specOf(session, { folders: mounts, name, keepCommand })
+      const environ = await findVariables(store.db, id)
+      const specWith = (name?: string) => specOf(session, { environ, folders: mounts, name, keepCommand })
       const spec = specWith(session.name)
       await requireOwnImage(store.db, session, { keepCommand })
       const again = (of: SessionSpec) => enqueue(caller, of, { files, keyed })
@@ -189,11 +200,11 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
     },
 
-    async get(caller, id) {
+    get: async (caller, id) => viewOf(caller, await requireVisible(store.db, caller, id)),
+
+    async details(caller, id) {
       const row = await requireVisible(store.db, caller, id)
-      const [session] = await toSessions(store.db, [row], { ...deps, caller })
-      if (!session) throw new AppError('session_not_found', { sessionId: id })
-      return session
+      return withVariables(store.db, await viewOf(caller, row), { row, caller })
     },
 
     async update(caller, id, change) {

@@ -7,6 +7,7 @@ import {
   SESSION_HOME,
   SESSION_NAME,
   type Session,
+  type SessionDetails,
   type SessionId,
   toldBy,
 } from '#manager/contract'
@@ -16,7 +17,7 @@ import { type AgentPresence, type MountsPresence } from '../scheduler/snapshot.t
 import { listAgentNames } from '../store/agents/agents.ts'
 import { type KernelRow, listKernelDevices, listKernels } from '../store/sessions/kernels.ts'
 import { type Db } from '../store/schema.ts'
-import { type OwnedSessionRow, ownedOf } from '../store/sessions/sessions.ts'
+import { findVariables, type OwnedSessionRow, ownedOf } from '../store/sessions/sessions.ts'
 import { listPastKernels } from '../store/sessions/past-runs.ts'
 import { readLastMinutes } from '../store/sessions/session-stats.ts'
 import { listSessionFolders, type SessionFolderRow } from '../store/sessions/session-folders.ts'
@@ -112,9 +113,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       folders: (folders.get(row.id) ?? []).map(toMount),
       foldersFixed: running ? toText(whyFixed(own.map(kernel => mountsOf(kernel, deps)))) : null,
       shmem: String(row.shmem_bytes),
-      // Secrets are often here: admins and members who may only look at the session see the names.
-      environ: canEnter(deps.caller, owned) ? row.environ : {},
-      environNames: Object.keys(row.environ).toSorted(),
+      environNames: row.environ_names,
       startupCommand: row.startup_command,
       runImageCommand: row.run_image_command,
       kind: row.kind,
@@ -155,6 +154,18 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       version: row.version,
     }
   })
+}
+
+/**
+ * The session with the values of its variables. Secrets are often there: admins and members who may only look at the session see the
+ * names.
+ */
+export async function withVariables(
+  db: Db,
+  session: Session,
+  { row, caller }: { row: OwnedSessionRow; caller: ViewDeps['caller'] },
+): Promise<SessionDetails> {
+  return { ...session, environ: canEnter(caller, ownedOf(row)) ? await findVariables(db, row.id) : {} }
 }
 
 function toMount({ folder_id, name, path, read_only, added, pending }: SessionFolderRow): FolderMount {

@@ -33,11 +33,13 @@ const ASKED_BY_HAND: Readonly<Record<string, string>> = {
   'features/admin/usage/MonthPage.vue': 'a click exports to a file; nothing is shown',
   'features/detail/LogsTab.vue': 'a click downloads the whole log; nothing is shown',
   'features/files/transfers/useUploadQueue.ts': 'waits for the sign-in before uploads go on; nothing is shown',
+  'features/launch/LaunchAgain.vue': 'a click repeats a launch: lists of sessions have no values of variables',
 }
 /** Files with a signal of their own. */
 const SIGNALS_ELSEWHERE: Readonly<Record<string, string>> = {
   'data/apps/useOpenApp.ts': 'a click opens an app, and another one stops that; asks this computer',
   'data/fetched.ts': 'useFetched itself',
+  'data/launch/useLaunch.ts': 'a click repeats a session, and another one stops that',
   'data/sessions/session-sync.ts': 'ends the rounds in which useSessions fetches',
   'features/admin/admin-list.ts':
     'asks for further rows of a list, which useFetched drops if the list changes, and for all rows of a file',

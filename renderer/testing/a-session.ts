@@ -1,10 +1,10 @@
-import { type Session } from '#manager/contract'
+import { type Session, type SessionDetails } from '#manager/contract'
 
 export const OWNER = '01990000-0000-7000-8000-000000000001' as Session['ownerId']
 export const idOf = (index: number) => `0199a000-0000-7000-8000-${String(index).padStart(12, '0')}` as Session['id']
 
 /** A running session for tests; a higher index is newer. */
-export function aSession(index: number, change: Partial<Session> = {}): Session {
+export function aSession(index: number, change: Partial<SessionDetails> = {}): SessionDetails {
   const at = new Date(Date.UTC(2026, 10, 1) + index * 60_000).toISOString()
   return {
     id: idOf(index),

@@ -8,6 +8,7 @@ import {
   type Resources,
   type ScopeUsage,
   type Session,
+  type SessionDetails,
   type SessionStatus,
 } from '#manager/contract'
 import { type World } from './console-double-world.ts'
@@ -37,7 +38,7 @@ export const ENDED_KERNEL: Session['kernels'][number] = {
   devices: [],
 }
 
-export function aSession(index: number, change: Partial<Session> = {}): Session {
+export function aSession(index: number, change: Partial<SessionDetails> = {}): SessionDetails {
   const status: SessionStatus = change.status ?? 'RUNNING'
   return {
     id: idOf(index),

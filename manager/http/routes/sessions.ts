@@ -67,10 +67,10 @@ export function createSessionRoutes({
     getFairShare: ({ caller }, { params }) => sessions.fairShare(caller, params.name),
     createSession: ({ caller, keyed }, { body }) => sessions.create(caller, body, keyed),
     listSessions: ({ caller }, { query }) => sessions.list(caller, query),
-    getSession: ({ caller }, { params }) => sessions.get(caller, params.id),
+    getSession: ({ caller }, { params }) => sessions.details(caller, params.id),
     updateSession: ({ caller }, { params, body }) => sessions.update(caller, params.id, body),
     deleteSession: ({ caller }, { params, query }) => sessions.terminate(caller, params.id, query),
-    extendSession: ({ caller }, { params, body }) => lifetimes.extend(caller, params.id, body.seconds),
+    extendSession: ({ caller, keyed }, { params, body }) => lifetimes.extend(caller, params.id, body.seconds, keyed),
     restartSession: ({ caller, keyed }, { params, body }) => sessions.restart(caller, params.id, body ?? {}, keyed),
     addSessionFolder: ({ caller }, { params, body }) => liveFolders.add(caller, params.id, body),
     removeSessionFolder: ({ caller }, { params, query }) =>

@@ -12,7 +12,7 @@ import { findHeldImage } from '../../store/images/images.ts'
 import { type Store } from '../../store/open-store.ts'
 import { type KernelRow, listKernelDevices, listKernels, updateKernel } from '../../store/sessions/kernels.ts'
 import { listSessionFolders } from '../../store/sessions/session-folders.ts'
-import { findSession, type OwnedSessionRow, setDescription } from '../../store/sessions/sessions.ts'
+import { findSession, findVariables, type OwnedSessionRow, setDescription } from '../../store/sessions/sessions.ts'
 import { type StartFiles } from '../../users/start-files.ts'
 import { type SessionChanges } from '../changes.ts'
 import { type KernelSigner } from '../kernel-signature.ts'
@@ -83,16 +83,17 @@ export function createStart(deps: StartDeps) {
 
   /** Reads the parts of the requests that no other process changes while the session starts. */
   async function readFacts(session: OwnedSessionRow, kernels: readonly KernelRow[]) {
-    const [held, foldersOf, startFiles] = await allDone([
+    const [held, foldersOf, startFiles, environ] = await allDone([
       listKernelDevices(
         store.db,
         kernels.map(kernel => kernel.id),
       ),
       listSessionFolders(store.db, [session.id]),
       deps.startFiles.of(session),
+      findVariables(store.db, session.id),
     ])
     const devices = Map.groupBy(held, device => device.kernel_id)
-    return { devices, folders: foldersOf.get(session.id) ?? [], startFiles }
+    return { devices, environ, folders: foldersOf.get(session.id) ?? [], startFiles }
   }
   type StartFacts = Awaited<ReturnType<typeof readFacts>>
 
@@ -106,7 +107,7 @@ export function createStart(deps: StartDeps) {
     options: { agentId: AgentId; facts: StartFacts; startWithinMs: number; pull: PullSource; signal: AbortSignal },
   ): Promise<void> {
     const { agentId, startWithinMs, pull } = options
-    const { devices, folders, startFiles } = options.facts
+    const { devices, environ, folders, startFiles } = options.facts
     const failed = new AbortController()
     // The start may be queued on the agent. The deadlines catch a start that waits too long, or for nothing.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
@@ -115,7 +116,7 @@ export function createStart(deps: StartDeps) {
       const unsigned = kernelSpecOf(
         session,
         kernel,
-        { devices: devices.get(kernel.id) ?? [], folders, startFiles },
+        { environ, devices: devices.get(kernel.id) ?? [], folders, startFiles },
         pull.manifestDigest,
       )
       const spec = { ...unsigned, managerSignature: deps.signer.sign(unsigned, agentId) }

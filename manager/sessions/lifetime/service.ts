@@ -2,6 +2,7 @@ import { AppError, because, reasonOf, type Session, type SessionId, together } f
 import { type LiveStats } from '../../stats/live.ts'
 import { type History, type HistoryQuery, readHistory } from '../../stats/history.ts'
 import { extendLifetime, isPromised, readLifetimeLimits } from '../../store/sessions/lifetime.ts'
+import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
 import { type Store } from '../../store/open-store.ts'
 import { type Db } from '../../store/schema.ts'
 import { insertSessionEvents } from '../../store/sessions/session-events.ts'
@@ -20,7 +21,7 @@ import { lifetimeOf } from './lifetime-of.ts'
  */
 export interface LifetimeService {
   /** @throws AppError `session_not_running`, `extension_refused`, `forbidden` (shared with the caller) */
-  extend(caller: Caller, id: SessionId, bySeconds: number | undefined): Promise<Session>
+  extend(caller: Caller, id: SessionId, bySeconds: number | undefined, keyed?: KeyedRequest): Promise<Session>
   /** @throws AppError `bad_request` */
   stats(caller: Caller, id: SessionId, query: HistoryQuery): Promise<History>
 }
@@ -35,9 +36,15 @@ export interface LifetimeServiceDeps {
 
 export function createLifetimeService({ store, changes, live, get }: LifetimeServiceDeps): LifetimeService {
   return {
-    async extend(caller, id, bySeconds) {
+    async extend(caller, id, bySeconds, keyed) {
       await requireManaged(store.db, caller, id)
-      changes.hint([await store.transaction(trx => extend(trx, id, { bySeconds, actor: caller.email }))])
+      if (keyed?.created) return get(caller, id)
+      const touched = await store.transaction(async trx => {
+        const extended = await extend(trx, id, { bySeconds, actor: caller.email })
+        await keyed?.noteCreated(trx, [id])
+        return extended
+      })
+      changes.hint([touched])
       return get(caller, id)
     },
     async stats(caller, id, query) {

@@ -6,11 +6,11 @@ import { type Db } from '../schema.ts'
 /** A request with an idempotency key, as a service sees it. */
 export interface KeyedRequest {
   /**
-   * Ids of the objects that an earlier attempt made and whose answer was lost. The service answers with these and makes
-   * nothing. Null if there was no such attempt.
+   * Ids of the objects that an earlier attempt made or changed, and whose answer was lost or is not kept. The service answers with
+   * these and does nothing. Null if there was no such attempt.
    */
   readonly created: readonly string[] | null
-  /** Records the objects that this attempt makes, in the same transaction. @throws AppError `request_in_progress` */
+  /** Records the objects that this attempt makes or changes, in the same transaction. @throws AppError `request_in_progress` */
   noteCreated(trx: Db, ids: readonly string[]): Promise<void>
 }
 
@@ -78,7 +78,7 @@ export async function takeOver(db: Db, { userId, key, id }: Claim): Promise<Clai
 }
 
 /**
- * Records the objects that an attempt makes, in the transaction that makes them: either both are committed, or neither.
+ * Records the objects that an attempt makes or changes, in the transaction that does it: either both are committed, or neither.
  *
  * @throws AppError `request_in_progress` if another attempt has taken over; the transaction must roll back
  */
@@ -106,8 +106,8 @@ export async function storeAnswer(db: Db, claim: Claim, sealed: string): Promise
 }
 
 /**
- * Releases the claim of a failed attempt, so that a retry may begin at once. The key is deleted, unless objects were made
- * under it.
+ * Releases the claim of an attempt that failed or whose answer is not kept, so that a retry may begin at once. The key is deleted,
+ * unless objects were made or changed under it.
  */
 export async function releaseClaim(db: Db, claim: Claim): Promise<void> {
   await sql`

@@ -19,8 +19,12 @@ import { type Db } from '../schema.ts'
 import { type SessionsTable } from '../tables/sessions.ts'
 
 export type SessionRow = Selectable<SessionsTable>
-/** A session with the data of its owner and project that views and access rules need. */
-export type OwnedSessionRow = SessionRow & {
+/**
+ * A session with the data of its owner and project that views and access rules need. Of its variables it has the names only: lists have
+ * hundreds of rows, and the values may be 64 KiB each.
+ */
+export type OwnedSessionRow = Omit<SessionRow, 'environ'> & {
+  environ_names: string[]
   owner_email: string
   owner_ssh_public_key: string | null
   group_name: string | null
@@ -157,19 +161,77 @@ function columnsOf(session: NewSession): Complete<Omit<Insertable<SessionsTable>
 const SHARES = sql<OwnedSessionRow['shares']>`(
   select jsonb_object_agg(s.user_id, s.permission) from session_shares s where s.session_id = sessions.id)`
 
-/** Selects sessions with the columns that `OwnedSessionRow` adds. */
+const NAMES_OF_VARIABLES = sql<string[]>`array(
+  select name from jsonb_object_keys(sessions.environ) name order by name collate "C")`
+
+/** All columns but the values of the variables; a record, so that a new column is not forgotten. */
+const COLUMNS: Readonly<Record<keyof Omit<SessionsTable, 'environ'>, true>> = {
+  id: true,
+  name: true,
+  owner_id: true,
+  status: true,
+  reason: true,
+  resource_group: true,
+  image: true,
+  image_digest: true,
+  requested: true,
+  shmem_bytes: true,
+  shmem_from_image: true,
+  startup_command: true,
+  run_image_command: true,
+  apps: true,
+  attempt: true,
+  failed_agents: true,
+  created_at: true,
+  status_at: true,
+  started_at: true,
+  ended_at: true,
+  keypair: true,
+  launched_by: true,
+  used_by_others_at: true,
+  domain: true,
+  group_id: true,
+  kind: true,
+  priority: true,
+  depends_on: true,
+  cluster_size: true,
+  idle_timeout_seconds: true,
+  max_lifetime_seconds: true,
+  expires_at: true,
+  idle_since: true,
+  idle_seen_at: true,
+  files_of: true,
+  starts_at: true,
+  interruptible: true,
+  interrupt_at: true,
+  interruptions: true,
+  gpu_idle_since: true,
+  usage_summed: true,
+  tags: true,
+  note: true,
+  version: true,
+}
+const SELECTED = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).map(column => `sessions.${column}` as const)
+
+/** Selects sessions with the columns that `OwnedSessionRow` adds, and without the values of their variables. */
 export const selectOwned = (db: Db) =>
   db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.owner_id')
     .leftJoin('groups', 'groups.id', 'sessions.group_id')
-    .selectAll('sessions')
+    .select(SELECTED)
     .select(['users.email as owner_email', 'users.ssh_public_key as owner_ssh_public_key', 'groups.name as group_name'])
-    .select(SHARES.as('shares'))
+    .select([SHARES.as('shares'), NAMES_OF_VARIABLES.as('environ_names')])
     .select(sql<Date>`now()`.as('now'))
 
 export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRow | undefined> {
   return selectOwned(db).where('sessions.id', '=', id).executeTakeFirst()
+}
+
+/** The variables of a session with their values. @returns empty if the session is gone */
+export async function findVariables(db: Db, id: SessionId): Promise<SessionRow['environ']> {
+  const row = await db.selectFrom('sessions').select('environ').where('id', '=', id).executeTakeFirst()
+  return row?.environ ?? {}
 }
 
 /** Oldest first. */

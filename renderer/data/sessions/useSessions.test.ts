@@ -6,6 +6,7 @@ import {
   type ApiClient,
   type Me,
   type Session,
+  type SessionDetails,
   type SessionSpec,
   type SessionStats,
 } from '#manager/contract'
@@ -17,7 +18,7 @@ import { useSessions } from './useSessions.ts'
 const ME = { user: { id: OWNER } } as Me
 const STATS = { cpuMilli: 500 } as SessionStats
 
-let server: Map<string, Session>
+let server: Map<string, SessionDetails>
 let events: TestEvents
 let calls: string[]
 let answers: Partial<ApiClient>
@@ -57,7 +58,7 @@ beforeEach(async () => {
   ;({ events } = withServices(answers))
   await useAccount().begin()
 })
-const has = (...sessions: Session[]) => sessions.forEach(session => server.set(session.id, session))
+const has = (...sessions: SessionDetails[]) => sessions.forEach(session => server.set(session.id, session))
 
 describe('the store of sessions', () => {
   test('every page of live sessions is fetched, finished ones only on request', async () => {

@@ -65,3 +65,19 @@ describe('an environment variable', () => {
     expect(environError(rows)).toBe('A: appears twice')
   })
 })
+
+test.each([
+  [
+    'values of ASCII',
+    [
+      { name: 'A', value: 'x'.repeat(32_767) },
+      { name: 'B', value: 'x'.repeat(32_768) },
+    ],
+    '65,537',
+  ],
+  ['values of three bytes a character', [{ name: 'A', value: '가'.repeat(21_846) }], '65,539'],
+])('all variables together have at most 64 KiB: %s', (_, rows, bytes) => {
+  expect(environError(rows)).toBe(`The variables have ${bytes} bytes in all, and may have 65,536 (64 KiB)`)
+  const shorter = rows.map(({ name, value }) => ({ name, value: value.slice(4) }))
+  expect(environError(shorter)).toBe('')
+})

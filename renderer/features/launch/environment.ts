@@ -1,4 +1,4 @@
-import { RESERVED_ENVIRONMENT } from '#manager/contract'
+import { MOST_VARIABLE_BYTES, RESERVED_ENVIRONMENT, variableBytes } from '#manager/contract'
 import { t } from '../../words/en/launch.ts'
 
 export interface EnvironmentRow {
@@ -17,8 +17,17 @@ export function rowError(row: EnvironmentRow, rows: readonly EnvironmentRow[]): 
   return row.value.length > 32_768 ? t('valueLong') : ''
 }
 
+/** The mistake of all rows together: there are too many, or they are too large. */
+export function totalError(rows: readonly EnvironmentRow[]): string {
+  const named = rows.filter(({ name }) => name !== '')
+  if (named.length > 200) return t('most200')
+  const bytes = variableBytes(Object.fromEntries(named.map(({ name, value }) => [name, value])))
+  return bytes > MOST_VARIABLE_BYTES ? t('variablesLarge', { bytes, most: MOST_VARIABLE_BYTES }) : ''
+}
+
 export function environError(rows: readonly EnvironmentRow[]): string {
-  if (rows.filter(({ name }) => name !== '').length > 200) return t('most200')
+  const total = totalError(rows)
+  if (total) return total
   const wrong = rows.map(row => ({ row, error: rowError(row, rows) })).find(({ error }) => error !== '')
   if (!wrong) return ''
   const fault = `${wrong.error.charAt(0).toLowerCase()}${wrong.error.slice(1)}`

@@ -1,4 +1,4 @@
-import { type Image, type ResourceSlots, type Session } from '#manager/contract'
+import { type Image, type ResourceSlots, type SessionDetails } from '#manager/contract'
 import { imageNamed } from './image-named.ts'
 import { byUse } from './image-order.ts'
 import { defaultForm, formLike, type LaunchForm } from './launch-form.ts'
@@ -7,7 +7,7 @@ import { type Remembered } from './remembered.ts'
 /** Sources of the choices with which the form begins. */
 interface Sources {
   /** The session to repeat. */
-  readonly like: Session | null
+  readonly like: SessionDetails | null
   readonly last: Remembered | null
   /** The empty form; the wish keeps its place and its app. */
   readonly form: LaunchForm

@@ -4,13 +4,16 @@ import {
   DEFAULT_RESOURCE_GROUP,
   formatAmount,
   MAX_CLUSTER_SIZE,
+  MOST_COMMAND_BYTES,
   parseAmount,
   parseSlots,
   SESSION_NAME,
   SLOT_NAMES,
+  utf8Length,
   type Image,
   type ResourceSlots,
   type Session,
+  type SessionDetails,
   type SessionId,
   type SessionKind,
   type SessionSpec,
@@ -186,11 +189,17 @@ export function fitForm(
   return { ...form, cpu: clamp(form.cpu, limits.cpu), mem, shmem, gpu: limits.gpu ? clamp(form.gpu, limits.gpu) : 0 }
 }
 
+/** The form that launches a finished session again. It keeps the name, which is free once the session has ended. */
+export function formLike(session: SessionDetails): LaunchForm {
+  const variables = session.launchedBy === null ? Object.entries(session.environ) : []
+  return { ...settingsLike(session), environ: variables.map(([name, value]) => ({ name, value })) }
+}
+
 /**
- * The form that launches a finished session again. It keeps the name, which is free once the session has ended. Command and variables
- * of a session that an administrator launched for its owner are left out: what the owner launches has the owner's dotfiles.
+ * The form without the variables, whose values no list of sessions has. Command and variables of a session that an administrator
+ * launched for its owner are left out: what the owner launches has the owner's dotfiles.
  */
-export function formLike(session: Session): LaunchForm {
+export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
   const requested = parseSlots(session.requested)
   const isForeign = session.launchedBy !== null
   return {
@@ -204,7 +213,6 @@ export function formLike(session: Session): LaunchForm {
     gpu: requested['cuda.shares'] ?? requested['cuda.device'] ?? 0,
     count: 1,
     clusterSize: session.clusterSize,
-    environ: isForeign ? [] : Object.entries(session.environ).map(([name, value]) => ({ name, value })),
     // Somebody else chose its folders: programs may run what lies in them.
     folders: isForeign ? [] : choicesLike(session),
     // The folders of a session that its owner launched include those that were mounted by themselves.
@@ -260,7 +268,7 @@ export function validate(
   if (environ) errors.environ = environ
   const folder = choicesFault(form.folders, folders)
   if (folder) errors.folders = folder
-  if (form.startupCommand.length > 16_384) errors.startupCommand = t('commandLong')
+  if (utf8Length(form.startupCommand) > MOST_COMMAND_BYTES) errors.startupCommand = t('commandLong')
   if (isBatch(form) && !form.runImageCommand && form.startupCommand.trim() === '')
     errors.startupCommand = t('batchNeedsCommand')
   const maxLifetime = durationError(form.maxLifetime)

@@ -1,6 +1,6 @@
 import { durationText } from '#base/duration'
 import { type Folder, parseAmount, parseSlots, type Session, type SessionSpec } from '#manager/contract'
-import { defaultForm, formLike, type LaunchForm } from './launch-form.ts'
+import { defaultForm, type LaunchForm, settingsLike } from './launch-form.ts'
 
 const MOST_RECENT = 10
 
@@ -70,13 +70,13 @@ export function refilled(
   }
 }
 
-/** The last launches that differ in more than their name, newest first. */
+/** The last launches that differ in more than their name and the values of their variables, which lists do not have; newest first. */
 export function recentLaunches(sessions: readonly Session[]): Session[] {
   const seen = new Set<string>()
   const recent: Session[] = []
   for (const session of sessions.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1))) {
-    const { name: _, ...settings } = formLike(session)
-    const key = JSON.stringify([settings, session.requested])
+    const { name: _, ...settings } = settingsLike(session)
+    const key = JSON.stringify([settings, session.environNames, session.requested])
     if (seen.has(key)) continue
     seen.add(key)
     recent.push(session)

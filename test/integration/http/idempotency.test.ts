@@ -135,6 +135,21 @@ describe('a request with an idempotency key', () => {
     expect(await live()).toHaveLength(1)
   })
 
+  test('a repeated request extends no session twice, if the manager died before the answer', async () => {
+    await cluster.join()
+    const { id } = await cluster.launch({ maxLifetimeSeconds: 3_600 })
+    await cluster.reach(id, 'RUNNING')
+    const key = newUuid()
+    const first = await post(`sessions/${id}/extend`, key, { seconds: 600 })
+    expect(first).toMatchObject({ status: 200, replayed: null })
+    await sql`update idempotency_keys set answered = false, claimed_at = '-infinity' where key = ${key}`.execute(
+      store.db,
+    )
+    const again = await post(`sessions/${id}/extend`, key, { seconds: 600 })
+    const { expiresAt } = first.json as Session
+    expect(again).toMatchObject({ status: 200, replayed: 'true', json: { expiresAt } })
+  })
+
   test('the database stores neither the created secret nor the sent password in the clear', async () => {
     const keys = [newUuid(), newUuid()] as const
     const first = await post('keypairs', keys[0], {})
