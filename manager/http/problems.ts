@@ -24,7 +24,8 @@ export function createErrorHandler(log: Log) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const known = toAppError(error, request.routeOptions.bodyLimit)
     // A client that leaves ends the work for it, which is no failure.
-    const isCutShort = error.name === 'AbortError' && reply.raw.closed
+    const isCutShort =
+      (error.name === 'AbortError' && reply.raw.closed) || (error.code === 'ECONNRESET' && request.raw.readableAborted)
     if ((known.code === 'internal' || known.code === 'unavailable') && !isCutShort) {
       const where = { requestId: request.id, method: request.method, route: request.routeOptions.url }
       log.error({ ...where, err: error }, 'request failed')
