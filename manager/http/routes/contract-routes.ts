@@ -95,7 +95,7 @@ function register(
       const { result, replayed } =
         caller === null
           ? { result: await work(undefined), replayed: false }
-          : isLargeList(query)
+          : isLargeList(name, query)
             ? { result: await largeLists(caller.userId, () => work(undefined)), replayed: false }
             : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
       if (replayed) void reply.header(REPLAYED_HEADER, 'true')
@@ -107,12 +107,15 @@ function register(
 }
 
 const LARGE_LIST = 100
+/** Lists that wait for a storage, which may hang: the files of other storages do not wait for it. */
+const LISTS_OF_FILES: ReadonlySet<RouteName> = new Set<RouteName>(['listFiles', 'searchFiles'])
 
 /**
  * Whether a query asks for hundreds of rows, which take tens of milliseconds to write. A person gets such lists one after the other: as
  * many at once as calls are allowed would keep everybody else waiting for seconds.
  */
-const isLargeList = (query: unknown): boolean => ((query as { limit?: number } | undefined)?.limit ?? 0) > LARGE_LIST
+export const isLargeList = (route: RouteName, query: unknown): boolean =>
+  !LISTS_OF_FILES.has(route) && ((query as { limit?: number } | undefined)?.limit ?? 0) > LARGE_LIST
 
 function abortedWith(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
