@@ -18,12 +18,12 @@ export const PARTS = [
 export type Part = (typeof PARTS)[number]
 
 /**
- * Schedule for two cores: the lanes run concurrently, the parts of a lane one after the other. Tests with an engine or a browser mostly
- * wait, while the parts beside them compute.
+ * Schedule for two cores: the lanes run concurrently, the parts of a lane one after the other. With `console` both take about as long. Tests
+ * with an engine or a browser mostly wait, while the parts beside them compute.
  */
 const LANES: readonly (readonly Part[])[] = [
-  ['typecheck', 'lint', 'unit', 'integration'],
-  ['engine', 'e2e', 'desktop'],
+  ['typecheck', 'lint', 'integration'],
+  ['unit', 'engine', 'e2e', 'desktop'],
 ]
 
 /** Parts that may run beside any other part. Each goes to the lane that is free first, so that both cores have work to the end. */

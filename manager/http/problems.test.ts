@@ -1,4 +1,4 @@
-import { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { expect, test, vi } from 'vitest'
 import { AppError } from '#manager/contract'
 import { silentLog } from '../log.ts'
@@ -34,7 +34,7 @@ test.each([
   const reply = { request, raw: { closed: false }, code: () => reply, type: () => reply, send: () => reply }
   const handle = createErrorHandler({ ...silentLog, error })
   handle(
-    Object.assign(new Error('aborted'), { code: 'ECONNRESET' }) as FastifyError,
+    Object.assign(new Error('aborted'), { code: 'ECONNRESET' }),
     request as unknown as FastifyRequest,
     reply as unknown as FastifyReply,
   )

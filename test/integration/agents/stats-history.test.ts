@@ -32,10 +32,13 @@ describe('minutes of statistics', () => {
 
   async function sessions(count: number): Promise<SessionId[]> {
     const ids = Array.from({ length: count }, () => newId(SessionId))
-    await insertSessions(
-      store.db,
-      ids.map(id => aSessionRow(ownerId, { id })),
-    )
+    // A statement has 65,535 parameters at most.
+    for (let at = 0; at < count; at += 500) {
+      await insertSessions(
+        store.db,
+        ids.slice(at, at + 500).map(id => aSessionRow(ownerId, { id })),
+      )
+    }
     return ids
   }
   const minute = (change: Partial<StatsMinute> = {}): StatsMinute => {
