@@ -76,7 +76,7 @@ export const TakenUp = z.object({
   sequence: z.int(),
   except: z.array(KernelId).optional(),
   /**
-   * Kernels that the manager knows to run all the same. Set if the agent's engine did not answer, so that the report is not
+   * Kernels that run according to the manager. Set if the agent's engine did not answer, so that the report is not
    * certain about containers.
    */
   started: z.array(KernelId).optional(),

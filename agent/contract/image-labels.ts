@@ -89,7 +89,7 @@ function readApps(text: string | undefined): KernelApp[] {
   })
 }
 
-/** `name:protocol:port` or `name:protocol:[port1,port2]`, comma-separated; protocols http, tcp, pty, preopen, internal, vnc, rdp. */
+/** `name:protocol:port` or `name:protocol:[port1,port2]`, comma-separated. Without those of pty and internal; all but http and https are tcp. */
 export function readServicePorts(text = ''): KernelApp[] {
   return [...text.matchAll(/([A-Za-z0-9_-]+):([a-z]+):(?:\[([\d,]+)\]|(\d+))/g)].flatMap(match => {
     const [, name = '', protocol = '', several, single] = match

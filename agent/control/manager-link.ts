@@ -14,9 +14,9 @@ import { reconnectPauseMs } from './reconnect-pause.ts'
 import { type CurrentReport, createReporter, type Heard, type Reporter } from './reporter.ts'
 
 export interface ManagerConnection extends Where {
-  /** The manager's key is pinned, and it has proven that it holds it. */
+  /** The manager has proven that it holds the key that is pinned. */
   readonly proven: boolean
-  /** Opens another connection to the same manager by the same route. */
+  /** Opens another connection, indirect if this one is indirect. */
   readonly dial: (signal: AbortSignal) => Promise<Socket>
 }
 
@@ -86,7 +86,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
   let isStraightOnly = true
   let isPausing = false
   let straightenNow: (() => unknown) | undefined
-  /** The peer at this address failed to prove its identity; prefer the route through another manager until it does. */
+  /** The last direct handshake failed, perhaps at a stranger: if there is a route, the next attempt uses only that. */
   let isStranger = false
 
   async function connectOnce(onConnected: () => void): Promise<void> {
@@ -261,7 +261,7 @@ async function expectMessage<T extends FromManager['type']>(
   return next.value as Extract<FromManager, { type: T }>
 }
 
-/** A peer that refuses before it was asked to prove its identity may be a stranger: no reason to give up. */
+/** A peer that refuses before it has proven its identity may be a stranger: no reason to give up. */
 async function expectChallenge(
   messages: AsyncIterator<FromManager>,
 ): Promise<Extract<FromManager, { type: 'challenge' }>> {

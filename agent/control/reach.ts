@@ -28,8 +28,8 @@ export async function dialDirectly({ url, fingerprint }: Where, signal: AbortSig
 }
 
 /**
- * Connects through another manager. Threat model: the manager in between forwards bytes and is not trusted with them: over
- * https the key is checked with the manager behind it, and over http the proofs are made with that manager.
+ * Connects through another manager. Threat model: the manager in between only forwards bytes and is not trusted. Over https the
+ * agent checks the key of the manager to reach; over http that manager proves itself.
  */
 export async function dialThrough({ door, to }: Route, where: Where, signal: AbortSignal): Promise<Socket> {
   const outer = await dialDirectly(door, signal)

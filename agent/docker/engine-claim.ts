@@ -12,8 +12,8 @@ export interface EngineClaim {
    */
   check(): Promise<void>
   /**
-   * Takes the engine for this agent and manager, the first time. After that, checks before every container and every look
-   * whether another agent has taken it in the meantime.
+   * The first call takes the engine for this agent and manager. Later calls, before each new container and each rescan, check
+   * that no other agent has taken it since.
    * @throws `engine_already_managed`
    */
   hold(managerId: ManagerId): Promise<void>
@@ -22,7 +22,7 @@ export interface EngineClaim {
 /**
  * Claim of one agent on an engine: two agents on one engine would both give away all of its memory. The first agent writes its
  * id into the labels of an empty volume. Creating a volume that exists returns the existing one, so two agents that start
- * together see the same owner. An agent that has lost its engine notices at its next container or look. (The engine's own id is
+ * together see the same owner. An agent that has lost its engine notices at its next `hold`. (The engine's own id is
  * no identity: engines on one machine share it.)
  *
  * @param volume name; only tests that share an engine use another one than `berth-agent`

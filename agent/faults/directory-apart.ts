@@ -7,9 +7,9 @@ const NO_SOURCE = /bind source path does not exist: (\/[^\s"]*)/
  * mount namespace, or on another computer. No session can start then, until the agent is started elsewhere.
  */
 export interface DirectoryApart {
-  /** In words for admins; null unless it was noticed. */
+  /** The problem, for admins; null until noticed. */
   readonly problem: Because | null
-  /** The error of a start, in words for owners where this is its cause. */
+  /** Rewords the error of a start for owners if this problem caused it. */
   told(error: unknown): unknown
 }
 

@@ -29,7 +29,7 @@ export interface EnginePart extends AsyncDisposable {
    * which they share. Does nothing while the engine is away.
    */
   check(): Promise<void>
-  /** As `look`; a failure is only logged. */
+  /** As `check`; a failure is only logged. */
   tryCheck(): Promise<void>
 }
 

@@ -16,7 +16,7 @@ import {
 
 const ROOT = join(import.meta.dirname, '..', '..')
 /** Folders that pages name and that only a run makes. */
-const MADE = new Set(['test/output/'])
+const MADE = new Set(['applets/', 'crashes/', 'lib/', 'test/output/'])
 const ELSEWHERE = new Set(['node_modules', 'dist', '.git', 'coverage', '.cache'])
 
 function filesIn(folder: string): string[] {
@@ -42,6 +42,8 @@ function isThere(paper: string, path: string): boolean {
   if (bases.some(base => existsSync(join(base, path)))) return true
   // The tail of a path, as `plan/plan.ts` in a sentence about the scheduler.
   if (/\.(ts|mts|vue)$/.test(path)) return files.some(file => file.endsWith(`/${path}`))
+  // A folder of the sources, as `plan/` there; others are of computers and images.
+  if (/^[a-z-]+\/$/.test(path)) return files.some(file => file.includes(`/${path}`))
   return bases.length === 0
 }
 

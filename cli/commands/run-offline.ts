@@ -10,7 +10,7 @@ export interface OfflineWork {
   /** Data directory, absolute. */
   readonly data: string
   readonly settings: Parameters<typeof environmentOf>[0]
-  /** The user as which the process works, if it is another one. */
+  /** The user that runs the process, unless it is our own. */
   readonly owner: Owner | undefined
   /** Standard input of the process. */
   readonly input?: string
@@ -32,7 +32,7 @@ export async function runOffline<Outcome>(
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', programFile(program), ...args], {
     env: { ...process.env, ...environmentOf(settings, 'manager', process.env), BERTH_DATA: data, BERTH_LOG: 'error' },
     stdio: ['pipe', 'pipe', 'inherit'],
-    // A directory that the other user may be in.
+    // The other user may enter `/`.
     ...(owner ? { uid: owner.uid, gid: owner.gid, cwd: '/' } : {}),
   })
   using interrupt = listenForInterrupt()

@@ -10,7 +10,7 @@ import { listCertificates, saveCertificate } from '../store/operation/certificat
 
 /** Certificates of the consoles: who presents which, and whether somebody has to act. */
 export interface Certificates {
-  /** Keeps a console's report; tells superadmins when its state becomes worse than good, once. */
+  /** Keeps a console's report; tells superadmins once of each new state that is not good. */
   report(console: string, report: CertificateReport): Promise<void>
   list(): Promise<ConsoleCertificate[]>
   /**

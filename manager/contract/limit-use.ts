@@ -13,7 +13,7 @@ export const LimitUseQuery = z.object({
   domain: z.string().max(64).optional().describe('A domain: its users, who share the limits.'),
 })
 
-/** The one whose limits are asked for. */
+/** The holder that the query names. */
 export type LimitHolder = { readonly policy: string } | { readonly groupId: GroupId } | { readonly domain: string }
 
 /** Amounts that one user or keypair holds against the limits. */

@@ -45,9 +45,9 @@ import { requireOwn } from './require-session.ts'
 import { toKernelFolder } from './kernel-spec.ts'
 
 /**
- * Folders that are added to running sessions and taken out (docs/adr/0057). The rules are those of a launch. The record comes before
- * the mount and goes after it, so that a folder with a mount is never in the trash; what a crash or a lost answer leaves undone is done
- * when the agent reports.
+ * Adds folders to running sessions and takes them out (docs/adr/0057), by the rules of a launch. The record is written before the
+ * mount and deleted after it, so that a mounted folder is never in the trash. What a crash or a lost answer leaves undone is done when
+ * the agent reports.
  */
 export interface LiveFolders {
   /**
@@ -71,7 +71,7 @@ export interface LiveFoldersDeps {
   readonly log: Log
 }
 
-/** A folder that was never in a session is given to the user of sessions first. */
+/** Long: the agent may first have to change the owner of all files of a folder. */
 const HOW = { timeoutMs: 60_000 } as const
 
 type Place = { readonly kernelId: KernelId; readonly agentId: AgentId }
@@ -102,7 +102,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
     presence.noteUnmounted(agentId, kernelId, folder)
   }
 
-  /** Runs what changes the records of a session, and tells its pages if it did. */
+  /** Runs `change`; if it changed records, tells the pages of the session. */
   async function settle(id: SessionId, change: (trx: Db) => Promise<boolean>): Promise<void> {
     const touched = await store.transaction(async trx => ((await change(trx)) ? touchSessions(trx, [id]) : []))
     changes.hint(touched)
@@ -122,7 +122,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
       return true
     })
 
-  /** Mounts in all kernels, or in none. An answer that does not come leaves the wish: the next report of the agent settles it. */
+  /** Mounts in all kernels, or in none. If no answer comes, the record stays pending until the agent's next report. */
   async function mountInAll(places: readonly Place[], row: SessionFolderRow): Promise<void> {
     try {
       for (const place of places) await mount(place, row)
@@ -183,7 +183,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
 
   const keep = (row: SessionFolderRow) => settle(row.session_id, trx => setPending(trx, row, null))
 
-  /** Only a folder that the owner may have mounted: an agent could name any. */
+  /** Records only folders that the owner may use: an agent could name any. */
   async function record(
     { id, owner_id }: OwnedSessionRow,
     { folder, path, readOnly }: Extract<Repair, { do: 'record' }>['folder'],
@@ -235,7 +235,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
           for (const place of places) await unmount(place, folderId, force)
         } catch (error) {
           if (isUnanswered(error)) throw error
-          // Kernels that gave it up already get it again.
+          // Kernels without the folder mount it again.
           await mountInAll(places, row).catch(() => undefined)
           await keep(row)
           throw error
@@ -250,7 +250,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
         const shown = await listRunningSessionsOf(store.db, turned)
         changes.hint(await touchSessions(store.db, shown))
         for (const id of await listRunningSessionsOf(store.db, kernelIds, { also: withFolders })) {
-          // A request in flight comes first: its reply counts like a report, and this one may say more.
+          // A request in flight comes first. This report may say more than its reply: repair after it.
           const isBusy = inTurn.isBusy(id)
           const repaired = inTurn(id, () => repair(id)).catch(complain(id))
           if (!isBusy) await repaired
@@ -290,7 +290,7 @@ async function hold(trx: Db, id: SessionId, wanted: Mount): Promise<boolean> {
   if (by !== null && isAutomount(wanted.name)) {
     throw new AppError('session_folders_fixed', because('dot_folder_in_launched', { name: wanted.name, who: by }))
   }
-  // Programs of others may still run in it once it is not shared any more.
+  // Programs of others may still run in a session that was shared.
   const wasUsed = (owned?.used_by_others_at ?? null) !== null
   if (wasUsed && isAutomount(wanted.name)) {
     throw new AppError('session_share_refused', because('session_used_by_others', { name: wanted.name }))
@@ -328,7 +328,7 @@ const notRunning = (sessionId: SessionId, status: string) =>
 
 const placeIn = ({ name, path }: Pick<SessionFolderRow, 'name' | 'path'>) => ({ name, path: `${SESSION_HOME}/${path}` })
 
-/** Whether the agent may have done it all the same, or may still do it. */
+/** Whether the agent may have done what was asked, or may still do so. */
 function isUnanswered(error: unknown): boolean {
   return !isAppError(error) || error.code === 'agent_unreachable'
 }

@@ -54,7 +54,7 @@ const ownerOf = ({ owner_id: id, owner_email: email }: OwnedSessionRow) => ({ id
  * - One image of a session and of a name is made at a time; a session has one request, which expires.
  */
 export interface SessionImages {
-  /** @throws AppError `session_not_found`, `forbidden`, `session_not_running`, `image_exists`, `not_signed_in` (ended meanwhile) */
+  /** @throws AppError `session_not_found`, `forbidden`, `session_not_running`, `bad_request`, `image_exists`, `not_signed_in` (ended meanwhile) */
   ask(caller: Caller, id: SessionId, spec: SessionImageSpec): Promise<SessionImage>
   /** @throws AppError `session_not_found`, `forbidden` */
   get(caller: Caller, id: SessionId): Promise<SessionImage>
@@ -62,7 +62,7 @@ export interface SessionImages {
   cancel(caller: Caller, id: SessionId): Promise<void>
   list(): Promise<ImageRequest[]>
   /**
-   * @param push the registry to which the image is pushed; it is read anew then, so that other agents can pull the image
+   * @param push the registry to which the image is pushed; a rescan of it follows, so that other agents can pull the image
    * @throws AppError `image_request_not_found`, `session_not_running`, `image_exists`, `registry_not_found`, `bad_request`
    */
   accept(caller: Caller, requestId: string, push?: ImagePush): Promise<Task>
@@ -155,8 +155,11 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
         report(detailOf({ status: 'done', progress: last }))
       },
     })
-    // The same name is being made of another session.
+    // This name is being saved from another session.
     if (task.sessionId !== sessionId) throw new AppError('image_exists', { reference })
+    if (task.target !== reference) {
+      throw new AppError('unavailable', because('session_saves_already', { reference: task.target }))
+    }
     return task
   }
 

@@ -37,7 +37,10 @@ export interface TaskSpec {
  * DEAD_AFTER_MS without an update if it dies.
  */
 export interface Tasks extends AsyncDisposable {
-  /** Starts a task. Rescans of a registry, and backups, run one at a time: a second start returns the running task. */
+  /**
+   * Starts a task. Rescans of a registry, backups, builds and saves of one name, and saves of one session, run one at a time: a second start
+   * returns the running task.
+   */
   start(spec: TaskSpec): Promise<Task>
   /** @param viewer only tasks of this user; all if left out */
   list(viewer?: UserId): Promise<Task[]>
@@ -112,7 +115,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       await sweep()
       const id = newUuid()
       if (!(await insertTask(store.db, { ...spec, id }))) {
-        const other = await findRunningSole(store.db, spec)
+        const other = await findRunningSole(store.db, { ...spec, sessionId: spec.detail.sessionId ?? undefined })
         if (other) return toTask(other)
         throw new AppError('unavailable', because('task_just_ending'))
       }

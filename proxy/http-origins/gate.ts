@@ -35,7 +35,7 @@ export interface GateDeps {
 /** The only path of the origin that is ours; all other paths belong to the app. */
 export const OPEN_PATH = '/_berth/open'
 
-/** Whether a request brings a ticket. */
+/** Whether a request is to OPEN_PATH. */
 export const isOpening = (target: string) => target === OPEN_PATH || target.startsWith(`${OPEN_PATH}?`)
 
 /**

@@ -144,7 +144,7 @@ export function failurePage(failure: {
     title: isKorean
       ? `"${session}" 세션의 ${app} 앱이 응답하지 않습니다`
       : `${app} in session "${session}" does not answer`,
-    // The cause is the manager's English.
+    // `message` is in English only.
     text: isKorean ? next : `${message} ${next}`,
     code,
     language,

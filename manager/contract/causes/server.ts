@@ -62,6 +62,7 @@ export const SERVER_CAUSES = {
   domain_unknown: 'There is no domain "{domain}".',
   task_cancelled: 'The task was cancelled.',
   task_stopped: 'The manager that ran the task has stopped. Start the task again.',
+  session_saves_already: 'This session is being saved as {reference}. Wait until that has ended, or cancel it.',
   task_just_ending: 'The same work is just ending. Try again in a moment.',
   from_before_to: '"from" must be before "to".',
   periods_at_most: 'At most {limit} periods can be asked for at once.',

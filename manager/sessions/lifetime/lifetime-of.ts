@@ -1,7 +1,7 @@
 import { type SessionRow } from '../../store/sessions/sessions.ts'
 import { type Lifetime } from './ends.ts'
 
-/** Converts a row's times to milliseconds by the database's clock. */
+/** The lifetime in milliseconds, by the database's clock. */
 export function lifetimeOf(
   session: Pick<SessionRow, 'idle_since' | 'idle_timeout_seconds' | 'expires_at' | 'max_lifetime_seconds'>,
 ): Lifetime {

@@ -20,8 +20,8 @@ export interface NewLogin {
 }
 
 /**
- * Most sign-ins of a person at once, expired ones included: what ends an account deletes them all in one transaction. Those with keypairs have
- * a share of their own, so that whoever has stolen one ends no sign-in of the person, and each keypair has a share of that.
+ * Most sign-ins of a person at once, expired ones included: what ends an account deletes them all in one transaction. Sign-ins with
+ * keypairs have a limit of their own, so that a stolen keypair ends no other sign-ins; each keypair has a limit within it.
  */
 export const MOST_LOGINS = { ofPerson: 200, withKeypairs: 200, withOneKeypair: 50 } as const
 /** Most rows in one statement, which has a limit of time. */
@@ -97,7 +97,7 @@ export async function isLoginYounger(db: Db, id: string, minutes: number): Promi
   return row !== undefined
 }
 
-/** Keeps the hashes that belong to sign-ins, expired or not. */
+/** Finds which of these hashes belong to sign-ins, expired or not. */
 export async function listTokenHashes(db: Db, hashes: readonly Buffer[]): Promise<readonly Buffer[]> {
   const rows = await db.selectFrom('logins').select('token_hash').where('token_hash', 'in', hashes).execute()
   return rows.map(row => row.token_hash)
@@ -162,10 +162,10 @@ export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Se
 /**
  * Deletes the sign-ins that are beyond what a person may have at once: those that have been unused longest.
  *
- * Call it in the transaction that made one, with the account locked so that sign-ins at once do not exceed the limit together.
+ * Call it in the transaction that inserts `made`, with the account locked: concurrent sign-ins could exceed the limit.
  *
- * @param made stays
- * @returns the ids of those that ended
+ * @param made kept
+ * @returns ids of deleted sign-ins
  */
 export async function deleteExcessLogins(trx: Db, userId: UserId, made: string): Promise<string[]> {
   const latest = sql`order by id = ${made}::uuid desc, last_used_at desc, id desc`
@@ -183,7 +183,7 @@ export async function deleteExcessLogins(trx: Db, userId: UserId, made: string):
   return rows.map(({ id }) => id)
 }
 
-/** Deletes sign-ins: one, those of a user (only one, except one, or made with a keypair, if given), of a domain, of a keypair or of a kind. @returns their ids */
+/** Deletes one sign-in, or all of a user (narrowed by `only`, `except`, `madeWith`), of a domain, of a keypair or of a kind. @returns the deleted ids */
 export async function deleteLogins(
   db: Db,
   which:
@@ -212,7 +212,7 @@ export async function deleteLogins(
     const found = sql<boolean>`id = any(array(${query}))`
     const rows = await db.deleteFrom('logins').where(found).returning('id').execute()
     ended.push(...rows.map(({ id }) => id))
-    // Rows that another transaction has deleted meanwhile do not count: fewer rows are the last ones.
+    // The limit skips rows that others have deleted meanwhile, so a short batch is the last one.
     if (rows.length < ENDED_AT_ONCE) return ended
   }
 }

@@ -50,13 +50,23 @@ export function findTask(db: Db, id: string): Promise<TaskRow | undefined> {
   return db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** The running task that keeps another of its kind from starting: a rescan of the same registry, or any backup. */
+/**
+ * The running task that keeps another of its kind from starting: one of the same target, any backup, or the one that saves the same
+ * session.
+ */
 export function findRunningSole(
   db: Db,
-  { kind, target }: { readonly kind: Task['kind']; readonly target: string },
+  {
+    kind,
+    target,
+    sessionId,
+  }: { readonly kind: Task['kind']; readonly target: string; readonly sessionId?: string | undefined },
 ): Promise<TaskRow | undefined> {
   const running = db.selectFrom('tasks').selectAll().where('status', '=', 'running').where('kind', '=', kind)
-  return (kind === 'backup' ? running : running.where('target', '=', target)).executeTakeFirst()
+  if (kind === 'backup') return running.executeTakeFirst()
+  const isOfSession =
+    sessionId === undefined ? sql<boolean>`false` : sql<boolean>`detail ->> 'sessionId' = ${sessionId}`
+  return running.where(eb => eb.or([eb('target', '=', target), isOfSession])).executeTakeFirst()
 }
 
 /** @param userId only tasks of this user */

@@ -66,7 +66,7 @@ export async function noteUsedByOthers(db: Db, id: SessionId): Promise<void> {
     .execute()
 }
 
-/** Live sessions of one person that are shared with another, without one of them. */
+/** Counts the owner's live sessions that are shared with the user, leaving out `without`. */
 export async function countSharedWith(
   db: Db,
   { ownerId, userId, without }: { ownerId: UserId; userId: UserId; without: SessionId },
@@ -89,7 +89,7 @@ export async function deleteShare(db: Db, id: SessionId, userId: UserId): Promis
   return (await query.where('user_id', '=', userId).executeTakeFirst()).numDeletedRows === 1n
 }
 
-/** Sessions that are shared, each with the user who got it. @param userId with this user only */
+/** Pairs of a session and a user with whom it is shared. @param userId only this user's */
 export function listSharedSessions(db: Db, userId?: UserId): Promise<{ session_id: SessionId; user_id: UserId }[]> {
   const query = db.selectFrom('session_shares').select(['session_id', 'user_id'])
   return (userId === undefined ? query : query.where('user_id', '=', userId)).execute()

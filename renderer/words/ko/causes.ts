@@ -432,6 +432,7 @@ export default {
   domain_unknown: '"{domain}" 도메인이 없습니다.',
   task_cancelled: '작업이 취소되었습니다.',
   task_stopped: '작업을 실행하던 매니저가 멈췄습니다. 작업을 다시 시작하세요.',
+  session_saves_already: '이 세션을 {reference} 이미지로 저장하는 중입니다. 끝날 때까지 기다리거나 취소하세요.',
   task_just_ending: '같은 작업이 막 끝나고 있습니다. 잠시 후 다시 시도하세요.',
   from_before_to: '시작이 끝보다 앞서야 합니다.',
   periods_at_most: '한 번에 기간 {limit}개까지 볼 수 있습니다.',

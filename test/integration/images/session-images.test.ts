@@ -112,6 +112,8 @@ describe('images of sessions', () => {
     expect(await refusal(ask())).toMatchObject({ code: 'forbidden' })
     await cluster.api.updateSettings({ body: { sessionImages: 'allow' } })
     expect(await ask()).toMatchObject({ request: null, task: { status: 'running' } })
+    const other = bob.saveSession({ params, body: { reference: `users/${name}/bob:2` } })
+    expect(await refusal(other)).toMatchObject({ code: 'unavailable', detail: { cause: 'session_saves_already' } })
     await bob.cancelSessionImage({ params })
     expect(await aborted.promise).toBe('aborted')
     expect((await bob.getSessionImage({ params })).task?.status).toBe('cancelled')

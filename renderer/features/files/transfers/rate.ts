@@ -6,7 +6,7 @@ export interface RateSample {
 
 const WINDOW_MS = 10_000
 
-/** Adds a sample and drops those older than ten seconds, so that the rate follows the network. */
+/** Adds a sample; drops those older than ten seconds or with more bytes (before a restart). */
 export function addSample(samples: readonly RateSample[], next: RateSample): RateSample[] {
   const kept = samples.filter(({ atMs, bytes }) => next.atMs - atMs <= WINDOW_MS && bytes <= next.bytes)
   return [...kept, next]
