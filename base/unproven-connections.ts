@@ -16,17 +16,12 @@ export interface UnprovenConnections<Connection extends EndingSocket> {
   keep(connection: Connection): void
 }
 
-interface Standing {
-  /** Proven requests in progress. */
-  proven: number
-  isKept: boolean
-}
-
 /** @param most as many connections stay open */
 export function createUnprovenConnections<Connection extends EndingSocket>(
   most: number,
 ): UnprovenConnections<Connection> {
-  const all = new WeakMap<Connection, Standing>()
+  /** Proven requests in progress; a kept connection has one without an end. */
+  const proven = new WeakMap<Connection, number>()
   /** Connections that are unproven now, oldest first. */
   const unproven = new Set<Connection>()
 
@@ -38,25 +33,27 @@ export function createUnprovenConnections<Connection extends EndingSocket>(
     reset(oldest)
   }
 
+  function prove(connection: Connection): () => void {
+    const before = proven.get(connection)
+    if (before === undefined) return () => undefined
+    proven.set(connection, before + 1)
+    unproven.delete(connection)
+    return () => {
+      const left = (proven.get(connection) ?? 0) - 1
+      proven.set(connection, left)
+      if (left === 0 && !connection.destroyed) count(connection)
+    }
+  }
+
   return {
     add(connection) {
-      all.set(connection, { proven: 0, isKept: false })
+      proven.set(connection, 0)
       connection.once('close', () => unproven.delete(connection))
       count(connection)
     },
-    prove(connection) {
-      const standing = all.get(connection)
-      if (!standing) return () => undefined
-      standing.proven++
-      unproven.delete(connection)
-      return () => {
-        if (--standing.proven === 0 && !standing.isKept && !connection.destroyed) count(connection)
-      }
-    },
+    prove,
     keep(connection) {
-      const standing = all.get(connection)
-      if (standing) standing.isKept = true
-      unproven.delete(connection)
+      prove(connection)
     },
   }
 }

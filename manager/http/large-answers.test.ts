@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { type UserId } from '#manager/contract'
-import { createLargeAnswers } from './large-answers.ts'
+import { createLargeAnswers, isLongList } from './large-answers.ts'
 
 const EVE = 'eve' as UserId
 const BOB = 'bob' as UserId
@@ -37,4 +37,29 @@ test('with more than 32 MiB unread a person gets no further list until something
   ;(await answers.begin(BOB, 'listSessions'))()
   read[0]?.()
   ;(await answers.begin(EVE, 'listSessions'))()
+})
+
+test('long lists of the database are made one after the other for a person, lists of files are not', () => {
+  expect(isLongList('listSessions', { limit: 500 })).toBe(true)
+  expect(isLongList('listSessions', { limit: 100 })).toBe(false)
+  expect(isLongList('listImages', {})).toBe(false)
+  expect(isLongList('listFiles', { limit: 200 })).toBe(false)
+})
+
+test('a long list of a person begins when the one before has ended; short ones and other people do not wait', async () => {
+  const answers = createLargeAnswers()
+  const begun: string[] = []
+  const begin = (who: UserId, limit: number) =>
+    answers.begin(who, 'listUsers', { limit }).then(end => {
+      begun.push(`${who} ${limit}`)
+      return end
+    })
+  const first = await begin(EVE, 500)
+  const second = begin(EVE, 400)
+  await begin(EVE, 100)
+  await begin(BOB, 500)
+  expect(begun).toEqual(['eve 500', 'eve 100', 'bob 500'])
+  first()
+  ;(await second)()
+  expect(begun.at(-1)).toBe('eve 400')
 })

@@ -77,7 +77,7 @@ const origins = new WeakMap<IncomingMessage, RequestOrigin>()
  * whose failed sign-ins are counted, which address the audit log names, and whether a cookie is `Secure`. So they are believed
  * only from a console that knows the shared secret and from addresses that the operator has named, and only the last hop.
  */
-export function noteOrigin(request: IncomingMessage, forwarders: Forwarders): void {
+export function noteOrigin(request: IncomingMessage, forwarders: Forwarders): { readonly isConsole: boolean } {
   const { headers } = request
   const { trustedProxies = [] } = forwarders
   const isConsole = isFromConsole(request, forwarders)
@@ -85,10 +85,11 @@ export function noteOrigin(request: IncomingMessage, forwarders: Forwarders): vo
   const isBelieved = isConsole || trustedProxies.includes(plainAddress(direct.address))
   const mayBeOfPage = isBelieved || forwarders.consoleSecret === undefined
   origins.set(request, { ...(isBelieved ? forwardedOrigin(headers, direct) : direct), mayBeOfPage })
+  return { isConsole }
 }
 
 /** Whether the console's process sent the request, itself or for a client. */
-export function isFromConsole({ headers }: IncomingMessage, { consoleSecret }: Forwarders): boolean {
+function isFromConsole({ headers }: IncomingMessage, { consoleSecret }: Forwarders): boolean {
   const sent = headers[CONSOLE_SECRET_HEADER]
   return consoleSecret !== undefined && typeof sent === 'string' && equalSecrets(sent, consoleSecret)
 }

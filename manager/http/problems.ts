@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { sizeText } from '#base/size-text'
 import { AppError, because, type Because, isAppError, toProblem } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { UNSTORABLE_TEXT } from '../store/storable-text.ts'
@@ -49,7 +50,6 @@ const CLIENT_ERRORS: Readonly<Record<string, () => AppError>> = {
 }
 
 const MiB = 2 ** 20
-const sizeText = (bytes: number) => (bytes < MiB ? `${bytes / 1024} KiB` : `${bytes / MiB} MiB`)
 
 /** @param bodyLimit bytes that the route accepts */
 export function toAppError(error: unknown, bodyLimit = MiB): AppError {

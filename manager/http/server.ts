@@ -26,6 +26,7 @@ import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from './record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
 import { type HeavyWork } from '../files/heavy-work.ts'
+import { createTurns } from '../files/turns.ts'
 import { type FileWatches } from '../files/watches.ts'
 import { type Log } from '../log.ts'
 import { type Metrics } from '../metrics.ts'
@@ -45,14 +46,13 @@ import { createIdempotency } from './idempotency.ts'
 import { hasManyJsonParts, JSON_PARTS } from './json-parts.ts'
 import { createLargeAnswers } from './large-answers.ts'
 import { overrideMethod } from './method-override.ts'
-import { type Forwarders, isFromConsole, noteOrigin, type OriginRules } from './origin.ts'
+import { type Forwarders, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
 import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { registerSsoCallback } from './routes/sign-in-providers.ts'
 import { type SsoAttempts } from '../sso/attempts.ts'
-import { createTurnsOfPeople } from './turns-of-people.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
@@ -200,8 +200,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     done()
   })
   app.addHook('onRequest', async (request, reply) => {
-    noteOrigin(request.raw, deps)
-    if (isFromConsole(request.raw, deps)) unproven.keep(request.raw.socket)
+    const { isConsole } = noteOrigin(request.raw, deps)
+    if (isConsole) unproven.keep(request.raw.socket)
     void reply.headers({ ...SECURITY_HEADERS, ...UNLIMITED, 'x-request-id': request.id })
     rules.check(request.headers)
     if (request.is404) return
@@ -209,7 +209,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     if (access === undefined) throw new AppError('forbidden')
     if (access === 'none') return
     // The console forwards no request of a client to these addresses.
-    if (access === 'console' && isFromConsole(request.raw, deps)) return
+    if (access === 'console' && isConsole) return
     request.credentials =
       (await readCredentials({ logins, signers }, request.raw).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'rate_limited')
@@ -355,11 +355,14 @@ function handlerOf(upgrades: Upgrades, request: IncomingMessage): UpgradeHandler
   return url && upgrades.find(url)
 }
 
-/** Characters of a body from which people take turns. Most requests have less than a tenth of it. */
+/**
+ * Characters of a body from which people take turns. Most requests have less than a tenth of it. To parse and check a large one takes some
+ * milliseconds, in which nobody else is served, and a person may send 256 at once over as many connections.
+ */
 const LARGE_BODY = 16 * 1024
 
 function acceptJson(app: FastifyInstance): void {
-  const turns = createTurnsOfPeople()
+  const turns = createTurns(setImmediate)
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
@@ -382,7 +385,7 @@ function acceptJson(app: FastifyInstance): void {
       })
     }
     if (json.length < LARGE_BODY) read()
-    else turns.wait(request.credentials?.caller.userId ?? '', read)
+    else turns.run(request.credentials?.caller.userId ?? '', read).catch((error: unknown) => done(error as Error))
   })
 }
 

@@ -9,7 +9,7 @@ import { JSON_PARTS } from '../json-parts.ts'
 import { createErrorHandler } from '../problems.ts'
 import { createSerializerCompiler } from '../serializer.ts'
 import { createLargeAnswers } from '../large-answers.ts'
-import { isLargeList, registerContractRoutes } from './contract-routes.ts'
+import { registerContractRoutes } from './contract-routes.ts'
 
 /** Handlers that refuse every call, so that a request which reaches one is told from a request that its schemas refuse. */
 const reached = Object.fromEntries(
@@ -108,11 +108,4 @@ test('a body with thousands of wrong fields gets a short answer', async () => {
   expect(many.body.length).toBeLessThan(10_000)
   const long = await app.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { email: 'x'.repeat(20_000) } })
   expect(long.json()).toMatchObject({ code: 'body_too_large', detail: expect.stringContaining('16 KiB') as string })
-})
-
-test('long lists of the database are made one after the other for a person, lists of files are not', () => {
-  expect(isLargeList('listSessions', { limit: 500 })).toBe(true)
-  expect(isLargeList('listSessions', { limit: 100 })).toBe(false)
-  expect(isLargeList('listImages', {})).toBe(false)
-  expect(isLargeList('listFiles', { limit: 200 })).toBe(false)
 })

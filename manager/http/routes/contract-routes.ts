@@ -1,6 +1,5 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { defined } from '#base/defined'
-import { createKeyedMutex, type KeyedMutex } from '#base/mutex'
 import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
 import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
@@ -32,9 +31,8 @@ export interface ContractRoutesDeps {
 
 /** Registers every entry of ROUTES with its handler. */
 export function registerContractRoutes(app: FastifyInstance, { handlers, ...deps }: ContractRoutesDeps): void {
-  const largeLists = createKeyedMutex()
   for (const name of Object.keys(ROUTES) as RouteName[]) {
-    register(app, { name, route: ROUTES[name], handler: handlers[name] as AnyHandler, largeLists, ...deps })
+    register(app, { name, route: ROUTES[name], handler: handlers[name] as AnyHandler, ...deps })
   }
 }
 
@@ -42,14 +40,9 @@ interface Registered extends Omit<ContractRoutesDeps, 'handlers'> {
   readonly name: RouteName
   readonly route: RouteSpec
   readonly handler: AnyHandler
-  /** By person: see `isLargeList`. */
-  readonly largeLists: KeyedMutex
 }
 
-function register(
-  app: FastifyInstance,
-  { name, route, handler, largeLists, once, bodyDeadlines, largeAnswers }: Registered,
-): void {
+function register(app: FastifyInstance, { name, route, handler, once, bodyDeadlines, largeAnswers }: Registered): void {
   const status = route.status ?? 200
   app.route({
     method: route.method,
@@ -83,7 +76,7 @@ function register(
       const signal = abortedWith(reply)
       const caller = request.credentials?.caller ?? null
       const work = async (keyed: KeyedRequest | undefined) => {
-        const end = caller === null ? undefined : await largeAnswers.begin(caller.userId, name)
+        const end = caller === null ? undefined : await largeAnswers.begin(caller.userId, name, query)
         try {
           signal.throwIfAborted()
           return await handler({ caller, request, reply, keyed, signal }, { params, query, body })
@@ -95,9 +88,7 @@ function register(
       const { result, replayed } =
         caller === null
           ? { result: await work(undefined), replayed: false }
-          : isLargeList(name, query)
-            ? { result: await largeLists(caller.userId, () => work(undefined)), replayed: false }
-            : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
+          : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
       if (replayed) void reply.header(REPLAYED_HEADER, 'true')
       request.outcome = { ...request.outcome, reply: result, replayed }
       void reply.code(status)
@@ -105,17 +96,6 @@ function register(
     },
   })
 }
-
-const LARGE_LIST = 100
-/** Lists that wait for a storage, which may hang: the files of other storages do not wait for it. */
-const LISTS_OF_FILES: ReadonlySet<RouteName> = new Set<RouteName>(['listFiles', 'searchFiles'])
-
-/**
- * Whether a query asks for hundreds of rows, which take tens of milliseconds to write. A person gets such lists one after the other: as
- * many at once as calls are allowed would keep everybody else waiting for seconds.
- */
-export const isLargeList = (route: RouteName, query: unknown): boolean =>
-  !LISTS_OF_FILES.has(route) && ((query as { limit?: number } | undefined)?.limit ?? 0) > LARGE_LIST
 
 function abortedWith(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()

@@ -46,7 +46,7 @@ export const drf: Sequencer = {
   },
 }
 
-/** Whoever has a share: a user, or a project. */
+/** A user, or a project, with its share. */
 export interface Holder {
   readonly weight: number
   held: ResourceSlots
