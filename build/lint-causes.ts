@@ -11,7 +11,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'manager/secrets/*.ts',
     'manager/store/embedded/*.ts',
     'manager/store/migrate.ts',
-    'manager/store/open-store.ts',
+    'manager/store/check-server.ts',
     'agent/config.ts',
     'agent/directory-lock.ts',
     'agent/control/!(dispatcher).ts',

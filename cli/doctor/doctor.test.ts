@@ -62,7 +62,15 @@ const HEALTHY: Facts = {
   sshVersion: 'OpenSSH_9.2p1',
 }
 const withEngine = (change: Partial<Reachable>): Facts => ({ ...HEALTHY, engine: { ...ENGINE, ...change } })
-const external = { kind: 'external', status: 'reachable', version: '15.4', versionNumber: 150_004, aheadMs: 3 } as const
+const external = {
+  kind: 'external',
+  status: 'reachable',
+  version: '15.4',
+  versionNumber: 150_004,
+  aheadMs: 3,
+  isReadOnly: false,
+  waitsForStandby: false,
+} as const
 const [A, B] = ['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', 'GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'] as const
 const gpus = {
   status: 'works',
@@ -213,6 +221,20 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     'database',
     'problem',
     /14\.9/,
+  ],
+  [
+    'an external database that is a standby',
+    { ...HEALTHY, database: { ...external, isReadOnly: true } },
+    'database',
+    'problem',
+    /takes no writes/,
+  ],
+  [
+    'an external database whose standby does not answer',
+    { ...HEALTHY, database: { ...external, waitsForStandby: true } },
+    'database',
+    'problem',
+    /waits for its synchronous standby/,
   ],
   [
     'an external database that is gone',

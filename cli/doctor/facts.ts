@@ -141,6 +141,10 @@ export type DatabaseFacts =
       readonly versionNumber: number
       /** The server's clock minus ours. */
       readonly aheadMs: number
+      /** Whether it takes no writes, as a standby. */
+      readonly isReadOnly: boolean
+      /** Whether commits wait for a synchronous standby that does not answer. */
+      readonly waitsForStandby: boolean
     }
 
 export interface SecretFile {

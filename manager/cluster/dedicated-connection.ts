@@ -3,6 +3,7 @@ import pg from 'pg'
 import { createMutex } from '#base/mutex'
 import { every } from '#base/every'
 import { type Log } from '../log.ts'
+import { readServers } from '../store/primary-client.ts'
 
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>
 
@@ -61,8 +62,9 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
     mutex(() => client.query<Record<string, unknown>>(text, [...values]))
 
   async function connect(again: boolean): Promise<{ readonly ended: Promise<void> }> {
-    const client = new pg.Client({
-      connectionString: deps.databaseUrl,
+    const { Client = pg.Client, ...servers } = readServers(deps.databaseUrl)
+    const client = new Client({
+      ...servers,
       application_name: deps.name,
       query_timeout: QUERY_TIMEOUT_MS,
       connectionTimeoutMillis: QUERY_TIMEOUT_MS,

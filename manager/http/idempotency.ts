@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, because, type RouteSpec, type UserId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
@@ -6,6 +7,7 @@ import {
   type Claim,
   findKey,
   insertClaim,
+  LEASE_MS,
   type KeyedRequest,
   type KeyRow,
   noteCreated,
@@ -14,6 +16,7 @@ import {
   takeOver,
 } from '../store/operation/idempotency-keys.ts'
 import { idempotencyContext } from '../secrets/sealed.ts'
+import { newUuid } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key'
@@ -21,6 +24,7 @@ export const IDEMPOTENCY_HEADER = 'idempotency-key'
 export const REPLAYED_HEADER = 'idempotency-replayed'
 /** Most characters of an answer that is kept beside the ids of what was made. */
 const MOST_KEPT = 16_384
+const RELEASE_AGAIN_MS = 1_000
 const KEY = /^[\x21-\x7e]{1,200}$/
 
 export interface Answer {
@@ -61,8 +65,14 @@ export interface KeyedCall {
 export function createIdempotency({ db, box, log }: IdempotencyDeps) {
   async function claimOf(userId: UserId, key: string, request: string): Promise<Claim | KeyRow> {
     const context = idempotencyContext(userId, key)
-    const fresh = await insertClaim(db, { userId, key, sealed: box.seal(JSON.stringify({ request }), context) })
-    if (fresh) return fresh
+    const fresh: Claim = { userId, key, id: newUuid() }
+    try {
+      if (await insertClaim(db, fresh, box.seal(JSON.stringify({ request }), context))) return fresh
+    } catch (error) {
+      // The claim may be there although the database did not confirm it.
+      await release(fresh)
+      throw error
+    }
     const known = await findKey(db, userId, key)
     // The key was deleted between the two statements.
     if (!known) return claimOf(userId, key, request)
@@ -112,8 +122,22 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
 
   async function release(claim: Claim): Promise<void> {
     await releaseClaim(db, claim).catch((failure: unknown) => {
-      log.info({ err: failure }, 'an idempotency key stays claimed for a minute')
+      log.info({ err: failure }, 'an idempotency key stays claimed until the database answers, for a minute at most')
+      void releaseLater(claim)
     })
+  }
+
+  /** Tries again while the claim lasts. The client repeats its request, and would be told until then that the first one is in progress. */
+  async function releaseLater(claim: Claim): Promise<void> {
+    const until = performance.now() + LEASE_MS
+    while (performance.now() < until) {
+      await delay(RELEASE_AGAIN_MS, undefined, { ref: false })
+      const isReleased = await releaseClaim(db, claim).then(
+        () => true,
+        () => false, // The database is still away: the next attempt, or the end of the lease, releases it.
+      )
+      if (isReleased) return
+    }
   }
 
   /** @throws AppError `request_in_progress` */

@@ -1,11 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type PostgresPool, type PostgresPoolClient, type PostgresQueryResult } from 'kysely'
 import pg from 'pg'
-import { AppError, because } from '#manager/contract'
+import { AppError, type Because, because } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { type ConnectionConfig } from './primary-client.ts'
+import { probeDatabase } from './probe.ts'
 
 export interface GuardedPoolOptions {
-  readonly config: pg.PoolConfig
+  readonly config: ConnectionConfig
+  /** Settles a new connection, before its first statement. */
+  readonly settle?: (client: pg.PoolClient) => Promise<void>
   /** Limit for a statement; after it we give up waiting. Undefined for work that may take any time. */
   readonly limitMs: number | undefined
   /** Called when the database refused a statement because its disk is full. */
@@ -19,9 +23,6 @@ export interface GuardedPool extends PostgresPool {
 }
 
 const PROBE_MS = 1_000
-const PROBE_LIMIT_MS = 3_000
-/** A write that leaves nothing in a table. Its commit has to reach the disk, like that of every change. */
-export const PROBE = `select pg_logical_emit_message(true, 'berth', 'probe')`
 
 /**
  * A manager's connection pool, with two guarantees that node-postgres does not give.
@@ -33,7 +34,7 @@ export const PROBE = `select pg_logical_emit_message(true, 'berth', 'probe')`
  *
  * A commit that was cut off may have happened, so a retry needs an idempotency key.
  */
-export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedPoolOptions): GuardedPool {
+export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: GuardedPoolOptions): GuardedPool {
   const pool = new pg.Pool(config)
   const guards = new WeakMap<pg.PoolClient, Guard>()
   const connections = new Set<pg.PoolClient>()
@@ -41,10 +42,12 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
   const waiting = new Set<(error: AppError) => void>()
   const stop = new AbortController()
   let probing: Promise<void> | undefined
+  /** Why requests are refused while `probing`. */
+  let problem: Because = AWAY
 
   pool.on('connect', client => {
     connections.add(client)
-    const guard = new Guard(client, { limitMs, onSilent, onDiskFull })
+    const guard = new Guard(client, { limitMs, onSilent, onReadOnly, onDiskFull })
     guards.set(client, guard)
     client.once('end', () => {
       connections.delete(client)
@@ -56,6 +59,7 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
       guard.lost ??= error
       log.warn({ err: error }, 'database connection lost')
     })
+    guard.settled = settle?.(client).catch((error: unknown) => void (guard.lost ??= error))
   })
   pool.on('error', () => undefined) // error of an idle connection, already logged above
 
@@ -65,7 +69,21 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
     probing = untilAnswered().finally(() => (probing = undefined))
     for (const refuse of waiting) refuse(noAnswer())
     waiting.clear()
-    // Idle connections may hang as well: take each out of the pool and close it.
+    // Idle connections may hang as well.
+    closeIdle()
+  }
+
+  /** Other connections to the same server would serve what is old. */
+  function onReadOnly(error: unknown): void {
+    for (const client of connections) {
+      const guard = guards.get(client)
+      if (guard) guard.lost ??= error
+    }
+    closeIdle()
+  }
+
+  /** Takes each idle connection out of the pool and closes it. */
+  function closeIdle(): void {
     for (let idle = pool.idleCount; idle > 0; idle--) {
       pool.connect().then(
         client => client.release(true),
@@ -75,19 +93,25 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
   }
 
   async function untilAnswered(): Promise<void> {
-    while (!stop.signal.aborted && !(await answers(config))) {
+    for (;;) {
+      const found = await probeDatabase(config)
+      if (stop.signal.aborted || !found) break
+      if (found.cause !== problem.cause) log.error({ cause: found.cause }, 'the database cannot be used')
+      problem = found
       await delay(PROBE_MS, undefined, { signal: stop.signal }).catch(() => undefined)
     }
+    problem = AWAY
     if (!stop.signal.aborted) log.info({}, 'the database answers again')
   }
 
   function connect(): Promise<PostgresPoolClient> {
-    if (probing) return Promise.reject(noAnswer())
+    if (probing) return Promise.reject(new AppError('unavailable', problem))
     const { promise, resolve, reject } = Promise.withResolvers<PostgresPoolClient>()
     waiting.add(reject)
     pool.connect().then(
-      client => {
+      async client => {
         const guard = guards.get(client)
+        await guard?.settled
         if (waiting.delete(reject) && guard) resolve(guard)
         else client.release()
       },
@@ -113,6 +137,8 @@ export function createGuardedPool({ config, limitMs, onDiskFull, log }: GuardedP
 interface GuardDeps {
   readonly limitMs: number | undefined
   readonly onSilent: () => void
+  /** The server has become a standby. */
+  readonly onReadOnly: (error: unknown) => void
   readonly onDiskFull: (() => void) | undefined
 }
 
@@ -120,6 +146,8 @@ interface GuardDeps {
 class Guard implements PostgresPoolClient {
   /** Why this connection takes no more statements; undefined while it works. */
   lost: unknown
+  /** Resolves when the connection is settled, or lost. */
+  settled: Promise<void> | undefined
   readonly #client: pg.PoolClient
   readonly #deps: GuardDeps
 
@@ -150,6 +178,7 @@ class Guard implements PostgresPoolClient {
       return (await Promise.race([answer, silent])) as unknown as PostgresQueryResult<R>
     } catch (error) {
       if (isAboutDisk(error)) this.#deps.onDiskFull?.()
+      if (isOfStandby(error)) this.#deps.onReadOnly(error)
       // An error of the statement is passed on unchanged. An error of the connection becomes `unavailable`.
       throw !isLost(this) || isAboutDisk(error) ? error : noAnswer(error)
     } finally {
@@ -168,8 +197,10 @@ const isLost = ({ lost }: Guard): boolean => lost !== undefined
 
 function noAnswer(cause?: unknown): AppError {
   if (cause instanceof AppError) return cause
-  return new AppError('unavailable', because('database_away'), { cause })
+  return new AppError('unavailable', AWAY, { cause })
 }
+
+const AWAY = because('database_away')
 
 /** SQLSTATE disk_full. */
 export const DISK_FULL = '53100'
@@ -178,17 +209,7 @@ function isAboutDisk(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === DISK_FULL
 }
 
-async function answers(config: pg.PoolConfig): Promise<boolean> {
-  const client = new pg.Client({ ...config, connectionTimeoutMillis: PROBE_LIMIT_MS, query_timeout: PROBE_LIMIT_MS })
-  client.on('error', () => undefined) // `connect` and `query` below report the same error
-  try {
-    await client.connect()
-    await client.query(PROBE)
-    return true
-  } catch {
-    return false
-  } finally {
-    // Not awaited: if a query is in flight, `end` closes the socket.
-    void client.end().catch(() => undefined)
-  }
+/** SQLSTATE read_only_sql_transaction: after a failover the server that took writes may go on as a standby. */
+function isOfStandby(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25006'
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import { PROBE } from './guarded-pool.ts'
+import { PROBE } from './probe.ts'
 import { type Db } from './schema.ts'
 
 export interface Health {

@@ -1,15 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
-import { AppError, isAppError } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type Clock, startClock } from './clock.ts'
 import { withDiskInMind } from './embedded/no-space.ts'
 import { type Embedded, openEmbedded } from './embedded/open-embedded.ts'
-import { createGuardedPool, DISK_FULL, type GuardedPool } from './guarded-pool.ts'
+import { checkServer, requireOwnSessions } from './check-server.ts'
+import { createGuardedPool, type GuardedPool } from './guarded-pool.ts'
 import { createHealth } from './health.ts'
 import { migrate } from './migrate.ts'
+import { type ConnectionConfig, readServers } from './primary-client.ts'
 import { type Database, type Db } from './schema.ts'
+import { settle } from './session-settings.ts'
 
 export interface Store extends AsyncDisposable {
   readonly db: Db
@@ -43,8 +45,6 @@ export interface StoreOptions {
   readonly silentMs?: number | undefined
 }
 
-/** `server_version_num` of the oldest supported PostgreSQL. */
-const OLDEST_SERVER = 150_000
 const POOL_SIZE = 10
 /** A page asks for several things at once: on a new connection each would wait for a process of the database to start. */
 const KEPT_IDLE_MS = 300_000
@@ -61,7 +61,8 @@ const GOOD_BYE_MS = 2_000
 /**
  * Opens the database (starts the embedded one if there is no URL) and runs the migrations.
  *
- * @throws AppError `data_version_unsupported`, `unavailable` (does not answer), `config_invalid` (not a database URL)
+ * @throws AppError `data_version_unsupported`, `unavailable` (does not answer, or takes no writes), `config_invalid` (no database URL, or a pooler
+ * without sessions)
  */
 export async function openStore({
   databaseUrl,
@@ -73,27 +74,24 @@ export async function openStore({
 }: StoreOptions): Promise<Store> {
   await using stack = new AsyncDisposableStack()
   const connection =
-    databaseUrl === undefined
-      ? stack.use(await started(dataDir, log)).connection
-      : { connectionString: checkedUrl(databaseUrl) }
-  const shared: pg.PoolConfig = {
+    databaseUrl === undefined ? stack.use(await started(dataDir, log)).connection : readServers(databaseUrl)
+  const shared: ConnectionConfig = {
     ...connection,
     application_name: 'berth-manager',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    // Compiling a query of many joins takes up to two seconds and saves milliseconds. A URL with options of its own decides itself.
-    options: '-c jit=off',
     types: { getTypeParser: typeParserOf },
   }
-  await prepare(shared, { isMigrated, log })
+  const jitOff = databaseUrl === undefined || !hasOptions(databaseUrl)
+  if (databaseUrl !== undefined) await requireOwnSessions(shared)
+  await prepare(shared, { isMigrated, jitOff, log })
   const pool = createGuardedPool({
     config: {
       ...shared,
       max: POOL_SIZE,
       idleTimeoutMillis: KEPT_IDLE_MS,
-      ...(isPatient ? {} : { statement_timeout: STATEMENT_TIMEOUT_MS }),
-      idle_in_transaction_session_timeout: silentMs,
     },
+    settle: client => settle(client, { statementMs: isPatient ? undefined : STATEMENT_TIMEOUT_MS, silentMs, jitOff }),
     limitMs: isPatient ? undefined : ANSWER_LIMIT_MS,
     onDiskFull: () => health.noteDiskFull(),
     log,
@@ -122,8 +120,16 @@ async function started(dataDir: string, log: Log): Promise<Embedded> {
 }
 
 /** Checks the server and migrates, on connections without a limit: crash recovery and changes of large tables take long. */
-async function prepare(config: pg.PoolConfig, { isMigrated, log }: { isMigrated: boolean; log: Log }): Promise<void> {
-  const pool = createGuardedPool({ config: { ...config, max: 2 }, limitMs: undefined, log })
+async function prepare(
+  config: ConnectionConfig,
+  { isMigrated, jitOff, log }: { isMigrated: boolean; jitOff: boolean; log: Log },
+): Promise<void> {
+  const pool = createGuardedPool({
+    config: { ...config, max: 2 },
+    settle: client => settle(client, { statementMs: undefined, silentMs: 0, jitOff }),
+    limitMs: undefined,
+    log,
+  })
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) })
   try {
     await checkServer(db, log)
@@ -141,42 +147,8 @@ async function closeInOrder(db: Kysely<Database>, { connections }: GuardedPool):
   await Promise.race([closed, delay(GOOD_BYE_MS, undefined, { ref: false })])
 }
 
-function checkedUrl(text: string): string {
-  if (!URL.canParse(text) || !/^postgres(ql)?:$/.test(new URL(text).protocol)) {
-    throw new AppError('config_invalid', {
-      why: 'DATABASE_URL must look like postgresql://user:password@host/database.',
-    })
-  }
-  return text
-}
-
-async function checkServer(db: Db, log: Log): Promise<void> {
-  const { rows } = await sql<{ number: number; text: string }>`
-    select current_setting('server_version_num')::int as number, current_setting('server_version') as text`
-    .execute(db)
-    .catch((error: unknown) => {
-      const cause = isAppError(error) ? (error.cause ?? error) : error
-      if (cause instanceof pg.DatabaseError && cause.code === DISK_FULL) {
-        throw new AppError(
-          'disk_full',
-          { why: 'The disk of the database is full. An administrator has to free space on it.' },
-          { cause },
-        )
-      }
-      throw new AppError('unavailable', { why: `The database does not answer: ${messageOf(cause)}` }, { cause })
-    })
-  const [version] = rows
-  if (!version || version.number < OLDEST_SERVER) {
-    throw new AppError('data_version_unsupported', {
-      why: `The database is PostgreSQL ${version?.text ?? 'of an unknown version'}; version 15 or newer is needed.`,
-    })
-  }
-  log.info({ version: version.text }, 'database ready')
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error && error.message ? error.message : String(error)
-}
+/** Whether the URL has settings of its own for sessions. */
+const hasOptions = (databaseUrl: string) => /[?&]options=/.test(databaseUrl)
 
 /** SQLSTATE 40001 serialization_failure, 40P01 deadlock_detected: the same transaction may succeed now. */
 const RETRYABLE = new Set(['40001', '40P01'])

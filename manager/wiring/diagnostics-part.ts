@@ -1,4 +1,4 @@
-import { type Diagnosis } from '#manager/contract'
+import { type Diagnosis, urlsOfServers } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentService } from '../agents/service.ts'
 import { type Cluster } from '../cluster/cluster.ts'
@@ -106,5 +106,6 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
 }
 
 function passwordOf(url: string | undefined): string | undefined {
-  return url !== undefined && URL.canParse(url) ? decodeURIComponent(new URL(url).password) : undefined
+  const [server] = url === undefined ? [] : (urlsOfServers(url) ?? [])
+  return server !== undefined && URL.canParse(server) ? decodeURIComponent(new URL(server).password) : undefined
 }

@@ -29,6 +29,9 @@ export const database: PartCheck = {
       return problem(because('database_silent', { text: found.why }), because('database_silent_mend'))
     if (found.versionNumber < OLDEST)
       return problem(because('database_too_old', { version: found.version }), because('database_too_old_mend'))
+    if (found.isReadOnly) return problem(because('database_read_only'), because('database_read_only_mend'))
+    if (found.waitsForStandby)
+      return problem(because('database_standby_silent'), because('database_standby_silent_mend'))
     return ok(because('database_external', { version: found.version }))
   },
 }

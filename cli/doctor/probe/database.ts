@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { urlsOfServers } from '#manager/contract'
 import { type DatabaseFacts } from '../facts.ts'
 
 const TIMEOUT_MS = 5_000
@@ -21,32 +22,52 @@ async function probeCluster(cluster: string): Promise<DatabaseFacts> {
   }
 }
 
-async function askExternal(connectionString: string): Promise<DatabaseFacts> {
-  const lost = (error: unknown): DatabaseFacts => ({
-    kind: 'external',
-    status: 'unreachable',
-    // Report only the cause: a URL that cannot be parsed must not be repeated, because it holds the password.
-    why: error instanceof Error && 'code' in error ? `${error.message} (${String(error.code)})` : 'no valid address.',
-  })
+type External = Extract<DatabaseFacts, { kind: 'external' }>
+
+/** Asks each server that the URL names. @returns what the one said that takes writes, else that of one that answers */
+async function askExternal(databaseUrl: string): Promise<External> {
+  const found = await Promise.all((urlsOfServers(databaseUrl) ?? []).map(askServer))
+  const answering = found.filter(one => one.status === 'reachable')
+  const why = found.map(one => (one.status === 'unreachable' ? one.why : '')).join('; ')
+  return answering.find(one => !one.isReadOnly) ?? answering[0] ?? unreachable(why || NO_ADDRESS)
+}
+
+// The cause says nothing of a URL that cannot be parsed, because it holds the password.
+const NO_ADDRESS = 'no valid address.'
+const unreachable = (why: string): External => ({ kind: 'external', status: 'unreachable', why })
+
+interface Answer {
+  readonly version: string
+  readonly number: number
+  readonly now: Date
+  readonly isReadOnly: boolean
+  readonly waitsForStandby: boolean
+}
+
+async function askServer(connectionString: string): Promise<External> {
   try {
     const client = new pg.Client({ connectionString, connectionTimeoutMillis: TIMEOUT_MS, query_timeout: TIMEOUT_MS })
     client.on('error', () => undefined)
     try {
       await client.connect()
       const askedAt = Date.now()
-      const { rows } = await client.query<{ version: string; number: number; now: Date }>(
+      const { rows } = await client.query<Answer>(
         `select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
-           clock_timestamp() as now`,
+           clock_timestamp() as now, current_setting('transaction_read_only')::bool as "isReadOnly",
+           exists (select from pg_stat_activity
+             where wait_event = 'SyncRep' and state_change < clock_timestamp() - interval '2 seconds') as "waitsForStandby"`,
       )
       const [row] = rows
-      if (!row) return lost(undefined)
-      const middle = (askedAt + Date.now()) / 2
-      const aheadMs = row.now.getTime() - middle
-      return { kind: 'external', status: 'reachable', version: row.version, versionNumber: row.number, aheadMs }
+      if (!row) return unreachable(NO_ADDRESS)
+      const { version, number: versionNumber, isReadOnly, waitsForStandby } = row
+      const aheadMs = row.now.getTime() - (askedAt + Date.now()) / 2
+      return { kind: 'external', status: 'reachable', version, versionNumber, aheadMs, isReadOnly, waitsForStandby }
     } finally {
       await client.end()
     }
   } catch (error) {
-    return lost(error)
+    return unreachable(
+      error instanceof Error && 'code' in error ? `${error.message} (${String(error.code)})` : NO_ADDRESS,
+    )
   }
 }

@@ -44,6 +44,9 @@ export const DOCTOR_CAUSES = {
   database_files_readable: 'Other users can read the files of the database, so PostgreSQL will not start.',
   database_embedded: 'Embedded PostgreSQL {version}.',
   database_silent: 'The PostgreSQL of DATABASE_URL does not answer: {text}',
+  database_read_only_mend: 'Name the primary in DATABASE_URL, or promote the standby (pg_ctl promote).',
+  database_standby_silent_mend:
+    "Start the standby again, or take it out: alter system set synchronous_standby_names = ''; select pg_reload_conf();",
   database_silent_mend: 'Check the address, the password and that the server runs (psql "$DATABASE_URL").',
   database_too_old: 'PostgreSQL {version} is too old.',
   database_too_old_mend: 'Update the server to version 15 or newer.',

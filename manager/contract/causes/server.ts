@@ -34,6 +34,14 @@ export const SERVER_CAUSES = {
   certificate_changed:
     'The certificate of {server} is not the one that you trusted, so somebody else may answer there. Known: SHA-256 {known}. Now: SHA-256 {now}. Ask the administrator of the server. If the new one is right, compare and trust it in the desktop app, or sign in again with --fingerprint.',
   database_away: 'The database does not answer. Try again in a moment.',
+  database_pooled:
+    'DATABASE_URL leads to a pooler that gives the sessions of the database to other clients after each transaction (PgBouncer: pool_mode = transaction). Berth needs sessions of its own: set the mode to session, or name the database itself.',
+  database_read_only:
+    'The database of DATABASE_URL takes no writes, as a standby does. Name the primary, all servers (postgresql://one:5432,two:5432/database), or a proxy in front of them that follows the primary.',
+  database_standby_silent:
+    'The database waits for its synchronous standby, which does not answer. Nothing can be changed until the standby answers or an administrator takes it out.',
+  database_url_invalid:
+    'DATABASE_URL must look like postgresql://user:password@host/database, with several servers as host:port,host:port, and target_session_attrs, if it is there, read-write or primary.',
   database_disk_full: 'The disk of the database is full. An administrator has to free space on it.',
   manager_away: 'The server does not answer.',
   proxy_away: 'The proxy {proxy} of your network does not answer.',

@@ -34,14 +34,11 @@ export interface KeyRow {
 /** How long a key is remembered. */
 const KEPT = '1 day'
 /** Lease of an attempt. No request takes longer: each of its statements and calls to agents has a shorter limit. */
-const LEASE = '60 seconds'
+export const LEASE_MS = 60_000
+const LEASE = `${LEASE_MS} milliseconds`
 
-/** Claims a key that is new or has expired. @returns undefined if the key is in use */
-export async function insertClaim(
-  db: Db,
-  { userId, key, sealed }: { userId: UserId; key: string; sealed: string },
-): Promise<Claim | undefined> {
-  const id = newUuid()
+/** Claims a key that is new or has expired. @returns false if the key is in use */
+export async function insertClaim(db: Db, { userId, key, id }: Claim, sealed: string): Promise<boolean> {
   const { rows } = await sql`
     insert into idempotency_keys as k (user_id, key, sealed, claim, expires_at)
     values (${userId}, ${key}, ${sealed}, ${id}, now() + ${KEPT}::interval)
@@ -50,7 +47,7 @@ export async function insertClaim(
           expires_at = excluded.expires_at
       where k.expires_at < now()
     returning 1`.execute(db)
-  return rows.length > 0 ? { userId, key, id } : undefined
+  return rows.length > 0
 }
 
 export async function findKey(db: Db, userId: UserId, key: string): Promise<KeyRow | undefined> {

@@ -44,6 +44,9 @@ export default {
   database_files_readable: '다른 사용자가 데이터베이스의 파일을 읽을 수 있어 PostgreSQL이 시작되지 않습니다.',
   database_embedded: '내장 PostgreSQL {version}입니다.',
   database_silent: 'DATABASE_URL의 PostgreSQL이 응답하지 않습니다: {text}',
+  database_read_only_mend: 'DATABASE_URL에 주 서버를 지정하거나 대기 서버를 승격하세요(pg_ctl promote).',
+  database_standby_silent_mend:
+    "대기 서버를 다시 시작하거나 제외하세요: alter system set synchronous_standby_names = ''; select pg_reload_conf();",
   database_silent_mend: '주소와 비밀번호, 서버가 실행 중인지 확인하세요(psql "$DATABASE_URL").',
   database_too_old: 'PostgreSQL {version} 버전은 너무 오래되었습니다.',
   database_too_old_mend: '서버를 15 이상으로 업데이트하세요.',

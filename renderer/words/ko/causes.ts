@@ -110,6 +110,14 @@ export default {
   certificate_changed:
     '{server}의 인증서가 신뢰하기로 한 인증서와 다르므로, 다른 누군가가 응답하고 있을 수 있습니다. 알고 있던 것: SHA-256 {known}. 지금: SHA-256 {now}. 서버 관리자에게 확인하세요. 새 인증서가 맞으면 데스크톱 앱에서 비교하고 신뢰하거나, --fingerprint로 다시 로그인하세요.',
   database_away: '데이터베이스가 응답하지 않습니다. 잠시 후 다시 시도하세요.',
+  database_pooled:
+    'DATABASE_URL이 가리키는 풀러가 트랜잭션마다 데이터베이스 세션을 다른 클라이언트에 넘깁니다(PgBouncer: pool_mode = transaction). Berth에는 전용 세션이 필요합니다. 모드를 session으로 바꾸거나 데이터베이스를 직접 지정하세요.',
+  database_read_only:
+    'DATABASE_URL의 데이터베이스가 대기 서버처럼 쓰기를 받지 않습니다. 주 서버나 모든 서버(postgresql://one:5432,two:5432/database), 또는 주 서버를 따라가는 프록시를 지정하세요.',
+  database_standby_silent:
+    '데이터베이스가 응답하지 않는 동기 대기 서버를 기다리고 있습니다. 대기 서버가 응답하거나 관리자가 제외할 때까지 아무것도 변경할 수 없습니다.',
+  database_url_invalid:
+    'DATABASE_URL은 postgresql://user:password@host/database 형식이어야 합니다. 서버가 여럿이면 host:port,host:port로 쓰고, target_session_attrs는 read-write 또는 primary만 쓸 수 있습니다.',
   database_disk_full: '데이터베이스의 디스크가 가득 찼습니다. 관리자가 공간을 확보해야 합니다.',
   answers_unread: '아직 읽지 않은 응답이 {limit} MiB를 넘습니다. 응답을 읽거나 연결을 닫은 뒤 다시 시도하세요.',
   calls_of_person: '진행 중인 호출이 한 사람의 한도인 {limit}개에 이르렀습니다. 몇 개가 끝난 뒤 다시 시도하세요.',
