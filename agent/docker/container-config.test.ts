@@ -46,6 +46,7 @@ const plan: ContainerPlan = {
   imageEnvironment: ['PATH=/bin'],
   imageProgram: { command: ['/entry.sh', 'serve'], directory: '/srv' },
   gpus: NO_GPUS,
+  shares: [],
   hasStart: false,
 }
 
@@ -192,6 +193,20 @@ test('a session without GPUs gets none, whatever its image asks for', () => {
   })
   expect(HostConfig).not.toHaveProperty('DeviceRequests')
   expect(Env.filter(line => line.startsWith('NVIDIA_VISIBLE'))).toEqual(['NVIDIA_VISIBLE_DEVICES=void'])
+})
+
+test('a session with a share of a GPU is told it, and settings of its image or user win over advice', () => {
+  const shares = [{ uuid: 'GPU-1', hundredths: 25, memBytes: 80 * 2 ** 30 }]
+  const environ = { BERTH_GPU_SHARE: '1', PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True' }
+  const imageEnvironment = ['XLA_PYTHON_CLIENT_MEM_FRACTION=.5', 'CUPY_GPU_MEMORY_LIMITS=1']
+  const { Env = [] } = containerConfig(aSpec({ environ }), { ...plan, imageEnvironment, shares })
+  expect(Env.filter(line => /GPU_|ALLOC|FRACTION|CUPY/.test(line))).toEqual([
+    'BERTH_GPU_SHARE=0.25',
+    'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True',
+    'BERTH_GPU_MEMORY_MIB=20480',
+    'CUPY_GPU_MEMORY_LIMIT=25%',
+    'TF_FORCE_GPU_ALLOW_GROWTH=true',
+  ])
 })
 
 test('simulated GPUs are only named in the environment, and not asked for', () => {

@@ -1,6 +1,7 @@
 import { type ContainerCreateOptions, type HostConfig, type MountSettings } from 'dockerode'
 import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, because, clusterRoles } from '#manager/contract'
+import { type GpuShare, shareEnvironment } from './share-environment.ts'
 import { startScript } from './start-script.ts'
 
 /** Owner of every session's files and processes on this storage host. */
@@ -62,6 +63,8 @@ export interface ContainerPlan {
   readonly imageProgram: ImageProgram
   /** Request for the GPUs of the session; without one there are none. */
   readonly gpus: GpuRequest
+  /** Parts of shared GPUs that the session holds. */
+  readonly shares: readonly GpuShare[]
   /** Whether the control directory has notes or a script for the start. */
   readonly hasStart: boolean
   /** Size of the log that can be read after the end, in MiB. */
@@ -122,7 +125,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     Hostname: isCluster(spec) ? spec.role : hostName(spec.sessionName),
     User: `${uid}:${gid}`,
     WorkingDir: HOME,
-    Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment, plan.gpus)).map(
+    Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment, plan)).map(
       ([name, value]) => `${name}=${value}`,
     ),
     // Docker reads an empty list as "none of the image's".
@@ -242,12 +245,17 @@ export function visibleDevices({ by, uuids }: GpuRequest): string {
   return by === 'hook' && uuids.length > 0 ? uuids.join(',') : 'void'
 }
 
-/** Berth's variables, which override the user's; the image's own variables are lowest. */
+/**
+ * Berth's variables, which override the user's; the image's own variables are lowest. Settings of frameworks for a share of a GPU
+ * are advice, and give way to both.
+ */
 export function sessionEnvironment(
   spec: KernelSpec,
   image: readonly string[],
-  gpus: GpuRequest,
+  { gpus, shares }: Pick<ContainerPlan, 'gpus' | 'shares'>,
 ): Record<string, string> {
+  const isSet = (name: string) =>
+    Object.hasOwn(spec.environ, name) || image.some(line => line === name || line.startsWith(`${name}=`))
   const simulated = spec.devices.filter(device => isSimulated(device.uuid)).map(device => device.uuid)
   return {
     ...(image.some(line => line.startsWith('LANG=')) ? {} : { LANG: 'C.UTF-8' }),
@@ -256,6 +264,7 @@ export function sessionEnvironment(
     BERTH_SESSION_ID: spec.sessionId,
     BERTH_SESSION_NAME: spec.sessionName,
     ...clusterEnvironment(spec),
+    ...shareEnvironment(shares, isSet),
     ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
     NVIDIA_VISIBLE_DEVICES: visibleDevices(gpus),
     HOME,

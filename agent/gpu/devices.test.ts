@@ -314,3 +314,9 @@ test('a GPU with which nothing starts has a problem until a container of the age
   await later()
   expect(tests).toBe(4)
 })
+
+test('a session with a share is told the memory of its GPU; one with a whole GPU has no share', () => {
+  expect(devices.sharesOf(part('GPU-1', 25))).toEqual([{ uuid: 'GPU-1', hundredths: 25, memBytes: 40 * GiB }])
+  expect(devices.sharesOf({ devices: [{ uuid: 'GPU-0', slot: 'cuda.device', amount: 1 }] })).toEqual([])
+  expect(devices.sharesOf(part('GPU-gone', 25))).toEqual([{ uuid: 'GPU-gone', hundredths: 25, memBytes: 0 }])
+})

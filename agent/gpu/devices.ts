@@ -11,6 +11,7 @@ import {
 } from '#manager/contract'
 import { type GpuRequest, gpusOf } from '../docker/container-config.ts'
 import { engineMessage } from '../docker/engine-client.ts'
+import { type GpuShare } from '../docker/share-environment.ts'
 import { hasCause } from '../has-cause.ts'
 import { type Log } from '../log.ts'
 import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
@@ -29,6 +30,8 @@ export interface Devices extends AsyncDisposable {
   engineCameUp(): Promise<void>
   /** Way to ask the engine for the GPUs of this kernel, looked up for this start. @throws `kernel_create_failed` if there is none */
   request(spec: Pick<KernelSpec, 'devices'>): Promise<GpuRequest>
+  /** Parts of GPUs in the mode `shared` that the kernel holds. */
+  sharesOf(spec: Pick<KernelSpec, 'devices'>): GpuShare[]
   /** Resolves when no probe runs on the GPUs of this kernel any more; await it before the container is created. */
   settled(spec: Pick<KernelSpec, 'devices'>): Promise<void>
   /**
@@ -214,6 +217,11 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
         throw error
       }
     },
+    sharesOf: spec =>
+      spec.devices.flatMap(({ uuid, slot, amount }) => {
+        const memBytes = entries.find(({ gpu }) => gpu.uuid === uuid)?.gpu.memBytes ?? 0
+        return slot === 'cuda.shares' ? [{ uuid, hundredths: amount, memBytes }] : []
+      }),
     async settled(spec) {
       await Promise.all(spec.devices.map(async ({ uuid }) => probing.get(uuid)))
     },

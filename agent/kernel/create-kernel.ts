@@ -9,7 +9,6 @@ import {
   containerConfig,
   type ContainerPlan,
   type EngineLimits,
-  type GpuRequest,
   HOME,
   LATER_FOLDERS,
   sessionEnvironment,
@@ -47,7 +46,7 @@ export interface CreateDeps {
   readonly toolbox: Toolbox
   readonly accounts: AccountsOfImages
   readonly keptLogs: Pick<KeptLogs, 'mib'>
-  readonly devices: Pick<Devices, 'settled' | 'request' | 'limit'>
+  readonly devices: Pick<Devices, 'settled' | 'request' | 'sharesOf' | 'limit'>
   readonly trust: LabelTrust
   readonly pace: StartPace
 }
@@ -139,6 +138,7 @@ async function build(
   const placing = { mounts, user, continues: spec.filesOf !== undefined }
   const notes = await placeDotfiles(scratch, spec.dotfiles ?? [], placing)
   const hasStart = await files.writeStart(spec.kernelId, { notes, script: spec.bootstrapScript ?? '' })
+  const shares = devices.sharesOf(spec)
   const config = containerConfig(spec, {
     name: `berth-${spec.kernelId.slice(-12)}-${spec.attempt}`,
     image: image.id,
@@ -156,12 +156,13 @@ async function build(
     imageEnvironment: image.environment,
     imageProgram: image.program,
     gpus,
+    shares,
     hasStart,
     logMib: deps.keptLogs.mib,
   })
   const [container] = await allDone([
     engine.calls.createContainer(config),
-    files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec, gpus)),
+    files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec, { gpus, shares })),
     accounts.then(found => files.writeAccounts(spec.kernelId, found)),
   ])
   for (const volume of homeVolumes) await ownFilled(volume, user)
@@ -250,8 +251,12 @@ async function ownFilled({ source, isNew }: HomeVolume, { uid, gid }: SessionUse
 }
 
 /** Environment of logins, which inherit nothing from the container: the image's variables, overridden by the session's. */
-export function mergeEnvironment(image: readonly string[], spec: KernelSpec, gpus: GpuRequest): string[] {
-  const own = sessionEnvironment(spec, image, gpus)
+export function mergeEnvironment(
+  image: readonly string[],
+  spec: KernelSpec,
+  held: Pick<ContainerPlan, 'gpus' | 'shares'>,
+): string[] {
+  const own = sessionEnvironment(spec, image, held)
   const inherited = image.filter(line => !Object.hasOwn(own, line.split('=', 1)[0] ?? ''))
   return [...inherited, ...Object.entries(own).map(([name, value]) => `${name}=${value}`)]
 }

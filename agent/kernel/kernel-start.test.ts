@@ -11,6 +11,7 @@ import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts
 const uuid = (end: string) => `01900000-0000-7000-8000-${end.padStart(12, '0')}`
 const KERNEL = KernelId.parse(uuid('1'))
 const CORES = 8
+const noShares = () => []
 const noGpus = () => Promise.resolve(NO_GPUS)
 
 const aSpec = (more: Partial<KernelSpec> = {}): KernelSpec => ({
@@ -129,7 +130,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
     keptLogs: { mib: 16, keep: nothing, discard: nothing, sweep: nothing },
     accounts: { of: () => Promise.resolve(NO_ACCOUNTS) },
     toolbox: { volume: () => Promise.resolve('toolbox') },
-    devices: { settled: nothing, request: noGpus, limit: nothing },
+    devices: { settled: nothing, request: noGpus, sharesOf: noShares, limit: nothing },
     trust: { labelKey: Buffer.alloc(32, 7), inherited: new Set() },
     agentId: AgentId.parse(uuid('3')),
     verifyEngine: nothing,
@@ -206,6 +207,7 @@ test('a container that ends during its creation is noticed', async () => {
     devices: {
       settled: () => Promise.resolve(),
       request: noGpus,
+      sharesOf: noShares,
       limit() {
         engine.end(3)
         // A kernel that is being created is not polled.
@@ -221,7 +223,7 @@ test('a container that ends during its creation is noticed', async () => {
 test('waiting starts report how many come first, and their deadline is suspended', async () => {
   const gate = Promise.withResolvers<undefined>()
   await using engine = await kernelsInMemory({
-    devices: { settled: () => gate.promise, request: noGpus, limit: () => Promise.resolve() },
+    devices: { settled: () => gate.promise, request: noGpus, sharesOf: noShares, limit: () => Promise.resolve() },
   })
   const ids = Array.from({ length: 5 }, (_, i) => KernelId.parse(uuid(String(20 + i))))
   const starts = ids.map(kernelId => engine.create(aSpec({ kernelId }), 400))
@@ -244,7 +246,7 @@ test('waiting starts report how many come first, and their deadline is suspended
 test('a start whose waiting report is not confirmed is abandoned in time', async () => {
   const gate = Promise.withResolvers<undefined>()
   await using engine = await kernelsInMemory({
-    devices: { settled: () => gate.promise, request: noGpus, limit: () => Promise.resolve() },
+    devices: { settled: () => gate.promise, request: noGpus, sharesOf: noShares, limit: () => Promise.resolve() },
   })
   const ids = Array.from({ length: 4 }, (_, i) => KernelId.parse(uuid(String(20 + i))))
   const outcomes = Promise.allSettled(ids.map(kernelId => engine.create(aSpec({ kernelId }), 200)))
@@ -312,7 +314,9 @@ test('a short command that ends before its GPU is limited has ended, and is no f
     engine.end(0)
     if (!(await hasEnded?.())) throw new Error('no such process')
   }
-  await using engine = await kernelsInMemory({ devices: { settled: () => Promise.resolve(), request: noGpus, limit } })
+  await using engine = await kernelsInMemory({
+    devices: { settled: () => Promise.resolve(), request: noGpus, sharesOf: noShares, limit },
+  })
   await engine.create()
   await expect.poll(engine.state).toMatchObject([{ state: 'exited', exitCode: 0 }])
 })
