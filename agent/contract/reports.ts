@@ -165,9 +165,12 @@ export const KernelChanged = z.object({
   /** The system has ended a program in it, because it had used up its memory. Left out if not, and by older agents. */
   memoryKill: z.boolean().optional(),
 })
+const isSane = (figures: object) =>
+  Object.values(figures).every(value => typeof value !== 'number' || (value >= 0 && value <= 2 ** 63))
+
 /** Stats with plausible figures, which can be added up. Figures of a host whose clock or counter is wrong are refused. */
 const SaneStats = SessionStats.refine(
-  stats => Object.values(stats).every(value => typeof value !== 'number' || (value >= 0 && value <= 2 ** 63)),
+  ({ gpus, ...stats }) => [stats, ...gpus, ...gpus.map(gpu => gpu.device ?? {})].every(isSane),
   'figures must not be negative, nor larger than any counter',
 )
 const SaneProgress = PullProgress.refine(

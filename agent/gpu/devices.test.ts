@@ -53,6 +53,7 @@ beforeEach(async () => {
         name: 'nvidia',
         probe,
         figures: () => Promise.resolve([]),
+        processes: () => Promise.resolve(new Map()),
         [Symbol.asyncDispose]: () => Promise.resolve(),
       },
     ],

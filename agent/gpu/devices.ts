@@ -14,7 +14,7 @@ import { engineMessage } from '../docker/engine-client.ts'
 import { type GpuShare } from '../docker/share-environment.ts'
 import { hasCause } from '../has-cause.ts'
 import { type Log } from '../log.ts'
-import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
+import { type FoundGpu, type GpuPlugin, type GpuProcess } from './gpu-plugin.ts'
 import { type GpuRequests } from './gpu-requests.ts'
 import { type MemoryLimits } from './memory-limits.ts'
 import { type Probe, type Verdict } from './probe.ts'
@@ -25,6 +25,8 @@ export interface Devices extends AsyncDisposable {
   /** Last known figures. */
   figures(): readonly DeviceFigures[]
   measure(signal: AbortSignal): Promise<readonly DeviceFigures[]>
+  /** Processes on these devices; a device is missing if nothing lists its processes. */
+  processes(uuids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly GpuProcess[]>>
   setModes(modes: Readonly<Record<string, SettableMode>>): void
   /** The engine came (back): limits verified earlier no longer count, and it may hand out other GPUs. */
   engineCameUp(): Promise<void>
@@ -192,6 +194,10 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     async measure(signal) {
       seen = (await Promise.all(plugins.map(plugin => plugin.figures(signal)))).flat()
       return seen
+    },
+    async processes(uuids, signal) {
+      const found = await Promise.all(plugins.map(plugin => plugin.processes(uuids, signal)))
+      return new Map(found.flatMap(list => [...list]))
     },
     setModes(wanted) {
       modes = wanted

@@ -19,6 +19,16 @@ export interface GpuProbe {
   readonly figures: readonly DeviceFigures[]
 }
 
+/** A process of the host that uses a GPU. */
+export interface GpuProcess {
+  /** Process id on the host. */
+  readonly pid: number
+  /** Null if the driver does not tell. */
+  readonly memBytes: number | null
+  /** Percent of the whole GPU; null if it did nothing, or the driver does not tell. */
+  readonly utilization: number | null
+}
+
 /** A way to find GPUs. A plugin that finds none is absent, not broken. The signal ends a slow look, which then rejects. */
 export interface GpuPlugin extends AsyncDisposable {
   readonly name: Device['plugin']
@@ -26,4 +36,9 @@ export interface GpuPlugin extends AsyncDisposable {
   probe(signal: AbortSignal): Promise<GpuProbe>
   /** Current use of all its devices; called once a second while a session holds a GPU. */
   figures(signal: AbortSignal): Promise<readonly DeviceFigures[]>
+  /**
+   * Processes on these devices, by which sessions on one device are told apart; called once a second while a session holds a share.
+   * A device is missing if the driver does not list its processes.
+   */
+  processes(uuids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly GpuProcess[]>>
 }

@@ -2,6 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type GpuPlugin } from './gpu-plugin.ts'
 import { createNvidiaGpus, readGpuIndexes } from './nvidia.ts'
 import { createSimulatedGpus, parseSimulatedGpus } from './simulated.ts'
 
@@ -147,10 +148,74 @@ test('a hanging driver does not delay the end of the agent: its query process is
   await expect.poll(() => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe('')
 })
 
+const USE = `# gpu         pid   type     sm    mem    enc    dec    jpg    ofa    command
+# Idx           #    C/G      %      %      %      %      %      %    name
+    0      48213     C     54     21      -      -      -      -    python3`
+
+test('processes of shared GPUs come with their memory at once, and with their use as soon as it is known', async () => {
+  const gpus = createNvidiaGpus(
+    await nvidiaSmi(`case "$*" in
+      --query-compute-apps*) echo '${T4}, 48213, 8310'; echo '${A100}, 50001, 12' ;;
+      'pmon -i ${T4} -c 1 -s u') echo '${USE}' ;;
+      *) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4' ;;
+    esac`),
+  )
+  await gpus.probe(signal)
+  const processes = async () => Object.fromEntries(await gpus.processes([T4, A100], signal))
+  await expect.poll(processes).toEqual({ [T4]: [{ pid: 48_213, memBytes: 8310 * MiB, utilization: 54 }] })
+  await gpus[Symbol.asyncDispose]()
+})
+
+test('a driver that does not tell the use of processes, or hangs over it, still tells their memory', async () => {
+  const options = await nvidiaSmi(`case "$*" in
+    --query-compute-apps*) echo '${T4}, 48213, 8310' ;;
+    pmon*) exec sleep 60 ;;
+    *) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4' ;;
+  esac`)
+  const stop = new AbortController()
+  const gpus = createNvidiaGpus(options)
+  await gpus.probe(signal)
+  for (let look = 0; look < 3; look++)
+    expect((await gpus.processes([T4], stop.signal)).get(T4)).toEqual([
+      { pid: 48_213, memBytes: 8310 * MiB, utilization: null },
+    ])
+  stop.abort()
+  await gpus[Symbol.asyncDispose]()
+})
+
+test('a driver that does not list processes says nothing of its GPUs, which is not that they have none', async () => {
+  const gpus = createNvidiaGpus(
+    await nvidiaSmi(`case "$*" in
+      --query-compute-apps*) echo 'Field "gpu_uuid" is not a valid field to query.'; exit 2 ;;
+      *) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4' ;;
+    esac`),
+  )
+  await gpus.probe(signal)
+  expect(await gpus.processes([T4], signal)).toEqual(new Map())
+  await gpus[Symbol.asyncDispose]()
+})
+
+test.each(['nvidia', 'simulated'] as const)('the plugin %s answers for devices of its own only', async name => {
+  const file = join(directory, 'gpus.toml')
+  await writeFile(file, '[[gpu]]\nuuid = "SIM-0"\n')
+  const smi = await nvidiaSmi(HEALTHY)
+  await using plugin: GpuPlugin = name === 'nvidia' ? createNvidiaGpus(smi) : createSimulatedGpus(file)
+  const { gpus } = await plugin.probe(signal)
+  const own = new Set(gpus.map(({ uuid }) => uuid))
+  expect(plugin.name).toBe(name)
+  expect(own.size).toBeGreaterThan(0)
+  const told = [
+    ...(await plugin.figures(signal)).map(({ uuid }) => uuid),
+    ...(await plugin.processes(['GPU-of-nobody', ...own], signal)).keys(),
+  ]
+  for (const uuid of told) expect(own).toContain(uuid)
+})
+
 test('without a driver there are no devices', async () => {
   const gpus = createNvidiaGpus({ program: '/nonexistent/nvidia-smi', procDirectory: '/none', kernelLog: '/none' })
   expect(await gpus.probe(signal)).toEqual({ gpus: [], figures: [] })
   expect(await gpus.figures(signal)).toEqual([])
+  expect(await gpus.processes([T4], signal)).toEqual(new Map())
 })
 
 test('simulated GPUs come from a file, and must have simulated UUIDs', async () => {

@@ -2,9 +2,18 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { defined } from '#base/defined'
 import { parseGpuList } from '#agent/contract'
 import { type Because, because, type DeviceFigures } from '#manager/contract'
 import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'
+import {
+  APPS_QUERY,
+  joinProcesses,
+  parseComputeApps,
+  parseProcessUse,
+  type ProcessUse,
+  useQuery,
+} from './gpu-processes.ts'
 import {
   GPU_FIELDS,
   type GpuRow,
@@ -15,11 +24,16 @@ import {
   parseProcGpu,
   toGpu,
 } from './nvidia-smi.ts'
+import { createSmi } from './run-smi.ts'
 import { watchXids } from './xid.ts'
 
 const run = promisify(execFile)
 /** A GPU that fell off the bus can block nvidia-smi for long. */
 const TIMEOUT_MS = 10_000
+/** Interval between looks at the use of processes, which may take the driver a second. */
+const USE_EVERY_MS = 2_000
+/** Use that is older counts as unknown. */
+const USE_FRESH_MS = 10_000
 /** Rest between two attempts to run an nvidia-smi that is not installed: an attempt costs a fork. */
 const MISSING_REST_MS = 60_000
 const QUERY = [`--query-gpu=${GPU_FIELDS}`, '--format=csv,noheader,nounits']
@@ -30,13 +44,7 @@ export interface NvidiaOptions {
   readonly program?: string
   readonly procDirectory?: string
   readonly kernelLog?: string
-}
-
-/** Output of nvidia-smi, also if it fails: one lost GPU makes it fail for all of them. */
-interface SmiOutput {
-  readonly text: string
-  readonly failure: Because | null
-  readonly isMissing: boolean
+  readonly timeoutMs?: number
 }
 
 interface Answers {
@@ -54,31 +62,18 @@ export function createNvidiaGpus({
   program = 'nvidia-smi',
   procDirectory = '/proc/driver/nvidia/gpus',
   kernelLog,
+  timeoutMs,
 }: NvidiaOptions = {}): GpuPlugin {
+  const ask = createSmi(program, defined({ timeoutMs }))
   const xids = watchXids(kernelLog)
   const known = new Map<string, FoundGpu>()
   let migFigures: readonly DeviceFigures[] = []
   let missingUntil = -Infinity
   /** Parent GPU of each MIG instance. */
   const parentOf = new Map<string, string>()
-
-  async function ask(signal: AbortSignal, ...args: string[]): Promise<SmiOutput> {
-    try {
-      const { stdout } = await run(program, args, { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', signal })
-      return { text: stdout, failure: null, isMissing: false }
-    } catch (error) {
-      signal.throwIfAborted()
-      const output = error as { stdout?: string; stderr?: string; message?: string; code?: unknown; killed?: boolean }
-      const why = [output.stderr, output.stdout, output.message].find(text => text?.trim()) ?? 'unknown'
-      return {
-        text: output.stdout ?? '',
-        failure: output.killed
-          ? because('nvidia_smi_silent', { seconds: TIMEOUT_MS / 1000 })
-          : because('nvidia_smi_fails', { text: lastLine(why) }),
-        isMissing: output.code === 'ENOENT',
-      }
-    }
-  }
+  /** Last known use by processes, by GPU. */
+  const uses = new Map<string, { readonly at: number; readonly list: readonly ProcessUse[] | undefined }>()
+  let looking: Promise<void> | undefined
 
   /** Queries the missing GPUs one by one, if the query for all of them left some out. */
   async function askOneByOne(missing: ReadonlyMap<string, FoundGpu>, signal: AbortSignal): Promise<Answers> {
@@ -147,6 +142,20 @@ export function createNvidiaGpus({
     return { gpus, figures }
   }
 
+  /** Looks at the use of these GPUs in the background, one GPU after the other: memory, which is told at once, must not wait for it. */
+  async function lookAtUse(uuids: readonly string[], signal: AbortSignal): Promise<void> {
+    for (const uuid of uuids) {
+      if (performance.now() - (uses.get(uuid)?.at ?? -Infinity) < USE_EVERY_MS) continue
+      const { text, failure } = await ask(signal, ...useQuery(uuid))
+      uses.set(uuid, { at: performance.now(), list: failure === null ? parseProcessUse(text) : undefined })
+    }
+  }
+
+  function freshUse(uuid: string): readonly ProcessUse[] | undefined {
+    const last = uses.get(uuid)
+    return last && performance.now() - last.at < USE_FRESH_MS ? last.list : undefined
+  }
+
   return {
     name: 'nvidia',
     async probe(signal) {
@@ -185,7 +194,28 @@ export function createNvidiaGpus({
     async figures(signal) {
       return [...figuresOf(parseGpuRows((await ask(signal, ...QUERY)).text)), ...migFigures]
     },
-    [Symbol.asyncDispose]: () => xids[Symbol.asyncDispose](),
+    async processes(uuids, signal) {
+      const own = uuids.filter(uuid => known.has(uuid))
+      if (own.length === 0) return new Map()
+      looking ??= lookAtUse(own, signal)
+        .catch(() => undefined)
+        .finally(() => (looking = undefined))
+      const { text, failure } = await ask(signal, ...APPS_QUERY)
+      if (failure !== null) return new Map()
+      const apps = parseComputeApps(text)
+      return new Map(
+        own.map(uuid => [
+          uuid,
+          joinProcesses(
+            apps.filter(app => app.uuid === uuid),
+            freshUse(uuid),
+          ),
+        ]),
+      )
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([looking, xids[Symbol.asyncDispose]()])
+    },
   }
 }
 
@@ -202,9 +232,4 @@ function figuresOf(rows: readonly GpuRow[]): DeviceFigures[] {
 
 function isOf(one: { parent: string; index: number }, instance: MigInstance): boolean {
   return one.parent === instance.parent && one.index === instance.index
-}
-
-/** Last line, which holds the error message. */
-function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1)?.trim() ?? text
 }

@@ -40,6 +40,7 @@ export function createSimulatedGpus(path: string): GpuPlugin {
       }
     },
     figures: () => Promise.resolve([]),
+    processes: () => Promise.resolve(new Map()),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
 }

@@ -1,18 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
 import { every } from '#base/every'
-import { type DeviceFigures, type KernelId, type SessionStats } from '#manager/contract'
+import { type KernelId, type SessionGpu, type SessionStats } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { endStream, readLines } from '../docker/lines.ts'
-import { type Devices } from '../gpu/devices.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type Counters, readCounters } from './cgroup.ts'
 import { directorySize } from './directory-size.ts'
 import { readDockerSample } from './docker-stats.ts'
+import { createGpuLooks, sessionGpus, groupsOfProcesses, type GpuSource } from './gpu-stats.ts'
 
 export interface StatsDeps {
   readonly engine: EngineClient
   readonly kernels: { running(): RunningKernel[] }
-  readonly devices: Pick<Devices, 'measure'>
+  readonly devices: GpuSource
   readonly scratchOf: (kernelId: KernelId) => string
   readonly onSample: (samples: Sample[]) => void
 }
@@ -42,25 +42,26 @@ interface Watched {
 export function startStats({ engine, kernels, devices, scratchOf, onSample }: StatsDeps): AsyncDisposable {
   const watched = new Map<string, Watched>()
   const stop = new AbortController()
+  const lookAtGpus = createGpuLooks(devices)
   let measuring: Promise<unknown> = Promise.resolve()
 
   async function sample(): Promise<void> {
     const running = kernels.running()
     forgetOthers(new Set(running.map(kernel => kernel.containerId)))
     if (running.length === 0) return
-    const wantGpus = running.some(kernel => kernel.devices.length > 0)
-    const figures = wantGpus ? await devices.measure(stop.signal) : []
+    const look = await lookAtGpus(running, stop.signal)
+    const groupOf = groupsOfProcesses()
     const samples: Sample[] = []
     for (const [index, kernel] of running.entries()) {
       // Tunnels get their turn between two kernels.
       if (index > 0) await setImmediate()
-      const sample = measure(kernel, figures)
+      const sample = measure(kernel, sessionGpus(kernel, look, groupOf))
       if (sample) samples.push(sample)
     }
     if (!stop.signal.aborted) onSample(samples)
   }
 
-  function measure(kernel: RunningKernel, figures: readonly DeviceFigures[]): Sample | undefined {
+  function measure(kernel: RunningKernel, gpus: SessionGpu[]): Sample | undefined {
     const state = stateOf(kernel.containerId)
     const now = readCounters(kernel.pid, kernel.containerId) ?? fromStream(kernel.containerId, state)
     if (!now) return undefined
@@ -77,7 +78,7 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
         cpuSeconds: Math.round(cpuNanos / 1e6) / 1e3,
         ...counters,
         scratchBytes: state.scratchBytes,
-        gpus: figures.filter(figure => kernel.devices.includes(figure.uuid)).map(figure => ({ ...figure })),
+        gpus,
       },
     }
   }

@@ -1,5 +1,5 @@
 import { durationText } from '#base/duration'
-import { type Session, type SessionEvent, type SessionStats } from '#manager/contract'
+import { parseSlots, type Session, type SessionEvent, type SessionStats } from '#manager/contract'
 import { table } from '../output.ts'
 import { clusterRows, startText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
@@ -45,6 +45,7 @@ export function card(session: Session): string {
     ...(session.status === 'PENDING' ? [['starts', startText(session)]] : []),
     ['image', session.image],
     ['resources', `${resourcesCell(session)}, ${bytes(Number(session.shmem))} shared memory`],
+    ...shareRows(session),
     ...clusterRows(session),
     ['apps', session.apps.map(app => app.name).join(', ') || '–'],
     ['agent', [...new Set(session.kernels.map(kernel => kernel.agentName ?? '–'))].join(', ')],
@@ -55,6 +56,17 @@ export function card(session: Session): string {
     ...(session.usage ? [['used', usageText(session.usage)]] : []),
   ]
   return rows.map(([key = '', value = '']) => `${key.padEnd(10)} ${value}`).join('\n')
+}
+
+/** Rows that say what each share of a GPU means in memory, once the host tells the size of the GPU. */
+function shareRows({ requested, kernels, stats }: Session): [string, string][] {
+  if (parseSlots(requested)['cuda.shares'] === undefined) return []
+  const held = kernels.flatMap(({ devices }) => devices.filter(({ slot }) => slot === 'cuda.shares'))
+  return held.map(({ uuid, amount }): [string, string] => {
+    const total = stats?.gpus.find(gpu => gpu.uuid === uuid)?.device?.totalBytes ?? 0
+    const memory = total > 0 ? `: about ${bytes(total * Number(amount))} of its ${bytes(total)} of memory` : ''
+    return ['gpu share', `${amount} of ${uuid}${memory}; BERTH_GPU_SHARE in the session`]
+  })
 }
 
 const membersText = (count: number) =>
@@ -72,20 +84,45 @@ function usageText({ cpuSeconds, gpuSeconds, memPeakBytes }: NonNullable<Session
   return `${durationText(cpuSeconds)} of CPU${gpu}, ${bytes(memPeakBytes)} of memory at most`
 }
 
-export const statsTable = (items: readonly SessionStats[]) =>
-  table(
-    ['AT', 'CPU', 'MEMORY', 'GPU', 'NET IN', 'NET OUT', 'READ', 'WRITTEN'],
+type Gpu = SessionStats['gpus'][number]
+
+export function statsTable(items: readonly SessionStats[]): string {
+  const text = table(
+    ['AT', 'CPU', 'MEMORY', 'GPU', 'GPU MEMORY', 'NET IN', 'NET OUT', 'READ', 'WRITTEN'],
     items.map(one => [
       one.at,
       (one.cpuMilli / 1000).toFixed(2),
       bytes(one.memBytes),
-      one.gpus.map(gpu => (gpu.utilization === null ? '?' : `${Math.round(gpu.utilization)}%`)).join(' ') || '–',
+      gpuCell(one, 'utilization', percent => `${Math.round(percent)}%`),
+      gpuCell(one, 'memBytes', bytes),
       bytes(one.netRxBytes),
       bytes(one.netTxBytes),
       bytes(one.diskReadBytes),
       bytes(one.diskWriteBytes),
     ]),
   )
+  return items.some(({ gpus }) => gpus.some(isShared)) ? `${text}\n\n${LEGEND}` : text
+}
+
+const LEGEND = 'In parentheses: the whole GPU, which other sessions use too. ? is not known.'
+
+/** `30% (90%)`: of the session, and of the device where that is not the same. */
+function gpuCell(
+  { gpus }: SessionStats,
+  figure: 'utilization' | 'memBytes',
+  toText: (value: number) => string,
+): string {
+  const text = (value: number | null) => (value === null ? '?' : toText(value))
+  const cells = gpus.map(gpu => {
+    const own = text(gpu[figure])
+    return gpu.device && isShared(gpu) ? `${own} (${text(gpu.device[figure])})` : own
+  })
+  return cells.join(' ') || '–'
+}
+
+/** Whether the figures of the device are others than those of the session. */
+const isShared = ({ utilization, memBytes, device }: Gpu) =>
+  device !== undefined && (device.utilization !== utilization || device.memBytes !== memBytes)
 
 export const eventLine = (event: SessionEvent) =>
   `${event.at}  ${event.from ? `${event.from} → ` : ''}${event.to}  ${event.reason.message}${event.actor ? ` (${event.actor})` : ''}`

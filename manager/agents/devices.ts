@@ -1,4 +1,4 @@
-import { because, type Device, keysOf, type ResourceSlots, type SettableMode } from '#manager/contract'
+import { because, type Device, keysOf, type Resources, type ResourceSlots, type SettableMode } from '#manager/contract'
 
 /** Modes by device UUID. */
 export type DeviceModes = Readonly<Record<string, SettableMode>>
@@ -66,4 +66,21 @@ export function withDevices({ cpu = 0, mem = 0 }: ResourceSlots, devices: readon
     // A physical GPU is 1.00 share, in 1/100.
     ...(shared > 0 ? { 'cuda.shares': shared * 100 } : {}),
   }
+}
+
+/** Devices of which sessions can get shares. */
+export function sharedOf(devices: readonly Device[]): Device[] {
+  return devices.filter(({ mode, problem }) => mode === 'shared' && problem === null)
+}
+
+/** @param shared devices in the mode `shared` */
+export function howPartsHold(shared: readonly Device[]): Resources['partsHold'] {
+  if (shared.length === 0) return null
+  return shared.every(({ isolation }) => isolation === 'enforced') ? 'enforced' : 'accounted'
+}
+
+/** Each model once, the largest memory first; a device whose memory is not known is left out. */
+export function modelsOf(devices: readonly Device[]): Resources['sharedGpus'] {
+  const models = new Map(devices.map(({ model, memBytes }) => [`${model} ${memBytes}`, { model, memBytes }]))
+  return [...models.values()].filter(({ memBytes }) => memBytes > 0).toSorted((a, b) => b.memBytes - a.memBytes)
 }

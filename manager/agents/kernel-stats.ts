@@ -7,6 +7,7 @@ import { type Store } from '../store/open-store.ts'
 import { findSessionOfKernel, type KernelOwner } from '../store/sessions/kernel-owner.ts'
 import { touchSessions } from '../store/sessions/touches.ts'
 import { type Notice } from '../agent-link/listener.ts'
+import { withOwnGpus } from '../stats/gpu-figures.ts'
 import { type LiveStats } from '../stats/live.ts'
 import { sumStats } from '../stats/sum-stats.ts'
 
@@ -68,9 +69,10 @@ export function createKernelStats({ store, events, changes, live, recorder }: Ke
       changes.hint(await touchSessions(store.db, [session.sessionId]))
     },
     async onStats(agentId, kernels) {
-      for (const { kernelId, stats } of kernels) {
+      for (const { kernelId, stats: reported } of kernels) {
         const session = await ownerOf(agentId, kernelId)
         if (!session) continue
+        const stats = withOwnGpus(reported, session.slots)
         live.addStats(kernelId, stats)
         recorder.add(session, kernelId, stats)
         const summed = session.siblings.length === 1 ? stats : sumOf(session)

@@ -51,7 +51,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { countSessions } from '../store/sessions/session-list.ts'
 import { hashToken } from '../users/secrets.ts'
-import { inMode, withDevices } from './devices.ts'
+import { howPartsHold, inMode, modelsOf, sharedOf, withDevices } from './devices.ts'
 import { moveAgent } from './move-agent.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
 
@@ -260,13 +260,17 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const agents = (await readFreeCapacity(store.db, rows, presence)).filter(agent => agent.connected)
       const options = new Map((await listResourceGroups(store.db)).map(group => [group.name, group.options]))
       const groupOf = new Map(rows.map(row => [row.id, row.resource_group]))
+      const shared = sharedOf(
+        rows.filter(row => row.schedulable && presence.isReady(row.id)).flatMap(row => row.devices),
+      )
       const open = agents.filter(agent => canTake(agent, options.get(groupOf.get(agent.id) ?? '')))
       const sum = (pick: (agent: (typeof agents)[number]) => ResourceSlots) =>
         formatSlots(agents.reduce<ResourceSlots>((total, agent) => addSlots(total, pick(agent)), {}))
       return {
         largest: formatSlots(largestOf(open.map(agent => new FreeCapacity(agent, 'empty')))),
         free: formatSlots(largestOf(open.map(agent => new FreeCapacity(agent)))),
-        partsHold: howPartsHold(rows.filter(row => row.schedulable && presence.isReady(row.id))),
+        partsHold: howPartsHold(shared),
+        sharedGpus: modelsOf(shared),
         capacity: sum(agent => agent.capacity),
         occupied: sum(agent => agent.occupied),
         agents: {
@@ -315,12 +319,6 @@ function toDevice(
     utilization: now?.utilization ?? null,
     memUsedBytes: now?.memBytes ?? null,
   }
-}
-
-function howPartsHold(rows: readonly AgentRow[]): Resources['partsHold'] {
-  const shared = rows.flatMap(row => row.devices).filter(({ mode, problem }) => mode === 'shared' && problem === null)
-  if (shared.length === 0) return null
-  return shared.every(({ isolation }) => isolation === 'enforced') ? 'enforced' : 'accounted'
 }
 
 /** The most of each slot that any agent offers: the upper end of each control in the launch dialog. */

@@ -41,6 +41,25 @@ export const DeviceFigures = z.object({
 })
 export type DeviceFigures = z.infer<typeof DeviceFigures>
 
+/** Use of a GPU by one session. */
+export const SessionGpu = DeviceFigures.extend({
+  utilization: DeviceFigures.shape.utilization.describe(
+    'Use by the session alone, in percent of the whole GPU; null if not known. Of a shared GPU it is what the driver counts for its processes.',
+  ),
+  memBytes: DeviceFigures.shape.memBytes.describe(
+    'GPU memory of the session alone; null if not known. On a shared GPU it is the sum over its processes, without managed memory.',
+  ),
+  device: z
+    .object({
+      utilization: DeviceFigures.shape.utilization,
+      memBytes: DeviceFigures.shape.memBytes,
+      totalBytes: z.number().describe('0 if the driver does not tell.'),
+    })
+    .optional()
+    .describe('Use of the whole GPU by everybody on it; missing for agents of an older version.'),
+})
+export type SessionGpu = z.infer<typeof SessionGpu>
+
 export const AgentDevice = Device.extend({
   occupied: z.string().describe('Amount that sessions hold, in its slot: 1 device, or a share like 0.30.'),
   utilization: DeviceFigures.shape.utilization.describe('Current use in percent; null if not known.'),
@@ -143,6 +162,9 @@ export const Resources = z
       .describe(
         'How memory limits of GPU shares work: `accounted` if at least one GPU does not enforce them; null if no GPU is shared.',
       ),
+    sharedGpus: z
+      .array(z.object({ model: z.string(), memBytes: z.number() }))
+      .describe('Models of the GPUs that are given out in shares, the largest memory first.'),
     sessionsLeft: z.int().nullable().describe('How many more sessions the limits allow now; null = unlimited.'),
     capacity: WireSlots,
     occupied: WireSlots,

@@ -21,7 +21,14 @@ const STATS = {
   diskReadBytes: 0,
   diskWriteBytes: 0,
   scratchBytes: null,
-  gpus: [{ uuid: 'GPU-1', utilization: 12, memBytes: null }],
+  gpus: [
+    {
+      uuid: 'GPU-1',
+      utilization: 12,
+      memBytes: null,
+      device: { utilization: null, memBytes: 5, totalBytes: 80 },
+    },
+  ],
 }
 const PROBLEM = { ...toProblem(new AppError('port_in_use', { port: 22 })), data: { port: 22 } }
 

@@ -1,4 +1,4 @@
-import { type DeviceFigures } from './agents.ts'
+import { type SessionGpu } from './agents.ts'
 import { type EventHint, TOPICS } from './events.ts'
 import { type SessionStats } from './sessions.ts'
 import { isObject, isText } from '#base/shapes'
@@ -31,19 +31,18 @@ const FIGURES: Readonly<Record<Exclude<keyof SessionStats, 'at' | 'gpus'>, (valu
 /** Looser than the schema in one point: `at` is any text, because the page only shows it. */
 export function isSessionStats(value: unknown): value is SessionStats {
   if (!isObject(value) || !isText(value['at']) || !Array.isArray(value['gpus'])) return false
-  return (
-    Object.entries(FIGURES).every(([name, isRight]) => isRight(value[name])) && value['gpus'].every(isDeviceFigures)
-  )
+  return Object.entries(FIGURES).every(([name, isRight]) => isRight(value[name])) && value['gpus'].every(isSessionGpu)
 }
 
-function isDeviceFigures(value: unknown): value is DeviceFigures {
-  return (
-    isObject(value) &&
-    isText(value['uuid']) &&
-    isNumberOrNull(value['utilization']) &&
-    isNumberOrNull(value['memBytes'])
-  )
+function isSessionGpu(value: unknown): value is SessionGpu {
+  return isObject(value) && isText(value['uuid']) && isUse(value) && isDeviceUse(value['device'])
 }
+
+const isDeviceUse = (value: unknown) =>
+  value === undefined || (isObject(value) && isUse(value) && isNumber(value['totalBytes']))
+
+const isUse = (value: Record<string, unknown>) =>
+  isNumberOrNull(value['utilization']) && isNumberOrNull(value['memBytes'])
 
 function isNumber(value: unknown): boolean {
   return Number.isFinite(value)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DeviceFigures } from './agents.ts'
+import { SessionGpu } from './agents.ts'
 import { AllowedOptions, EnvironmentName, RESERVED_ENVIRONMENT } from './app-options.ts'
 import { CauseFields } from './causes/fields.ts'
 import { GroupRef } from './domains.ts'
@@ -223,7 +223,7 @@ export const SessionStats = z
     diskReadBytes: z.number(),
     diskWriteBytes: z.number(),
     scratchBytes: z.number().nullable(),
-    gpus: z.array(DeviceFigures),
+    gpus: z.array(SessionGpu),
   })
   .meta({ id: 'SessionStats' })
 export type SessionStats = z.infer<typeof SessionStats>

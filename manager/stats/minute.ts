@@ -1,23 +1,6 @@
 import { type SessionStats } from '#manager/contract'
-import { addGpus } from './sum-stats.ts'
+import { addGpus, GpuMeans } from './gpu-figures.ts'
 import { type KeptMinute, type StatsMinute, type Totals } from '../store/tables/operation.ts'
-
-/** Weighted mean of the known values: null is skipped, not counted as 0. */
-export class Mean {
-  #sum = 0
-  #weight = 0
-
-  add(value: number | null, weight = 1): void {
-    if (value === null) return
-    this.#sum += value * weight
-    this.#weight += weight
-  }
-
-  /** The rounded mean; null if no value is known. @param parts of one: 10 = one decimal */
-  rounded(parts: number): number | null {
-    return this.#weight === 0 ? null : Math.round((this.#sum / this.#weight) * parts) / parts
-  }
-}
 
 /** Sums over the samples of one kernel within a minute; a few hundred bytes, whatever the rate of samples. */
 export class MinuteSums {
@@ -25,18 +8,13 @@ export class MinuteSums {
   #cpuMilli = 0
   #memBytes = 0
   #last: SessionStats | undefined
-  readonly #gpus = new Map<string, { utilization: Mean; memBytes: Mean }>()
+  readonly #gpus = new GpuMeans()
 
   add(stats: SessionStats): void {
     this.samples++
     this.#cpuMilli += stats.cpuMilli
     this.#memBytes += stats.memBytes
-    for (const { uuid, utilization, memBytes } of stats.gpus) {
-      const means = this.#gpus.get(uuid) ?? { utilization: new Mean(), memBytes: new Mean() }
-      means.utilization.add(utilization)
-      means.memBytes.add(memBytes)
-      this.#gpus.set(uuid, means)
-    }
+    this.#gpus.add(stats.gpus)
     this.#last = stats
   }
 
@@ -56,11 +34,7 @@ export class MinuteSums {
       diskReadBytes: last.diskReadBytes,
       diskWriteBytes: last.diskWriteBytes,
       scratchBytes: last.scratchBytes,
-      gpus: [...this.#gpus].map(([uuid, { utilization, memBytes }]) => ({
-        uuid,
-        utilization: utilization.rounded(10),
-        memBytes: memBytes.rounded(1),
-      })),
+      gpus: this.#gpus.rounded(),
     }
   }
 }

@@ -1,5 +1,6 @@
-import { type KernelId, type SessionId, type SessionStats } from '#manager/contract'
+import { type KernelId, type ResourceSlots, type SessionId, type SessionStats } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { gpusOf } from '../scheduler/plan/index.ts'
 import { insertMinutes, readLastMinutes, type SessionMinute } from '../store/sessions/session-stats.ts'
 import { type Store } from '../store/open-store.ts'
 import { addMinutes, carryOn, MinuteSums, totalsOf } from './minute.ts'
@@ -21,6 +22,8 @@ export interface MeasuredSession {
   readonly sessionId: SessionId
   /** All of its kernels. */
   readonly siblings: readonly KernelId[]
+  /** Resources of each kernel. */
+  readonly slots: ResourceSlots
 }
 
 const MINUTE_MS = 60_000
@@ -40,7 +43,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   let running = new Map<SessionId, Map<KernelId, MinuteSums>>()
   /** CPU seconds by the end of each kernel's last minute, for agents that do not report them. */
   const cpuSeconds = new Map<KernelId, number>()
-  const siblingsOf = new Map<SessionId, readonly KernelId[]>()
+  const measured = new Map<SessionId, MeasuredSession>()
   const startOf = (now: number) => now - (now % minuteMs)
   /** Start of the current minute. */
   let startedAt = startOf(store.now())
@@ -56,9 +59,11 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
     const [first, ...others] = means.map(({ mean }) => mean)
     if (!first) return []
     const stats = others.reduce(addMinutes, first)
-    if ((siblingsOf.get(sessionId) ?? []).length <= 1) return [{ sessionId, stats }]
+    const { siblings = [], slots = {} } = measured.get(sessionId) ?? {}
+    const heldGpus = (gpusOf(slots) / 100) * siblings.length
+    if (siblings.length <= 1) return [{ sessionId, stats, heldGpus }]
     const totals = Object.fromEntries(means.map(({ kernelId, mean }) => [kernelId, totalsOf(mean)]))
-    return [{ sessionId, stats: { ...stats, kernels: totals } }]
+    return [{ sessionId, stats: { ...stats, kernels: totals }, heldGpus }]
   }
 
   async function withSilentKernels(minutes: readonly SessionMinute[]): Promise<SessionMinute[]> {
@@ -67,7 +72,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
       store.db,
       several.map(({ sessionId }) => sessionId),
     )
-    return minutes.map(({ sessionId, stats }) => ({ sessionId, stats: carryOn(stats, before.get(sessionId)) }))
+    return minutes.map(minute => ({ ...minute, stats: carryOn(minute.stats, before.get(minute.sessionId)) }))
   }
 
   function save(minutes: readonly SessionMinute[]): void {
@@ -87,15 +92,15 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
   }
 
   function forget(sessionId: SessionId): void {
-    for (const kernelId of siblingsOf.get(sessionId) ?? []) cpuSeconds.delete(kernelId)
-    siblingsOf.delete(sessionId)
+    for (const kernelId of measured.get(sessionId)?.siblings ?? []) cpuSeconds.delete(kernelId)
+    measured.delete(sessionId)
   }
 
   function onMinute(): void {
     const ended = running
     running = new Map()
     // A session without samples was ended by another manager, or its agent is away.
-    for (const id of siblingsOf.keys()) if (!ended.has(id)) forget(id)
+    for (const id of measured.keys()) if (!ended.has(id)) forget(id)
     save([...ended].flatMap(([sessionId, kernels]) => minuteOf(sessionId, kernels)))
     startedAt = startOf(store.now())
   }
@@ -113,12 +118,12 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
 
   armMinute()
   return {
-    add({ sessionId, siblings }, kernelId, stats) {
+    add({ sessionId, siblings, slots }, kernelId, stats) {
       const kernels = running.get(sessionId) ?? new Map<KernelId, MinuteSums>()
       const sums = kernels.get(kernelId) ?? new MinuteSums()
       sums.add(stats)
       running.set(sessionId, kernels.set(kernelId, sums))
-      siblingsOf.set(sessionId, siblings)
+      measured.set(sessionId, { sessionId, siblings, slots })
     },
     end(sessionId) {
       const kernels = running.get(sessionId)

@@ -35,6 +35,11 @@ test('samples are returned oldest first, up to the capacity', () => {
         uuid: fc.constant('GPU-1'),
         utilization: fc.option(fc.nat(100), { nil: null }),
         memBytes: fc.option(amount, { nil: null }),
+        device: fc.record({
+          utilization: fc.option(fc.nat(100), { nil: null }),
+          memBytes: fc.option(amount, { nil: null }),
+          totalBytes: fc.constant(80),
+        }),
       }),
     ),
   })
@@ -107,4 +112,16 @@ test('there is no window without samples, with too few, or after they stopped', 
 test('a container whose counters restart has no negative growth', () => {
   const ring = filled(0, 20, second => ({ netRxBytes: second < 15 ? 1_000_000 : 10 }))
   expect(ring.window(20_000, SPAN)?.netBytes).toBe(0)
+})
+
+test('work on a GPU that may be the own counts, and that of others does not', () => {
+  const device = { utilization: 90, memBytes: 60, totalBytes: 80 }
+  const busiest = (utilization: number | null, memBytes: number | null) =>
+    filled(0, 10, () => ({ gpus: [{ uuid: 'GPU-1', utilization, memBytes, device }] })).window(10_000, SPAN)
+      ?.gpuUtilization
+  expect(busiest(0, 20)).toBe(0)
+  expect(busiest(30, 20)).toBe(30)
+  expect(busiest(null, 20)).toBe(90)
+  expect(busiest(null, null)).toBe(90)
+  expect(busiest(null, 0)).toBe(0)
 })

@@ -1,4 +1,4 @@
-import { type SessionStats } from '#manager/contract'
+import { type SessionGpu, type SessionStats } from '#manager/contract'
 
 const FIELDS = [
   'cpuMilli',
@@ -17,22 +17,30 @@ export interface SampleWindow {
   /** Time between the first and the last sample. */
   readonly seconds: number
   readonly cpuMilli: number
-  /** Mean utilisation of the kernel's busiest GPU; an unknown value counts as 0, and so does a kernel without GPUs. */
+  /**
+   * Mean utilisation of the kernel's busiest GPU by the kernel itself; 0 for one without GPUs. Where that is not known, the utilisation of
+   * the device counts, unless the kernel has no memory there: nobody may take work for idleness. Unknown counts as 0.
+   */
   readonly gpuUtilization: number
   readonly diskBytes: number
   readonly netBytes: number
 }
 
-/** Numbers per sample: time, the fields, CPU seconds and scratch bytes. Two numbers per GPU follow. */
+/** Numbers per sample: time, the fields, CPU seconds and scratch bytes. */
 const FIXED = 1 + FIELDS.length + 2
+/** Numbers per GPU, which follow: utilisation and memory of the kernel, and those of the device. */
+const PER_GPU = 4
+
+/** A GPU of the kernel; the memory of the device, if the agent tells about the device. */
+type RingGpu = { readonly uuid: string; readonly totalBytes: number | undefined }
 
 /**
- * Ring buffer of the last samples of one kernel, as plain numbers. 300 samples take 24 KB (and 4.8 KB per GPU); as objects
+ * Ring buffer of the last samples of one kernel, as plain numbers. 300 samples take 24 KB (and 9.6 KB per GPU); as objects
  * they would take ten times that, for each of thousands of sessions. A change of the kernel's GPUs empties the ring.
  */
 export class SampleRing {
   readonly #kept: number
-  #gpus: readonly string[] = []
+  #gpus: readonly RingGpu[] = []
   #width = FIXED
   #numbers: Float64Array
   #next = 0
@@ -45,8 +53,8 @@ export class SampleRing {
 
   add(stats: SessionStats): void {
     if (!isSame(this.#gpus, stats.gpus)) {
-      this.#gpus = stats.gpus.map(gpu => gpu.uuid)
-      this.#width = FIXED + 2 * this.#gpus.length
+      this.#gpus = stats.gpus.map(({ uuid, device }) => ({ uuid, totalBytes: device?.totalBytes }))
+      this.#width = FIXED + PER_GPU * this.#gpus.length
       this.#numbers = new Float64Array(this.#kept * this.#width)
       this.#next = this.#size = 0
     }
@@ -55,9 +63,9 @@ export class SampleRing {
     FIELDS.forEach((field, index) => (this.#numbers[at + 1 + index] = stats[field]))
     this.#numbers[at + FIXED - 2] = stats.cpuSeconds ?? NaN
     this.#numbers[at + FIXED - 1] = stats.scratchBytes ?? NaN
-    stats.gpus.forEach(({ utilization, memBytes }, index) => {
-      this.#numbers[at + FIXED + 2 * index] = utilization ?? NaN
-      this.#numbers[at + FIXED + 2 * index + 1] = memBytes ?? NaN
+    stats.gpus.forEach(({ utilization, memBytes, device }, index) => {
+      const numbers = [utilization, memBytes, device?.utilization, device?.memBytes].map(number => number ?? NaN)
+      this.#numbers.set(numbers, at + FIXED + PER_GPU * index)
     })
     this.#next = (this.#next + 1) % this.#kept
     this.#size = Math.min(this.#size + 1, this.#kept)
@@ -91,7 +99,7 @@ export class SampleRing {
       if (this.#number(at) <= now - windowMs) break
       first = at
       cpuMilli += this.#number(at + 1)
-      for (let i = 0; i < gpus.length; i++) gpus[i] = (gpus[i] ?? 0) + (orNull(this.#number(at + FIXED + 2 * i)) ?? 0)
+      for (let i = 0; i < gpus.length; i++) gpus[i] = (gpus[i] ?? 0) + this.#mayBeOwn(at + FIXED + PER_GPU * i)
     }
     const spanMs = count === 0 ? 0 : this.#number(last) - this.#number(first)
     if (count === 0 || this.#number(last) < now - freshMs || spanMs < windowMs * ENOUGH) return undefined
@@ -107,6 +115,13 @@ export class SampleRing {
       diskBytes: grown('diskReadBytes') + grown('diskWriteBytes'),
       netBytes: grown('netRxBytes') + grown('netTxBytes'),
     }
+  }
+
+  /** Utilisation of a GPU that is the kernel's, or may be. */
+  #mayBeOwn(offset: number): number {
+    const own = this.#number(offset)
+    if (!Number.isNaN(own)) return own
+    return this.#number(offset + 1) === 0 ? 0 : (orNull(this.#number(offset + 2)) ?? 0)
   }
 
   /** Offset of a sample. @param age 0 = the last one */
@@ -131,17 +146,24 @@ export class SampleRing {
       ...fields,
       ...(Number.isNaN(cpuSeconds) ? {} : { cpuSeconds }),
       scratchBytes: orNull(scratchBytes),
-      gpus: this.#gpus.map((uuid, i) => ({
-        uuid,
-        utilization: orNull(number(FIXED + 2 * i)),
-        memBytes: orNull(number(FIXED + 2 * i + 1)),
-      })),
+      gpus: this.#gpus.map(({ uuid, totalBytes }, i) => {
+        const [own, device] = [0, 2].map(skip => ({
+          utilization: orNull(number(FIXED + PER_GPU * i + skip)),
+          memBytes: orNull(number(FIXED + PER_GPU * i + skip + 1)),
+        })) as [Use, Use]
+        return { uuid, ...own, ...(totalBytes === undefined ? {} : { device: { ...device, totalBytes } }) }
+      }),
     }
   }
 }
 
 const orNull = (value: number) => (Number.isNaN(value) ? null : value)
 
-function isSame(uuids: readonly string[], gpus: SessionStats['gpus']): boolean {
-  return uuids.length === gpus.length && gpus.every((gpu, index) => gpu.uuid === uuids[index])
+type Use = Pick<SessionGpu, 'utilization' | 'memBytes'>
+
+function isSame(known: readonly RingGpu[], gpus: readonly SessionGpu[]): boolean {
+  return (
+    known.length === gpus.length &&
+    gpus.every(({ uuid, device }, i) => uuid === known[i]?.uuid && device?.totalBytes === known[i].totalBytes)
+  )
 }

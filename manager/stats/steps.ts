@@ -1,6 +1,7 @@
 import { type SessionStats } from '#manager/contract'
 import { type StatsMinute } from '../store/tables/operation.ts'
-import { addMinutes, Mean } from './minute.ts'
+import { GpuMeans } from './gpu-figures.ts'
+import { addMinutes } from './minute.ts'
 
 /** Figures of a period that begins at `at` (milliseconds since the epoch). */
 export interface Point extends StatsMinute {
@@ -42,20 +43,17 @@ function meanOf(points: readonly Point[]): StatsMinute {
   const mean = (of: (point: Point) => number) =>
     points.reduce((sum, point) => sum + of(point) * point.samples, 0) / Math.max(1, samples)
   const uuids = [...new Set(points.flatMap(point => point.gpus.map(gpu => gpu.uuid)))]
+  const gpus = new GpuMeans()
+  for (const point of points) {
+    const of = (uuid: string) => point.gpus.find(gpu => gpu.uuid === uuid) ?? { uuid, utilization: 0, memBytes: 0 }
+    gpus.add(uuids.map(of), point.samples)
+  }
   return {
     ...last,
     samples,
     cpuMilli: Math.round(mean(point => point.cpuMilli)),
     memBytes: Math.round(mean(point => point.memBytes)),
     memPeakBytes: Math.max(...points.map(point => point.memPeakBytes)),
-    gpus: uuids.map(uuid => {
-      const [utilization, memBytes] = [new Mean(), new Mean()]
-      for (const { gpus, samples: weight } of points) {
-        const gpu = gpus.find(one => one.uuid === uuid) ?? { utilization: 0, memBytes: 0 }
-        utilization.add(gpu.utilization, weight)
-        memBytes.add(gpu.memBytes, weight)
-      }
-      return { uuid, utilization: utilization.rounded(10), memBytes: memBytes.rounded(1) }
-    }),
+    gpus: gpus.rounded(),
   }
 }

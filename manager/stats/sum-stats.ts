@@ -1,4 +1,5 @@
 import { type SessionStats } from '#manager/contract'
+import { addGpus, sumKnown } from './gpu-figures.ts'
 
 /** Figures of a session: the sum over its kernels, with the time of the latest. Null without any. */
 export function sumStats(all: readonly SessionStats[]): SessionStats | null {
@@ -22,22 +23,4 @@ function add(a: SessionStats, b: SessionStats): SessionStats {
     scratchBytes: sumKnown([a.scratchBytes, b.scratchBytes]),
     gpus: addGpus(a.gpus, b.gpus),
   }
-}
-
-type GpuStats = SessionStats['gpus'][number]
-
-/** The use of GPUs by two kernels, which may share a device: each reports its own use of it. Pure. */
-export function addGpus(one: readonly GpuStats[], other: readonly GpuStats[]): GpuStats[] {
-  return [...Map.groupBy([...one, ...other], gpu => gpu.uuid)].map(([uuid, parts]) => ({
-    uuid,
-    utilization: capped(sumKnown(parts.map(part => part.utilization))),
-    memBytes: sumKnown(parts.map(part => part.memBytes)),
-  }))
-}
-
-const capped = (percent: number | null) => (percent === null ? null : Math.min(100, percent))
-
-/** The sum; unknown (null) as soon as one part is. */
-function sumKnown(parts: readonly (number | null)[]): number | null {
-  return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0)
 }

@@ -210,6 +210,7 @@ export const RESOURCES: Resources = {
   left: {},
   sessionsLeft: null,
   partsHold: null,
+  sharedGpus: [],
   capacity: { cpu: '64', mem: String(512 * GIB), 'cuda.device': '8' },
   occupied: { cpu: '27.5', mem: String(201 * GIB), 'cuda.device': '7' },
   agents: { connected: 2, lost: 0 },

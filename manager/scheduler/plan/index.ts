@@ -2,7 +2,7 @@
 export { type Inactive, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
 export { plan } from './plan.ts'
 export { dominantShare, drf } from './drf.ts'
-export { readable } from './amounts.ts'
+export { gpusOf, readable } from './amounts.ts'
 export { canTake, closest } from './reasons.ts'
 export { FreeCapacity } from './free-capacity.ts'
 export { concentrated, dispersed, roundRobin, type Selector } from './selectors.ts'

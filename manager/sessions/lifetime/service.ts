@@ -1,4 +1,5 @@
-import { AppError, because, reasonOf, type Session, type SessionId, together } from '#manager/contract'
+import { AppError, because, parseSlots, reasonOf, type Session, type SessionId, together } from '#manager/contract'
+import { withOwnGpus } from '../../stats/gpu-figures.ts'
 import { type LiveStats } from '../../stats/live.ts'
 import { type History, type HistoryQuery, readHistory } from '../../stats/history.ts'
 import { extendLifetime, isPromised, readLifetimeLimits } from '../../store/sessions/lifetime.ts'
@@ -48,8 +49,11 @@ export function createLifetimeService({ store, changes, live, get }: LifetimeSer
       return get(caller, id)
     },
     async stats(caller, id, query) {
-      const { kernels } = await get(caller, id)
-      return readHistory({ store, live }, { id, kernels: kernels.map(kernel => kernel.id) }, query)
+      const { kernels, requested } = await get(caller, id)
+      const history = await readHistory({ store, live }, { id, kernels: kernels.map(kernel => kernel.id) }, query)
+      // Minutes of an older version have the figures of the devices.
+      const slots = parseSlots(requested)
+      return { ...history, items: history.items.map(stats => withOwnGpus(stats, slots)) }
     },
   }
 }

@@ -6,6 +6,8 @@ import { type KeptMinute, type StatsMinute, type StatsSums } from '../tables/ope
 export interface SessionMinute {
   readonly sessionId: SessionId
   readonly stats: KeptMinute
+  /** GPUs that the session holds, such as 0.25; left out for whole ones. */
+  readonly heldGpus?: number | undefined
 }
 
 /**
@@ -18,8 +20,8 @@ export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], a
   if (minutes.length === 0) return
   const ids = minutes.map(({ sessionId }) => sessionId)
   const stats = minutes.map(minute => JSON.stringify(minute.stats))
-  const idle = minutes.map(minute => isGpuIdle(minute.stats))
-  const own = minutes.map(minute => JSON.stringify(sumsOf(minute.stats)))
+  const idle = minutes.map(isGpuIdle)
+  const own = minutes.map(minute => JSON.stringify(sumsOf(minute)))
   const at = sql`date_trunc('minute', now() - ${ageMs} * interval '1 millisecond')`
   await sql`
     with idle as (
@@ -47,20 +49,33 @@ export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], a
       ))`.execute(db)
 }
 
-/** Whether every GPU is known to have done nothing in the minute. Unknown use is no idleness. */
-export function isGpuIdle({ gpus }: Pick<StatsMinute, 'gpus'>): boolean {
-  return gpus.length > 0 && gpus.every(({ utilization }) => utilization !== null && utilization < IDLE_GPU_PERCENT)
+/** Whether every GPU is known to have done nothing for the session in the minute. Unknown use is no idleness. */
+export function isGpuIdle(minute: SessionMinute): boolean {
+  const { gpus } = minute.stats
+  const share = shareOf(minute)
+  return (
+    gpus.length > 0 && gpus.every(({ utilization }) => utilization !== null && utilization < IDLE_GPU_PERCENT * share)
+  )
 }
 
-/** Amounts that a minute adds to the sums of its session. Of several GPUs, the mean counts; GPUs of unknown use are not measured. */
-export function sumsOf({ samples, memBytes, gpus }: StatsMinute): StatsSums {
+/** Part of each of its GPUs that a session holds, a mean: 1 for whole ones. */
+const shareOf = ({ stats: { gpus }, heldGpus = gpus.length }: SessionMinute) =>
+  heldGpus > 0 ? Math.min(1, heldGpus / Math.max(1, gpus.length)) : 1
+
+/**
+ * Amounts that a minute adds to the sums of its session. Of several GPUs, the mean counts; GPUs of unknown use are not measured. A
+ * session may use more of a GPU's time than its share, but no more than its share counts as used.
+ */
+export function sumsOf(minute: SessionMinute): StatsSums {
+  const { samples, memBytes, gpus } = minute.stats
   const known = gpus.flatMap(({ utilization }) => utilization ?? [])
   const part = gpus.length === 0 ? 0 : samples / gpus.length
+  const share = shareOf(minute)
   return {
     seconds: samples,
     memByteSeconds: memBytes * samples,
     gpuSeconds: known.length * part,
-    gpuUsedSeconds: known.reduce((sum, percent) => sum + Math.min(100, percent) / 100, 0) * part,
+    gpuUsedSeconds: known.reduce((sum, percent) => sum + Math.min(1, percent / 100 / share), 0) * part,
   }
 }
 

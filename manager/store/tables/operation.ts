@@ -3,8 +3,8 @@ import {
   type AgentId,
   type CertificateReport,
   type CertificateState,
-  type DeviceFigures,
   type Message,
+  type SessionGpu,
   type SessionId,
   type UserId,
 } from '#manager/contract'
@@ -52,14 +52,17 @@ export interface StatsMinute extends Totals {
   readonly cpuMilli: number
   readonly memBytes: number
   readonly scratchBytes: number | null
-  readonly gpus: readonly DeviceFigures[]
+  readonly gpus: readonly SessionGpu[]
 }
 
 /** Sums over the figures of a run up to the end of a minute; only seconds with figures count. */
 export interface StatsSums {
   readonly seconds: number
   readonly memByteSeconds: number
-  /** Seconds in which the use of its GPUs was known, and seconds in which they worked; with several GPUs, their mean. */
+  /**
+   * Seconds in which its use of GPUs was known, and the used part of these: of a share, what it used of the share. With several GPUs,
+   * their mean.
+   */
   readonly gpuSeconds: number
   readonly gpuUsedSeconds: number
 }

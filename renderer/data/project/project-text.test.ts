@@ -35,6 +35,7 @@ test('the text of a resource group says what its agents have free', () => {
     left: {},
     sessionsLeft: null,
     partsHold: null,
+    sharedGpus: [],
     sessions: { running: 1, pending: 0 },
     ...change,
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type SessionStats } from '#manager/contract'
+import { type Session, type SessionStats } from '#manager/contract'
 import { sessionCharts } from './session-charts.ts'
 
 const stats = (minute: number, change: Partial<SessionStats> = {}): SessionStats => ({
@@ -15,7 +15,7 @@ const stats = (minute: number, change: Partial<SessionStats> = {}): SessionStats
   gpus: [],
   ...change,
 })
-const session = { requested: { cpu: '2', mem: '4g' }, clusterSize: 2 }
+const session = { requested: { cpu: '2', mem: '4g' }, clusterSize: 2, kernels: [] }
 const chartsOf = (...figures: SessionStats[]) => new Map(sessionCharts(session, figures, 60).map(one => [one.key, one]))
 const gpu = (utilization: number | null, memBytes: number | null = 0, uuid = 'a') => ({ uuid, utilization, memBytes })
 
@@ -39,7 +39,7 @@ test.each([
   ['a share of a GPU in each of two containers', { 'cuda.shares': '0.3' }, 2, 30],
 ])('the line of what was requested is that of %s', (_name, requested, clusterSize, percent) => {
   const figures = [stats(0, { gpus: [gpu(40), gpu(80, 0, 'b')] })]
-  const charts = sessionCharts({ requested, clusterSize }, figures, 60)
+  const charts = sessionCharts({ requested, clusterSize, kernels: [] }, figures, 60)
   expect(charts.find(({ key }) => key === 'gpu')?.limit?.value).toBe(percent)
 })
 
@@ -50,4 +50,29 @@ test('the memory of GPUs is their sum, and unknown if that of one is', () => {
   )
   expect(charts.get('gpu-memory')?.points.lines[0]?.values).toEqual([3 * 2 ** 30, null])
   expect(charts.get('gpu-memory')?.format(2 ** 31)).toBe('2 GiB')
+})
+
+test('beside the use by a session with a share stands that of the whole GPU, and its share of the memory as a line', () => {
+  const device = { utilization: 90, memBytes: 62 * 2 ** 30, totalBytes: 80 * 2 ** 30 }
+  const devices = [{ uuid: 'a', slot: 'cuda.shares', amount: '0.25' }]
+  const kernels = [{ devices }] as unknown as Session['kernels']
+  const shared = { requested: { 'cuda.shares': '0.25' }, clusterSize: 1, kernels }
+  const figures = [
+    stats(0, { gpus: [{ ...gpu(30, 20 * 2 ** 30), device }] }),
+    stats(1, { gpus: [{ ...gpu(null, null), device }] }),
+  ]
+  const [use, memory] = ['gpu', 'gpu-memory'].map(key =>
+    sessionCharts(shared, figures, 60).find(one => one.key === key),
+  )
+  expect(use?.points.lines.map(({ values }) => values)).toEqual([
+    [30, null],
+    [90, 90],
+  ])
+  expect(memory?.points.lines[0]?.values).toEqual([20 * 2 ** 30, null])
+  expect(memory?.limit?.value).toBe(20 * 2 ** 30)
+})
+
+test('a whole GPU is one line', () => {
+  const device = { utilization: 90, memBytes: 7, totalBytes: 80 }
+  expect(chartsOf(stats(0, { gpus: [{ ...gpu(90, 7), device }] })).get('gpu')?.points.lines).toHaveLength(1)
 })

@@ -1,4 +1,5 @@
-import { parseSlots, type Session, type SessionStats } from '#manager/contract'
+import { parseAmount, parseSlots, type Session, type SessionStats } from '#manager/contract'
+import { deviceUse, type GpuUse, ownUse } from '../../data/sessions/gpu-use.ts'
 import { formatBytes, formatCores, formatPercent } from '../../ui/format.ts'
 import { ratesOf, withGaps, type ChartPoints } from '../../ui/chart-points.ts'
 import { t } from '../../words/en/charts.ts'
@@ -16,24 +17,21 @@ export interface SessionChart {
 
 const perSecond = (value: number) => `${formatBytes(value)}/s`
 
-/** GPU use in percent, the mean of all GPUs; null where the driver does not tell it. */
-function gpuUse({ gpus }: SessionStats): number | null {
-  const known = gpus.flatMap(({ utilization }) => (utilization === null ? [] : [utilization]))
-  return gpus.length > 0 && known.length === gpus.length
-    ? known.reduce((sum, one) => sum + one, 0) / known.length
-    : null
-}
-
-/** Memory in use on all GPUs; null where the driver does not tell it. */
-function gpuMemory({ gpus }: SessionStats): number | null {
-  const known = gpus.flatMap(({ memBytes }) => (memBytes === null ? [] : [memBytes]))
-  return gpus.length > 0 && known.length === gpus.length ? known.reduce((sum, one) => sum + one, 0) : null
-}
-
 /** Most of the mean use that the GPUs allow: 100 % for whole ones, 30 % for a share of 0.3. @param count GPUs that were measured */
 function gpuShare({ requested, clusterSize }: Pick<Session, 'requested' | 'clusterSize'>, count: number): number {
   const { 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(requested)
   return count === 0 ? 0 : Math.min(100, ((gpus * 100 + shares) * clusterSize) / count)
+}
+
+/** Memory that the shares are, of each container on each GPU; 0 for whole GPUs, and where the size of a GPU is not known. */
+function shareBytes(kernels: Session['kernels'], figures: readonly SessionStats[]): number {
+  const totals = new Map(figures.flatMap(({ gpus }) => gpus.map(({ uuid, device }) => [uuid, device?.totalBytes ?? 0])))
+  const shares = kernels.flatMap(({ devices }) => devices.filter(({ slot }) => slot === 'cuda.shares'))
+  if (shares.some(({ uuid }) => !totals.get(uuid))) return 0
+  return shares.reduce(
+    (sum, { uuid, amount }) => sum + ((totals.get(uuid) ?? 0) * (parseAmount('cuda.shares', amount) ?? 0)) / 100,
+    0,
+  )
 }
 
 /**
@@ -41,7 +39,7 @@ function gpuShare({ requested, clusterSize }: Pick<Session, 'requested' | 'clust
  * @param step seconds between two figures
  */
 export function sessionCharts(
-  session: Pick<Session, 'requested' | 'clusterSize'>,
+  session: Pick<Session, 'requested' | 'clusterSize' | 'kernels'>,
   figures: readonly SessionStats[],
   step: number,
 ): SessionChart[] {
@@ -54,6 +52,16 @@ export function sessionCharts(
     value > 0 ? { label: t('chartRequested'), value: value * session.clusterSize } : null
   const gpuCount = Math.max(0, ...figures.map(({ gpus }) => gpus.length))
   const share = gpuShare(session, gpuCount)
+  const memoryShare = shareBytes(session.kernels, figures)
+  const whole = figures.map(({ gpus }) => deviceUse(gpus))
+  /** The use by the session; below it, where others are on its GPUs, that of the whole GPUs. */
+  const gpuPoints = (read: (use: GpuUse) => number | null) =>
+    points(
+      { label: t('chartUsed'), values: of(({ gpus }) => read(ownUse(gpus))) },
+      ...(whole.some(use => use !== undefined)
+        ? [{ label: t('chartWholeGpu'), values: of(({ gpus }) => read(deviceUse(gpus) ?? ownUse(gpus))) }]
+        : []),
+    )
   const charts: SessionChart[] = [
     {
       key: 'cpu',
@@ -74,7 +82,7 @@ export function sessionCharts(
     {
       key: 'gpu',
       title: t('chartGpu'),
-      points: points({ label: t('chartUsed'), values: of(gpuUse) }),
+      points: gpuPoints(({ utilization }) => utilization),
       format: value => formatPercent(value / 100),
       binary: false,
       limit: share > 0 ? { label: t('chartRequested'), value: share } : null,
@@ -82,10 +90,10 @@ export function sessionCharts(
     {
       key: 'gpu-memory',
       title: t('chartGpuMemory'),
-      points: points({ label: t('chartUsed'), values: of(gpuMemory) }),
+      points: gpuPoints(({ memBytes }) => memBytes),
       format: value => formatBytes(value),
       binary: true,
-      limit: null,
+      limit: memoryShare > 0 ? { label: t('chartRequested'), value: memoryShare } : null,
     },
     {
       key: 'disk',

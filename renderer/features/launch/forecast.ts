@@ -7,7 +7,7 @@ import {
   type ResourceSlots,
   type SlotName,
 } from '#manager/contract'
-import { formatList } from '../../ui/format.ts'
+import { formatBytes, formatList } from '../../ui/format.ts'
 import { amountText } from './amount-text.ts'
 import { isKnown } from './launch-form.ts'
 import { t } from '../../words/en/launch.ts'
@@ -88,7 +88,23 @@ export function sessionsLeftText(sessionsLeft: number | null): string {
   return t('sessionsLeft', { count: sessionsLeft })
 }
 
-/** Says whether parts of a GPU are enforced: a part must not look like more than it is. */
-export function partsText(partsHold: Resources['partsHold']): string {
-  return t(partsHold === 'enforced' ? 'partsEnforced' : 'partsNotEnforced')
+/** Says what a part of a GPU is in memory, and whether that is enforced: a part must not look like more than it is. @param shares in hundredths */
+export function partsText(
+  shares: number,
+  { partsHold, sharedGpus }: Pick<Resources, 'partsHold' | 'sharedGpus'>,
+): string {
+  const isEnforced = partsHold === 'enforced'
+  const models = sharedGpus.slice(0, MOST_MODELS)
+  if (!(shares > 0) || models.length === 0) return t(isEnforced ? 'partsEnforced' : 'partsNotEnforced')
+  const memory = models.map(({ model, memBytes }) =>
+    t('shareOf', {
+      model,
+      amount: formatBytes((memBytes * shares) / SLOTS['cuda.shares'].base),
+      total: formatBytes(memBytes),
+    }),
+  )
+  return `${memory.join(' ')} ${t(isEnforced ? 'shareEnforced' : 'shareAdvice')}`
 }
+
+/** Models that are named; the rest has less memory. */
+const MOST_MODELS = 3

@@ -20,7 +20,7 @@ import {
   type LaunchField,
   type LaunchForm,
 } from './launch-form.ts'
-import { presetHindrance } from './presets.ts'
+import { presetHindrance, type Room } from './presets.ts'
 import { refusedFields } from './refused-fields.ts'
 
 const largest: ResourceSlots = { cpu: 8000, mem: 16 * GIB }
@@ -138,9 +138,20 @@ describe('the launch form', () => {
   })
 
   test('a share is never called more than a part of a GPU', () => {
-    expect(partsText('enforced')).toContain('no session can use more than its share')
-    expect(partsText('accounted')).toContain('not enforced')
-    expect(partsText(null)).toContain('not enforced')
+    const parts = (partsHold: Room['partsHold'], shares: number, ...sharedGpus: Room['sharedGpus']) =>
+      partsText(shares, { partsHold, sharedGpus })
+    const h100 = { model: 'NVIDIA H100', memBytes: 80 * GIB }
+    expect(parts('enforced', 0)).toContain('no session can use more than its share')
+    expect(parts('accounted', 0, h100)).toContain('not enforced')
+    expect(parts(null, 25)).toContain('not enforced')
+    expect(parts('accounted', 25, h100)).toBe(
+      'NVIDIA H100: about 20 GiB of its 80 GiB of memory. Frameworks such as PyTorch are told so. It is advice, not a limit: a session on the GPU could use more than its share.',
+    )
+    expect(parts('enforced', 50, h100, { model: 'Tesla T4', memBytes: 16 * GIB })).toBe(
+      'NVIDIA H100: about 40 GiB of its 80 GiB of memory. Tesla T4: about 8 GiB of its 16 GiB of memory. No session can use more than its share.',
+    )
+    // The typed amount is no amount yet.
+    expect(parts('accounted', Number.NaN, h100)).toContain('not enforced')
   })
 
   test('empty rows and an empty command are left out of the request', () => {
@@ -227,6 +238,7 @@ describe('the forecast', () => {
     left: {},
     sessionsLeft: null,
     partsHold: null,
+    sharedGpus: [],
     capacity: {},
     occupied: {},
     agents: { connected: 1, lost: 0 },
@@ -279,6 +291,7 @@ describe('launching while no agent is connected', () => {
       left: {},
       sessionsLeft: null,
       partsHold: null,
+      sharedGpus: [],
       capacity: {},
       occupied: {},
       // Connected, but to another resource group.
@@ -290,7 +303,7 @@ describe('launching while no agent is connected', () => {
   })
 
   test('a preset can be chosen, unless it needs a GPU, of which nothing is known', () => {
-    const room = { largest: {}, free: {}, left: {}, sessionsLeft: null, partsHold: null }
+    const room = { largest: {}, free: {}, left: {}, sessionsLeft: null, partsHold: null, sharedGpus: [] }
     const preset = { name: 'small', slots: { cpu: '2', mem: '4g' }, shmem: null, fits: false } as Preset
     expect(presetHindrance(preset, undefined, room)).toBe('')
     const gpu = { ...preset, slots: { ...preset.slots, 'cuda.device': '1' } }

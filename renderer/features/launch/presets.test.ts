@@ -13,7 +13,7 @@ const preset = (change: Partial<Preset> = {}): Preset => ({
   ...change,
 })
 const all = { cpu: 8000, mem: 16 * GIB, 'cuda.device': 2 }
-const room: Room = { largest: all, free: all, left: {}, sessionsLeft: null, partsHold: null }
+const room: Room = { largest: all, free: all, left: {}, sessionsLeft: null, partsHold: null, sharedGpus: [] }
 const hindrance = (each: Preset, change: Partial<Room> = {}) =>
   presetHindrance(each, 'cuda.device', { ...room, ...change })
 

@@ -19,6 +19,7 @@ export interface Room {
   readonly left: ResourceSlots
   readonly sessionsLeft: number | null
   readonly partsHold: Resources['partsHold']
+  readonly sharedGpus: Resources['sharedGpus']
 }
 
 /** The choices and limits that decide about the amounts of a preset. */

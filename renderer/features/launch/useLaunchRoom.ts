@@ -54,6 +54,8 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
     left: parseSlots(resources.value?.left ?? {}),
     sessionsLeft: resources.value?.sessionsLeft ?? null,
     partsHold: resources.value?.partsHold ?? null,
+    // A manager of an older version does not tell them.
+    sharedGpus: resources.value?.sharedGpus ?? [],
   }))
 
   /** Keeps the form's project if it can still be chosen; otherwise selects the one that the manager would take. */

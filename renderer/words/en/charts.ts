@@ -18,6 +18,7 @@ const en = {
   chartDisk: 'Disk',
   chartNetwork: 'Network',
   chartUsed: 'Used',
+  chartWholeGpu: 'Whole GPU, all sessions',
   chartRequested: 'Requested',
   chartRead: 'Read',
   chartWritten: 'Written',

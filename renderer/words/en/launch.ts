@@ -155,6 +155,10 @@ const en = {
   partsEnforced: '1.00 is one whole GPU. Memory limits are enforced: no session can use more than its share.',
   partsNotEnforced:
     '1.00 is one whole GPU. Memory limits are not enforced: other sessions on the GPU could use more memory than their share.',
+  shareOf: '{model}: about {amount} of its {total} of memory.',
+  shareEnforced: 'No session can use more than its share.',
+  shareAdvice:
+    'Frameworks such as PyTorch are told so. It is advice, not a limit: a session on the GPU could use more than its share.',
   startsBy: 'Starts by {time} at the latest.',
   cannotStart: 'Cannot start: {why}',
   useAmount: 'Use {amount}',

@@ -96,6 +96,8 @@ const en = {
   ramHint: 'RAM: {used} of {total}; highest so far {peak}',
   gpuHint: 'GPU: {percent} on average of {count}, {memory} of GPU memory',
   gpuUnknown: 'GPU: use unknown, {memory} of GPU memory',
+  gpuMemoryUnknown: 'an unknown amount',
+  gpuDevice: '{own}. All sessions on it: {percent}, {memory}',
 
   // The coming end
   endsNow: 'Ends now',

@@ -19,6 +19,7 @@ export default {
   chartDisk: '디스크',
   chartNetwork: '네트워크',
   chartUsed: '사용',
+  chartWholeGpu: 'GPU 전체, 모든 세션',
   chartRequested: '요청',
   chartRead: '읽기',
   chartWritten: '쓰기',

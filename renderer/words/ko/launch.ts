@@ -152,6 +152,10 @@ export default {
   partsEnforced: '1.00이 GPU 하나입니다. 메모리 한도를 강제하므로 어떤 세션도 제 몫보다 많이 쓸 수 없습니다.',
   partsNotEnforced:
     '1.00이 GPU 하나입니다. 메모리 한도를 강제하지 않으므로 같은 GPU의 다른 세션이 제 몫보다 많이 쓸 수 있습니다.',
+  shareOf: '{model}: 메모리 {total} 중 약 {amount}.',
+  shareEnforced: '어떤 세션도 제 몫보다 많이 쓸 수 없습니다.',
+  shareAdvice:
+    'PyTorch 같은 프레임워크에 이 값을 알려 줍니다. 한도가 아니라 권고이므로 같은 GPU의 세션이 제 몫보다 많이 쓸 수 있습니다.',
   startsBy: '늦어도 {time}에는 시작됩니다.',
   cannotStart: '시작할 수 없습니다. {why}',
   useAmount: '{amount} 사용',

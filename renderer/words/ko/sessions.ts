@@ -91,6 +91,8 @@ export default {
   ramHint: 'RAM: {total} 중 {used}, 최대 {peak}',
   gpuHint: 'GPU: {count}개 평균 {percent}, GPU 메모리 {memory}',
   gpuUnknown: 'GPU: 사용률을 알 수 없음, GPU 메모리 {memory}',
+  gpuMemoryUnknown: '알 수 없음',
+  gpuDevice: '{own}. 이 GPU의 모든 세션: {percent}, {memory}',
 
   endsNow: '곧 종료됩니다',
   endsIn: '{time} 후 종료',

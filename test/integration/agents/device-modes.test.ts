@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type AgentDevice, type SettableMode } from '#manager/contract'
+import { type AgentDevice, KernelId, type SessionStats, type SettableMode } from '#manager/contract'
 import { startManagers } from '../../fixtures/managers.ts'
+import { STILL } from '../../fixtures/pulse.ts'
 import { gpus, ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -50,6 +51,45 @@ test('a GPU that an admin shares is available in shares at once, and its agent r
   expect((await deviceOf(agent)).occupied).toBe('0.3')
   await expect.poll(() => agent.devices.map(({ mode }) => mode)).toEqual(['shared', 'whole'])
   expect(agent.requests('set_device_modes').at(-1)).toEqual({ modes: { 'GPU-0': 'shared', 'GPU-1': 'whole' } })
+})
+
+test('two sessions on one GPU have their own figures; an agent of an older version does not tell them', async () => {
+  const agent = await join(1)
+  await setMode(agent, 'shared')
+  const sessions = await Promise.all(['0.25', '0.5'].map(shares => launch({ 'cuda.shares': shares })))
+  const running = await Promise.all(sessions.map(({ id }) => cluster.reach(id, 'RUNNING')))
+  const kernels = running.map(session => session.kernels[0]?.id ?? KernelId.parse(''))
+  const device = { utilization: 90, memBytes: 62 * GiB, totalBytes: 80 * GiB }
+  const tell = (figures: readonly SessionStats['gpus'][number][]) =>
+    agent.send({
+      type: 'stats',
+      kernels: kernels.map((kernelId, at) => ({
+        kernelId,
+        stats: { ...STILL, at: new Date().toISOString(), gpus: figures.slice(at, at + 1) },
+      })),
+    })
+  const told = () =>
+    Promise.all(sessions.map(async ({ id }) => (await cluster.api.getSession({ params: { id } })).stats?.gpus))
+  const gpu = (utilization: number | null, memBytes: number | null) => ({ uuid: 'GPU-0', utilization, memBytes })
+  const both = [
+    { ...gpu(30, 20 * GiB), device },
+    { ...gpu(null, 41 * GiB), device },
+  ]
+  tell(both)
+  await expect.poll(told).toEqual(both.map(one => [one]))
+  tell([gpu(90, 62 * GiB), gpu(90, 62 * GiB)])
+  const unknown = { ...gpu(null, null), device: { ...device, totalBytes: 0 } }
+  await expect.poll(told).toEqual([[unknown], [unknown]])
+  // Nonsense is refused as a whole.
+  tell([{ ...gpu(1, 1), device: { ...device, memBytes: -1 } }])
+  tell([
+    { ...gpu(5, 1), device },
+    { ...gpu(6, 1), device },
+  ])
+  await expect.poll(told).toEqual([[{ ...gpu(5, 1), device }], [{ ...gpu(6, 1), device }]])
+  expect((await cluster.api.getResources()).sharedGpus).toEqual([
+    { model: agent.devices[0]?.model, memBytes: agent.devices[0]?.memBytes },
+  ])
 })
 
 test('the mode of a device cannot change while sessions use it; the refusal names them', async () => {

@@ -116,7 +116,7 @@ describe('minutes of statistics', () => {
       ids.forEach((id, index) => {
         const kernel = kernels[index] ?? newId(KernelId)
         live.addStats(kernel, stats)
-        if (second >= 340) recorder.add({ sessionId: id, siblings: [kernel] }, kernel, stats)
+        if (second >= 340) recorder.add({ sessionId: id, siblings: [kernel], slots: {} }, kernel, stats)
       })
     }
     const perSession = (process.memoryUsage().arrayBuffers - before) / ids.length
@@ -139,7 +139,11 @@ describe('minutes of statistics', () => {
     const usedInAll = async () => (await readLastMinutes(store.db, [id])).get(id)?.cpuSeconds
     await using recorder = startStatsRecorder({ store, log: silentLog, minuteMs: 2_000 })
     const add = (kernel: KernelId, cpuSeconds: number) =>
-      recorder.add({ sessionId: id, siblings }, kernel, { ...STILL, at: new Date().toISOString(), cpuSeconds })
+      recorder.add({ sessionId: id, siblings, slots: {} }, kernel, {
+        ...STILL,
+        at: new Date().toISOString(),
+        cpuSeconds,
+      })
     add(main, 1)
     add(sub, 100)
     await expect.poll(usedInAll, SOON).toBe(101)
@@ -161,7 +165,7 @@ describe('minutes of statistics', () => {
         const cpuSeconds = used[index]
         if (cpuSeconds === undefined) return
         const stats = { ...STILL, at: new Date().toISOString(), cpuSeconds, memPeakBytes: 10 }
-        recorder.add({ sessionId: id, siblings }, kernel, stats)
+        recorder.add({ sessionId: id, siblings, slots: {} }, kernel, stats)
       })
     }
     const usedInAll = async () => (await readLastMinutes(store.db, [id])).get(id)
@@ -178,7 +182,7 @@ describe('minutes of statistics', () => {
     for (const sessionId of ids) {
       const kernel = newId(KernelId)
       const stats = { ...STILL, at: new Date().toISOString(), cpuSeconds: 7 }
-      recorder.add({ sessionId, siblings: [kernel] }, kernel, stats)
+      recorder.add({ sessionId, siblings: [kernel], slots: {} }, kernel, stats)
     }
     for (const id of ids) recorder.end(id)
     await expect
