@@ -130,6 +130,17 @@ export function figuresOf(url: URL): { step: number; items: NonNullable<Session[
   return { step, items: items.filter((_, index) => index < count * 0.45 || index > count * 0.55) }
 }
 
+/** Figures of a session with a quarter of a GPU that two others use, too. */
+export function sharedFiguresOf(url: URL): ReturnType<typeof figuresOf> {
+  const { step, items } = figuresOf(url)
+  const shared = items.map((item, index) => {
+    const [utilization, memBytes] = [8 + (index % 12), (14 + 3 * Math.sin(index / 40)) * GIB]
+    const device = { utilization: 60 + (index % 25), memBytes: memBytes + 40 * GIB, totalBytes: 80 * GIB }
+    return { ...item, gpus: [{ uuid: 'GPU-0', utilization, memBytes, device }] }
+  })
+  return { step, items: shared }
+}
+
 /** Two weeks of statistics. */
 export const HISTORY = Array.from({ length: 14 }, (_, index) => ({
   at: ago((13 - index) * 24 * 60),
@@ -215,6 +226,18 @@ export const RESOURCES: Resources = {
   occupied: { cpu: '27.5', mem: String(201 * GIB), 'cuda.device': '7' },
   agents: { connected: 2, lost: 0 },
   sessions: { running: 9, pending: 1 },
+}
+
+/** Hosts that give out their GPUs in shares. */
+export const SHARED_GPUS: Resources = {
+  ...RESOURCES,
+  largest: { ...RESOURCES.largest, 'cuda.device': '0', 'cuda.shares': '2' },
+  free: { ...RESOURCES.free, 'cuda.device': '0', 'cuda.shares': '1.5' },
+  partsHold: 'accounted',
+  sharedGpus: [
+    { model: 'NVIDIA H100 80GB HBM3', memBytes: 79.6 * GIB },
+    { model: 'Tesla T4', memBytes: 15 * GIB },
+  ],
 }
 
 const scope = (kind: ScopeUsage['kind'], name: string, change: Partial<ScopeUsage> = {}): ScopeUsage => ({

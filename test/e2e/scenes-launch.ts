@@ -1,4 +1,4 @@
-import { aWorld, LIMITED, oneGpuNow } from './console-world.ts'
+import { aWorld, LIMITED, oneGpuNow, SHARED_GPUS } from './console-world.ts'
 import { aTemplate } from './console-double-launch.ts'
 import { chooseToOpen, openLaunchDialog, openSection } from './console-steps.ts'
 import { button, type Scene } from './scene.ts'
@@ -26,6 +26,20 @@ export const LAUNCH_SCENES: readonly Scene[] = [
       await page.getByText('2 sessions left').waitFor()
       await page.getByRole('heading', { name: 'Resources', exact: true }).scrollIntoViewIfNeeded()
       await page.locator('.launch-form').evaluate(form => form.scrollBy(0, 330))
+    },
+  },
+  {
+    name: 'launch-gpu-share',
+    alike: true,
+    path: '/sessions',
+    world: { resources: SHARED_GPUS },
+    async act(page) {
+      await openLaunchDialog(page)
+      const share = page.locator('#amount-cuda\\.shares-GPU')
+      await share.fill('0.25')
+      await page.getByText('19.9 GiB').waitFor()
+      await share.scrollIntoViewIfNeeded()
+      await page.locator('.launch-form').evaluate(form => form.scrollBy(0, 200))
     },
   },
   {

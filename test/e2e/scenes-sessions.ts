@@ -2,7 +2,18 @@ import { type Page } from 'playwright-core'
 import { because, type FolderMount, NO_ANNOUNCEMENT, toldBy } from '#manager/contract'
 import { type Notice } from '../../renderer/features/notifications/notice.ts'
 import { aFolder, variedFolders } from './console-double-folders.ts'
-import { ago, aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER, OWNER } from './console-world.ts'
+import {
+  ago,
+  aSession,
+  ENDED_KERNEL,
+  figuresOf,
+  HISTORY,
+  INVITATION,
+  LIMITED,
+  OTHER,
+  OWNER,
+  sharedFiguresOf,
+} from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
 /** A folder from the launch, and a folder that was added. */
@@ -11,6 +22,13 @@ const MOUNTED: FolderMount[] = [
   { folderId: aFolder(4).id, name: 'models', path: '/home/work/in/models', readOnly: true, added: true },
 ]
 const LAUNCHED = aSession(7, { launchedBy: 'jonas.lindqvist@lab.example.org', startupCommand: 'python train.py' })
+const SHARING = aSession(7, {
+  requested: { cpu: '4', mem: String(2 ** 34), 'cuda.shares': '0.25' },
+  kernels: [{ ...ENDED_KERNEL, status: 'RUNNING', devices: [{ uuid: 'GPU-0', slot: 'cuda.shares', amount: '0.25' }] }],
+  stats:
+    sharedFiguresOf(new URL('http://localhost/?from=2026-01-01T00:00:00Z&to=2026-01-01T00:10:00Z')).items.at(-1) ??
+    null,
+})
 const person = 'jonas.lindqvist@lab.example.org'
 /** News of an account: each kind has a sentence of its own, and some are long. */
 const TOLD: readonly Partial<Notice>[] = [
@@ -309,6 +327,17 @@ export const SESSION_SCENES: readonly Scene[] = [
     path: `/sessions/${aSession(7).id}?tab=charts&range=24h`,
     world: { sessions: [aSession(7)], figures: figuresOf },
     act: page => page.locator('.chart-plot canvas').nth(5).waitFor(),
+  },
+  {
+    name: 'session-charts-gpu-share',
+    alike: true,
+    path: `/sessions/${aSession(7).id}?tab=charts`,
+    world: { sessions: [SHARING], figures: sharedFiguresOf },
+    async act(page) {
+      const plots = page.locator('.chart-plot canvas')
+      await plots.nth(5).waitFor()
+      await plots.nth(2).scrollIntoViewIfNeeded()
+    },
   },
   {
     name: 'session-charts-table',

@@ -35,6 +35,8 @@ case "$*" in
     echo '  MIG 3g.20gb     Device  0: (UUID: ${MIG})' ;;
   *-q*-x*) echo '<gpu id="1"><mig_devices><mig_device><index>0</index><fb_memory_usage><total>19968 MiB</total>'
     echo '<used>12 MiB</used></fb_memory_usage></mig_device></mig_devices><uuid>${A100}</uuid></gpu>' ;;
+  --query-compute-apps*) cat "$0.apps" ;;
+  'pmon -i ${T4} '*) cat "$0.use" ;;
   *) ${query} ;;
 esac
 `,
@@ -182,6 +184,37 @@ describe('by CDI', () => {
     await engineKnows([A100, A100], [T4, T4], ['0', T4], ['all', T4])
     await expect.poll(() => looksInside()).toEqual([`nvidia.com/gpu=${T4}`, 'nvidia1', 'NVIDIA_VISIBLE_DEVICES=void'])
     expect(await looksInside(aKernelSpec())).toEqual(['NVIDIA_VISIBLE_DEVICES=void'])
+  })
+
+  test('two sessions on one GPU have figures of their own, by the control groups of their processes', async () => {
+    await manager.request('set_device_modes', { modes: { [T4]: 'shared' } })
+    await expect.poll(() => devices()?.[0]?.[2]).toBe('shared')
+    const part = (amount: number) => aKernelSpec({ devices: [{ uuid: T4, slot: 'cuda.shares', amount }] })
+    const specs = [part(25), part(50)]
+    const pids: number[] = []
+    for (const spec of specs) {
+      const { containerId } = await start(spec)
+      pids.push((await docker.getContainer(containerId).inspect()).State.Pid)
+    }
+    const [first = 0, second = 0] = pids
+    const head = '# gpu         pid   type     sm    mem    enc    dec    jpg    ofa    command'
+    await writeFile(`${program}.use`, `${head}\n0 ${first} C 30 9 - - - - python3\n0 ${second} C 7 9 - - - - python3\n`)
+    await writeFile(`${program}.apps`, `${T4}, ${first}, 300\n${T4}, ${second}, 700\n${T4}, ${process.pid}, 24\n`)
+    const last = () =>
+      specs.map(({ kernelId }) => {
+        const all = manager.stats.flatMap(({ kernels }) => kernels.filter(one => one.kernelId === kernelId))
+        return all.at(-1)?.stats.gpus
+      })
+    const device = { utilization: 37, memBytes: 2 ** 30, totalBytes: 15_360 * 2 ** 20 }
+    await expect
+      .poll(last, { timeout: 30_000 })
+      .toEqual([
+        [{ uuid: T4, utilization: 30, memBytes: 300 * 2 ** 20, device }],
+        [{ uuid: T4, utilization: 7, memBytes: 700 * 2 ** 20, device }],
+      ])
+    for (const { kernelId } of specs) await manager.request('destroy_kernel', { kernelId, graceMs: 0, attempt: 1 })
+    await manager.request('set_device_modes', { modes: { [T4]: 'whole' } })
+    await expect.poll(() => devices()?.[0]?.[2]).toBe('whole')
   })
 
   test('a GPU that the engine does not list any more is a problem of that GPU', async () => {

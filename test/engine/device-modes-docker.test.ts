@@ -61,10 +61,15 @@ test('a command shares a GPU, not while a session uses it, and makes it whole ag
   const part = await launch({ 'cuda.shares': '0.3' })
   const { kernels } = await reach(part.id, 'RUNNING')
   expect(kernels[0]?.devices).toEqual([{ uuid: 'SIM-0', slot: 'cuda.shares', amount: '0.3' }])
-  const filters = { label: [`${LABEL_KERNEL_ID}=${kernels[0]?.id ?? ''}`] }
-  const [container] = await docker.listContainers({ filters })
-  const { Config } = await docker.getContainer(container?.Id ?? 'none').inspect()
-  expect(Config.Env).toEqual(expect.arrayContaining(['BERTH_SIMULATED_GPUS=SIM-0', 'NVIDIA_VISIBLE_DEVICES=void']))
+  const variablesOf = async (kernelId = '') => {
+    const filters = { label: [`${LABEL_KERNEL_ID}=${kernelId}`] }
+    const [container] = await docker.listContainers({ filters })
+    return (await docker.getContainer(container?.Id ?? 'none').inspect()).Config.Env
+  }
+  const variables = await variablesOf(kernels[0]?.id)
+  expect(variables).toEqual(expect.arrayContaining(['BERTH_SIMULATED_GPUS=SIM-0', 'NVIDIA_VISIBLE_DEVICES=void']))
+  const told = ['BERTH_GPU_SHARE=0.3', 'BERTH_GPU_MEMORY_MIB=12288', 'CUPY_GPU_MEMORY_LIMIT=30%']
+  expect(variables).toEqual(expect.arrayContaining(told))
 
   const refused = await setMode('whole')
   expect(refused.code).not.toBe(0)
@@ -83,7 +88,9 @@ test('a command shares a GPU, not while a session uses it, and makes it whole ag
   await reach(part.id, 'TERMINATED')
   expect(await setMode('whole')).toMatchObject({ code: 0 })
   const whole = await launch({ 'cuda.device': '1' })
-  expect((await reach(whole.id, 'RUNNING')).kernels[0]?.devices).toMatchObject([{ slot: 'cuda.device' }])
+  const [kernel] = (await reach(whole.id, 'RUNNING')).kernels
+  expect(kernel?.devices).toMatchObject([{ slot: 'cuda.device' }])
+  expect((await variablesOf(kernel?.id)).filter(line => /GPU_SHARE|GPU_MEMORY|ALLOC_CONF/.test(line))).toEqual([])
   await api.deleteSession({ params: { id: whole.id } })
   await reach(whole.id, 'TERMINATED')
 }, 120_000)
