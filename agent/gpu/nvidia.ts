@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { defined } from '#base/defined'
 import { parseGpuList } from '#agent/contract'
 import { type Because, because, type DeviceFigures } from '#manager/contract'
 import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'
@@ -44,7 +43,6 @@ export interface NvidiaOptions {
   readonly program?: string
   readonly procDirectory?: string
   readonly kernelLog?: string
-  readonly timeoutMs?: number
 }
 
 interface Answers {
@@ -62,9 +60,10 @@ export function createNvidiaGpus({
   program = 'nvidia-smi',
   procDirectory = '/proc/driver/nvidia/gpus',
   kernelLog,
-  timeoutMs,
 }: NvidiaOptions = {}): GpuPlugin {
-  const ask = createSmi(program, defined({ timeoutMs }))
+  const ask = createSmi(program)
+  /** Apart from the others: no GPU has a problem because its processes are not counted. */
+  const askForUse = createSmi(program)
   const xids = watchXids(kernelLog)
   const known = new Map<string, FoundGpu>()
   let migFigures: readonly DeviceFigures[] = []
@@ -146,7 +145,7 @@ export function createNvidiaGpus({
   async function lookAtUse(uuids: readonly string[], signal: AbortSignal): Promise<void> {
     for (const uuid of uuids) {
       if (performance.now() - (uses.get(uuid)?.at ?? -Infinity) < USE_EVERY_MS) continue
-      const { text, failure } = await ask(signal, ...useQuery(uuid))
+      const { text, failure } = await askForUse(signal, ...useQuery(uuid))
       uses.set(uuid, { at: performance.now(), list: failure === null ? parseProcessUse(text) : undefined })
     }
   }
