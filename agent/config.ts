@@ -27,6 +27,8 @@ export interface Config {
   /** Path of the TOML file that describes simulated GPUs; undefined: the agent looks for NVIDIA GPUs. */
   readonly simulatedGpus: string | undefined
   readonly toolboxImage: string
+  /** Archive of `docker save` from which the toolbox image is loaded if the engine lacks it; absolute. */
+  readonly toolboxArchive: string | undefined
   /** Architectures of images, beside the host's own, that it runs with an emulator. */
   readonly emulated: readonly string[]
   readonly claimVolume: string
@@ -50,7 +52,7 @@ const MOST_LOG_MIB = 256
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
@@ -63,8 +65,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const data = read('BERTH_DATA')
   if (data === undefined || !isAbsolute(data)) throw invalid('BERTH_DATA must be an absolute path.')
   const directory = resolve(join(data, 'agent'))
-  const scratch = read('BERTH_AGENT_SCRATCH')
-  if (scratch !== undefined && !isAbsolute(scratch)) throw invalid('BERTH_AGENT_SCRATCH must be an absolute path.')
+  const scratch = absolute('BERTH_AGENT_SCRATCH', read('BERTH_AGENT_SCRATCH'))
   const join_ = read('BERTH_JOIN')
   const networkRange = cidr('BERTH_AGENT_NETWORK_RANGE', read('BERTH_AGENT_NETWORK_RANGE') ?? '10.213.0.0/16')
   if (networkRange.bits > SESSION_BITS) throw invalid(`BERTH_AGENT_NETWORK_RANGE must be /${SESSION_BITS} or larger.`)
@@ -91,6 +92,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     gpuProbeImage: read('BERTH_GPU_PROBE_IMAGE') ?? 'berth/python:3.13',
     simulatedGpus: read('BERTH_SIMULATED_GPUS'),
     toolboxImage: read('BERTH_TOOLBOX_IMAGE') ?? 'berth/toolbox:latest',
+    toolboxArchive: absolute('BERTH_TOOLBOX_ARCHIVE', read('BERTH_TOOLBOX_ARCHIVE')),
     emulated: architectures(read('BERTH_AGENT_EMULATED') ?? ''),
     claimVolume: read('BERTH_AGENT_CLAIM') ?? 'berth-agent',
     freeSpaceFloorBytes:
@@ -106,6 +108,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     directKey: read('BERTH_DIRECT_KEY'),
     logLevel: read('BERTH_LOG') ?? 'info',
   }
+}
+
+function absolute(name: string, path: string | undefined): string | undefined {
+  if (path !== undefined && !isAbsolute(path)) throw invalid(`${name} must be an absolute path.`)
+  return path
 }
 
 function storagePaths(text: string | undefined): string[] | undefined {

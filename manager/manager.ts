@@ -1,7 +1,8 @@
 import { type Socket } from 'node:net'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type ManagerId } from '#manager/contract'
 import { createUpgrades } from './agent-link/upgrades.ts'
+import { createHostBundles } from './agents/host-bundle.ts'
 import { tellHostNews } from './agents/tell-host-news.ts'
 import { createAuditRecorder } from './audit/recorder.ts'
 import { createCertificates } from './certificates/certificates.ts'
@@ -108,6 +109,8 @@ export async function startManager(
   )
   const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
 
+  const hostBundles = stack.use(createHostBundles({ directory: join(dataDir, 'host-bundles'), log }))
+
   // Closed before the HTTP server, which waits for the sockets that these parts took over.
   await using parts = new AsyncDisposableStack()
   const sessions = parts.use(
@@ -115,6 +118,7 @@ export async function startManager(
       settings,
       notifier,
       tlsKeyFor: url => certificates.keyFor(url),
+      hostBundles,
       tellHost: news => tellHostNews({ store, settings, mailer, events: bus }, news),
       store,
       managerId,

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { createToolbox, isToolbox } from './toolbox.ts'
@@ -17,7 +18,7 @@ test.each<[string, string, Record<string, string>, boolean]>([
 
 /** An engine whose toolbox image can go, whose disk can be full, and whose volume is filled at once. */
 function anEngine() {
-  const it = { hasImage: true, isFull: false }
+  const it = { hasImage: true, isFull: false, loadError: undefined as string | undefined }
   const answer = (statusCode: number, message: string) =>
     Promise.reject(Object.assign(new Error(message), { statusCode, json: { message } }))
   let volumes = 0
@@ -31,7 +32,14 @@ function anEngine() {
     createVolume: () => (it.isFull ? answer(500, 'mkdir /x: no space left on device') : Promise.resolve(volumes++)),
     createContainer: () => Promise.resolve({ id: 'c', start: () => Promise.resolve() }),
   }
-  const streams = { getContainer: () => ({ wait: () => Promise.resolve({ StatusCode: 0 }) }) }
+  const streams = {
+    getContainer: () => ({ wait: () => Promise.resolve({ StatusCode: 0 }) }),
+    async loadImage(archive: Readable) {
+      await archive.toArray()
+      it.hasImage = it.loadError === undefined
+      return Readable.from([`${JSON.stringify(it.hasImage ? { stream: 'Loaded' } : { error: it.loadError })}\n`])
+    },
+  }
   return { it, engine: { calls, streams } as unknown as EngineClient }
 }
 
@@ -52,4 +60,21 @@ test('a missing toolbox is a problem of the host until it is there again, which 
   await toolbox.check()
   expect([toolbox.problem, told]).toEqual([null, 2])
   expect(await toolbox.volume()).toBe('berth-toolbox-0123456789ab')
+})
+
+test('a toolbox with an archive is loaded whenever the engine lacks it', async () => {
+  const { it, engine } = anEngine()
+  const log = { info: () => undefined }
+  const open = (archive: string) =>
+    createToolbox({ engine, image: 'berth/toolbox:latest', archive, onChange: () => undefined, log })
+  it.hasImage = false
+  expect(await open(import.meta.filename).volume()).toBe('berth-toolbox-0123456789ab')
+  it.hasImage = false
+  it.loadError = 'invalid tar header'
+  const broken = open(import.meta.filename)
+  await expect(broken.volume()).rejects.toMatchObject({ code: 'toolbox_missing' })
+  expect(broken.problem?.why).toContain('invalid tar header')
+  const nowhere = open('/nowhere/toolbox.tar')
+  await expect(nowhere.volume()).rejects.toMatchObject({ code: 'toolbox_missing' })
+  expect(nowhere.problem?.why).toContain('/nowhere/toolbox.tar')
 })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type EngineClient, engineMessage, fromEngine, isMissing } from '../docker/engine-client.ts'
 import { AppError, because, type Because, causeIn } from '#manager/contract'
+import { loadArchive } from './load-archive.ts'
 
 const LABEL_TOOLBOX = 'berth.toolbox-volume'
 /** Name prefix of the containers that fill the volume. */
@@ -22,6 +23,8 @@ export interface ToolboxDeps {
   readonly engine: EngineClient
   /** Image with the toolbox. */
   readonly image: string
+  /** Archive of `docker save` with that image, loaded whenever the engine lacks it; undefined: somebody else brings the image. */
+  readonly archive?: string | undefined
   readonly onChange: () => void
   readonly log: { info(fields: object, message: string): void }
 }
@@ -63,7 +66,7 @@ export function isToolbox(reference: string, labels: Readonly<Record<string, str
  * Copies the toolbox image into a volume once per image. (Docker itself would fill an empty volume that is mounted over the
  * same path, but an engine that dies during the copy leaves it half full, and Docker never checks again.)
  */
-export function createToolbox({ engine, image, onChange, log }: ToolboxDeps): Toolbox {
+export function createToolbox({ engine, image, archive, onChange, log }: ToolboxDeps): Toolbox {
   const verified = new Map<string, string>()
   let preparing: Promise<string> | undefined
   let problem: Because | null = null
@@ -85,15 +88,22 @@ export function createToolbox({ engine, image, onChange, log }: ToolboxDeps): To
 
   async function findImage(): Promise<string> {
     try {
-      const { Id, Config } = await engine.calls.getImage(image).inspect()
-      // The types leave out that an image may have no labels, and old engines no configuration.
-      const labels = (Config as { Labels?: Record<string, string> | null } | null)?.Labels ?? {}
-      if (isToolbox(image, labels)) return Id
-      throw new AppError('toolbox_missing', because('toolbox_not_ours', { image }))
+      return await inspectImage()
     } catch (error) {
       if (!isMissing(error)) throw error
-      throw new AppError('toolbox_missing', because('toolbox_image_missing', { image }))
+      if (archive === undefined) throw new AppError('toolbox_missing', because('toolbox_image_missing', { image }))
+      await loadArchive(engine, archive)
+      log.info({ image, archive }, 'the toolbox was loaded from its archive')
+      return await inspectImage()
     }
+  }
+
+  async function inspectImage(): Promise<string> {
+    const { Id, Config } = await engine.calls.getImage(image).inspect()
+    // The types leave out that an image may have no labels, and old engines no configuration.
+    const labels = (Config as { Labels?: Record<string, string> | null } | null)?.Labels ?? {}
+    if (isToolbox(image, labels)) return Id
+    throw new AppError('toolbox_missing', because('toolbox_not_ours', { image }))
   }
 
   /** Creation time of the volume; undefined if there is none. A volume that was removed and made again is another one. */

@@ -51,8 +51,9 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
   const { config, engine, manager, isEngineUp, onChange, log } = deps
   await using stack = new AsyncDisposableStack()
   const networks = createSessionNetworks(engine, { range: config.networkRange, onChange })
-  const toolbox = createToolbox({ engine, image: config.toolboxImage, onChange, log })
-  const testStart = createTestStart({ engine, toolbox, image: config.toolboxImage })
+  const { toolboxImage: image, toolboxArchive: archive } = config
+  const toolbox = createToolbox({ engine, image, archive, onChange, log })
+  const testStart = createTestStart({ engine, toolbox, image })
   const limits = createNvidiaLimits()
   const isLocal = 'socketPath' in parseDockerHost(config.dockerHost)
   const isEngineHere = () => isLocal && !networks.isElsewhere
@@ -83,7 +84,7 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
         if (networks.isElsewhere) throw new AppError('unavailable', because('engine_elsewhere'))
       },
       // A user of the engine can set rules too, by a container.
-      iptables: process.getuid?.() === 0 ? undefined : containerIptables({ engine, image: config.toolboxImage }),
+      iptables: process.getuid?.() === 0 ? undefined : containerIptables({ engine, image }),
       log,
       onChange,
     }),

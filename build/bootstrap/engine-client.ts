@@ -83,6 +83,7 @@ export function getFromEngine({ options }: EngineEndpoint, path: string): Promis
 export interface LocalImage {
   readonly Id: string
   readonly RepoDigests?: readonly string[] | null
+  readonly Architecture?: string
   readonly Config?: { readonly Labels?: Readonly<Record<string, string>> | null }
 }
 

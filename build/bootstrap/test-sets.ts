@@ -80,6 +80,10 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'rare faults of a host; agent, agent-replace, ssh-client and toolbox have the usual ways',
   },
   {
+    files: 'test/engine/add-host.test.ts',
+    why: 'installs packages in a fresh Debian; line, script, bundle and routes have tests beside their code, agents-cli.test.ts a join',
+  },
+  {
     files: 'test/e2e/{elsewhere-journey,files-journey}.test.ts',
     why: 'a whole Berth each; main-journey and folders-journey have the same pages, integration/proxy the addresses, integration/files the uploads',
   },

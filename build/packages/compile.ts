@@ -13,6 +13,7 @@ const ENTRIES = [
   'agent/main.ts',
   'proxy/web/main.ts',
   'build/bootstrap/make-image.ts',
+  'build/host/make-bundle.ts',
 ]
 
 /**

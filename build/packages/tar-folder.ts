@@ -11,13 +11,15 @@ export interface TarOptions {
   readonly prefix: string
   /** Time of all entries, in seconds. */
   readonly seconds: number
+  /** Effort of gzip, 1 to 9; default 9. */
+  readonly level?: number
 }
 
 /** Writes a folder as .tar.gz that depends on names, modes and contents alone: sorted, owned by root, one time for all. */
 export async function writeTarGz(folder: string, file: string, options: TarOptions): Promise<void> {
   const archive = pack()
   // gzip's header would hold a time and a system; Node writes neither.
-  const written = pipeline(archive, createGzip({ level: 9 }), createWriteStream(file))
+  const written = pipeline(archive, createGzip({ level: options.level ?? 9 }), createWriteStream(file))
   await Promise.all([
     written,
     addFolder(archive, folder, options).then(() => {

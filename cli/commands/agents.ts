@@ -17,6 +17,12 @@ interface JsonFlag {
   json?: boolean
 }
 
+interface JoinTokenFlags extends JsonFlag {
+  resourceGroup: string
+  replace?: string
+  command?: boolean
+}
+
 /** `berth admin agent …`, for superadmins. */
 export function addAgentCommands(program: Command): void {
   const agent = adminOf(program).command('agent').description('Docker hosts.')
@@ -39,7 +45,11 @@ export function addAgentCommands(program: Command): void {
   agent
     .command('join-token')
     .description(
-      'Make a one-time join string for a new agent. Run `berth agent --join STRING` on the host within 15 minutes.',
+      'Make a one-time join string for a new agent, or with --command the line that makes a computer a host. Both are valid for 15 minutes.',
+    )
+    .option(
+      '--command',
+      'print the line to run on the host, a Debian or Ubuntu: it installs an agent, and Docker if it is missing, and joins',
     )
     .option('--resource-group <name>', 'resource group that the agent joins', 'default')
     .option(
@@ -47,14 +57,12 @@ export function addAgentCommands(program: Command): void {
       'make the join string for `berth agent --replace`, for an agent whose data directory is lost',
     )
     .option('--json', 'print JSON')
-    .action(
-      async ({ json = false, resourceGroup, replace }: JsonFlag & { resourceGroup: string; replace?: string }) => {
-        const { api } = await connect()
-        const replaces = replace === undefined ? {} : { replaces: await idOfAgent(api, replace) }
-        const token = await api.createJoinToken({ body: { resourceGroup, ...replaces } })
-        createOutput(json).data(token, () => token.join)
-      },
-    )
+    .action(async ({ json = false, resourceGroup, replace, command = false }: JoinTokenFlags) => {
+      const { api } = await connect()
+      const replaces = replace === undefined ? {} : { replaces: await idOfAgent(api, replace) }
+      const token = await api.createJoinToken({ body: { resourceGroup, prepare: command, ...replaces } })
+      createOutput(json).data(token, () => (command ? token.command : token.join))
+    })
 
   for (const [name, schedulable, description] of SWITCH) {
     const command = agent.command(`${name} <agent>`).description(description).option('--json', 'print JSON')

@@ -33,6 +33,7 @@ import {
   type AgentRow,
   findAgent,
   findJoinToken,
+  findOpenJoinToken,
   insertJoinToken,
   listAgents,
   listDeviceHolders,
@@ -52,6 +53,7 @@ import { type Db } from '../store/schema.ts'
 import { countSessions } from '../store/sessions/session-list.ts'
 import { hashToken } from '../users/secrets.ts'
 import { howPartsHold, inMode, modelsOf, sharedOf, withDevices } from './devices.ts'
+import { type HostInvitation, hostLine } from './host-line.ts'
 import { moveAgent } from './move-agent.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
 
@@ -79,6 +81,8 @@ export interface AgentService {
     createdBy: UserId | null
     replaces?: AgentId | undefined
   }): Promise<JoinToken>
+  /** The invitation of a host that shows the token of a join string. @throws `join_token_invalid` */
+  invitation(token: string): Promise<HostInvitation>
   /** @param id as `createJoinToken` returned it @throws `not_found` */
   joinToken(id: string): Promise<RouteReply<'getJoinToken'>>
   /** @param groups only the agents and sessions of these resource groups */
@@ -100,6 +104,10 @@ export interface JoinToken {
   readonly token: string
   /** All an agent needs: `berth-join:` and base64url of `{url, token, managerKey, agentId}`. */
   readonly join: string
+  /** Address at which the host must reach this manager. */
+  readonly url: string
+  /** Line for a shell on the host (`host-line.ts`). */
+  readonly command: string
   readonly expiresAt: string
 }
 
@@ -159,6 +167,17 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       ...(row.problem_by && { problemBy: row.problem_by }),
       lastSeenAt: (gateway.lastSeen(row.id) ?? row.last_seen_at).toISOString(),
     }
+  }
+
+  /** @param agentId id for the agent that joins; null for a token of a manager that made none */
+  async function invite(token: string, agentId: AgentId | null, replaces: AgentId | null): Promise<HostInvitation> {
+    const url = deps.url()
+    const fingerprint = await deps.tlsKeyFor(url)
+    const managerKey = deps.keyFingerprint
+    const ids = { agentId: agentId ?? undefined, replaces: replaces ?? undefined }
+    const text = JSON.stringify({ url, token, fingerprint, managerKey, ...ids })
+    const join = `berth-join:${Buffer.from(text).toString('base64url')}`
+    return { url, token, join, fingerprint, replaces: replaces !== null }
   }
 
   function announce(row: AgentRow): void {
@@ -244,11 +263,15 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const agentId = replaces ?? newId(AgentId)
       const made = { tokenHash, resourceGroup, createdBy, lifetimeMs, agentId, replaces }
       const expiresAt = await insertJoinToken(store.db, made)
-      const url = deps.url()
-      const fingerprint = await deps.tlsKeyFor(url)
-      const text = JSON.stringify({ url, token, fingerprint, managerKey: deps.keyFingerprint, agentId, replaces })
-      const join = `berth-join:${Buffer.from(text).toString('base64url')}`
-      return { id: tokenHash.toString('hex'), token, join, expiresAt: expiresAt.toISOString() }
+      const invitation = await invite(token, agentId, replaces ?? null)
+      const { join, url } = invitation
+      const command = hostLine(invitation)
+      return { id: tokenHash.toString('hex'), token, join, url, command, expiresAt: expiresAt.toISOString() }
+    },
+    async invitation(token) {
+      const found = await findOpenJoinToken(store.db, hashToken(token))
+      if (!found) throw new AppError('join_token_invalid', because('host_line_over'))
+      return invite(token, found.agentId, found.replaces)
     },
     async joinToken(id) {
       const found = await findJoinToken(store.db, Buffer.from(id, 'hex'))

@@ -124,6 +124,7 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
   'downloadByTicket',
   'readBundle',
   'readChecksums',
+  'readHostBundle',
 ])
 /** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
 const STALLED_MS = 5 * 60_000

@@ -1,7 +1,10 @@
 import { type AgentId, type SessionId } from '#manager/contract'
+import { type HostBundles } from '../agents/host-bundle.ts'
+import { createHostSetup } from '../agents/host-setup.ts'
 import { type AgentService, createAgentService } from '../agents/service.ts'
 import { createUnknownContainers } from '../agents/unknown-containers.ts'
 import { createAgentRoutes } from '../http/routes/agents.ts'
+import { createHostSetupRoutes } from '../http/routes/host-setup.ts'
 import { createGrantRoutes } from '../http/routes/grants.ts'
 import { createQueueRoutes } from '../http/routes/queue.ts'
 import { createQuotaRoutes } from '../http/routes/quotas.ts'
@@ -36,6 +39,7 @@ export interface SessionHandlersDeps {
   readonly keyFingerprint: string
   /** As `AgentServiceDeps`. */
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
+  readonly hostBundles: HostBundles
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
   /** Called after a resource policy, or whose it is, has changed. */
@@ -45,6 +49,7 @@ export interface SessionHandlersDeps {
 
 export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
   ReturnType<typeof createAgentRoutes> &
+  ReturnType<typeof createHostSetupRoutes> &
   ReturnType<typeof createGrantRoutes> &
   ReturnType<typeof createSchedulingRoutes> &
   ReturnType<typeof createQueueRoutes> &
@@ -55,7 +60,16 @@ export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
 /** Creates the services that users and admins call, on the running parts of `core`, with their routes. */
 export function createSessionHandlers(
   core: SessionsCore,
-  { url, keyFingerprint, tlsKeyFor, settings, notifier, onPoliciesChanged, readSetUp }: SessionHandlersDeps,
+  {
+    url,
+    keyFingerprint,
+    tlsKeyFor,
+    hostBundles,
+    settings,
+    notifier,
+    onPoliciesChanged,
+    readSetUp,
+  }: SessionHandlersDeps,
 ): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
@@ -73,6 +87,7 @@ export function createSessionHandlers(
     deviceFigures: id => reports.deviceFigures(id),
     onModesChanged: createTellModes(core),
   })
+  const setup = createHostSetup({ agents: agentService, bundles: hostBundles })
   const positionOf = (id: SessionId) => scheduler.positionOf(id)
   const sessions = createSessionService({
     store,
@@ -125,7 +140,9 @@ export function createSessionHandlers(
     ...createAgentRoutes({
       agents: agentService,
       unknown: createUnknownContainers({ store, agents, reports }),
+      setup,
     }),
+    ...createHostSetupRoutes(setup),
     ...images.handlers,
     ...createGrantRoutes({ grants }),
     ...createSchedulingRoutes(scheduling),

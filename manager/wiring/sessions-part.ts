@@ -1,6 +1,7 @@
 import { type AgentId, type SessionId, type UserId } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
+import { type HostBundles } from '../agents/host-bundle.ts'
 import { type AgentService } from '../agents/service.ts'
 import { type Grants } from '../grants/grants.ts'
 import { type Scheduler } from '../scheduler/tick.ts'
@@ -18,6 +19,7 @@ export interface SessionsPartDeps extends SessionsCoreDeps {
   readonly url: () => string
   /** Fingerprint of the TLS key that agents pin for an address; undefined if authorities vouch for it. */
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
+  readonly hostBundles: HostBundles
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
   /** Called after a resource policy has changed, or a user has got another one. */
@@ -57,6 +59,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     url: deps.url,
     keyFingerprint: deps.key.fingerprint,
     tlsKeyFor: deps.tlsKeyFor,
+    hostBundles: deps.hostBundles,
     settings: deps.settings,
     notifier: deps.notifier,
     onPoliciesChanged: deps.onPoliciesChanged,

@@ -42,6 +42,7 @@ import {
   type UserImportSpec,
   type Versions,
 } from '#manager/contract'
+import { hostLine } from '../../manager/agents/host-line.ts'
 import { type World } from './console-double-world.ts'
 
 /** Data that only administrators see. Answers of the double are these, unfiltered unless a test looks at a filter. */
@@ -168,6 +169,7 @@ function limitUseOf({ searchParams }: URL): RouteReply<'getLimitUse'> {
 }
 
 const JOIN_TOKEN_ID = '0'.repeat(64)
+const JOIN_TOKEN = 'vJ3kq0Zr8yT1mB5cW9xLhA2nE7uGdF4sC6pXoQiVbNe'
 
 /** Names of the rows of a report, other than that by user. */
 const REPORTED: Partial<Record<(typeof USAGE_DIMENSIONS)[number], readonly string[]>> = {
@@ -319,8 +321,10 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
         status: 201,
         value: {
           id: JOIN_TOKEN_ID,
-          token: 'a-token',
-          join: 'https://berth.example.org/join#vJ3kq0Zr8yT1mB5cW9xLhA2nE7uGdF4s',
+          token: JOIN_TOKEN,
+          join: 'berth-join:eyJ1cmwiOiJodHRwczovL2JlcnRoLmV4YW1wbGUub3JnIn0',
+          url: 'https://berth.example.org',
+          command: hostLine({ url: 'https://berth.example.org', token: JOIN_TOKEN, fingerprint: '5e'.repeat(32) }),
           expiresAt: new Date(Date.now() + 900_000).toISOString(),
         },
       }

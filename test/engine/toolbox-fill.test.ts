@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createEngineClient } from '../../agent/docker/engine-client.ts'
 import { createToolbox } from '../../agent/toolbox/toolbox.ts'
 import { docker, madeContainer, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
+import { temporaryDirectory } from '../fixtures/manager.ts'
 
 /** An image of its own with the content of the toolbox, so that its volume is nobody else's. */
 let image: string
@@ -21,8 +25,8 @@ afterEach(async () => {
 })
 
 const log = { info: () => undefined }
-const open = () =>
-  createToolbox({ engine: createEngineClient(process.env.DOCKER_HOST), image, onChange: () => undefined, log })
+const open = (archive?: string) =>
+  createToolbox({ engine: createEngineClient(process.env.DOCKER_HOST), image, archive, onChange: () => undefined, log })
 const volumeName = async () =>
   `berth-toolbox-${(await docker.getImage(image).inspect()).Id.replace('sha256:', '').slice(0, 12)}`
 const fillers = async () =>
@@ -85,4 +89,13 @@ test('a volume without its mark is filled without touching files in use', async 
   await fill()
   expect(await inode()).toBe(before)
   expect(await difference(name)).toBe(MARK_ONLY)
+})
+
+test('an image that was removed is loaded from the archive of the agent', async () => {
+  await using folder = await temporaryDirectory()
+  const archive = join(folder.path, 'toolbox.tar')
+  await pipeline(await docker.getImage(image).get(), createWriteStream(archive))
+  await docker.getImage(image).remove()
+  await expect(open(join(folder.path, 'absent.tar')).volume()).rejects.toMatchObject({ code: 'toolbox_missing' })
+  expect(await difference(await fill(open(archive)))).toBe(MARK_ONLY)
 })

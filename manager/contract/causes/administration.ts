@@ -7,6 +7,11 @@ export const ADMINISTRATION_CAUSES = {
     '{agent} has the files with which {sessions} will continue. Wait for these sessions to end, or end them.',
   one_holder_of_limits: 'Name a resource policy, a project or a domain: one of them.',
   join_string_gone: 'This join string was removed. Make another one.',
+  host_line_over: 'The line is older than fifteen minutes, or its maker is no administrator any more. Make a new line.',
+  host_bundle_gone: 'The manager was started anew. Run the line again.',
+  host_bundle_not_made:
+    'The manager could not pack the program for hosts; its log says why. Hosts can be added with the package berth-server meanwhile.',
+  host_downloads: 'At most {limit} hosts fetch the program at a time. Try again in a minute.',
   container_not_waiting:
     'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.',
   export_lost: 'The account was changed while the export ran. Start the export again.',

@@ -68,9 +68,13 @@ export const AGENT_ROUTES = {
     path: '/api/v1/agents/join-tokens',
     access: 'superadmin',
     idempotencyKey: true,
-    summary: 'A one-time token (15 minutes) with which an agent joins.',
+    summary: 'A one-time token (15 minutes) with which an agent joins, and the line that makes a computer a host.',
     body: z.strictObject({
       resourceGroup: z.string().max(64).default('default'),
+      prepare: z
+        .boolean()
+        .default(false)
+        .describe('Begin to pack the program that the line fetches, which otherwise begins when the line is run.'),
       replaces: AgentId.optional().describe(
         'The agent to replace: its id, resource group and sessions stay, and its key is revoked.',
       ),
@@ -80,6 +84,8 @@ export const AGENT_ROUTES = {
       id: z.string().describe('Names the token in `getJoinToken`; nobody can join with it.'),
       token: z.string(),
       join: z.string(),
+      url: z.string().describe('Address at which the host must reach this manager.'),
+      command: z.string().describe('Line for a shell on the host: installs an agent, its Node and toolbox, and joins.'),
       expiresAt: z.iso.datetime(),
     }),
   },
@@ -93,6 +99,22 @@ export const AGENT_ROUTES = {
       expiresAt: z.iso.datetime(),
       agent: Agent.pick({ id: true, name: true, status: true }).nullable().describe('Null until an agent joins.'),
     }),
+  },
+  readHostScript: {
+    method: 'GET',
+    path: '/api/v1/host-setup/script',
+    access: 'none',
+    summary:
+      'The shell script of the line, which needs `Authorization: Bearer` with the token of a join string. A refusal is a script too, which says why.',
+    reply: z.string(),
+  },
+  readHostBundle: {
+    method: 'GET',
+    path: '/api/v1/host-setup/bundles/:sha256',
+    access: 'none',
+    summary: 'What the script installs: agent, Node, npm packages and toolbox as .tar.gz. Needs the same token.',
+    params: z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal') }),
+    reply: z.string(),
   },
   updateAgent: {
     method: 'PATCH',

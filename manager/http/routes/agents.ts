@@ -1,3 +1,4 @@
+import { type HostSetup } from '../../agents/host-setup.ts'
 import { type AgentService } from '../../agents/service.ts'
 import { type UnknownContainers } from '../../agents/unknown-containers.ts'
 import { type Handlers } from '../handlers.ts'
@@ -17,15 +18,20 @@ type AgentRoutes =
 export function createAgentRoutes({
   agents,
   unknown,
+  setup,
 }: {
   agents: AgentService
+  setup: Pick<HostSetup, 'prepare'>
   unknown: UnknownContainers
 }): Pick<Handlers, AgentRoutes> {
   return {
     listAgents: async () => ({ items: await agents.list() }),
     listAgentSummaries: (_context, { query }) => agents.summaries(query),
     getAgent: (_context, { params }) => agents.get(params.id),
-    createJoinToken: ({ caller }, { body }) => agents.createJoinToken({ ...body, createdBy: caller.userId }),
+    createJoinToken({ caller }, { body: { prepare, ...wanted } }) {
+      if (prepare) setup.prepare()
+      return agents.createJoinToken({ ...wanted, createdBy: caller.userId })
+    },
     getJoinToken: (_context, { params }) => agents.joinToken(params.id),
     updateAgent: (_context, { params, body }) => agents.change(params.id, body),
     setDeviceMode: (_context, { params, body }) => agents.setDeviceMode(params.id, params.uuid, body.mode),

@@ -238,6 +238,23 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
 const makerMayJoin = sql<boolean>`(join_tokens.created_by is null or exists (
   select from users maker where maker.id = join_tokens.created_by and maker.role = 'superadmin' and ${accountHolds('maker')}))`
 
+/**
+ * A token that is valid now, for a host that prepares to join; also one that an agent has used, which may set itself up again until it
+ * expires. Nothing is consumed.
+ */
+export async function findOpenJoinToken(
+  db: Db,
+  tokenHash: Buffer,
+): Promise<{ agentId: AgentId | null; replaces: AgentId | null } | undefined> {
+  return db
+    .selectFrom('join_tokens')
+    .select(['agent_id as agentId', 'replaces'])
+    .where('token_hash', '=', tokenHash)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .where(makerMayJoin)
+    .executeTakeFirst()
+}
+
 /** The agent that joined with a token; undefined if there is no such token, or no longer. */
 export async function findJoinToken(
   db: Db,

@@ -10,6 +10,11 @@ export default {
   agent_has_files: '{agent}에 다음 세션을 이어 갈 파일이 있습니다: {sessions}. 세션이 끝나기를 기다리거나 종료하세요.',
   one_holder_of_limits: '자원 정책, 프로젝트, 도메인 중 하나만 지정하세요.',
   join_string_gone: '이 참여 문자열은 삭제되었습니다. 새로 만드세요.',
+  host_line_over: '명령을 만든 지 15분이 지났거나 만든 사람이 더 이상 관리자가 아닙니다. 명령을 새로 만드세요.',
+  host_bundle_gone: '매니저가 다시 시작되었습니다. 명령을 다시 실행하세요.',
+  host_bundle_not_made:
+    '매니저가 호스트용 프로그램을 묶지 못했습니다. 이유는 매니저의 로그에 있습니다. 그동안은 berth-server 패키지로 호스트를 추가할 수 있습니다.',
+  host_downloads: '프로그램을 동시에 받는 호스트는 최대 {limit}대입니다. 1분 뒤에 다시 시도하세요.',
   container_not_waiting:
     '이 호스트에서 결정을 기다리는 컨테이너가 아닙니다. "berth admin agent unknown ls" 명령으로 목록을 볼 수 있습니다.',
   export_lost: '내보내는 동안 계정이 바뀌었습니다. 내보내기를 다시 시작하세요.',

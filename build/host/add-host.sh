@@ -1,0 +1,252 @@
+#!/bin/sh
+# Sets up this computer as a host of Berth: fetches the agent with its own Node and toolbox from the manager, installs it below /opt/berth,
+# and lets it join. The manager sends this file with the variables of one join string above it (manager/agents/host-line.ts):
+#   url pin token join replaces version machine sha256
+# A copy without them stays beside the program: /opt/berth/current/add-host.sh --uninstall.
+#
+# Threat model: runs as root. The program comes from the manager only, over TLS with the key that the line pins (or http on this computer), and its
+# SHA-256 is checked before any of it runs. Files lie in folders where only root writes. Token and join string are never arguments of a
+# program, because every user of a computer can list those; they open one join within fifteen minutes.
+set -eu
+umask 022
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+ROOT=/opt/berth
+DATA=${BERTH_DATA:-/var/lib/berth}
+SETTINGS=/etc/berth/agent.env
+UNIT=/etc/systemd/system/berth-agent.service
+JOINED_WITHIN_S=60
+
+USAGE='Flags, after "sh -s --":
+  --foreground         no service: run the agent in this terminal until Ctrl-C
+  --no-docker-install  install no packages of the distribution; Docker Engine and iptables come by another way
+  --uninstall          remove the agent and its program; data, Docker and images stay'
+
+say() { printf 'berth: %s\n' "$*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+main() {
+  foreground=
+  may_install=yes
+  action=install
+  for flag in "$@"; do
+    case $flag in
+      --foreground) foreground=yes ;;
+      --no-docker-install) may_install= ;;
+      --uninstall) action=uninstall ;;
+      *) fail "There is no flag $flag. $USAGE" ;;
+    esac
+  done
+  [ "$(id -u)" = 0 ] || fail 'The agent needs root: run the line as root, or as a user with sudo.'
+  if [ "$action" = uninstall ]; then
+    uninstall
+    return
+  fi
+  [ -n "${join:-}" ] || fail "This copy has no join string. Run the line of the console (Agents, Add a host). $USAGE"
+  check_computer
+  trap undo EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  install_packages
+  fetch_program
+  use_program
+  make_toolbox
+  if [ -n "$foreground" ]; then run_here; else run_service; fi
+}
+
+# Refuses a computer on which this cannot work, before anything is changed.
+check_computer() {
+  [ "$(uname -s)" = Linux ] || fail "Hosts of Berth run Linux; this computer runs $(uname -s)."
+  [ "$(uname -m)" = "$machine" ] || fail "This computer is $(uname -m), and $url has an agent for $machine only. Install the package \
+berth-server for $(uname -m) here, put BERTH_JOIN with a join string into $SETTINGS, and start berth-agent."
+  for program in curl tar gzip sha256sum; do
+    command -v $program >/dev/null || fail "The program $program is missing: install the package of this distribution that has it."
+  done
+  [ ! -e "$ROOT/package.json" ] || fail "$ROOT is a clone of Berth. Start its agent (docs/admin/agents.md), or move the clone away."
+  [ ! -e /usr/lib/systemd/system/berth-agent.service ] || fail "The package berth-server is installed here and has an agent: put BERTH_JOIN \
+with a join string into $SETTINGS, and start berth-agent; or remove the package."
+  if [ -z "$foreground" ]; then
+    [ -d /run/systemd/system ] || fail 'This computer does not run systemd. Run the agent in a terminal instead: end the line with "sh -s -- --foreground".'
+    ! systemctl is-active --quiet berth || fail 'This computer runs all of Berth (berth.service), which has an agent already.'
+  fi
+}
+
+# Docker Engine and iptables, from the distribution.
+install_packages() {
+  missing=
+  has_docker || missing=docker.io
+  command -v iptables >/dev/null || missing="$missing iptables"
+  [ -n "$missing" ] || return 0
+  if [ -z "$may_install" ]; then
+    say "Not installed, as you wished: $missing. The agent waits for Docker, and needs iptables for the firewall of sessions."
+    return
+  fi
+  command -v apt-get >/dev/null || fail "This computer lacks $missing, and has no apt-get to install it. Install it, then run the line again."
+  say "Installing $missing from the packages of this distribution."
+  # Nothing here may read the standard input: it is this script.
+  DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null >&2
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -q $missing </dev/null >&2
+}
+
+has_docker() { [ -n "${DOCKER_HOST:-}" ] || [ -S /var/run/docker.sock ] || command -v dockerd >/dev/null; }
+
+# Fetches the program into a folder of its own, unless it is there; nothing runs before its checksum is right.
+fetch_program() {
+  program="$ROOT/$version-$(printf %.12s "$sha256")"
+  if [ -e "$program/add-host.sh" ]; then
+    say "Berth $version is here already."
+    return
+  fi
+  say "Fetching Berth $version from $url."
+  mkdir -p "$ROOT"
+  work=$(mktemp -d "$ROOT/.new-XXXXXX")
+  get "/api/v1/host-setup/bundles/$sha256" "$work/bundle" || fail 'The program could not be fetched. Try again; a line is valid for fifteen minutes.'
+  echo "$sha256  $work/bundle" | sha256sum --check --status || fail 'What arrived is not what the manager announced. Nothing was installed; try again.'
+  mkdir "$work/program"
+  tar -xzf "$work/bundle" -C "$work/program" --strip-components=1 --no-same-owner
+  "$work/program/berth" --version >/dev/null </dev/null || fail "Berth's Node does not run here. It needs glibc 2.28 and libstdc++ 6 or newer."
+  mv "$work/program" "$program"
+  fetched=$program
+  rm -rf "$work"
+  work=
+}
+
+# get PATH FILE: downloads from the manager. The token goes in by the standard input.
+get() {
+  {
+    printf 'header = "Authorization: Bearer %s"\n' "$token"
+    # The line pins the key, so the certificate needs no authority.
+    [ -z "$pin" ] || printf 'insecure\npinnedpubkey = "%s"\n' "$pin"
+  } | curl --config - --silent --show-error --fail --retry 3 --proto '=http,https' --output "$2" "$url$1"
+}
+
+# Makes the fetched version the one in use, at one stroke.
+use_program() {
+  previous=$(readlink "$ROOT/current" || true)
+  ln -s "$program" "$ROOT/.current-$$"
+  mv -T "$ROOT/.current-$$" "$ROOT/current"
+  switched=yes
+}
+
+# A manager without a Docker Engine has no toolbox to send: then it is made here, from the packages of the distribution.
+make_toolbox() {
+  [ ! -e "$program/toolbox.tar" ] || return 0
+  say 'The manager has no toolbox image. Making it here, which takes some minutes the first time.'
+  BERTH_DATA=$DATA "$ROOT/current/berth" admin image build toolbox </dev/null >&2 ||
+    say "The toolbox was not made. No session starts here until \"$ROOT/current/berth admin image build toolbox\" has made it."
+}
+
+run_here() {
+  mkdir -p -m 0711 "$DATA"
+  set -a
+  BERTH_DATA=$DATA
+  BERTH_JOIN=$join
+  [ -z "$replaces" ] || BERTH_AGENT_REPLACE=1
+  # shellcheck disable=SC1091
+  . "$ROOT/current/host.env"
+  set +a
+  say 'The agent runs in this terminal. Ctrl-C stops it; sessions keep running.'
+  trap - EXIT INT TERM HUP
+  exec "$ROOT/current/berth" agent </dev/null
+}
+
+run_service() {
+  mkdir -p -m 0700 /etc/berth
+  [ ! -e "$UNIT" ] || old_unit=$(cat "$UNIT")
+  started=yes
+  cp "$program/berth-agent.service" "$UNIT"
+  write_settings with
+  since=$(date +%s)
+  systemctl daemon-reload
+  systemctl enable --quiet berth-agent
+  systemctl restart berth-agent
+  say 'The agent is starting.'
+  wait_until_joined
+  write_settings without
+  trap - EXIT
+  remove_old_programs
+  say "This computer is a host of Berth now, as the service berth-agent (log: journalctl -u berth-agent)."
+}
+
+# write_settings with|without: the join string, beside what an administrator has written.
+write_settings() {
+  umask 077
+  {
+    [ ! -e "$SETTINGS" ] || grep -v -e '^BERTH_JOIN=' -e '^BERTH_AGENT_REPLACE=' "$SETTINGS" || true
+    if [ "$1" = with ]; then
+      printf 'BERTH_JOIN=%s\n' "$join"
+      [ -z "$replaces" ] || printf 'BERTH_AGENT_REPLACE=1\n'
+    fi
+  } >"$SETTINGS.new"
+  umask 022
+  mv "$SETTINGS.new" "$SETTINGS"
+}
+
+# The agent prints a line when a manager has accepted it, and its reason when it gives up.
+wait_until_joined() {
+  left=$JOINED_WITHIN_S
+  while [ "$left" -gt 0 ]; do
+    log=$(journalctl --unit berth-agent --since "@$since" --output cat --no-pager </dev/null || true)
+    case $log in *'"ready":"agent"'*) return 0 ;; esac
+    problem=$(printf '%s\n' "$log" | sed -n 's/^berth: //p' | tail -n 1)
+    [ -z "$problem" ] || fail "The agent ended: $problem"
+    sleep 1
+    left=$((left - 1))
+  done
+  printf '%s\n' "$log" | tail -n 5 >&2
+  fail "The agent has not joined within $JOINED_WITHIN_S seconds; above are the last lines of its log. Does this computer reach $url?"
+}
+
+# Versions besides the one in use and the one before; a session needs none of their files.
+remove_old_programs() {
+  for folder in "$ROOT"/[0-9]*-*; do
+    [ "$folder" = "$program" ] || [ "$folder" = "$previous" ] || rm -rf "$folder"
+  done
+}
+
+# Puts back what was there before a failure. Packages of the distribution stay.
+undo() {
+  status=$?
+  trap - EXIT INT TERM HUP
+  [ "$status" != 0 ] || return 0
+  [ -z "${work:-}" ] || rm -rf "$work"
+  if [ -n "${switched:-}" ]; then
+    if [ -n "$previous" ]; then ln -sfn "$previous" "$ROOT/current"; else rm -f "$ROOT/current"; fi
+  fi
+  if [ -n "${started:-}" ]; then
+    write_settings without
+    if [ -n "${old_unit:-}" ]; then
+      printf '%s\n' "$old_unit" >"$UNIT"
+      systemctl daemon-reload
+      systemctl restart berth-agent || true
+    else
+      systemctl disable --quiet --now berth-agent || true
+      rm -f "$UNIT"
+      systemctl daemon-reload
+    fi
+  fi
+  [ -z "${fetched:-}" ] || rm -rf "$fetched"
+  rmdir "$ROOT" 2>/dev/null || true
+  say 'What this script had changed was undone; packages of the distribution stay.'
+  exit "$status"
+}
+
+uninstall() {
+  if [ -d /run/systemd/system ] && [ -e "$UNIT" ]; then
+    systemctl disable --quiet --now berth-agent || true
+    rm -f "$UNIT"
+    systemctl daemon-reload
+  fi
+  rm -f "$SETTINGS" "$ROOT/current"
+  rm -rf "$ROOT"/[0-9]*-*
+  rmdir "$ROOT" /etc/berth 2>/dev/null || true
+  say "The agent was removed. Sessions, Docker with its images, and $DATA stay: never remove that folder while sessions run here. The manager \
+forgets this host by: berth admin agent forget $(uname -n)"
+}
+
+# All is read before anything runs: a download that breaks off does nothing.
+main "$@"
