@@ -143,13 +143,15 @@ const inHers = (session: Session, line: string, answer: RegExp) =>
   inTerminal({ url: lab.manager.url, token: ada.token }, session.id, line, answer)
 
 test('the join dialog gives a command, and says so when the agent that was started with it is here', async () => {
-  await button(page, 'Join an agent').click()
+  await button(page, 'Add a host').click()
+  await dialog().getByText('works only there').waitFor()
+  await dialog().getByText('Berth is installed there already').click()
   const command = await dialog().getByLabel('Command', { exact: true }).innerText()
-  await dialog().getByText('Waiting for the agent').waitFor()
+  await dialog().getByText('Waiting for the host').waitFor()
   const [program, ...args] = command.trim().split(' ')
   expect([program, ...args.slice(0, -1)]).toEqual(['berth', 'agent', '--join'])
   third = await lab.join('lab-three', args.at(-1) ?? '')
-  await dialog().getByText('lab-three is here.').waitFor(SOON)
+  await dialog().getByText('lab-three has joined.').waitFor(SOON)
   await dialog().getByRole('link', { name: 'Show the agent' }).click()
   await page.getByRole('heading', { name: 'lab-three', level: 1 }).waitFor()
 })

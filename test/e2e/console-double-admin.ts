@@ -48,6 +48,8 @@ import { type World } from './console-double-world.ts'
 /** Data that only administrators see. Answers of the double are these, unfiltered unless a test looks at a filter. */
 export interface AdminWorld {
   agents?: Agent[]
+  /** Address that join strings name; https://berth.example.org if left out. */
+  joinUrl?: string
   users?: User[]
   logins?: Login[]
   identities?: SignInIdentity[]
@@ -170,6 +172,14 @@ function limitUseOf({ searchParams }: URL): RouteReply<'getLimitUse'> {
 
 const JOIN_TOKEN_ID = '0'.repeat(64)
 const JOIN_TOKEN = 'vJ3kq0Zr8yT1mB5cW9xLhA2nE7uGdF4sC6pXoQiVbNe'
+const joinTokenFor = (url: string) => ({
+  id: JOIN_TOKEN_ID,
+  token: JOIN_TOKEN,
+  join: `berth-join:${Buffer.from(JSON.stringify({ url })).toString('base64url')}`,
+  url,
+  command: hostLine({ url, token: JOIN_TOKEN, fingerprint: '5e'.repeat(32) }),
+  expiresAt: new Date(Date.now() + 900_000).toISOString(),
+})
 
 /** Names of the rows of a report, other than that by user. */
 const REPORTED: Partial<Record<(typeof USAGE_DIMENSIONS)[number], readonly string[]>> = {
@@ -317,17 +327,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/agents':
       return list(admin.agents)
     case 'POST /api/v1/agents/join-tokens':
-      return {
-        status: 201,
-        value: {
-          id: JOIN_TOKEN_ID,
-          token: JOIN_TOKEN,
-          join: 'berth-join:eyJ1cmwiOiJodHRwczovL2JlcnRoLmV4YW1wbGUub3JnIn0',
-          url: 'https://berth.example.org',
-          command: hostLine({ url: 'https://berth.example.org', token: JOIN_TOKEN, fingerprint: '5e'.repeat(32) }),
-          expiresAt: new Date(Date.now() + 900_000).toISOString(),
-        },
-      }
+      return { status: 201, value: joinTokenFor(admin.joinUrl ?? 'https://berth.example.org') }
     case `GET /api/v1/join-tokens/${JOIN_TOKEN_ID}`:
       return { status: 200, value: { expiresAt: new Date(Date.now() + 900_000).toISOString(), agent: null } }
     case 'GET /api/v1/users': {

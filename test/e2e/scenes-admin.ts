@@ -279,7 +279,16 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-agents', 'agents', 'gpu-host-3.cluster'),
   scene('admin-agent', `agents/${agentId(1)}`, 'Xid 79'),
   scene('admin-agent-move', `agents/${agentId(1)}`, opens('Move', 'Drain it first')),
-  scene('admin-join', 'agents', opens('Join an agent', 'Waiting for the agent')),
+  scene('admin-join', 'agents', opens('Add a host', 'Waiting for the host')),
+  scene(
+    'admin-join-here',
+    'agents',
+    async (page, double) => {
+      await opens('Add a host', 'works only there')(page, double)
+      await page.getByText('Berth is installed there already').click()
+    },
+    { admin: { ...ADMIN_WORLD.admin, joinUrl: 'http://127.0.0.1:41777' } },
+  ),
   scene('admin-users', 'users', 'researcher-5@lab'),
   scene('admin-user', `users/${aUser(3).id}`, '2 sign-ins'),
   scene('admin-user-create', 'users', async page => {

@@ -12,8 +12,8 @@ const en = {
   lost: 'Not connected',
   forgotten: 'Forgotten',
   none: 'No agent has joined yet',
-  noneText: 'An agent runs the sessions on a computer with Docker. Join one with a single command.',
-  join: 'Join an agent',
+  noneText: 'An agent runs the sessions of a host, a computer with Docker. Add one with a single line.',
+  join: 'Add a host',
   pause: 'Start no new sessions',
   pauseOf: 'Start no new sessions on {name}',
   resume: 'Start sessions again',
@@ -31,12 +31,19 @@ const en = {
   strandedShares: 'The rest can be given only to sessions that ask for a share of a GPU.',
 
   // Joining
-  joinTitle: 'Join an agent',
-  joinText: 'Run this command on the computer that is to run sessions. It needs Docker and the program berth.',
+  joinTitle: 'Add a host',
+  joinText:
+    'Run this line in a terminal of a computer with Debian or Ubuntu. It asks for the password of sudo, installs Docker if it is missing, fetches the agent from this Berth, and starts it as a service.',
+  joinLine: 'Line for the host',
+  joinUntil: 'The host must reach {url}. The line adds one host, until {time}: show it to nobody else.',
+  joinHere:
+    '{url} is an address of the computer of Berth itself, so the line works only there. To add other computers, give Berth an address that they reach (manager.advertiseUrl), with TLS.',
+  joinOtherWay: 'Berth is installed there already',
+  joinOtherText:
+    'Where the package berth-server or a clone is installed, this command starts the agent. Docker and the toolbox image must be there.',
   joinCommand: 'Command',
-  joinUntil: 'It works once, until {time}.',
-  joinWaiting: 'Waiting for the agent…',
-  joined: '{name} is here.',
+  joinWaiting: 'Waiting for the host…',
+  joined: '{name} has joined.',
   showAgent: 'Show the agent',
 
   // Page of an agent

@@ -13,8 +13,8 @@ export default {
   lost: '연결 끊김',
   forgotten: '제거됨',
   none: '연결된 에이전트가 없습니다',
-  noneText: '에이전트는 Docker가 있는 컴퓨터에서 세션을 실행합니다. 명령 하나로 추가하세요.',
-  join: '에이전트 추가',
+  noneText: '에이전트는 Docker가 있는 컴퓨터, 곧 호스트에서 세션을 실행합니다. 명령 한 줄로 추가하세요.',
+  join: '호스트 추가',
   pause: '새 세션 시작 중지',
   pauseOf: '{name}에서 새 세션 시작 중지',
   resume: '세션 시작 재개',
@@ -32,12 +32,20 @@ export default {
   strandedShares: '나머지는 GPU의 일부를 요청하는 세션에만 줄 수 있습니다.',
 
   // Joining
-  joinTitle: '에이전트 추가',
-  joinText: '세션을 실행할 컴퓨터에서 이 명령을 실행하세요. Docker와 berth 프로그램이 필요합니다.',
+  joinTitle: '호스트 추가',
+  joinText:
+    'Debian 또는 Ubuntu 컴퓨터의 터미널에서 이 한 줄을 실행하세요. sudo 비밀번호를 묻고, Docker가 없으면 설치하며, 이 Berth에서 에이전트를 받아 서비스로 시작합니다.',
+  joinLine: '호스트에서 실행할 명령',
+  joinUntil:
+    '호스트가 {url} 주소에 접속할 수 있어야 합니다. {time}까지 호스트 한 대를 추가할 수 있으니 다른 사람에게 보여 주지 마세요.',
+  joinHere:
+    '{url} 주소는 Berth가 실행되는 컴퓨터 자신의 주소이므로 이 명령은 그 컴퓨터에서만 쓸 수 있습니다. 다른 컴퓨터를 추가하려면 접속할 수 있는 주소(manager.advertiseUrl)를 TLS와 함께 설정하세요.',
+  joinOtherWay: 'Berth가 이미 설치된 경우',
+  joinOtherText:
+    'berth-server 패키지나 복제본이 설치된 곳에서는 이 명령으로 에이전트를 시작합니다. Docker와 도구 상자 이미지가 있어야 합니다.',
   joinCommand: '명령',
-  joinUntil: '{time}까지 한 번만 쓸 수 있습니다.',
-  joinWaiting: '에이전트를 기다리는 중…',
-  joined: '{name}: 연결되었습니다.',
+  joinWaiting: '호스트를 기다리는 중…',
+  joined: '{name} 호스트가 참여했습니다.',
   showAgent: '에이전트 보기',
 
   // Page of an agent
