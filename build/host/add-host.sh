@@ -81,11 +81,11 @@ install_packages() {
   command -v iptables >/dev/null || missing="$missing iptables"
   [ -n "$missing" ] || return 0
   if [ -z "$may_install" ]; then
-    say "Not installed, as you wished: $missing. The agent waits for Docker, and needs iptables for the firewall of sessions."
+    say "Not installed, as you wished: ${missing# }. The agent waits for Docker, and needs iptables for the firewall of sessions."
     return
   fi
-  command -v apt-get >/dev/null || fail "This computer lacks $missing, and has no apt-get to install it. Install it, then run the line again."
-  say "Installing $missing from the packages of this distribution."
+  command -v apt-get >/dev/null || fail "This computer lacks ${missing# }, and has no apt-get to install it. Install it, then run the line again."
+  say "Installing ${missing# } from the packages of this distribution."
   # Nothing here may read the standard input: it is this script.
   DEBIAN_FRONTEND=noninteractive apt-get update -q </dev/null >&2
   # shellcheck disable=SC2086
@@ -135,6 +135,10 @@ use_program() {
 # A manager without a Docker Engine has no toolbox to send: then it is made here, from the packages of the distribution.
 make_toolbox() {
   [ ! -e "$program/toolbox.tar" ] || return 0
+  if ! has_docker; then
+    say "The manager has no toolbox image. Once Docker is here, make it: $ROOT/current/berth admin image build toolbox"
+    return
+  fi
   say 'The manager has no toolbox image. Making it here, which takes some minutes the first time.'
   BERTH_DATA=$DATA "$ROOT/current/berth" admin image build toolbox </dev/null >&2 ||
     say "The toolbox was not made. No session starts here until \"$ROOT/current/berth admin image build toolbox\" has made it."

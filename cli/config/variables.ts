@@ -30,6 +30,11 @@ export const VARIABLES_WITHOUT_KEY: readonly OwnVariable[] = [
   { name: 'BERTH_JOIN', commands: ['agent'], meaning: 'the join string, instead of --join' },
   { name: 'BERTH_AGENT_REPLACE', commands: ['agent'], meaning: '1: as --replace' },
   {
+    name: 'BERTH_TOOLBOX_ARCHIVE',
+    commands: ['agent'],
+    meaning: 'archive with the toolbox image, loaded whenever the engine lacks it',
+  },
+  {
     name: 'BERTH_MANAGER_URL',
     commands: ['agent', 'wsproxy'],
     meaning: 'address of the manager; an agent remembers the address in its join string',
