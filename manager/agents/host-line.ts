@@ -36,7 +36,7 @@ const MACHINES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarc
 export function hostLine({ url, token, fingerprint }: Pick<HostInvitation, 'url' | 'token' | 'fingerprint'>): string {
   const pin = fingerprint === undefined ? '' : ` -k --pinnedpubkey '${pinOf(fingerprint)}'`
   return (
-    ` S=$(command -v sudo || :); command -v curl >/dev/null || { $S apt-get update && $S apt-get install -y --no-install-recommends curl ca-certificates; }; ` +
+    ` S=$(command -v sudo || :); command -v curl >/dev/null || { $S apt-get update; $S apt-get install -y --no-install-recommends curl ca-certificates; }; ` +
     `echo 'header="Authorization: Bearer ${token}"' | curl -sSK -${pin} ${quoted(url + HOST_SCRIPT_PATH)} | $S sh`
   )
 }
