@@ -8,6 +8,7 @@ import { createAuditRecorder } from './audit/recorder.ts'
 import { createCertificates } from './certificates/certificates.ts'
 import { type ClusterTimings } from './cluster/cluster.ts'
 import { type ManagerConfig } from './config.ts'
+import { descriptorLimit } from './descriptors.ts'
 import { type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { consoleAddress, createOriginRules } from './http/origin.ts'
@@ -64,6 +65,7 @@ export async function startManager(
     await openStorePart({ dataDir, databaseUrl, masterKeyFile, timings: timings?.cluster, signal, log }),
   )
   const upgrades = createUpgrades()
+  const descriptors = descriptorLimit()
 
   const hasAppsAddress = appsAddress !== undefined
   const requireWorkingProvider = () => accounts.requireWorkingProvider()
@@ -149,6 +151,7 @@ export async function startManager(
       folders,
       audit,
       appsAddress,
+      descriptors,
       log,
     }),
   )
@@ -192,6 +195,7 @@ export async function startManager(
       sessions,
       folders,
       connections,
+      descriptors,
       log,
     }),
   )

@@ -105,6 +105,8 @@ export interface HttpServerDeps extends Forwarders {
   readonly fileWatches: FileWatches
   readonly heavyWork: Pick<HeavyWork, 'give'>
   readonly metrics: Metrics
+  /** How many this process may open. */
+  readonly descriptors: number
   /** Problems of the managers on this database. */
   readonly warnings: () => readonly ManagerWarning[]
   /** Resolves if the database accepts writes. */
@@ -128,8 +130,8 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
 ])
 /** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
 const STALLED_MS = 5 * 60_000
-/** Connections on which nobody has proved who they are. Sign-ins and refused calls take one for a moment. */
-const MOST_UNPROVEN = 1_024
+/** Connections on which nobody has proved who they are, of a process with so many descriptors. Sign-ins and refused calls take one for a moment. */
+const mostUnproven = (descriptors: number) => Math.min(1_024, Math.floor(descriptors / 8))
 
 /**
  * The manager's HTTP server.
@@ -185,7 +187,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })
 
-  const unproven = createUnprovenConnections<Socket>(MOST_UNPROVEN)
+  const unproven = createUnprovenConnections<Socket>(mostUnproven(deps.descriptors))
   app.server.on('connection', (socket: Socket) => unproven.add(socket))
   app.server.on('timeout', (socket: Socket) => hangUp(socket))
   const turns = createRequestTurns<IncomingMessage>()

@@ -110,8 +110,8 @@ export interface TunnelGateway {
  * Threat model: anyone who reaches the manager can ask. A client names a session and an app, never a host, a port or an
  * agent; those come from the database. It proves a grant for exactly this session and app, or is signed in and owns the
  * session, or is a member whom its owner lets use it: admins see and end the sessions of others, but do not enter them.
- * Anybody else learns nothing about a session, not even that it exists. One person, and the visitors of one owner's links, have a bounded
- * number of tunnels, those that are being opened included. Agents prove a token of their control connection, and
+ * Anybody else learns nothing about a session, not even that it exists. One person, the visitors of one owner's links, and everybody together
+ * have a bounded number of tunnels, those that are being opened included (`tunnel-limiter.ts`). Agents prove a token of their control connection, and
  * get only headers for their own kernels.
  */
 export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {

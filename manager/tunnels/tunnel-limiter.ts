@@ -1,7 +1,7 @@
 import { createOpenCounts } from '#base/open-counts'
 import { AppError, because, type SessionId, type UserId } from '#manager/contract'
 
-/** Connections of one person at a time, of each kind, at one manager. */
+/** Connections at a time at one manager: of one person, of each kind, and of all people together. */
 export interface TunnelLimits {
   /** To apps and ports of sessions, those of others included. */
   readonly tunnels: number
@@ -10,6 +10,8 @@ export interface TunnelLimits {
   readonly terminals: number
   /** Strangers' connections through all the links of one owner. */
   readonly visitors: number
+  /** Tunnels, terminals and visitors of everybody. */
+  readonly all: number
 }
 
 /**
@@ -17,13 +19,27 @@ export interface TunnelLimits {
  * like would leave none to the others. The local proxy opens at most 256 to one web app, and any number to a port for raw TCP: a program
  * that opens one connection after the other, to a database for example, leaves some of its person's to their other apps.
  */
-export const TUNNEL_LIMITS: TunnelLimits = { tunnels: 2_000, ofApp: 1_000, terminals: 200, visitors: 2_000 }
+const OF_PERSON = { tunnels: 2_000, ofApp: 1_000, terminals: 200, visitors: 2_000 } as const
+/** Console and agent on one computer each have a pair of ports to the manager for a tunnel, of 28,000 pairs. */
+const MOST_OF_ALL = 10_000
+
+/**
+ * Limits for a process that may open so many descriptors. Tunnels, with two descriptors each, take at most two thirds of these; the rest is for
+ * requests, files and agents.
+ */
+export function tunnelLimits(descriptors: number): TunnelLimits {
+  return { ...OF_PERSON, all: Math.min(MOST_OF_ALL, Math.floor(descriptors / 3)) }
+}
 
 type Kind = 'tunnels' | 'terminals' | 'visitors'
 
 export interface TunnelLimiter {
   /**
    * Counts a connection of a person, or of the owner of the link that a visitor uses. Kinds are counted apart.
+   *
+   * Of the places of everybody, a person has at most as many as are still free. So one person gets half of them, two get a third each, and
+   * somebody with few connections gets a further one, however many others have as many as they can.
+   *
    * @param of where the connection goes: its app or port, none for a terminal
    * @returns ends the connection: it counts no longer
    * @throws AppError `rate_limited`
@@ -31,28 +47,33 @@ export interface TunnelLimiter {
   take(userId: UserId, kind: Kind, of: { readonly sessionId: SessionId; readonly app?: string }): () => void
 }
 
-export function createTunnelLimiter(limits: TunnelLimits = TUNNEL_LIMITS): TunnelLimiter {
+export function createTunnelLimiter(limits: TunnelLimits = tunnelLimits(Infinity)): TunnelLimiter {
   const counts = createOpenCounts()
+  const shares = createOpenCounts()
 
   return {
     take(userId, kind, { sessionId, app }) {
-      const leave = counts.take(`${kind}:${userId}`, limits[kind])
-      if (!leave) throw tooMany(because(CAUSES[kind], { limit: limits[kind] }))
-      if (kind !== 'tunnels' || app === undefined) return leave
-      const leaveApp = counts.take(`app:${userId}:${sessionId}:${app}`, limits.ofApp)
-      if (leaveApp) {
-        return () => {
-          leaveApp()
+      const taken: (() => void)[] = []
+      const leave = () => taken.forEach(one => one())
+      const keep = (place: (() => void) | undefined, why: () => ReturnType<typeof because>) => {
+        if (place) taken.push(place)
+        else {
           leave()
+          throw new AppError('rate_limited', { ...why(), whySaysNext: true })
         }
       }
-      leave()
-      throw tooMany(because('connections_of_app', { limit: limits.ofApp, app }))
+      keep(counts.take(`${kind}:${userId}`, limits[kind]), () => because(CAUSES[kind], { limit: limits[kind] }))
+      if (kind === 'tunnels' && app !== undefined) {
+        const why = () => because('connections_of_app', { limit: limits.ofApp, app })
+        keep(counts.take(`app:${userId}:${sessionId}:${app}`, limits.ofApp), why)
+      }
+      // Strangers at the links of an owner take nothing from the owner's share.
+      const share = kind === 'visitors' ? `visitors:${userId}` : userId
+      keep(shares.take(share, limits.all - shares.size), () => because('connections_of_all', { limit: limits.all }))
+      return leave
     },
   }
 }
-
-const tooMany = (why: ReturnType<typeof because>) => new AppError('rate_limited', { ...why, whySaysNext: true })
 
 const CAUSES = {
   tunnels: 'connections_of_person',

@@ -1,6 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { connect, Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
+import { createOpenCounts } from '#base/open-counts'
 import { VIA_PATH, VIA_TO_HEADER, VIA_UPGRADE } from '#agent/contract'
 import { type AgentId, AppError, because, PING_INTERVAL_MS } from '#manager/contract'
 import { type Member } from '../cluster/cluster.ts'
@@ -8,10 +9,15 @@ import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { reset } from './splice.ts'
 import { refuseUpgrade } from './websocket-upgrade.ts'
 
+/** For a process that may open so many descriptors: each connection has two, and a sixth of the descriptors is for them. */
+export const mostVias = (descriptors: number): number => Math.floor(descriptors / 12)
+
 export interface ViaDeps {
   /** The live managers. */
   readonly members: () => readonly Member[]
   readonly agents: AgentCredentials
+  /** Connections of all agents together. Of these an agent has at most as many as are still free. */
+  readonly most: number
 }
 
 export interface Via extends AsyncDisposable {
@@ -21,10 +27,7 @@ export interface Via extends AsyncDisposable {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000
-/**
- * Connections per agent; a tunnel is one. More than an agent ever has; further ones are refused, so that a misbehaving
- * agent cannot use up all connections we can open.
- */
+/** Connections per agent; a tunnel is one. More than an agent ever has. */
 const MAX_OF_AGENT = 4_096
 
 /**
@@ -34,21 +37,17 @@ const MAX_OF_AGENT = 4_096
  * alive, at the address that it gave itself. The traffic is authenticated at both ends, and is TLS if that manager has
  * any: it is neither read nor vouched for here. To the far manager the connection comes from this computer. If both run
  * on one computer, the far manager trusts loopback for `x-forwarded-for` and `/metrics`, and so trusts the hosts of
- * agents with these too.
+ * agents with these too. Connections are bounded for each agent and for all together, so that a misbehaving agent leaves
+ * descriptors to everybody else.
  */
-export function createVia({ members, agents }: ViaDeps): Via {
+export function createVia({ members, agents, most }: ViaDeps): Via {
   const open = new Map<Socket, Socket>()
-  const ofAgent = new Map<AgentId, number>()
+  const counts = createOpenCounts()
 
   function count(agentId: AgentId, socket: Socket): void {
-    const before = ofAgent.get(agentId) ?? 0
-    if (before >= MAX_OF_AGENT) throw new AppError('unavailable', because('agent_connections'))
-    ofAgent.set(agentId, before + 1)
-    socket.once('close', () => {
-      const left = (ofAgent.get(agentId) ?? 1) - 1
-      if (left > 0) ofAgent.set(agentId, left)
-      else ofAgent.delete(agentId)
-    })
+    const leave = counts.take(agentId, Math.min(MAX_OF_AGENT, most - counts.size))
+    if (!leave) throw new AppError('unavailable', because('agent_connections'))
+    socket.once('close', leave)
   }
 
   async function pass(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {

@@ -14,7 +14,8 @@ import { createSftpGateway, type SftpGateway } from '../sftp/gateway.ts'
 import { type Store } from '../store/open-store.ts'
 import { createTunnelGateway, type TunnelGateway } from '../tunnels/gateway.ts'
 import { createTerminalRecord } from '../tunnels/record-terminals.ts'
-import { createVia } from '../tunnels/via.ts'
+import { tunnelLimits } from '../tunnels/tunnel-limiter.ts'
+import { createVia, mostVias } from '../tunnels/via.ts'
 import { credentialOf } from '../store/identity/credential.ts'
 import { isCredentialValid } from '../users/still-authorized.ts'
 import { type AccountsPart } from './accounts-part.ts'
@@ -34,6 +35,8 @@ export interface ConnectionsPartDeps {
   readonly audit: AuditRecorder
   /** Where apps are served to browsers elsewhere and to visitors of links; undefined: nowhere. */
   readonly appsAddress: AppsAddress | undefined
+  /** How many this process may open. */
+  readonly descriptors: number
   readonly log: Log
 }
 
@@ -53,7 +56,8 @@ export interface ConnectionsPart extends AsyncDisposable {
  * by looking again.
  */
 export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart {
-  const { store, box, settings, cluster, upgrades, accounts, sessions, members, folders, audit, log } = deps
+  const { store, box, settings, cluster, upgrades, accounts, sessions, members, folders, audit, descriptors, log } =
+    deps
   const { db } = store
   const { peers } = cluster
   const { passwords, logins, signers } = accounts
@@ -85,9 +89,10 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
       isCredentialValid: isValid,
       recordTerminal: (terminal, request) => recordTerminal({ ...terminal, address: clientAddress(request) }),
       agents,
+      limits: tunnelLimits(descriptors),
     }),
   )
-  const via = stack.use(createVia({ members: () => cluster.members(), agents }))
+  const via = stack.use(createVia({ members: () => cluster.members(), agents, most: mostVias(descriptors) }))
   const sftp = stack.use(
     createSftpGateway({
       db,

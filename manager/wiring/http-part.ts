@@ -25,12 +25,14 @@ export interface HttpPartDeps extends Pick<StorePart, 'store' | 'box' | 'cluster
   readonly sessions: Pick<SessionsPart, 'onApplied'>
   readonly folders: Pick<FoldersPart, 'fileWatches' | 'heavyWork'>
   readonly connections: Pick<ConnectionsPart, 'tunnels' | 'sftp'>
+  /** How many this process may open. */
+  readonly descriptors: number
   readonly log: Log
 }
 
 /** Starts the HTTP server, with its health check and the figures of /metrics. */
 export function startHttpPart(deps: HttpPartDeps): Promise<HttpServer> {
-  const { config, rules, handlers, store, box, cluster, bus, upgrades, audit, folders, log } = deps
+  const { config, rules, handlers, store, box, cluster, bus, upgrades, audit, folders, descriptors, log } = deps
   const { accounts, sessions, connections } = deps
   const metrics = createMetrics()
   registerMetrics({
@@ -56,6 +58,7 @@ export function startHttpPart(deps: HttpPartDeps): Promise<HttpServer> {
     bus,
     fileWatches: folders.fileWatches,
     heavyWork: folders.heavyWork,
+    descriptors,
     metrics,
     warnings: () => [...cluster.warnings(), ...judgeDatabaseClock(store.clock.lastStep())],
     check: async () => {

@@ -129,6 +129,8 @@ export const SESSION_REQUEST_CAUSES = {
     'You have {limit} terminals of sessions open, as many as one person may have. Close some of them, then try again.',
   visitors_of_owner:
     'The links of this owner have {limit} connections open, as many as they may have. Try again when some people have left.',
+  connections_of_all:
+    'Nearly all of the {limit} connections to sessions that this server can have are open. Close some that you do not need, then try again. If that happens often, an administrator has to raise the limit of open files of the server.',
   too_many_waiting: 'Too many connections are waiting already. Try again in a moment.',
   tunnel_closed: 'The tunnel was closed.',
   tunnel_reopened: 'The tunnel was closed in the meantime. Open it again.',

@@ -192,7 +192,7 @@ test("a dead parked socket is skipped, and the client's data goes to the next on
 })
 
 describe('places of a person', () => {
-  const limits = { tunnels: 3, ofApp: 3, terminals: 1, visitors: 2 }
+  const limits = { tunnels: 3, ofApp: 3, terminals: 1, visitors: 2, all: 100 }
   const full = { status: 429, code: 'rate_limited' }
   const owner = { authorization: 'Bearer owner' }
   const TERMINAL = `/api/v1/sessions/${SESSION}/terminal`
