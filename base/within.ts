@@ -2,7 +2,7 @@ declare const setTimeout: (act: () => void, ms: number) => unknown
 declare const clearTimeout: (timer: unknown) => void
 
 /** An `AbortSignal`, structurally: this folder is compiled without the types of DOM and Node. */
-interface Signal {
+export interface AbortSignalLike {
   readonly reason: unknown
   throwIfAborted(): void
   addEventListener(event: 'abort', act: () => void, options: { once: true }): void
@@ -25,7 +25,7 @@ export async function within<T>(ms: number, work: Promise<T>, late: () => Error)
 }
 
 /** Waits for a work until the signal aborts; the work itself goes on. @throws the signal's reason */
-export async function untilAborted<T>(work: Promise<T>, signal?: Signal): Promise<T> {
+export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignalLike): Promise<T> {
   if (!signal) return await work
   signal.throwIfAborted()
   const aborted = Promise.withResolvers<never>()

@@ -1,3 +1,4 @@
+import { createSemaphore } from '#base/semaphore'
 import { AppError, because, type RouteName, type UserId } from '#manager/contract'
 
 /** Lists from the database whose rows hold texts of users: the longest page of sessions has about 25 MiB. */
@@ -35,68 +36,33 @@ export interface LargeAnswers {
 export const isLongList = (route: RouteName, query: unknown): boolean =>
   !LISTS_OF_FILES.has(route) && ((query as { limit?: number } | undefined)?.limit ?? 0) > LONG
 
-/** Lists of a person that are being made, and those that wait for it. */
-interface Gate {
-  readonly most: number
-  made: number
-  readonly waiting: (() => void)[]
-}
-
-interface Person {
-  readonly lists: Gate
-  readonly long: Gate
-  unread: number
-}
-
 export function createLargeAnswers(): LargeAnswers {
-  const people = new Map<UserId, Person>()
+  const lists = createSemaphore(Infinity)
+  const long = createSemaphore(Infinity)
+  /** Characters that a person has not read. */
+  const unread = new Map<UserId, number>()
 
-  function personOf(userId: UserId): Person {
-    const person = people.get(userId) ?? { lists: gateOf(MOST_AT_ONCE), long: gateOf(1), unread: 0 }
-    people.set(userId, person)
-    return person
-  }
-  function forget(userId: UserId, { lists, long, unread }: Person): void {
-    if (lists.made === 0 && long.made === 0 && unread === 0) people.delete(userId)
+  function count(userId: UserId, characters: number): void {
+    const sum = (unread.get(userId) ?? 0) + characters
+    if (sum > 0) unread.set(userId, sum)
+    else unread.delete(userId)
   }
 
   return {
     async begin(userId, route, query) {
-      const [isLong, isList] = [isLongList(route, query), LISTS.has(route)]
-      if (!isLong && !isList) return () => undefined
-      const person = personOf(userId)
-      const gates = [...(isLong ? [person.long] : []), ...(isList ? [person.lists] : [])]
-      for (const gate of gates) await enter(gate)
-      const end = () => {
-        for (const gate of gates) leave(gate)
-        forget(userId, person)
-      }
-      if (!isList || person.unread <= MOST_UNREAD) return end
+      const turns: (() => void)[] = []
+      const end = () => turns.forEach(one => one())
+      if (isLongList(route, query)) turns.push(await long.take(userId, { most: 1 }))
+      if (!LISTS.has(route)) return end
+      turns.push(await lists.take(userId, { most: MOST_AT_ONCE }))
+      if ((unread.get(userId) ?? 0) <= MOST_UNREAD) return end
       end()
       const why = because('answers_unread', { limit: MOST_UNREAD / 1024 / 1024 })
       throw new AppError('rate_limited', { ...why, whySaysNext: true, retryAfterSeconds: RETRY_AFTER_SECONDS })
     },
     hold(userId, characters) {
-      const person = personOf(userId)
-      person.unread += characters
-      return () => {
-        person.unread -= characters
-        forget(userId, person)
-      }
+      count(userId, characters)
+      return () => count(userId, -characters)
     },
   }
-}
-
-const gateOf = (most: number): Gate => ({ most, made: 0, waiting: [] })
-
-async function enter(gate: Gate): Promise<void> {
-  // The one that leaves hands its place over.
-  if (gate.made >= gate.most) await new Promise<void>(resolve => gate.waiting.push(resolve))
-  else gate.made++
-}
-
-function leave(gate: Gate): void {
-  const next = gate.waiting.shift()
-  if (next) next()
-  else gate.made--
 }

@@ -1,4 +1,4 @@
-import { createTurnQueue } from '#base/turn-queue'
+import { createSemaphore, type Semaphore } from '#base/semaphore'
 import { AppError, because } from '#manager/contract'
 import { type BatchThread, createBatchThread } from './batch-thread.ts'
 
@@ -102,9 +102,17 @@ function createCalls(
 
   /** Takes a permit of each semaphore if all have one: most calls need not wait, and a signal for the wait costs more than the rest. */
   function enterNow(): (() => void) | undefined {
-    if (!semaphores.every(one => one.isFree())) return undefined
-    const leaves = semaphores.map(one => one.takeFree())
-    return () => leaves.forEach(leave => leave())
+    const taken: (() => void)[] = []
+    const leave = () => taken.forEach(one => one())
+    for (const one of semaphores) {
+      const permit = one.takeFree(user)
+      if (!permit) {
+        leave()
+        return undefined
+      }
+      taken.push(permit)
+    }
+    return leave
   }
 
   /** Takes a permit of each semaphore. */
@@ -112,7 +120,7 @@ function createCalls(
     const taken: (() => void)[] = []
     const leave = () => taken.forEach(one => one())
     try {
-      for (const one of semaphores) taken.push(await one.take(user, signal))
+      for (const one of semaphores) taken.push(await one.take(user, { signal }))
       return leave
     } catch (error) {
       leave()
@@ -165,51 +173,6 @@ function createCalls(
     async close(call) {
       const leave = await enter()
       await counted(call).finally(leave)
-    },
-  }
-}
-
-/** Bounds calls in flight; the users that wait are served in turns. */
-interface Semaphore {
-  /** Waits for a permit. @returns releases it @throws the reason of the signal */
-  take(user: string, signal?: AbortSignal): Promise<() => void>
-  isFree(): boolean
-  /** Takes a permit; call only if `isFree`. */
-  takeFree(): () => void
-}
-
-function createSemaphore(count: number): Semaphore {
-  let free = count
-  const waiting = createTurnQueue<() => void>()
-  const give = () => {
-    free++
-    waiting.next()?.()
-  }
-  return {
-    isFree: () => free > 0,
-    takeFree() {
-      free--
-      return give
-    },
-    take(user, signal) {
-      signal?.throwIfAborted()
-      if (free > 0) {
-        free--
-        return Promise.resolve(give)
-      }
-      return new Promise((resolve, reject) => {
-        const onFree = () => {
-          signal?.removeEventListener('abort', onAbort)
-          free--
-          resolve(give)
-        }
-        const onAbort = () => {
-          waiting.delete(user, onFree)
-          reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
-        }
-        waiting.add(user, onFree)
-        signal?.addEventListener('abort', onAbort, { once: true })
-      })
     },
   }
 }
