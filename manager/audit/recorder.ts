@@ -1,6 +1,7 @@
 import { type Log } from '../log.ts'
 import { insertAuditRows, type NewAuditRow } from '../store/operation/audit-log.ts'
 import { type AuditRecord, toAuditRow } from '../store/operation/audit-row.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { createFolds } from './folds.ts'
 
@@ -93,7 +94,7 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
   }
 
   function pump(): void {
-    writing ??= write().finally(() => {
+    writing ??= onBehalfOfAll(write).finally(() => {
       writing = undefined
       if (queue.length > 0 && !stopping.signal.aborted) pump()
     })

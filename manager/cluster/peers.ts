@@ -1,4 +1,5 @@
 import { type Log } from '../log.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 
 /**
  * Messages between the managers on one database. A message holds ids, so that each receiver drops cached state, reads
@@ -89,7 +90,7 @@ export function createPeers({ processId, notify, log }: PeersDeps): PeersHub {
   }
 
   function send(): void {
-    sending ??= flush().finally(() => {
+    sending ??= onBehalfOfAll(flush).finally(() => {
       sending = undefined
       // Covers messages queued after `flush` found an empty queue and before `sending` was cleared.
       if (queue.length > 0) send()

@@ -1,5 +1,6 @@
 import { type Reason, type Scheduling } from '#manager/contract'
 import { deletePause, readPause, writePause } from '../store/operation/pause.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 
 /** Switch that pauses the whole scheduler, at all managers. A restored database starts paused. */
@@ -30,7 +31,7 @@ export function createSchedulingSwitch({
   const read = async (): Promise<Scheduling> => ({ paused: await readPause(db) })
   function lately(): Promise<Scheduling['paused']> {
     if (!known || performance.now() - known.at > KEPT_MS) {
-      known = { at: performance.now(), paused: readPause(db) }
+      known = { at: performance.now(), paused: onBehalfOfAll(() => readPause(db)) }
       known.paused.catch(() => (known = undefined))
     }
     return known.paused

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type AgentId, type Reason, type SessionId } from '#manager/contract'
 import { ALL_JOBS, type JobLocks } from '../cluster/job-locks.ts'
 import { type Log } from '../log.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { saveReservation } from '../store/quotas/resource-groups.ts'
 import { listGroupsToSchedule, listPending } from '../store/sessions/queue.ts'
@@ -193,7 +194,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     wanted = true
     if (active || closed) return
     active = true
-    running = run().finally(() => {
+    running = onBehalfOfAll(run).finally(() => {
       active = false
       if (wanted) trigger()
     })

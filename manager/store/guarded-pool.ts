@@ -1,8 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type PostgresPool, type PostgresPoolClient, type PostgresQueryResult } from 'kysely'
 import pg from 'pg'
+import { createSemaphore } from '#base/semaphore'
+import { untilAborted } from '#base/within'
 import { AppError, type Because, because } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { currentWork, type Work } from './on-behalf.ts'
 import { type ConnectionConfig } from './primary-client.ts'
 import { probeDatabase } from './probe.ts'
 
@@ -24,13 +27,20 @@ export interface GuardedPool extends PostgresPool {
 
 const PROBE_MS = 1_000
 
+/** Longest wait for a connection. */
+const WAIT_MS = 7_000
+/** As of node-postgres. */
+const DEFAULT_MOST = 10
+
 /**
- * A manager's connection pool, with two guarantees that node-postgres does not give.
+ * A manager's connection pool, with three guarantees that node-postgres does not give.
  *
  * 1. Every failure of the connection (not of the statement) is `unavailable` with its cause.
  * 2. No request waits for a database that hangs (a stopped server, a network that swallows packets, a disk that does not
  *    write). The first statement without an answer closes the pool for all: waiting and new requests are refused at once,
  *    until a probe on a connection of its own is answered. Older connections are not used again.
+ * 3. Whoever waits for a connection gets one in turn with all others who wait, and has at most half of the connections at a time
+ *    (`on-behalf.ts`). Otherwise 250 slow calls of one person would come before the next call of everybody else.
  *
  * A commit that was cut off may have happened, so a retry needs an idempotency key.
  */
@@ -38,8 +48,11 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
   const pool = new pg.Pool(config)
   const guards = new WeakMap<pg.PoolClient, Guard>()
   const connections = new Set<pg.PoolClient>()
-  /** Reject functions of the requests that wait for a connection. */
-  const waiting = new Set<(error: AppError) => void>()
+  /** Requests that wait for a connection. */
+  const waiting = new Set<AbortController>()
+  const most = config.max ?? DEFAULT_MOST
+  const permits = createSemaphore(most)
+  const mostOfOne = Math.max(1, Math.floor(most / 2))
   const stop = new AbortController()
   let probing: Promise<void> | undefined
   /** Why requests are refused while `probing`. */
@@ -67,8 +80,7 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
     if (probing || stop.signal.aborted) return
     log.error({ limitMs }, 'the database does not answer; requests are refused until it does')
     probing = untilAnswered().finally(() => (probing = undefined))
-    for (const refuse of waiting) refuse(noAnswer())
-    waiting.clear()
+    for (const wait of waiting) wait.abort(noAnswer())
     // Idle connections may hang as well.
     closeIdle()
   }
@@ -104,23 +116,49 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
     if (!stop.signal.aborted) log.info({}, 'the database answers again')
   }
 
-  function connect(): Promise<PostgresPoolClient> {
-    if (probing) return Promise.reject(new AppError('unavailable', problem))
-    const { promise, resolve, reject } = Promise.withResolvers<PostgresPoolClient>()
-    waiting.add(reject)
-    pool.connect().then(
-      async client => {
-        const guard = guards.get(client)
-        await guard?.settled
-        if (waiting.delete(reject) && guard) resolve(guard)
-        else client.release()
-      },
-      (error: unknown) => {
-        waiting.delete(reject)
-        reject(isAboutDisk(error) ? error : noAnswer(error))
-      },
-    )
-    return promise
+  async function connect(): Promise<PostgresPoolClient> {
+    if (probing) throw new AppError('unavailable', problem)
+    const work = currentWork()
+    const wait = new AbortController()
+    waiting.add(wait)
+    const timer = setTimeout(() => wait.abort(new AppError('unavailable', because('database_busy'))), WAIT_MS)
+    try {
+      const leave = await permits.take(work?.who ?? '', { most: mostOf(work), signal: wait.signal })
+      clearTimeout(timer)
+      const guard = await connectNow(wait.signal).catch((error: unknown) => {
+        leave()
+        throw error
+      })
+      if (work) work.connections++
+      guard.onRelease = () => {
+        if (work) work.connections--
+        leave()
+      }
+      return guard
+    } finally {
+      clearTimeout(timer)
+      waiting.delete(wait)
+    }
+  }
+
+  /** A piece of work that has a connection gets a further one: those it would wait for may wait for what it holds. */
+  const mostOf = (work: Work | undefined) => (work && work.connections === 0 ? mostOfOne : Infinity)
+
+  async function connectNow(refused: AbortSignal): Promise<Guard> {
+    const connecting = pool.connect()
+    try {
+      const guard = guards.get(await untilAborted(connecting, refused))
+      if (!guard) throw new Error('the connection has no guard')
+      await guard.settled
+      return guard
+    } catch (error) {
+      if (refused.aborted)
+        void connecting.then(
+          client => client.release(),
+          () => undefined,
+        )
+      throw isAboutDisk(error) ? error : noAnswer(error)
+    }
   }
 
   return {
@@ -150,6 +188,7 @@ class Guard implements PostgresPoolClient {
   settled: Promise<void> | undefined
   readonly #client: pg.PoolClient
   readonly #deps: GuardDeps
+  onRelease: () => void = () => undefined
 
   constructor(client: pg.PoolClient, deps: GuardDeps) {
     this.#client = client
@@ -189,6 +228,7 @@ class Guard implements PostgresPoolClient {
 
   release(discard = false): void {
     this.#client.release(discard || this.lost !== undefined)
+    this.onRelease()
   }
 }
 

@@ -9,6 +9,9 @@ export interface SessionSettings {
   readonly jitOff: boolean
 }
 
+/** A server that is silent for longer hangs. */
+const ANSWER_LIMIT_MS = 7_000
+
 /**
  * Settles a new connection. By statements, not as parameters of its start: a pooler in session mode refuses parameters that it does not know.
  */
@@ -19,7 +22,9 @@ export async function settle(client: pg.ClientBase, { statementMs, silentMs, jit
     // Compiling a query of many joins takes up to two seconds and saves milliseconds.
     ...(jitOff ? { jit: 'off' } : {}),
   }
-  await client.query('select set_config(name, value, false) from json_each_text($1) as each (name, value)', [
-    JSON.stringify(settings),
-  ])
+  await client.query({
+    text: 'select set_config(name, value, false) from json_each_text($1) as each (name, value)',
+    values: [JSON.stringify(settings)],
+    query_timeout: ANSWER_LIMIT_MS,
+  } as pg.QueryConfig)
 }

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { onBehalfOfAll } from './on-behalf.ts'
 
 /** Most questions that one query answers: a longer answer would block the event loop for all other requests. */
 const MOST = 100
@@ -45,7 +46,7 @@ export function together<Q, A>(ask: (questions: readonly Q[]) => Promise<readonl
   return question => {
     const settle = Promise.withResolvers<A>()
     waiting.push({ question, settle })
-    if (!isAsking) void askAll()
+    if (!isAsking) void onBehalfOfAll(askAll)
     return settle.promise
   }
 }

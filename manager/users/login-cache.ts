@@ -2,6 +2,7 @@ import { createBatches } from '#base/batches'
 import { findLiveLogin, listTokenHashes, touchLogin } from '../store/identity/logins.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Caller } from './authorize.ts'
 import { hashToken } from './secrets.ts'
 
@@ -55,7 +56,7 @@ export function createLoginCache({ db, now }: { readonly db: Db; readonly now: (
   const exists = createBatches({
     most: MOST_ASKED,
     run: async keys => {
-      const hashes = await listTokenHashes(db, keys.map(hashOf))
+      const hashes = await onBehalfOfAll(() => listTokenHashes(db, keys.map(hashOf)))
       return new Map(hashes.map(hash => [keyOf(hash), true]))
     },
   })

@@ -8,6 +8,7 @@ import { findSigners, listUsableKeypairs, type Signer, takeNonce } from '../stor
 import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type UserRow } from '../store/identity/users.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Caller } from './authorize.ts'
 import { placeOfKeypair } from './keypairs.ts'
 import { type RateLimits, type RateState } from './rate-limits.ts'
@@ -85,7 +86,7 @@ export interface SignersDeps {
 export function createSigners(deps: SignersDeps): Signers {
   const { store, box, rates, restoredAt, peers = NO_PEERS, now = store.now, recheckMs = RECHECK_MS } = deps
   const { db } = store
-  const findSigner = createBatches({ most: MOST_ASKED, run: keys => findSigners(db, keys) })
+  const findSigner = createBatches({ most: MOST_ASKED, run: keys => onBehalfOfAll(() => findSigners(db, keys)) })
   const listeners = new Set<(accessKey: string) => void>()
   const watched = new Set<string>()
   const nobody = randomBytes(30).toString('base64url')

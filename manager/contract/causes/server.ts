@@ -33,6 +33,7 @@ export const SERVER_CAUSES = {
     'Too many calls of this sign-in, or of this network, are in progress. End some of them or wait for their answers, then try again.',
   certificate_changed:
     'The certificate of {server} is not the one that you trusted, so somebody else may answer there. Known: SHA-256 {known}. Now: SHA-256 {now}. Ask the administrator of the server. If the new one is right, compare and trust it in the desktop app, or sign in again with --fingerprint.',
+  database_busy: 'The database has more to do than it can answer in time. Try again in a moment.',
   database_away: 'The database does not answer. Try again in a moment.',
   database_pooled:
     'DATABASE_URL leads to a pooler that gives the sessions of the database to other clients after each transaction (PgBouncer: pool_mode = transaction). Berth needs sessions of its own: set the mode to session, or name the database itself.',

@@ -1,12 +1,15 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { defined } from '#base/defined'
+import { networksOf } from '#base/network-of'
 import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
+import { onBehalfOf } from '../../store/on-behalf.ts'
 import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
 import { type BodyDeadlines } from '../body-deadlines.ts'
 import { type Handlers } from '../handlers.ts'
 import { type LargeAnswers } from '../large-answers.ts'
 import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
+import { clientAddress } from '../origin.ts'
 import { strictQuery } from '../strict-query.ts'
 
 /** Bytes of a body to a route that needs no sign-in. */
@@ -67,35 +70,41 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
       ...(route.body ? { body: route.body } : {}),
       response: { [status]: route.reply },
     },
-    async handler(request, reply) {
-      const { params, query, body } = request
-      if (route.streamedBody !== undefined) {
-        bodyDeadlines.lift(request.raw)
-        reply.raw.once('finish', () => bodyDeadlines.restore(request.raw))
-      }
-      const signal = abortedWith(reply)
-      const caller = request.credentials?.caller ?? null
-      const work = async (keyed: KeyedRequest | undefined) => {
-        const end = caller === null ? undefined : await largeAnswers.begin(caller.userId, name, query)
-        try {
-          signal.throwIfAborted()
-          return await handler({ caller, request, reply, keyed, signal }, { params, query, body })
-        } finally {
-          end?.()
-        }
-      }
-      const header = request.headers[IDEMPOTENCY_HEADER]
-      const { result, replayed } =
-        caller === null
-          ? { result: await work(undefined), replayed: false }
-          : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
-      if (replayed) void reply.header(REPLAYED_HEADER, 'true')
-      request.outcome = { ...request.outcome, reply: result, replayed }
-      void reply.code(status)
-      return result
-    },
+    handler: (request, reply) => onBehalfOf(senderOf(request), () => answer(request, reply)),
   })
+
+  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { params, query, body } = request
+    if (route.streamedBody !== undefined) {
+      bodyDeadlines.lift(request.raw)
+      reply.raw.once('finish', () => bodyDeadlines.restore(request.raw))
+    }
+    const signal = abortedWith(reply)
+    const caller = request.credentials?.caller ?? null
+    const work = async (keyed: KeyedRequest | undefined) => {
+      const end = caller === null ? undefined : await largeAnswers.begin(caller.userId, name, query)
+      try {
+        signal.throwIfAborted()
+        return await handler({ caller, request, reply, keyed, signal }, { params, query, body })
+      } finally {
+        end?.()
+      }
+    }
+    const header = request.headers[IDEMPOTENCY_HEADER]
+    const { result, replayed } =
+      caller === null
+        ? { result: await work(undefined), replayed: false }
+        : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
+    if (replayed) void reply.header(REPLAYED_HEADER, 'true')
+    request.outcome = { ...request.outcome, reply: result, replayed }
+    void reply.code(status)
+    return result
+  }
 }
+
+/** The person of a request, or the network of a stranger. */
+const senderOf = ({ credentials, raw }: FastifyRequest): string =>
+  credentials?.caller.userId ?? networksOf(clientAddress(raw))[0]
 
 function abortedWith(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()

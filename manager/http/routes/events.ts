@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { AppError, createStreamPlaces, FolderId, MOST_SHOWN_DIRECTORIES, SessionId } from '#manager/contract'
 import { type EventBus, hintFrame } from '../../events/bus.ts'
 import { type FileWatches } from '../../files/watches.ts'
+import { onBehalfOf } from '../../store/on-behalf.ts'
 import { type Db } from '../../store/schema.ts'
 import { type Caller, isSuperadmin } from '../../users/authorize.ts'
 import { type Logins } from '../../users/logins.ts'
@@ -176,7 +177,7 @@ export function registerEventRoute(
       streams.set(endsWith, own)
       signers.watch(endsWith)
       // Check again: this stream was not told of a change that came after the check of its credentials.
-      void endOutdated([stream]).catch(() => undefined)
+      void onBehalfOf(caller.userId, () => endOutdated([stream])).catch(() => undefined)
       const leave = () => {
         leavePlace()
         stop()

@@ -109,6 +109,7 @@ export default {
   backup_interrupted: '백업을 만들던 매니저가 멈췄습니다.',
   certificate_changed:
     '{server}의 인증서가 신뢰하기로 한 인증서와 다르므로, 다른 누군가가 응답하고 있을 수 있습니다. 알고 있던 것: SHA-256 {known}. 지금: SHA-256 {now}. 서버 관리자에게 확인하세요. 새 인증서가 맞으면 데스크톱 앱에서 비교하고 신뢰하거나, --fingerprint로 다시 로그인하세요.',
+  database_busy: '데이터베이스에 제때 답하지 못할 만큼 요청이 많습니다. 잠시 후 다시 시도하세요.',
   database_away: '데이터베이스가 응답하지 않습니다. 잠시 후 다시 시도하세요.',
   database_pooled:
     'DATABASE_URL이 가리키는 풀러가 트랜잭션마다 데이터베이스 세션을 다른 클라이언트에 넘깁니다(PgBouncer: pool_mode = transaction). Berth에는 전용 세션이 필요합니다. 모드를 session으로 바꾸거나 데이터베이스를 직접 지정하세요.',
