@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import swagger from '@fastify/swagger'
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import {
   createJsonSchemaTransform,
   createJsonSchemaTransformObject,
@@ -48,6 +48,7 @@ import { createLargeAnswers } from './large-answers.ts'
 import { overrideMethod } from './method-override.ts'
 import { type Forwarders, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
+import { senderOf } from './sender.ts'
 import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
@@ -141,7 +142,8 @@ const mostUnproven = (descriptors: number) => Math.min(1_024, Math.floor(descrip
  * route; a route without one is refused) when the head has arrived and when the body has, the body small, of the right form, and, if
  * the request is signed, the body that was signed. Cookies, tokens and signatures are never logged. If listening fails, nothing was opened.
  * Every user of the computer reaches the port: connections of those who prove nothing are few (`#base/unproven-connections`), and reset
- * if their peer does not end them (`#base/hang-up`). Those of consoles and agents stay.
+ * if their peer does not end them (`#base/hang-up`). Those of consoles and agents stay. Requests without a sign-in are answered one in each
+ * round of the event loop, in turns between networks, so that those of people come in between.
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { log, upgrades, logins, signers, metrics, rules } = deps
@@ -202,17 +204,26 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     }
     done()
   })
+  const turnsOfStrangers = createTurns(setImmediate)
   app.addHook('onRequest', async (request, reply) => {
     const { isConsole } = noteOrigin(request.raw, deps)
     if (isConsole) unproven.keep(request.raw.socket)
     void reply.headers({ ...SECURITY_HEADERS, ...UNLIMITED, 'x-request-id': request.id })
-    rules.check(request.headers)
+    // The console forwards no request of a client to these addresses.
+    const isOfConsole = isConsole && request.routeOptions.config.access === 'console'
+    try {
+      rules.check(request.headers)
+      if (!isOfConsole) await admit(request, reply)
+    } finally {
+      // Refusals included: a thousand at once would keep everybody else waiting for a second.
+      if (!request.credentials && !isOfConsole) await turnsOfStrangers.run(senderOf(request), () => undefined)
+    }
+  })
+  async function admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (request.is404) return
     const { access, byPerson } = request.routeOptions.config
     if (access === undefined) throw new AppError('forbidden')
     if (access === 'none') return
-    // The console forwards no request of a client to these addresses.
-    if (access === 'console' && isConsole) return
     request.credentials =
       (await readCredentials({ logins, signers }, request.raw).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'rate_limited')
@@ -228,7 +239,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     if (!request.credentials || route === undefined) return
     const { userId } = request.credentials.caller
     turns.onOver(request.raw, callLimiter.take(userId, { route, isUpload: streamedBody !== undefined }))
-  })
+  }
   // A client may hold its body back until its rights have ended: what the handler does is decided by those of now. A route that reads a
   // stream asks by itself, while the body arrives.
   app.addHook('preValidation', async request => {
@@ -359,7 +370,7 @@ function handlerOf(upgrades: Upgrades, request: IncomingMessage): UpgradeHandler
 }
 
 /**
- * Characters of a body from which people take turns. Most requests have less than a tenth of it. To parse and check a large one takes some
+ * Characters of a body from which people take turns; strangers do so with any. Most requests have less than a tenth of it. To parse and check a large one takes some
  * milliseconds, in which nobody else is served, and a person may send 256 at once over as many connections.
  */
 const LARGE_BODY = 16 * 1024
@@ -387,8 +398,9 @@ function acceptJson(app: FastifyInstance): void {
         done(refused ? new AppError('bad_request', { why: UNSTORABLE_TEXT }) : error, value)
       })
     }
-    if (json.length < LARGE_BODY) read()
-    else turns.run(request.credentials?.caller.userId ?? '', read).catch((error: unknown) => done(error as Error))
+    const { credentials } = request
+    if (credentials && json.length < LARGE_BODY) read()
+    else turns.run(senderOf(request), read).catch((error: unknown) => done(error as Error))
   })
 }
 

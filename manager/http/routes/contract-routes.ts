@@ -1,6 +1,5 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { defined } from '#base/defined'
-import { networksOf } from '#base/network-of'
 import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
 import { onBehalfOf } from '../../store/on-behalf.ts'
@@ -9,7 +8,7 @@ import { type BodyDeadlines } from '../body-deadlines.ts'
 import { type Handlers } from '../handlers.ts'
 import { type LargeAnswers } from '../large-answers.ts'
 import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.ts'
-import { clientAddress } from '../origin.ts'
+import { senderOf } from '../sender.ts'
 import { strictQuery } from '../strict-query.ts'
 
 /** Bytes of a body to a route that needs no sign-in. */
@@ -101,10 +100,6 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
     return result
   }
 }
-
-/** The person of a request, or the network of a stranger. */
-const senderOf = ({ credentials, raw }: FastifyRequest): string =>
-  credentials?.caller.userId ?? networksOf(clientAddress(raw))[0]
 
 function abortedWith(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
