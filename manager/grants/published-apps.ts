@@ -44,6 +44,7 @@ import { noteUsedByOthers } from '../store/sessions/session-shares.ts'
 import { findSession, lockSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
 import { withPasswordLimit } from '../users/back-off.ts'
+import { type Logins } from '../users/logins.ts'
 import { type Passwords, personAsking, strangerAt } from '../users/passwords.ts'
 import { holdSignedIn } from '../users/still-authorized.ts'
 
@@ -100,13 +101,15 @@ export interface PublishedAppsDeps {
   readonly passwords: Passwords
   readonly settings: Pick<Settings, 'read'>
   readonly grants: Pick<Grants, 'createFor'>
+  /** Tells that accounts or domains may have changed. */
+  readonly logins: Pick<Logins, 'onChange'>
   /** Undefined where no address for published apps is configured. */
   readonly address: AppsAddress | undefined
   readonly peers?: Peers
   readonly recheckMs?: number
 }
 
-/** How long a tunnel may outlive its link if nobody tells this manager of its end: its expiry, or a message that was lost. */
+/** How long a tunnel may outlive its link if nobody tells this manager of its end: its expiry, or a message of an end or a change that was lost. */
 const RECHECK_MS = 5_000
 const MOST_PER_USER = 50
 const HOUR_MS = 3_600_000
@@ -122,6 +125,8 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
   const listeners: ((id: string) => void)[] = []
   // If the database does not answer, nothing ends now; the next round tries again.
   const rechecking = every(recheckMs, recheck)
+  // Not joined with a round in progress, which may have read what held before the change.
+  const stopListening = deps.logins.onChange(() => void recheck().catch(() => undefined))
   const ended = peers.topic<string>('published_app_ended')
   ended.on(endHere)
 
@@ -293,6 +298,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
     onEnd: listener => void listeners.push(listener),
     [Symbol.dispose]() {
       rechecking[Symbol.dispose]()
+      stopListening()
     },
   }
 }

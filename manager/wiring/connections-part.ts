@@ -68,7 +68,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
   // Each of these takes over sockets only after the start, so nothing has to be closed if a later one cannot be made.
   const stack = new AsyncDisposableStack()
   const published = stack.use(
-    createPublishedApps({ store, box, passwords, settings, grants, address: deps.appsAddress, peers }),
+    createPublishedApps({ store, box, passwords, settings, grants, logins, address: deps.appsAddress, peers }),
   )
   const recordTerminal = createTerminalRecord({ db, audit, log })
   const tunnels = stack.use(
