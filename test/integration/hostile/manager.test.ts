@@ -14,7 +14,7 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 
-async function setUp() {
+async function setUp(descriptors?: number) {
   const { url: databaseUrl } = stack.use(await startDatabase())
   const { path } = stack.use(await temporaryDirectory())
   const environment = {
@@ -23,7 +23,7 @@ async function setUp() {
     DATABASE_URL: databaseUrl,
     BERTH_ADMIN_PASSWORD: ADMIN.password,
   }
-  const victim = stack.use(await Victim.start('manager/main.ts', environment))
+  const victim = stack.use(await Victim.start('manager/main.ts', environment, descriptors))
   const port = Number(new URL(victim.ready.url as string).port)
   const head = (line: string, more = 'Connection: close\r\n') => `${line}\r\nHost: 127.0.0.1:${port}\r\n${more}\r\n`
   const isWell = async () => (await exchange(port, head('GET /healthz HTTP/1.1'))).text.startsWith('HTTP/1.1 200')
@@ -131,6 +131,22 @@ test('of connections that prove nothing few stay open, and one with a proven req
     expect(stream.closed).toBe(false)
   } finally {
     for (const socket of [stream, ...silent]) socket.destroy()
+  }
+  await assertUnharmed(setup)
+})
+
+test('connections that prove nothing leave descriptors to others where a process may open few', async () => {
+  const setup = await setUp(256)
+  const silent = Array.from({ length: 300 }, () => {
+    const socket = connect({ port: setup.port, host: '127.0.0.1', allowHalfOpen: true })
+    socket.on('error', () => undefined)
+    return socket
+  })
+  try {
+    await expect.poll(() => silent.filter(socket => socket.closed).length).toBeGreaterThanOrEqual(300 - 256 / 8)
+    expect(await setup.isWell()).toBe(true)
+  } finally {
+    for (const socket of silent) socket.destroy()
   }
   await assertUnharmed(setup)
 })
