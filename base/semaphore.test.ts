@@ -34,8 +34,8 @@ test('what a user asks for beyond a number waits behind their own, and leaves pe
   void take('bob', 'b1', 2)
   await settle()
   expect(given).toEqual(['a1', 'a2', 'b1'])
-  // A request without the number, such as one whose user holds a permit that ends only after it, does not wait behind.
-  await take('ada', 'inner')
+  // A request with a larger number, such as one that another permit of its user waits for, does not wait behind.
+  await take('ada', 'inner', 3)
   void take('bob', 'b2', 2)
   await settle()
   expect(given).toEqual(['a1', 'a2', 'b1', 'inner'])
@@ -43,9 +43,21 @@ test('what a user asks for beyond a number waits behind their own, and leaves pe
   // The released permit goes to the one who waits, before the next request of the same user.
   expect(given.at(-1)).toBe('b2')
   await release()
+  expect(given.slice(5)).toEqual(['a3'])
   await release()
   await release()
   expect(given.slice(5)).toEqual(['a3', 'a4'])
+})
+
+test('a permit that was given beyond the number makes no room for others when it is given back', async () => {
+  const { given, held, take, settle } = setUp(10)
+  for (const name of ['a1', 'a2', 'a3', 'a4']) void take('ada', name, 2)
+  for (let n = 0; n < 3; n++) {
+    await take('ada', 'inner', 3)
+    held.pop()?.()
+    await settle()
+  }
+  expect(given).toEqual(['a1', 'a2', 'inner', 'inner', 'inner'])
 })
 
 test('a wait ends with its signal, wherever the request waits; no permit is lost', async () => {

@@ -2,7 +2,7 @@ import { createTurnQueue } from './turn-queue.ts'
 import { type AbortSignalLike } from './within.ts'
 
 export interface SemaphoreTake {
-  /** Permits that the user may have or wait for; further requests wait behind those. */
+  /** This request waits until the user has, or waits in turn for, fewer permits. */
   readonly most?: number
   /** Ends the wait. */
   readonly signal?: AbortSignalLike | undefined
@@ -21,16 +21,17 @@ export function createSemaphore(count: number): Semaphore {
   const waiting = createTurnQueue<() => void>()
   /** Permits that a user has or waits for, without those that wait behind their own. */
   const counts = new Map<string, number>()
-  const behind = new Map<string, Set<() => void>>()
+  const behind = new Map<string, Map<() => void, number>>()
 
   function leave(user: string): void {
     const left = (counts.get(user) ?? 1) - 1
     if (left > 0) counts.set(user, left)
     else counts.delete(user)
-    const [next] = behind.get(user) ?? []
-    if (next) {
-      forget(user, next)
-      enter(user, next)
+    for (const [begin, most] of behind.get(user) ?? []) {
+      if (left >= most) continue
+      forget(user, begin)
+      enter(user, begin)
+      return
     }
   }
 
@@ -80,7 +81,7 @@ export function createSemaphore(count: number): Semaphore {
         }
         signal?.addEventListener('abort', abort, { once: true })
         if ((counts.get(user) ?? 0) < most) enter(user, begin)
-        else behind.set(user, (behind.get(user) ?? new Set()).add(begin))
+        else behind.set(user, (behind.get(user) ?? new Map<() => void, number>()).set(begin, most))
       })
     },
   }

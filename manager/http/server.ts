@@ -370,8 +370,8 @@ function handlerOf(upgrades: Upgrades, request: IncomingMessage): UpgradeHandler
 }
 
 /**
- * Characters of a body from which people take turns; strangers do so with any. Most requests have less than a tenth of it. To parse and check a large one takes some
- * milliseconds, in which nobody else is served, and a person may send 256 at once over as many connections.
+ * Characters of a body from which people take turns; strangers do so with any. Most requests have less than a tenth of it. To parse and
+ * check a large one takes some milliseconds, in which nobody else is served, and a person may send 256 at once over as many connections.
  */
 const LARGE_BODY = 16 * 1024
 

@@ -31,6 +31,8 @@ const PROBE_MS = 1_000
 const WAIT_MS = 7_000
 /** As of node-postgres. */
 const DEFAULT_MOST = 10
+/** Connections that one person can never have. */
+const LEFT_TO_OTHERS = 2
 
 /**
  * A manager's connection pool, with three guarantees that node-postgres does not give.
@@ -53,6 +55,7 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
   const most = config.max ?? DEFAULT_MOST
   const permits = createSemaphore(most)
   const mostOfOne = Math.max(1, Math.floor(most / 2))
+  const mostNested = Math.max(mostOfOne + 1, most - LEFT_TO_OTHERS)
   const stop = new AbortController()
   let probing: Promise<void> | undefined
   /** Why requests are refused while `probing`. */
@@ -141,8 +144,11 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
     }
   }
 
-  /** A piece of work that has a connection gets a further one: those it would wait for may wait for what it holds. */
-  const mostOf = (work: Work | undefined) => (work && work.connections === 0 ? mostOfOne : Infinity)
+  /** A piece of work that has a connection may need a further one before it gives that back, so half are not the end for it. */
+  function mostOf(work: Work | undefined): number {
+    if (!work) return Infinity
+    return work.connections === 0 ? mostOfOne : mostNested
+  }
 
   async function connectNow(refused: AbortSignal): Promise<Guard> {
     const connecting = pool.connect()
