@@ -262,6 +262,19 @@ describe('places of a person', () => {
     await open(port, STREAM, owner)
   })
 
+  test('are at most as many as are free of the places of everybody', async () => {
+    const shares = () => ({ shares: { [STRANGER]: 'use' as const } })
+    await using path = await startPath({ service: echo, limits: { ...limits, all: 4 }, shares })
+    const { managerPort: port, gateway } = path
+    const first = await open(port, STREAM, owner)
+    await open(port, STREAM, owner)
+    expect(await refused(port, STREAM, owner)).toEqual(full)
+    await open(port, STREAM, { authorization: 'Bearer stranger' })
+    first.destroy()
+    await expect.poll(() => gateway.counts().tunnels).toBe(2)
+    await open(port, STREAM, owner)
+  })
+
   test('are taken while a tunnel waits for its agent, and given back when the client leaves or the agent does not come', async () => {
     await using path = await startPath({ service: echo, limits, parked: 0, takeTimeoutMs: 2_000 })
     const { managerPort: port, sockets } = path
