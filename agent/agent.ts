@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { shareRuns } from '#base/share-runs'
 import { type AgentId, createRecentLines } from '#manager/contract'
 import { localCores } from './capacity.ts'
+import { createCommands } from './commands/commands.ts'
 import { type Config } from './config.ts'
 import { type Control, startControl } from './control/control.ts'
 import { openIdentity } from './control/identity.ts'
@@ -114,10 +115,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   parts.kernels = kernels
+  const commands = stack.use(createCommands({ kernels, docker: engine.streams, log }))
   // Tunnels outlive the connection over which they were requested.
   const streams = stack.use(
     createStreams({
       kernels,
+      commands,
       docker: engine.streams,
       isElsewhere: () => networks.isElsewhere,
       directKey: config.directKey,
@@ -161,6 +164,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         enginePart,
         host,
         kernels,
+        commands,
         images,
         unused: createUnusedImages({ engine, starting: () => imagesInUse(kernels.reports()) }),
         notify: message => parts.control?.notify(message),

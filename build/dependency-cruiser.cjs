@@ -63,6 +63,7 @@ const FLOORS = {
     'limits',
     'network',
     'images',
+    'commands',
     'tunnel',
     'toolbox',
     'storage',

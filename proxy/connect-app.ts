@@ -67,3 +67,4 @@ function whenAborted(signal: AbortSignal): Promise<never> {
 
 export { environmentNetwork, type Pins, usePins } from './network/environment-network.ts'
 export type { TunnelStream } from './local/tunnel-stream.ts'
+export { connectCommand } from './connect-command.ts'

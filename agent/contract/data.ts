@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { KernelId } from '#manager/contract'
+import { CommandId, KernelId } from '#manager/contract'
 
 /** `GET /agent/v1/data` with `Upgrade: berth-data`: a parked socket on which the manager later sends one DataHeader. */
 export const DATA_UPGRADE = 'berth-data'
@@ -46,5 +46,7 @@ export const DataHeader = z.discriminatedUnion('kind', [
     cols: z.int().min(1).max(1000),
     rows: z.int().min(1).max(1000),
   }),
+  /** The streams of an attached command, in the frames of `manager/contract/command-stream.ts`. */
+  z.object({ kind: z.literal('command'), kernelId: KernelId, commandId: CommandId }),
 ])
 export type DataHeader = z.infer<typeof DataHeader>

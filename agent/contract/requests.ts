@@ -2,6 +2,10 @@ import { z } from 'zod'
 import {
   AppOptions,
   Diagnosis,
+  CommandEnd,
+  CommandId,
+  CommandStream,
+  CommandWords,
   DotfileSpec,
   FolderId,
   InjectedHeader,
@@ -96,6 +100,27 @@ export const UnusedImage = z.object({
 })
 export type UnusedImage = z.infer<typeof UnusedImage>
 
+/** A command of a session, as the agent knows it. */
+export const CommandState = z.object({
+  id: CommandId,
+  sessionId: SessionId,
+  kernelId: KernelId,
+  userId: UserId,
+  /** In one line, at most 200 characters. */
+  shown: z.string().max(200),
+  attached: z.boolean(),
+  startedAt: z.iso.datetime(),
+  ranMs: z.number().min(0),
+  /** Null while it runs. */
+  end: CommandEnd.nullable(),
+  stdoutBytes: z.int().min(0),
+  stderrBytes: z.int().min(0),
+})
+export type CommandState = z.infer<typeof CommandState>
+
+/** Most bytes of output in one reply. */
+export const COMMAND_PART_BYTES = 256 * 1024
+
 /** SSH material made by the agent together with the kernel. */
 export const KernelSsh = z.object({
   user: z.string(),
@@ -154,6 +179,57 @@ export const REQUESTS = {
   unmount_folder: {
     input: z.object({ kernelId: KernelId, folder: FolderId, force: z.boolean() }),
     reply: z.object({}),
+  },
+  /**
+   * Runs a command in a running kernel, as the session's user. A repeated request with the same id answers with the state of the first.
+   * Fails with `commands_at_most` if the person runs too many on this host. An attached command starts when its stream comes.
+   * Commands and their output are in the memory of the agent: when it ends, they are killed and forgotten.
+   */
+  start_command: {
+    input: z.object({
+      kernelId: KernelId,
+      commandId: CommandId,
+      userId: UserId,
+      command: CommandWords,
+      environ: z.record(z.string(), z.string()),
+      /** Null: the home. */
+      workingDirectory: z.string().nullable(),
+      stdin: z.string(),
+      /** Null: no limit. */
+      timeoutMs: z.int().min(1).nullable(),
+      attached: z.boolean(),
+    }),
+    reply: CommandState,
+  },
+  /**
+   * The state of a command. Fails with `command_not_found`. Waits for its end, or with `past` until it has written more than that, but no
+   * longer than `waitMs`.
+   */
+  get_command: {
+    input: z.object({
+      sessionId: SessionId,
+      commandId: CommandId,
+      waitMs: z.int().min(0),
+      past: z.object({ stream: CommandStream, bytes: z.int().min(0) }).optional(),
+    }),
+    reply: CommandState,
+  },
+  /** Output from this place on, or from the first byte after it that is kept. `total`: bytes written so far. */
+  read_command: {
+    input: z.object({ sessionId: SessionId, commandId: CommandId, stream: CommandStream, offset: z.int().min(0) }),
+    reply: z.object({
+      offset: z.int().min(0),
+      bytes: z.base64().max(2 * COMMAND_PART_BYTES),
+      total: z.int().min(0),
+      ended: z.boolean(),
+    }),
+  },
+  /** Kills a command and everything that it has started, and waits a moment for its end. */
+  end_command: { input: z.object({ sessionId: SessionId, commandId: CommandId }), reply: CommandState },
+  /** Commands of a session, or those that a person runs, or all: the newest first. */
+  list_commands: {
+    input: z.object({ sessionId: SessionId.optional(), userId: UserId.optional() }),
+    reply: z.object({ commands: listOf(CommandState, 10_000) }),
   },
   get_ssh: { input: z.object({ kernelId: KernelId }), reply: KernelSsh },
   /**

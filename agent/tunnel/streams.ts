@@ -10,6 +10,7 @@ import {
   type TunnelCloseReason,
 } from '#manager/contract'
 import { TICK_MS, TunnelBeats, TunnelEnd, type TunnelEndOptions, type TunnelSocket } from '#manager/tunnel-end'
+import { type Commands } from '../commands/commands.ts'
 import { type Log } from './data-sockets.ts'
 import { createDirectWires } from './direct-wires.ts'
 import { dialService, type KernelAddress, addressOf, type Reach, ServiceError, type Services } from './service.ts'
@@ -20,6 +21,7 @@ const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: App
 
 export interface StreamsDeps extends Reach {
   readonly kernels: Services
+  readonly commands: Pick<Commands, 'attach'>
   /** The key of the direct path, which only the console of the same `berth up` knows too; without it none is offered. */
   readonly directKey?: string | undefined
   readonly log: Log
@@ -40,7 +42,7 @@ export interface Streams extends AsyncDisposable {
 const REFUSE_LINGER_MS = 5_000
 
 /** The server end of every tunnel of this agent: WebSocket on one side, a port or a terminal of a container on the other. */
-export function createStreams({ kernels, docker, isElsewhere, directKey, log }: StreamsDeps): Streams {
+export function createStreams({ kernels, commands, docker, isElsewhere, directKey, log }: StreamsDeps): Streams {
   const live = new TunnelBeats()
   const reach: Reach = { docker, isElsewhere }
   const directWires = createDirectWires({ key: directKey, live })
@@ -69,6 +71,10 @@ export function createStreams({ kernels, docker, isElsewhere, directKey, log }: 
         void terminal.endReason().then(close)
       }
       join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText, onTerminalEnd })
+      return
+    }
+    if (header.kind === 'command') {
+      join(wire, commands.attach(kernel.sessionId, header.commandId), { mode: 'tunnel' })
       return
     }
     const { app, framed, lasting = false, direct } = header

@@ -1,5 +1,6 @@
 import { type FromAgent } from '#agent/contract'
 import { AppError, type Diagnosis, type PullProgress, type RecentLines } from '#manager/contract'
+import { type Commands } from '../commands/commands.ts'
 import { type Handlers } from '../control/dispatcher.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { buildImage } from '../images/build-image.ts'
@@ -17,6 +18,7 @@ export interface RequestDeps {
   readonly enginePart: EnginePart
   readonly host: Pick<HostPart, 'devices' | 'faults'>
   readonly kernels: KernelManager
+  readonly commands: Commands
   readonly images: ImageCatalog
   readonly unused: ReturnType<typeof createUnusedImages>
   readonly notify: (message: FromAgent) => void
@@ -26,7 +28,7 @@ export interface RequestDeps {
 
 /** Leads each request of a manager to the folder that does it. */
 export function createRequests(deps: RequestDeps): Handlers {
-  const { engine, enginePart, kernels, images, unused, notify, recent } = deps
+  const { engine, enginePart, kernels, commands, images, unused, notify, recent } = deps
   const { devices, faults } = deps.host
   const tellImage = (pullId: string, progress: PullProgress) => notify({ type: 'image_pull', pullId, progress })
   let diagnosing: Promise<Diagnosis> | undefined
@@ -49,6 +51,11 @@ export function createRequests(deps: RequestDeps): Handlers {
       await kernels.unmountFolder(kernelId, folder, force)
       return {}
     },
+    start_command: input => commands.start(input),
+    get_command: (input, signal) => commands.get(input, signal),
+    read_command: input => Promise.try(() => commands.read(input)),
+    end_command: input => commands.end(input),
+    list_commands: input => Promise.resolve(commands.list(input)),
     get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
     async start_app({ kernelId, app, timeoutMs, options }) {
       const { inject } = await kernels.ensureApp(kernelId, app, { timeoutMs, options })

@@ -208,6 +208,8 @@ export class AgentConnection {
 const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'app_failed',
   'app_not_found',
+  'command_not_found',
+  'commands_at_most',
   'disk_full',
   'image_build_failed',
   'image_push_failed',

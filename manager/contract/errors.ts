@@ -220,6 +220,8 @@ export const ERRORS = {
   engine_busy: { status: 503, retry: true, title: 'The Docker Engine is overloaded' },
   engine_unreachable: { status: 503, retry: true, title: 'The Docker Engine does not answer' },
   kernel_create_failed: { status: 502, retry: true, title: 'The container could not be started' },
+  command_not_found: { status: 404, retry: false, title: 'No such command' },
+  commands_at_most: { status: 429, retry: true, title: 'Too many commands at once' },
   kernel_not_found: { status: 404, retry: false, title: 'No such container on this host' },
   network_range_taken: { status: 409, retry: false, title: 'The network range for sessions overlaps a host route' },
   toolbox_missing: { status: 503, retry: true, title: 'The toolbox image is missing on the host' },

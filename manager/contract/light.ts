@@ -3,6 +3,7 @@
  * schemas take longer to load than all the rest of its work. `test/integration/cli/stdio.test.ts` checks what it loads.
  */
 export * from './client/call-route.ts'
+export * from './command-stream.ts'
 export { type ADMINISTRATION_CAUSES } from './causes/administration.ts'
 export { type AGENT_CAUSES } from './causes/agent.ts'
 export {

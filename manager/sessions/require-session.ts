@@ -28,7 +28,7 @@ type OnlyOwner =
   | 'only_owner_restarts'
   | 'only_owner_saves'
   | 'only_owner_shares'
-type OnlyMembers = 'only_members_download_key' | 'only_members_open_apps'
+type OnlyMembers = 'only_members_download_key' | 'only_members_open_apps' | 'only_members_run_commands'
 
 /** @param cause told to others who see the session @throws AppError `session_not_found`, `forbidden` */
 export async function requireOwn(db: Db, caller: Caller, id: SessionId, cause: OnlyOwner): Promise<OwnedSessionRow> {

@@ -182,17 +182,16 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const { agentId, kernelId, user: admitted } = await admit(request, target, client, waiting.gone)
     const { caller, ...user } = admitted
 
-    const ours = target.kind === 'app' ? [LASTING_TUNNEL_PROTOCOL, TUNNEL_PROTOCOL] : [TERMINAL_PROTOCOL]
+    const ours = PROTOCOLS[target.kind]
     const protocol = ours.find(name => protocols.includes(name))
     const lasting = protocol === LASTING_TUNNEL_PROTOCOL
-    const header: DataHeader =
-      target.kind === 'app'
-        ? {
-            ...{ kind: 'app', kernelId, app: target.app, framed: protocol !== undefined },
-            ...(lasting ? { lasting } : {}),
-            ...directOf(request),
-          }
-        : { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
+    if (target.kind === 'command' && protocol === undefined)
+      throw new AppError('bad_request', because('command_protocol'))
+    const header = headerOf(target, kernelId, {
+      framed: protocol !== undefined,
+      ...(lasting ? { lasting } : {}),
+      ...directOf(request),
+    })
     const agent = await parked.take(agentId, waiting.gone)
     if (target.kind === 'terminal' && user.shared && caller) {
       await deps.recordTerminal?.({ caller, sessionId: target.sessionId, name: target.name }, request)
@@ -245,7 +244,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   return {
     match: ({ pathname }) =>
       pathname === DATA_PATH ||
-      /^\/stream\/session\/[^/]+\/(tcpproxy|httpproxy)$/.test(pathname) ||
+      /^\/stream\/session\/[^/]+\/(tcpproxy|httpproxy|command)$/.test(pathname) ||
       /^\/api\/v1\/sessions\/[^/]+\/terminal$/.test(pathname),
 
     async handle(request, socket, head) {
@@ -296,7 +295,27 @@ type TunnelUser = Pick<TunnelOwner, 'loginId' | 'userId' | 'shared'>
 /** A `TunnelUser` who was admitted, with the caller where a sign-in or a signature was checked instead of a grant. */
 type AdmittedUser = TunnelUser & { readonly isPublic: boolean; readonly caller?: TunnelCaller }
 
-const KINDS = { app: 'tunnels', terminal: 'terminals' } as const
+const KINDS = { app: 'tunnels', terminal: 'terminals', command: 'terminals' } as const
+const PROTOCOLS: Readonly<Record<Target['kind'], readonly string[]>> = {
+  app: [LASTING_TUNNEL_PROTOCOL, TUNNEL_PROTOCOL],
+  terminal: [TERMINAL_PROTOCOL],
+  command: [TUNNEL_PROTOCOL],
+}
+
+function headerOf(
+  target: Target,
+  kernelId: KernelId,
+  how: Pick<Extract<DataHeader, { kind: 'app' }>, 'framed' | 'lasting' | 'direct'>,
+): DataHeader {
+  switch (target.kind) {
+    case 'app':
+      return { kind: 'app', kernelId, app: target.app, ...how }
+    case 'terminal':
+      return { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
+    case 'command':
+      return { kind: 'command', kernelId, commandId: target.commandId }
+  }
+}
 
 function notAllowed(): AppError {
   return new AppError('forbidden', because('only_members_connect'))

@@ -1,4 +1,4 @@
-import { AppError, because, SessionId } from '#manager/contract'
+import { AppError, because, CommandId, SessionId } from '#manager/contract'
 
 /** The target that the URL of an upgrade names; never a host or a port. */
 export type Target =
@@ -10,12 +10,14 @@ export type Target =
       readonly cols: number
       readonly rows: number
     }
+  | { readonly kind: 'command'; readonly sessionId: SessionId; readonly commandId: string }
 
 /**
  *     /stream/session/{id}/{tcpproxy|httpproxy}?app=NAME              `service=NAME` is an older spelling
+ *     /stream/session/{id}/command?id=COMMAND
  *     /api/v1/sessions/{id}/terminal?name=main&cols=80&rows=24
  *
- * @throws AppError `session_not_found`, `app_not_found`, `bad_request`
+ * @throws AppError `session_not_found`, `app_not_found`, `command_not_found`, `bad_request`
  */
 export function parseTarget({ pathname, searchParams }: URL): Target {
   const parts = pathname.split('/')
@@ -23,6 +25,11 @@ export function parseTarget({ pathname, searchParams }: URL): Target {
   const id = SessionId.safeParse(parts[terminal ? 4 : 3])
   if (!id.success) throw new AppError('session_not_found')
   const sessionId = id.data
+  if (parts.at(-1) === 'command') {
+    const command = CommandId.safeParse(searchParams.get('id'))
+    if (!command.success) throw new AppError('command_not_found', because('command_forgotten'))
+    return { kind: 'command', sessionId, commandId: command.data }
+  }
   if (!terminal) {
     const app = searchParams.get('app') ?? searchParams.get('service') ?? ''
     if (app === '' || app.length > 32) throw new AppError('app_not_found', { app: app.slice(0, 32) })

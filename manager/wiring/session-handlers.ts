@@ -16,6 +16,7 @@ import { createResourcePolicies } from '../quotas/policies.ts'
 import { createPresets } from '../quotas/presets.ts'
 import { createResourceGroups } from '../quotas/resource-groups.ts'
 import { requireOwner } from '../sessions/launch-owner.ts'
+import { createCommandsOfSessions } from '../sessions/commands.ts'
 import { createLifetimeService } from '../sessions/lifetime/service.ts'
 import { createLiveFolders } from '../sessions/live-folders.ts'
 import { createSetPriority } from '../sessions/priority.ts'
@@ -118,6 +119,9 @@ export function createSessionHandlers(
     get: (...given) => sessions.get(...given),
   })
   const sharing = createSessionSharing({ store, changes, events, members, log })
+  const commands = createCommandsOfSessions({ store, agents, log })
+  // This promise never rejects.
+  members.onChanged(userId => void commands.checkRights(userId))
   const handlers = {
     ...createSessionRoutes({
       sessions,
@@ -136,6 +140,7 @@ export function createSessionHandlers(
         registries: images.registries,
         events,
       }),
+      commands,
     }),
     ...createAgentRoutes({
       agents: agentService,

@@ -17,6 +17,11 @@ export function streamsTo(app: string, port: number, directKey?: string): Stream
       }),
       ensureApp: () => Promise.resolve(),
     },
+    commands: {
+      attach: () => {
+        throw new Error('there is no command here')
+      },
+    },
     docker: {
       getContainer: () => {
         throw new Error('there is no container')

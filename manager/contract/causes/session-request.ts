@@ -17,6 +17,12 @@ export const SESSION_REQUEST_CAUSES = {
   not_shared_with: 'The session is not shared with this user.',
   only_members_download_key:
     'Only the owner of a session, and members whom the owner lets use it, can download its key.',
+  command_forgotten: 'The session has no such command. Commands are forgotten ten minutes after their end.',
+  command_protocol: 'The streams of a command need the subprotocol berth.tunnel.v1.',
+  command_not_attached: 'This command was not started as attached, or it is connected already.',
+  commands_of_person: 'You run {limit} commands at once on this host; more are not possible. Wait for one, or end one.',
+  only_members_run_commands:
+    'Only the owner of a session, and members whom the owner lets use it, can run commands in it.',
   only_members_open_apps: 'Only the owner of a session, and members whom the owner lets use it, can open its apps.',
   only_owner_changes_folders: 'Only the owner of a session adds folders to it and takes them out.',
   only_owner_labels: 'Only the owner of a session can change its tags and its note.',

@@ -1,6 +1,15 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
 import { AccessKey } from '../keypairs.ts'
+import {
+  Command,
+  CommandId,
+  CommandOutput,
+  CommandResult,
+  CommandSpec,
+  CommandStream,
+  LONGEST_WAIT_SECONDS,
+} from '../commands.ts'
 import { FolderMountSpec } from '../folders.ts'
 import { AgentId, FolderId, GroupId, SessionId, UserId } from '../ids.ts'
 import { PlainLines, PlainText } from '../plain-text.ts'
@@ -28,6 +37,8 @@ import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 const session = z.object({ id: SessionId })
 const member = z.object({ id: SessionId, userId: UserId })
+const command = z.object({ id: SessionId, commandId: CommandId })
+const waitSeconds = z.coerce.number().int().min(0).max(LONGEST_WAIT_SECONDS).default(0)
 
 /** Maximum number of sessions that one request may name; a client with more sends several requests. */
 export const MOST_SESSION_IDS = 100
@@ -367,6 +378,62 @@ export const SESSION_ROUTES = {
     params: member,
     status: 204,
     reply: z.void(),
+  },
+  runCommand: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/commands',
+    access: 'user',
+    idempotencyKey: true,
+    summary:
+      'Run a command in a running session that you may use. It goes on when the answer has come, and ends with the session.',
+    params: session,
+    body: CommandSpec,
+    status: 201,
+    reply: CommandResult,
+  },
+  listCommands: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/commands',
+    access: 'user',
+    summary: 'Commands of a running session: those that run, and those that ended within the last ten minutes.',
+    params: session,
+    reply: z.object({ items: z.array(Command) }),
+  },
+  getCommand: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/commands/:commandId',
+    access: 'user',
+    summary: 'One command, with its output once it has ended.',
+    params: command,
+    query: z.object({ waitSeconds: waitSeconds.describe('Wait this long for the end, at most 50.') }),
+    reply: CommandResult,
+  },
+  readCommandOutput: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/commands/:commandId/output',
+    access: 'user',
+    summary: 'A part of what a command has written, while it runs or afterwards.',
+    params: command,
+    query: z.object({
+      stream: CommandStream.default('stdout'),
+      offset: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .max(Number.MAX_SAFE_INTEGER)
+        .default(0)
+        .describe('`next` of the answer before. Only the last megabyte of each stream is kept.'),
+      waitSeconds: waitSeconds.describe('Wait this long for something to be there, at most 50.'),
+    }),
+    reply: CommandOutput,
+  },
+  endCommand: {
+    method: 'DELETE',
+    path: '/api/v1/sessions/:id/commands/:commandId',
+    access: 'user',
+    summary: 'Kill a command and everything that it has started. Safe to repeat.',
+    params: command,
+    reply: Command,
   },
   getSshAccess: {
     method: 'GET',

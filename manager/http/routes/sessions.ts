@@ -1,3 +1,5 @@
+import { shownCommand } from '#manager/contract'
+import { type CommandsOfSessions } from '../../sessions/commands.ts'
 import { type LifetimeService } from '../../sessions/lifetime/service.ts'
 import { type LiveFolders } from '../../sessions/live-folders.ts'
 import { type createSetPriority } from '../../sessions/priority.ts'
@@ -34,6 +36,11 @@ type SessionRoutes =
   | 'shareSession'
   | 'unshareSession'
   | 'getSshAccess'
+  | 'runCommand'
+  | 'listCommands'
+  | 'getCommand'
+  | 'readCommandOutput'
+  | 'endCommand'
   | 'setSessionPriority'
   | 'listSessionTemplates'
   | 'saveSessionTemplate'
@@ -52,6 +59,7 @@ export function createSessionRoutes({
   imageDefaults,
   sharing,
   sessionImages,
+  commands,
 }: {
   sessions: SessionService
   liveFolders: LiveFolders
@@ -61,6 +69,7 @@ export function createSessionRoutes({
   imageDefaults: ImageDefaultsService
   sharing: SessionSharing
   sessionImages: SessionImages
+  commands: CommandsOfSessions
 }): Pick<Handlers, SessionRoutes> {
   return {
     whatIf: ({ caller }, { body }) => sessions.whatIf(caller, body),
@@ -101,6 +110,15 @@ export function createSessionRoutes({
       return share
     },
     unshareSession: ({ caller }, { params }) => sharing.unshare(caller, params.id, params.userId),
+    async runCommand({ caller, keyed, signal, request }, { params, body }) {
+      const result = await commands.run(caller, params.id, body, { keyed, signal })
+      request.outcome = { ...request.outcome, told: { command: shownCommand(body.command), commandId: result.id } }
+      return result
+    },
+    listCommands: async ({ caller }, { params }) => ({ items: await commands.list(caller, params.id) }),
+    getCommand: ({ caller, signal }, { params, query }) => commands.get(caller, params, { ...query, signal }),
+    readCommandOutput: ({ caller, signal }, { params, query }) => commands.output(caller, params, { ...query, signal }),
+    endCommand: ({ caller }, { params }) => commands.end(caller, params),
     async getSshAccess({ caller, reply }, { params }) {
       void reply.header('cache-control', 'no-store')
       return sessions.sshAccess(caller, params.id)

@@ -72,6 +72,8 @@ const en = {
   restartSession: 'Start a session again',
   addSessionFolder: 'Add a folder to a session',
   removeSessionFolder: 'Take a folder out of a session',
+  runCommand: 'Run a command in a session',
+  endCommand: 'Kill a command in a session',
   setSessionPriority: 'Change the priority of a session',
   saveSession: 'Save a session as an image',
   cancelSessionImage: 'Cancel the image of a session',

@@ -15,6 +15,8 @@ const en = {
   app_open_elsewhere: 'Close the connections on the other port, or use the port that is open.',
   bad_request: 'Correct the marked values and send again.',
   body_too_large: 'Send less at once.',
+  command_not_found: 'Run the command again.',
+  commands_at_most: 'Wait for one of your commands to end, or kill one.',
   dependency_not_found: 'Choose among your sessions that are still in the list.',
   disk_full: 'Free disk space on the computer that runs the sessions, then try again.',
   domain_inactive: 'Ask an administrator to activate it again.',

@@ -72,6 +72,8 @@ export default {
   restartSession: '세션 다시 시작',
   addSessionFolder: '세션에 폴더 추가',
   removeSessionFolder: '세션에서 폴더 빼기',
+  runCommand: '세션에서 명령 실행',
+  endCommand: '세션의 명령 종료',
   setSessionPriority: '세션 우선순위 변경',
   saveSession: '세션을 이미지로 저장',
   cancelSessionImage: '세션 이미지 취소',

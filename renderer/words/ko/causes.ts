@@ -162,6 +162,12 @@ export default {
   no_project_no_members: '프로젝트에 속하지 않은 세션이므로 구성원이 없습니다.',
   not_shared_with: '이 사용자와 공유한 세션이 아닙니다.',
   only_members_download_key: '세션의 키는 소유자와 사용 권한을 받은 구성원만 다운로드할 수 있습니다.',
+  command_forgotten: '세션에 그런 명령이 없습니다. 명령은 끝나고 10분이 지나면 목록에서 사라집니다.',
+  command_protocol: '명령의 스트림에는 하위 프로토콜 berth.tunnel.v1이 필요합니다.',
+  command_not_attached: '연결형으로 시작한 명령이 아니거나 이미 연결되어 있습니다.',
+  commands_of_person:
+    '이 호스트에서 명령을 {limit}개까지 동시에 실행할 수 있습니다. 하나가 끝날 때까지 기다리거나 하나를 종료하세요.',
+  only_members_run_commands: '세션에서는 소유자와 사용 권한을 받은 구성원만 명령을 실행할 수 있습니다.',
   only_members_open_apps: '세션의 앱은 소유자와 사용 권한을 받은 구성원만 열 수 있습니다.',
   only_owner_changes_folders: '세션에 폴더를 더하거나 빼는 것은 소유자만 할 수 있습니다.',
   only_owner_labels: '세션의 태그와 메모는 소유자만 바꿀 수 있습니다.',

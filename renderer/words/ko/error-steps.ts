@@ -14,6 +14,8 @@ export default {
   app_open_elsewhere: '다른 포트의 연결을 닫거나 열려 있는 포트를 사용하세요.',
   bad_request: '표시된 값을 고쳐서 다시 보내세요.',
   body_too_large: '한 번에 보내는 양을 줄이세요.',
+  command_not_found: '명령을 다시 실행하세요.',
+  commands_at_most: '명령 하나가 끝날 때까지 기다리거나 하나를 종료하세요.',
   dependency_not_found: '목록에 남아 있는 세션 중에서 선택하세요.',
   disk_full: '세션을 실행하는 컴퓨터의 디스크 공간을 확보한 다음 다시 시도하세요.',
   domain_inactive: '관리자에게 다시 활성화해 달라고 요청하세요.',

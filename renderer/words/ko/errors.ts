@@ -187,6 +187,8 @@ export default {
   engine_busy: 'Docker Engine에 부하가 너무 많습니다',
   engine_unreachable: 'Docker Engine이 응답하지 않습니다',
   kernel_create_failed: '컨테이너를 시작하지 못했습니다',
+  command_not_found: '그런 명령이 없습니다',
+  commands_at_most: '동시에 실행하는 명령이 너무 많습니다',
   kernel_not_found: '이 호스트에 그런 컨테이너가 없습니다',
   network_range_taken: '세션의 네트워크 범위가 호스트의 경로와 겹칩니다',
   toolbox_missing: '호스트에 toolbox 이미지가 없습니다',

@@ -59,12 +59,18 @@ const ENTERS: readonly string[] = [
   'getSessionImage',
   'cancelSessionImage',
   'acceptKeypair',
+  'runCommand',
+  'listCommands',
+  'getCommand',
+  'readCommandOutput',
+  'endCommand',
 ]
 /** Actions that need the password for one's own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'createUserKeypair', 'resetTotp', 'endUserLogins']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
   startApp: {},
+  runCommand: { command: ['true'] },
   addSessionFolder: { folder: 'none' },
   saveSession: { reference: 'made/here:1' },
   publishApp: {},
@@ -104,6 +110,7 @@ const HEADERS: Partial<Record<RouteName, Record<string, string>>> = {
 /** Codes of what a caller may ask for in an object of their own, and does not find. */
 const NOT_IN_IT: readonly string[] = [
   'app_not_found',
+  'command_not_found',
   'publishing_off',
   'session_member_not_found',
   'folder_member_not_found',
@@ -208,6 +215,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
         folderId: UNKNOWN,
         invitationId: UNKNOWN,
         taskId: UNKNOWN,
+        commandId: UNKNOWN,
         uploadId,
       },
       body: name === 'importFiles' ? { from: id, paths: ['none'], to: '' } : BODIES[name],

@@ -1,0 +1,119 @@
+import { type Command } from 'commander'
+import { type CommandEnd, type CommandSignal } from '#manager/contract'
+import { connectCommand } from '#proxy/connect-app'
+import { type Connection, connect } from '../config/connect.ts'
+import { type AttachedCommand, carryCommand } from '../exec/attached-command.ts'
+import { createOutput, describeFailure } from '../output.ts'
+import { durationOption } from './duration.ts'
+import { findSession } from './find-session.ts'
+import { collectVariable } from './variable-flag.ts'
+
+interface ExecFlags {
+  readonly interactive?: true
+  readonly cwd?: string
+  readonly env?: Record<string, string>
+  readonly timeout?: number
+  readonly kernel?: string
+}
+
+/** Berth itself failed, so that there is no exit code of the command; as ssh has it. */
+const NO_EXIT_CODE = 255
+/** As of timeout(1), of a process killed by SIGKILL, and of one that writes to a closed pipe. */
+const TIME_LIMIT = 124
+const KILLED = 137
+const READER_GONE = 141
+/** npm and the terminal both pass a Ctrl-C on. */
+const SAME_PRESS_MS = 200
+/** A command that ignores Ctrl-C is killed with the third one. */
+const PRESSES = 3
+
+/** Adds `exec`: a command in a session, with its own streams and its own exit code. It needs no OpenSSH, here or there. */
+export function addExecCommand(program: Command): void {
+  program
+    .command('exec <session> <command...>')
+    .description('Run a command in a session, and exit with its exit code: berth exec exp -- python3 train.py')
+    .option('-i, --interactive', 'pass standard input on to the command')
+    .option('--cwd <directory>', 'directory in the session; default: the home')
+    .option('--env <NAME=VALUE>', 'variable for the command, may be repeated', collectVariable)
+    .option('--timeout <time>', 'kill the command after this time, e.g. 90m (exit code 124)', durationOption)
+    .option('--kernel <role>', 'container of a session that has several, e.g. sub1')
+    .addHelpText(
+      'after',
+      '\nWrite -- before a command with options of its own. Exit codes: that of the command, 128 and the number of a signal that ended it,' +
+        ' 124 after --timeout, 255 if Berth could not run it. When this program ends, so does the command.',
+    )
+    .action(async (reference: string, command: string[], flags: ExecFlags) => {
+      try {
+        const connection = await connect()
+        const { id } = await findSession(connection, reference)
+        process.exitCode = exitCodeOf(await runHere(connection, id, command, flags))
+      } catch (error) {
+        process.stderr.write(`${describeFailure(error, false)}\n`)
+        process.exitCode = NO_EXIT_CODE
+      }
+    })
+}
+
+/** Runs a command in a session on the streams of this process, which passes signals on. @throws AppError */
+async function runHere(
+  { api, endpoint, credentials }: Connection,
+  sessionId: string,
+  command: string[],
+  { interactive, cwd, env, timeout, kernel }: ExecFlags,
+): Promise<CommandEnd | 'reader_gone'> {
+  const { id: commandId } = await api.runCommand({
+    params: { id: sessionId },
+    body: {
+      command,
+      attached: true,
+      ...(cwd === undefined ? {} : { workingDirectory: cwd }),
+      ...(env === undefined ? {} : { environ: env }),
+      ...(timeout === undefined ? {} : { timeoutSeconds: timeout }),
+      ...(kernel === undefined ? {} : { kernel }),
+    },
+  })
+  const wire = await connectCommand({ managerUrl: endpoint, credentials, sessionId, commandId })
+  const { stdout, stderr } = process
+  const carried = carryCommand(wire, { stdin: interactive ? process.stdin : undefined, stdout, stderr })
+  using _ = passSignals(carried)
+  return await carried.ended
+}
+
+function passSignals(command: AttachedCommand): Disposable {
+  let presses = 0
+  let lastAt = -Infinity
+  const listeners = (['INT', 'TERM', 'HUP', 'QUIT'] as const).map(name => {
+    const pass = () => {
+      const at = performance.now()
+      if (name === 'INT' && at - lastAt < SAME_PRESS_MS) return
+      lastAt = at
+      const signal: CommandSignal = name === 'INT' && ++presses >= PRESSES ? 'KILL' : name
+      command.signal(signal)
+    }
+    process.on(`SIG${name}`, pass)
+    return { name: `SIG${name}` as const, pass }
+  })
+  return {
+    [Symbol.dispose]() {
+      for (const { name, pass } of listeners) process.off(name, pass)
+    },
+  }
+}
+
+function exitCodeOf(end: CommandEnd | 'reader_gone'): number {
+  if (end === 'reader_gone') return READER_GONE
+  const { note } = createOutput(false)
+  switch (end.reason) {
+    case 'exited':
+      return end.exitCode ?? NO_EXIT_CODE
+    case 'time_limit':
+      note('berth: The command was killed, because its time was over.')
+      return TIME_LIMIT
+    case 'killed':
+      note('berth: The command was killed.')
+      return KILLED
+    case 'lost':
+      note('berth: The session ended before the command did, or its host could not run it.')
+      return NO_EXIT_CODE
+  }
+}

@@ -1,0 +1,201 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type ApiClient, type CommandResult, type CommandSpec, isAppError, type SessionId } from '#manager/contract'
+import { type Berth, type BerthUser, root, startBerth } from '../fixtures/berth.ts'
+
+/** Commands by the API and by `berth exec`, in a real session. */
+const stack = new AsyncDisposableStack()
+let berth: Berth
+let owner: BerthUser
+let other: BerthUser
+let id: SessionId
+
+beforeAll(async () => {
+  berth = stack.use(await startBerth())
+  owner = await berth.user('owner@example.org')
+  other = await berth.user('other@example.org')
+  const flags = ['--image', 'berth/python:3.13', '--name', 'work', '--cpu', '1', '--mem', '512m', '--wait', '--json']
+  const created = await owner.cli('session', 'create', '--env', 'OF_SESSION=yes', ...flags)
+  if (created.code !== 0) throw new Error(created.stderr)
+  id = (JSON.parse(created.stdout) as { id: SessionId }).id
+}, 180_000)
+afterAll(() => stack.disposeAsync(), 60_000)
+
+const run = (body: CommandSpec, api: ApiClient = owner.api) =>
+  api.runCommand({ params: { id }, body: { waitSeconds: 30, ...body } })
+const shell = (command: string, more: Partial<CommandSpec> = {}) => run({ command, ...more })
+const at = ({ id: commandId }: CommandResult) => ({ params: { id, commandId } })
+const codeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'ok',
+    (error: unknown) => (isAppError(error) ? error.code : String(error)),
+  )
+
+test('a command has both streams apart, its exit code, and the environment of terminals', async () => {
+  const result = await shell('echo out; echo err >&2; echo "$OF_SESSION $PWD $(id -un)"; exit 7')
+  expect(result).toMatchObject({
+    status: 'ENDED',
+    reason: 'exited',
+    exitCode: 7,
+    stdout: 'out\nyes /home/work work\n',
+    stderr: 'err\n',
+    truncated: false,
+  })
+  expect(result).not.toHaveProperty('userId')
+})
+
+test('words are passed on as they are, with input, directory and variables', async () => {
+  const words = ['python3', '-c', 'import os,sys; print(sys.argv[1:], os.getcwd(), os.environ["A"], sys.stdin.read())']
+  const result = await run({
+    command: [...words, 'a b', "it's", '$HOME', ''],
+    stdin: 'given',
+    workingDirectory: '/tmp',
+    environ: { A: "x'y\nz" },
+  })
+  expect(result.stdout).toBe(`['a b', "it's", '$HOME', ''] /tmp x'y\nz given\n`)
+  expect((await run({ command: ['no-such-program'] })).exitCode).toBe(127)
+  expect((await shell('echo here', { workingDirectory: 'nowhere' })).exitCode).toBe(126)
+  expect((await shell('kill -TERM $$')).exitCode).toBe(143)
+})
+
+test('at its time limit, a command ends with everything that it has started', async () => {
+  const escapee = 'setsid sh -c "trap : TERM; sleep 4242" & sleep 4242 & sleep 4242'
+  const result = await shell(escapee, { timeoutSeconds: 1 })
+  expect(result).toMatchObject({ status: 'ENDED', reason: 'time_limit', exitCode: null })
+  expect((await shell('pgrep -f "sleep 424[2]"')).stdout).toBe('')
+})
+
+test('what a command leaves in the background lives on, and nothing of ours does', async () => {
+  const begun = performance.now()
+  expect(await shell('sleep 4343 & echo begun')).toMatchObject({ exitCode: 0, stdout: 'begun\n' })
+  expect(performance.now() - begun).toBeLessThan(25_000)
+  await vi.waitFor(async () => {
+    const { stdout } = await shell(
+      'pgrep -f "sleep 434[3]" | wc -l; pgrep -f berth-command-en[d] | wc -l; pgrep -f "sleep infinit[y]" -c',
+    )
+    // The main process of the session, and the parent of this command's own pgrep, may be there.
+    expect(stdout?.split('\n').slice(0, 1)).toEqual(['1'])
+  })
+  await shell('pkill -f "sleep 434[3]"')
+})
+
+test('output beyond a megabyte is cut at its beginning, and can be read from an offset while the command runs', async () => {
+  const long = await shell('yes 0123456 | head -c 3000000; echo end')
+  expect(long.truncated).toBe(true)
+  expect(long.stdout).toHaveLength(2 ** 20)
+  expect(long.stdout?.endsWith('end\n')).toBe(true)
+  expect(long.stdoutBytes).toBe(3_000_004)
+
+  const slow = await shell('printf 한; sleep 0.1; echo two; read -r line', { waitSeconds: 0, stdin: '' })
+  let text = ''
+  let offset = 0
+  for (;;) {
+    const part = await owner.api.readCommandOutput({ ...at(slow), query: { offset, waitSeconds: 20 } })
+    text += part.text
+    offset = part.next
+    if (part.ended) break
+  }
+  expect(text).toBe('한two\n')
+})
+
+test('a command that runs is listed, and killed by request', async () => {
+  const running = await shell('sleep 4444', { waitSeconds: 0 })
+  expect(running).toMatchObject({ status: 'RUNNING', exitCode: null })
+  const { items } = await owner.api.listCommands({ params: { id } })
+  expect(items[0]).toMatchObject({ id: running.id, command: 'sleep 4444', status: 'RUNNING' })
+  expect(await owner.api.endCommand(at(running))).toMatchObject({ status: 'ENDED', reason: 'killed' })
+  expect((await shell('pgrep -f "sleep 444[4]"')).stdout).toBe('')
+})
+
+test('others see nothing; who may view reads no command; who may use loses its commands with the right', async () => {
+  const own = await shell('echo mine')
+  expect(await codeOf(run({ command: 'id' }, other.api))).toBe('session_not_found')
+  expect(await codeOf(other.api.getCommand(at(own)))).toBe('session_not_found')
+  const admin = await berth.api()
+  expect(await codeOf(run({ command: 'id' }, admin))).toBe('forbidden')
+
+  const share = (permission: 'view' | 'use') =>
+    owner.api.shareSession({ params: { id }, body: { email: other.email, permission } })
+  const shared = await share('view')
+  expect(await codeOf(run({ command: 'id' }, other.api))).toBe('forbidden')
+  expect(await codeOf(other.api.listCommands({ params: { id } }))).toBe('forbidden')
+  await share('use')
+  const theirs = await run({ command: 'sleep 4545', waitSeconds: 0 }, other.api)
+  await owner.api.unshareSession({ params: { id, userId: shared.userId } })
+  await vi.waitFor(async () => expect(await owner.api.getCommand(at(theirs))).toMatchObject({ reason: 'killed' }), {
+    timeout: 60_000,
+    interval: 200,
+  })
+  expect((await shell('pgrep -f "sleep 454[5]"')).stdout).toBe('')
+  expect(await codeOf(other.api.getCommand(at(own)))).toBe('session_not_found')
+
+  const { items } = await admin.listAuditLog({ query: { action: 'runCommand', limit: 100 } })
+  expect(items.find(({ detail }) => detail.command === 'sleep 4545')).toMatchObject({
+    actor: other.email,
+    target: `session:${id}`,
+    result: 'ok',
+  })
+})
+
+test('one person runs at most 16 commands at once', async () => {
+  const all = await Promise.all(Array.from({ length: 16 }, () => shell('sleep 4646', { waitSeconds: 0 })))
+  expect(await codeOf(shell('true'))).toBe('commands_at_most')
+  await Promise.all(all.map(one => owner.api.endCommand(at(one))))
+  expect((await shell('true')).exitCode).toBe(0)
+})
+
+/** `berth exec` as a user runs it. */
+function exec(...args: string[]) {
+  const env = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', owner.email) }
+  return spawn(join(root, 'bin/berth'), ['exec', 'work', ...args], { env })
+}
+async function outcome(child: ReturnType<typeof exec>) {
+  const out: Buffer[] = []
+  const err: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => err.push(chunk))
+  const [code] = (await once(child, 'close')) as [number]
+  return { code, out: Buffer.concat(out).toString(), err: Buffer.concat(err).toString() }
+}
+
+test('berth exec exits with the exit code of the command, and keeps the streams apart', async () => {
+  expect(await outcome(exec('--', 'sh', '-c', 'echo out; echo err >&2; exit 5'))).toEqual({
+    code: 5,
+    out: 'out\n',
+    err: 'err\n',
+  })
+  expect((await outcome(exec('--', 'sh', '-c', 'kill -9 $$'))).code).toBe(137)
+  expect((await outcome(exec('--timeout', '1s', '--', 'sleep', '99'))).code).toBe(124)
+  const input = exec('-i', '--cwd', '/tmp', '--env', 'A=b', '--', 'sh', '-c', 'cat; echo $PWD $A')
+  input.stdin.end('text\n')
+  expect(await outcome(input)).toMatchObject({ code: 0, out: 'text\n/tmp b\n' })
+})
+
+test('berth exec passes signals on, and kills the command when it is killed itself', async () => {
+  const trapped = exec('--', 'sh', '-c', 'trap "echo got; exit 3" INT; echo ready; while :; do sleep 0.05; done')
+  await once(trapped.stdout, 'data')
+  trapped.kill('SIGINT')
+  expect(await outcome(trapped)).toMatchObject({ code: 3, out: 'got\n' })
+
+  const lost = exec('--', 'sh', '-c', 'echo ready; sleep 4747')
+  await once(lost.stdout, 'data')
+  lost.kill('SIGKILL')
+  await vi.waitFor(async () => expect((await shell('pgrep -f "sleep 474[7]"')).stdout).toBe(''), { timeout: 60_000 })
+})
+
+test('much goes through pipes in both directions unchanged', async () => {
+  const size = 64 * 2 ** 20
+  const echo = exec('-i', '--', 'cat')
+  const sent = createHash('sha256')
+  const received = createHash('sha256')
+  const source = createReadStream('/dev/urandom', { end: size - 1 })
+  source.on('data', chunk => sent.update(chunk))
+  await Promise.all([pipeline(source, echo.stdin), pipeline(echo.stdout, received), once(echo, 'close')])
+  expect(echo.exitCode).toBe(0)
+  expect(received.digest('hex')).toBe(sent.digest('hex'))
+})
