@@ -82,6 +82,8 @@ export async function runCommand(
         ? { reason: 'exited', exitCode }
         : { reason: killed ?? 'lost', exitCode: null }
     resolve(end)
+    // Programs that the command has left behind may hold its streams.
+    setTimeout(() => raw.destroy(), KILL_WAIT_MS).unref()
   }
 
   /** Takes the process id off the beginning of standard error. */
@@ -121,7 +123,10 @@ export async function runCommand(
   })
   raw.on('error', () => undefined)
   raw.on('close', () => finish(undefined))
-  raw.on('end', () => finish(undefined))
+  raw.on('end', () => {
+    finish(undefined)
+    raw.destroy()
+  })
 
   return {
     ended,
@@ -161,6 +166,7 @@ function createLifeline(open: () => Promise<Duplex>) {
     opened ??= open().then(
       stream => {
         stream.on('error', () => undefined).on('close', () => (opened = undefined))
+        stream.on('end', () => stream.destroy())
         stream.resume()
         for (const line of lines.splice(0)) stream.write(`${line}\n`)
         if (hasEnded) stream.end()

@@ -53,7 +53,7 @@ export function createRequests(deps: RequestDeps): Handlers {
     },
     start_command: input => commands.start(input),
     get_command: (input, signal) => commands.get(input, signal),
-    read_command: input => Promise.try(() => commands.read(input)),
+    read_command: input => new Promise(resolve => resolve(commands.read(input))),
     end_command: input => commands.end(input),
     list_commands: input => Promise.resolve(commands.list(input)),
     get_ssh: ({ kernelId }) => kernels.ssh(kernelId),

@@ -1,5 +1,4 @@
-import { once } from 'node:events'
-import { type Readable, type Writable } from 'node:stream'
+import { type Duplex, type Readable, type Writable } from 'node:stream'
 import {
   AppError,
   COMMAND_FRAME,
@@ -10,7 +9,6 @@ import {
   createFrameText,
   isAppError,
 } from '#manager/contract'
-import { type TunnelStream } from '#proxy/connect-app'
 
 export interface CommandStreams {
   /** Undefined: the command has no input. */
@@ -29,11 +27,11 @@ export interface AttachedCommand {
 }
 
 /** Carries the frames of an attached command from and to streams, with backpressure: as slow as the slowest of them. */
-export function carryCommand(wire: TunnelStream, streams: CommandStreams): AttachedCommand {
+export function carryCommand(wire: Duplex, streams: CommandStreams): AttachedCommand {
   const frame = (kind: number, bytes: Uint8Array) => Buffer.concat([commandFrameHeader(kind, bytes.length), bytes])
   const send = async (kind: number, bytes: Uint8Array = new Uint8Array(0)) => {
     if (wire.destroyed || wire.writableEnded) return
-    if (!wire.write(frame(kind, bytes))) await Promise.race([once(wire, 'drain'), once(wire, 'close')])
+    await write(wire, frame(kind, bytes))
   }
   wire.on('error', () => undefined)
   // The end of the command is the end of all of this; what is left of the input is not needed then.
@@ -52,7 +50,7 @@ async function sendInput(
   await send(COMMAND_FRAME.stdinEnd)
 }
 
-async function receive(wire: TunnelStream, streams: CommandStreams): Promise<CommandEnd | 'reader_gone'> {
+async function receive(wire: Duplex, streams: CommandStreams): Promise<CommandEnd | 'reader_gone'> {
   const outputs = { [COMMAND_FRAME.stdout]: streams.stdout, [COMMAND_FRAME.stderr]: streams.stderr }
   const endText = createFrameText()
   let end: CommandEnd | undefined
@@ -88,19 +86,9 @@ async function receive(wire: TunnelStream, streams: CommandStreams): Promise<Com
 const CUT =
   'The connection to the session was cut: the session has ended, or the network failed. The command was ended with it.'
 
-/** @returns false if the reader has left */
+/** Resolves when the stream has passed the bytes on. @returns false if its reader has left */
 async function write(output: Writable, bytes: Uint8Array): Promise<boolean> {
-  if (output.destroyed || output.errored) return false
-  if (output.write(bytes)) return true
-  const left = new AbortController()
-  try {
-    return await Promise.race([
-      once(output, 'drain', { signal: left.signal }).then(() => true),
-      once(output, 'close', { signal: left.signal }).then(() => false),
-    ])
-  } catch {
-    return false
-  } finally {
-    left.abort()
-  }
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  output.write(bytes, error => resolve(!error))
+  return await promise
 }

@@ -25,6 +25,7 @@ import { type Store } from '../store/open-store.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
 import { findSession, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type Caller, canEnter } from '../users/authorize.ts'
+import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { requireEnterable } from './require-session.ts'
 
 export interface CommandsOfSessionsDeps {
@@ -88,6 +89,12 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
       throw new AppError('kernel_not_found', { kernel: wanted, ...because('kernel_unknown', { kernel: wanted ?? '' }) })
     if (session.status !== 'RUNNING' || !kernel.agent_id) throw notRunning(session)
     return { agentId: kernel.agent_id, kernelId: kernel.id }
+  }
+
+  /** After a wait: sign-in and right may have ended meanwhile. */
+  async function requireStill(caller: Caller, id: SessionId): Promise<void> {
+    await requireStillSignedIn(db, caller)
+    await requireEnterable(db, caller, id, 'only_members_run_commands')
   }
 
   async function state(agentId: AgentId, { id, commandId }: CommandPlace, waitSeconds: number, signal: AbortSignal) {
@@ -166,7 +173,9 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
         const started = await agents.request(agentId, 'start_command', input, HOW)
         if (spec.waitSeconds === 0 || spec.attached) return await withOutput(agentId, started)
       }
-      return await withOutput(agentId, await state(agentId, { id, commandId }, spec.waitSeconds, signal))
+      const found = await state(agentId, { id, commandId }, spec.waitSeconds, signal)
+      await requireStill(caller, id)
+      return await withOutput(agentId, found)
     },
     async list(caller, id) {
       const { agentId } = await placeOf(caller, id)
@@ -176,8 +185,7 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
     async get(caller, place, { waitSeconds, signal }) {
       const { agentId } = await placeOf(caller, place.id)
       const found = await state(agentId, place, waitSeconds, signal)
-      // The right may have been withdrawn meanwhile.
-      if (waitSeconds > 0) await placeOf(caller, place.id)
+      if (waitSeconds > 0) await requireStill(caller, place.id)
       return await withOutput(agentId, found)
     },
     async output(caller, place, { stream, offset, waitSeconds, signal }) {
@@ -187,7 +195,7 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
         const past = { past: { stream, bytes: offset } }
         const timeoutMs = AGENT_TIMEOUT_MS + waitSeconds * MS
         await agents.request(agentId, 'get_command', { ...input, ...past }, { timeoutMs, patient: true, signal })
-        await placeOf(caller, place.id)
+        await requireStill(caller, place.id)
       }
       return toOutput(await read(agentId, place, stream, offset))
     },
