@@ -25,6 +25,7 @@ import { addTemplateCommands } from './commands/templates.ts'
 import { addQueueCommand } from './commands/queue.ts'
 import { addRegistryCommands } from './commands/registries.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
+import { addRunCommand } from './commands/run.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
 import { addSettingsCommands } from './commands/settings.ts'
@@ -66,6 +67,7 @@ export function createProgram(json: boolean): Command {
   addAppCommand(program)
   addSshCommands(program)
   addExecCommand(program)
+  addRunCommand(program)
   addAgentCommands(program)
   addDomainCommands(program)
   addDiagnosticsCommand(program)

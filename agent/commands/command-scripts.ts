@@ -7,16 +7,25 @@ const BASH = ['/opt/berth/bin/bash', '--norc', '--noprofile', '-c'] as const
 
 /**
  * The parent of a command, the first process of its exec and so the leader of its process group. Its first line on standard error is its
- * process id in the container. It handles signals by doing nothing, which programs do not inherit, so that those sent to the group reach the
- * command. When the command has ended, it writes the marker behind both streams, with the exit code, and stays until the agent has read
+ * process id in the container. Then it waits for USR1 of the lifeline, so that no command runs without one. It handles signals by doing
+ * nothing, which programs do not inherit, so that those sent to the group reach the command. When the command has ended, it writes the marker behind both streams, with the exit code, and stays until the agent has read
  * them: the engine drops what has not been read two seconds after the end of an exec. Its own messages (`Killed`) are no part of the output.
  */
 const PARENT = `
 marker=$1
 shift
-trap : INT TERM HUP QUIT USR1 USR2
+trap : INT TERM HUP QUIT USR2
+go=
+trap go=1 USR1
 printf '%s\\n' "$$" >&2
 exec 3>&2 2>/dev/null
+for ((round = 0; round < 300; round++)); do
+  [ -z "$go" ] || break
+  /opt/berth/bin/busybox sleep 0.1 >/dev/null 3>&- &
+  wait "$!"
+done
+[ -n "$go" ] || exit
+trap : USR1
 "$@" 2>&3 3>&-
 code=$?
 trap '' INT TERM HUP QUIT USR1 USR2
@@ -49,12 +58,13 @@ export function commandOf({ command, environ, workingDirectory }: CommandInput, 
 export const COMMAND_VARIABLE = 'BERTH_COMMAND_ID'
 
 /**
- * The lifeline of a command: a second exec, which sends signals to the process group, one name a line. At the end of its input, which
+ * The lifeline of a command: a second exec, which lets the command begin and sends signals to the process group, one name a line. At the end of its input, which
  * comes when the agent says so and when the agent is gone, it kills the group and every process that was started by the command and has its
  * variable, until none is left. `done`: the command has ended and was read to its end.
  */
 const LIFELINE = `
 pid=$1 mark=$2
+kill -s USR1 "$pid" 2>/dev/null
 while IFS= read -r word; do
   case $word in
     done) kill -KILL "$pid"; exit ;;

@@ -3,6 +3,7 @@ import { type CommandEnd, type CommandSignal } from '#manager/contract'
 import { connectCommand } from '#proxy/connect-app'
 import { type Connection, connect } from '../config/connect.ts'
 import { type AttachedCommand, carryCommand } from '../exec/attached-command.ts'
+import { exitCodeOfCommand, NO_EXIT_CODE } from '../exec/exit-code.ts'
 import { createOutput, describeFailure } from '../output.ts'
 import { durationOption } from './duration.ts'
 import { findSession } from './find-session.ts'
@@ -16,12 +17,6 @@ interface ExecFlags {
   readonly kernel?: string
 }
 
-/** Berth itself failed, so that there is no exit code of the command; as ssh has it. */
-const NO_EXIT_CODE = 255
-/** As of timeout(1), of a process killed by SIGKILL, and of one that writes to a closed pipe. */
-const TIME_LIMIT = 124
-const KILLED = 137
-const READER_GONE = 141
 /** npm and the terminal both pass a Ctrl-C on. */
 const SAME_PRESS_MS = 200
 /** A command that ignores Ctrl-C is killed with the third one. */
@@ -46,7 +41,7 @@ export function addExecCommand(program: Command): void {
       try {
         const connection = await connect()
         const { id } = await findSession(connection, reference)
-        process.exitCode = exitCodeOf(await runHere(connection, id, command, flags))
+        process.exitCode = exitCodeOfCommand(await runHere(connection, id, command, flags), createOutput(false))
       } catch (error) {
         process.stderr.write(`${describeFailure(error, false)}\n`)
         process.exitCode = NO_EXIT_CODE
@@ -97,23 +92,5 @@ function passSignals(command: AttachedCommand): Disposable {
     [Symbol.dispose]() {
       for (const { name, pass } of listeners) process.off(name, pass)
     },
-  }
-}
-
-function exitCodeOf(end: CommandEnd | 'reader_gone'): number {
-  if (end === 'reader_gone') return READER_GONE
-  const { note } = createOutput(false)
-  switch (end.reason) {
-    case 'exited':
-      return end.exitCode ?? NO_EXIT_CODE
-    case 'time_limit':
-      note('berth: The command was killed, because its time was over.')
-      return TIME_LIMIT
-    case 'killed':
-      note('berth: The command was killed.')
-      return KILLED
-    case 'lost':
-      note('berth: The session ended before the command did, or its host could not run it.')
-      return NO_EXIT_CODE
   }
 }

@@ -26,7 +26,8 @@ import { collectVariable } from './variable-flag.ts'
 
 const NO_IMAGE = 'Name an image with --image, or a --template.'
 
-interface CreateFlags {
+/** Options of a launch, as they were given. */
+export interface CreateFlags {
   image?: string
   template?: string
   defaults?: boolean
@@ -60,11 +61,9 @@ interface CreateFlags {
   wait?: boolean
   json?: boolean
 }
-/** Adds `berth session create`. */
-export function addSessionCreateCommand(session: Command): void {
-  session
-    .command('create')
-    .description('Launch a session.')
+/** Options of a launch that `session create` and `run` share. */
+export function addLaunchOptions(command: Command): Command {
+  return command
     .option('--image <reference>', 'see `berth image ls`; needed without --template')
     .option('--template <name>', 'begin with a template of yours (see `berth template ls`); other options change it')
     .addOption(
@@ -79,6 +78,30 @@ export function addSessionCreateCommand(session: Command): void {
     .option('--gpu <devices>', 'whole GPUs', parseAmountOf('cuda.device'))
     .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated; 64 KiB in all', collectVariable)
+    .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
+    .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
+    .option('--resource-group <name>', 'resource group (see `berth resource-group ls`)')
+    .option('--project <name>', 'project whose limits the session counts towards')
+    .option('--priority <number>', 'order in the queue, larger first: -10 to 0, for admins up to 10', parsePriority)
+    .option('--tag <tag>', 'word by which you find the session again; may be repeated', collectTag)
+    .option('--note <text>', 'text about the session')
+    .option('--no-automount', 'without your folders whose names start with a dot, which are mounted by themselves')
+    .option('--folder <NAME[:PATH][:ro]>', 'mount a folder, at PATH below /home/work; may be repeated', collectFolder)
+}
+
+/** Call before the sign-in, as all other faults of a command line are told. @throws AppError `bad_request` */
+export function requireImage({ image, template }: CreateFlags): void {
+  if (image === undefined && template === undefined) throw new AppError('bad_request', { why: NO_IMAGE })
+}
+
+/** The request of a launch. @throws AppError `bad_request` */
+export async function launchOf(api: ApiClient, flags: CreateFlags): Promise<SessionSpec> {
+  return specOf(flags, await startingSpecOf(api, flags))
+}
+
+/** Adds `berth session create`. */
+export function addSessionCreateCommand(session: Command): void {
+  addLaunchOptions(session.command('create').description('Launch a session.'))
     .option('--count <number>', 'how many sessions to launch (default: 1)', parseCount)
     .option('--command <line>', 'command that the shell of the image runs when the session starts')
     .option(
@@ -93,21 +116,12 @@ export function addSessionCreateCommand(session: Command): void {
       ).conflicts('import'),
     )
     .option('--batch', 'run the command as a batch job: the session ends with its exit code')
-    .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
-    .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
-    .option('--resource-group <name>', 'resource group (see `berth resource-group ls`)')
-    .option('--project <name>', 'project whose limits the session counts towards')
     .option('--cluster-size <kernels>', 'number of containers on one host, each with these resources', parseCount)
-    .option('--priority <number>', 'order in the queue, larger first: -10 to 0, for admins up to 10', parsePriority)
     .option(
       '--interruptible',
       'may be stopped for a session of higher priority; it is warned, keeps its files, and continues later',
     )
     .option('--depends-on <session>', 'start once this session has ended with exit code 0; may be repeated', collect)
-    .option('--tag <tag>', 'word by which you find the session again; may be repeated', collectTag)
-    .option('--note <text>', 'text about the session')
-    .option('--no-automount', 'without your folders whose names start with a dot, which are mounted by themselves')
-    .option('--folder <NAME[:PATH][:ro]>', 'mount a folder, at PATH below /home/work; may be repeated', collectFolder)
     .option('--start-at <time>', 'start at this time or later: "2026-05-04 18:00", 18:00 or +2h', text =>
       parseMoment(text),
     )
@@ -119,12 +133,10 @@ export function addSessionCreateCommand(session: Command): void {
     )
     .option('--json', 'print JSON')
     .action(async (flags: CreateFlags) => {
-      // Checked before the sign-in, as all other faults of a command line are.
-      if (flags.image === undefined && flags.template === undefined)
-        throw new AppError('bad_request', { why: NO_IMAGE })
+      requireImage(flags)
       const { api } = await connect()
       const output = createOutput(flags.json ?? false)
-      const body = specOf(flags, await startingSpecOf(api, flags))
+      const body = await launchOf(api, flags)
       if (flags.dryRun) {
         const answer = await api.whatIf({ body })
         output.data(answer, () => whatIfText(answer))

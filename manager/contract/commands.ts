@@ -129,7 +129,7 @@ export const CommandOutput = z
     offset: z
       .int()
       .describe('Place of the first byte. Larger than the requested one if what is between them is not kept.'),
-    text: z.string(),
+    text: z.string().describe('In the encoding of the request: as UTF-8 text, or the bytes in Base64.'),
     next: z.int().describe('The `offset` of the next request.'),
     ended: z.boolean().describe('There is nothing more, and there never will be.'),
   })

@@ -34,6 +34,13 @@ export interface CommandsOfSessionsDeps {
   readonly log: Log
 }
 
+export interface OutputQuery {
+  readonly stream: CommandStream
+  readonly offset: number
+  readonly encoding: 'utf8' | 'base64'
+  readonly waitSeconds: number
+}
+
 /** A command that one request names. */
 export interface CommandPlace {
   readonly id: SessionId
@@ -62,11 +69,7 @@ export interface CommandsOfSessions {
   list(caller: Caller, id: SessionId): Promise<Command[]>
   /** @throws AppError those of `run`, `command_not_found` */
   get(caller: Caller, place: CommandPlace, how: { waitSeconds: number; signal: AbortSignal }): Promise<CommandResult>
-  output(
-    caller: Caller,
-    place: CommandPlace,
-    how: { stream: CommandStream; offset: number; waitSeconds: number; signal: AbortSignal },
-  ): Promise<CommandOutput>
+  output(caller: Caller, place: CommandPlace, how: OutputQuery & { signal: AbortSignal }): Promise<CommandOutput>
   end(caller: Caller, place: CommandPlace): Promise<Command>
   /** Ends the commands of a person, or of all (undefined), in sessions that they may not use any more. Never rejects. */
   checkRights(userId?: UserId): Promise<void>
@@ -97,8 +100,16 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
     await requireEnterable(db, caller, id, 'only_members_run_commands')
   }
 
-  async function state(agentId: AgentId, { id, commandId }: CommandPlace, waitSeconds: number, signal: AbortSignal) {
-    const input = { sessionId: id, commandId, waitMs: waitSeconds * MS }
+  async function state(
+    agentId: AgentId,
+    { id, commandId }: CommandPlace,
+    {
+      waitSeconds,
+      past,
+      signal,
+    }: { waitSeconds: number; past?: { stream: CommandStream; bytes: number }; signal: AbortSignal },
+  ) {
+    const input = { sessionId: id, commandId, waitMs: waitSeconds * MS, ...(past && { past }) }
     const timeoutMs = AGENT_TIMEOUT_MS + waitSeconds * MS
     return await agents.request(agentId, 'get_command', input, { timeoutMs, patient: true, signal })
   }
@@ -173,7 +184,7 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
         const started = await agents.request(agentId, 'start_command', input, HOW)
         if (spec.waitSeconds === 0 || spec.attached) return await withOutput(agentId, started)
       }
-      const found = await state(agentId, { id, commandId }, spec.waitSeconds, signal)
+      const found = await state(agentId, { id, commandId }, { waitSeconds: spec.waitSeconds, signal })
       await requireStill(caller, id)
       return await withOutput(agentId, found)
     },
@@ -184,20 +195,24 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
     },
     async get(caller, place, { waitSeconds, signal }) {
       const { agentId } = await placeOf(caller, place.id)
-      const found = await state(agentId, place, waitSeconds, signal)
+      const found = await state(agentId, place, { waitSeconds, signal })
       if (waitSeconds > 0) await requireStill(caller, place.id)
       return await withOutput(agentId, found)
     },
-    async output(caller, place, { stream, offset, waitSeconds, signal }) {
+    async output(caller, place, { stream, offset, encoding, waitSeconds, signal }) {
       const { agentId } = await placeOf(caller, place.id)
-      if (waitSeconds > 0) {
-        const input = { sessionId: place.id, commandId: place.commandId, waitMs: waitSeconds * MS }
-        const past = { past: { stream, bytes: offset } }
-        const timeoutMs = AGENT_TIMEOUT_MS + waitSeconds * MS
-        await agents.request(agentId, 'get_command', { ...input, ...past }, { timeoutMs, patient: true, signal })
-        await requireStill(caller, place.id)
+      const next = async (past: number) => {
+        if (waitSeconds > 0) {
+          await state(agentId, place, { waitSeconds, past: { stream, bytes: past }, signal })
+          await requireStill(caller, place.id)
+        }
+        return await read(agentId, place, stream, offset)
       }
-      return toOutput(await read(agentId, place, stream, offset))
+      const found = await next(offset)
+      const part = toOutput(found, encoding)
+      if (part.text !== '' || part.ended || waitSeconds === 0) return part
+      // Only the beginning of a character is there: a client that asks again at once would go on asking.
+      return toOutput(await next(found.offset + found.bytes.length), encoding)
     },
     async end(caller, place) {
       const { agentId } = await placeOf(caller, place.id)
@@ -265,16 +280,14 @@ function toCommand({
   }
 }
 
-/** A character whose last bytes are not there yet is left to the next part. */
-function toOutput({
-  offset,
-  bytes,
-  total,
-  ended,
-}: Omit<RequestReply<'read_command'>, 'bytes'> & { bytes: Buffer }): CommandOutput {
+/** Of a text, a character whose last bytes are not there yet is left to the next part. */
+function toOutput(
+  { offset, bytes, total, ended }: Omit<RequestReply<'read_command'>, 'bytes'> & { readonly bytes: Buffer },
+  encoding: OutputQuery['encoding'],
+): CommandOutput {
   const isLast = ended && offset + bytes.length >= total
-  const length = isLast ? bytes.length : wholeCharacters(bytes)
-  return { offset, text: bytes.toString('utf8', 0, length), next: offset + length, ended: isLast }
+  const length = isLast || encoding === 'base64' ? bytes.length : wholeCharacters(bytes)
+  return { offset, text: bytes.toString(encoding, 0, length), next: offset + length, ended: isLast }
 }
 
 /** Bytes of a text in UTF-8 up to a last character that is cut off. Exported for its test. */
@@ -282,7 +295,7 @@ export function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0
     if ((byte & 0xc0) === 0x80) continue
-    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+    const needed = byte >= 0xf8 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
     return needed > back ? bytes.length - back : bytes.length
   }
   return bytes.length

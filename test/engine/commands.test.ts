@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
+import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -74,12 +75,10 @@ test('what a command leaves in the background lives on, and nothing of ours does
   const begun = performance.now()
   expect(await shell('sleep 4343 & echo begun')).toMatchObject({ exitCode: 0, stdout: 'begun\n' })
   expect(performance.now() - begun).toBeLessThan(25_000)
+  expect((await shell('pgrep -f "sleep 434[3]" | wc -l')).stdout).toBe('1\n')
+  // Each command has a lifeline, and this one has its own.
   await vi.waitFor(async () => {
-    const { stdout } = await shell(
-      'pgrep -f "sleep 434[3]" | wc -l; pgrep -f berth-command-en[d] | wc -l; pgrep -f "sleep infinit[y]" -c',
-    )
-    // The main process of the session, and the parent of this command's own pgrep, may be there.
-    expect(stdout?.split('\n').slice(0, 1)).toEqual(['1'])
+    expect((await shell('pgrep -f "berth-command-en[d]" | wc -l')).stdout).toBe('1\n')
   })
   await shell('pkill -f "sleep 434[3]"')
 })
@@ -150,11 +149,12 @@ test('one person runs at most 16 commands at once', async () => {
 })
 
 /** `berth exec` as a user runs it. */
-function exec(...args: string[]) {
+const exec = (...args: string[]) => command(['exec', 'work', ...args])
+function command(args: readonly string[], cwd = berth.data) {
   const env = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', owner.email) }
-  return spawn(join(root, 'bin/berth'), ['exec', 'work', ...args], { env })
+  return spawn(join(root, 'bin/berth'), args, { env, cwd })
 }
-async function outcome(child: ReturnType<typeof exec>) {
+async function outcome(child: ReturnType<typeof command>) {
   const out: Buffer[] = []
   const err: Buffer[] = []
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk))
@@ -189,7 +189,7 @@ test('berth exec passes signals on, and kills the command when it is killed itse
 })
 
 test('much goes through pipes in both directions unchanged', async () => {
-  const size = 64 * 2 ** 20
+  const size = 32 * 2 ** 20
   const echo = exec('-i', '--', 'cat')
   const sent = createHash('sha256')
   const received = createHash('sha256')
@@ -198,4 +198,38 @@ test('much goes through pipes in both directions unchanged', async () => {
   await Promise.all([pipeline(source, echo.stdin), pipeline(echo.stdout, received), once(echo, 'close')])
   expect(echo.exitCode).toBe(0)
   expect(received.digest('hex')).toBe(sent.digest('hex'))
+})
+
+test('berth run survives a killed manager, fetches files, ends its session, and exits with the exit code', async () => {
+  const directory = await mkdtemp(join(berth.data, 'fetched-'))
+  const script =
+    'mkdir out; echo 42 > out/x; ln -s x out/link; echo begun; until [ -e ~/go ]; do sleep 0.1; done; echo done; exit 6'
+  const launch = ['--image', 'berth/python:3.13', '--name', 'of-run', '--cpu', '0.5', '--mem', '256m']
+  const child = command(['run', ...launch, '--out', 'out', '--', 'sh', '-c', script], directory)
+  const result = outcome(child)
+  await once(child.stdout, 'data')
+  const { items } = await owner.api.listSessions({ query: { name: 'of-run' } })
+  const params = { id: items[0]!.id }
+  process.kill((await berth.servers()).manager, 'SIGKILL')
+  await vi.waitFor(() => owner.api.runCommand({ params, body: { command: 'touch ~/go', waitSeconds: 30 } }), {
+    timeout: 60_000,
+    interval: 200,
+  })
+  const { code, out, err } = await result
+  expect({ code, out }).toEqual({ code: 6, out: 'begun\ndone\n' })
+  expect(err).toContain('1 links or special files of out were left out')
+  expect(await readFile(join(directory, 'out/x'), 'utf8')).toBe('42\n')
+  expect((await owner.api.getSession({ params })).status).toMatch(/^TERMINAT/)
+})
+
+test('an agent that is killed takes its commands with it, and nothing else of the session', async () => {
+  expect((await shell('(setsid sleep 4848 &)')).exitCode).toBe(0)
+  const running = await shell('sleep 4949', { waitSeconds: 0 })
+  process.kill((await berth.servers()).agent, 'SIGKILL')
+  await vi.waitFor(async () => expect(await codeOf(owner.api.getCommand(at(running)))).toBe('command_not_found'), {
+    timeout: 60_000,
+    interval: 200,
+  })
+  await vi.waitFor(async () => expect((await shell('pgrep -f "sleep 494[9]"')).stdout).toBe(''), { timeout: 60_000 })
+  expect((await shell('pgrep -f "sleep 484[8]" | wc -l')).stdout).toBe('1\n')
 })

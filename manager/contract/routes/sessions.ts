@@ -423,6 +423,10 @@ export const SESSION_ROUTES = {
         .max(Number.MAX_SAFE_INTEGER)
         .default(0)
         .describe('`next` of the answer before. Only the last megabyte of each stream is kept.'),
+      encoding: z
+        .enum(['utf8', 'base64'])
+        .default('utf8')
+        .describe('`utf8`: bytes that are not UTF-8 are U+FFFD; a character is never cut. `base64`: the bytes.'),
       waitSeconds: waitSeconds.describe('Wait this long for something to be there, at most 50.'),
     }),
     reply: CommandOutput,
