@@ -19,7 +19,7 @@ function world() {
       find: id => (id === kernelId ? ({ kernelId, sessionId, containerId: 'c', user: '1:1' } as never) : undefined),
     },
     docker: {} as never,
-    log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined } as never,
+    log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
     now: () => time,
     run: (_place, _input, onOutput) => {
       const { promise, resolve } = Promise.withResolvers<CommandEnd>()

@@ -6,7 +6,7 @@ import { type Connection } from '../config/connect.ts'
 import { carryCommand } from './attached-command.ts'
 import { unpack } from './unpack.ts'
 
-/** Of the toolbox, so that the image needs none. */
+/** The tar of the toolbox, so that the image needs none. */
 const TAR = ['/opt/berth/bin/busybox', 'tar', '-c', '-f', '-'] as const
 
 /**

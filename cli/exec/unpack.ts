@@ -25,7 +25,7 @@ export async function unpack(archive: Readable, directory: LocalPath, name: stri
   reading.catch(() => undefined)
   for await (const entry of entries) {
     const parts = partsOf(entry.header, name)
-    const type = entry.header.type ?? 'file'
+    const { type } = entry.header
     if (type === 'directory') await makeLocalDirectory(directory, parts)
     else if (type === 'file' || type === 'contiguous-file') await writeFile(entry, entry.header, { directory, parts })
     else leftOut++
@@ -46,7 +46,7 @@ function partsOf(header: Header, name: string): string[] {
 
 async function writeFile(
   bytes: AsyncIterable<unknown>,
-  { mode = 0 }: Header,
+  { mode }: Header,
   { directory, parts }: { readonly directory: LocalPath; readonly parts: readonly string[] },
 ): Promise<void> {
   const parent = await makeLocalDirectory(directory, parts.slice(0, -1))

@@ -280,7 +280,7 @@ function toCommand({
   }
 }
 
-/** Of a text, a character whose last bytes are not there yet is left to the next part. */
+/** A character of a text whose last bytes are not there yet is left to the next part. */
 function toOutput(
   { offset, bytes, total, ended }: Omit<RequestReply<'read_command'>, 'bytes'> & { readonly bytes: Buffer },
   encoding: OutputQuery['encoding'],
