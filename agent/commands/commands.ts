@@ -50,7 +50,9 @@ const END_WAIT_MS = 12_000
 const LAST_WAIT_MS = 3_000
 
 interface Entry {
-  readonly input: RequestInput<'start_command'>
+  /** Without the words, the variables and the input once the command has ended: they may be long. */
+  input: RequestInput<'start_command'>
+  readonly shown: string
   readonly place: Place
   readonly sessionId: CommandState['sessionId']
   readonly startedAt: Date
@@ -114,6 +116,7 @@ export function createCommands({
     if (entry.end) return
     entry.end = end
     entry.endedAt = now()
+    entry.input = { ...entry.input, command: [''], environ: {}, stdin: '' }
     clearTimeout(entry.timer)
     makeRoom(entry.input.userId)
     for (const waiter of [...entry.waiters]) waiter()
@@ -145,13 +148,13 @@ export function createCommands({
     }, timeoutMs)
   }
 
-  function stateOf({ input, sessionId, startedAt, begun, end, endedAt, output }: Entry): CommandState {
+  function stateOf({ input, shown, sessionId, startedAt, begun, end, endedAt, output }: Entry): CommandState {
     return {
       id: input.commandId,
       sessionId,
       kernelId: input.kernelId,
       userId: input.userId,
-      shown: shownCommand(input.command),
+      shown,
       attached: input.attached,
       startedAt: startedAt.toISOString(),
       ranMs: Math.max(0, (end ? endedAt : now()) - begun),
@@ -188,6 +191,7 @@ export function createCommands({
       const { containerId, user, sessionId } = kernel
       const entry: Entry = {
         input,
+        shown: shownCommand(input.command),
         place: { docker, containerId, user },
         sessionId,
         startedAt: new Date(),

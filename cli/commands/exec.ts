@@ -2,7 +2,7 @@ import { type Command } from 'commander'
 import { type CommandEnd, type CommandSignal } from '#manager/contract'
 import { connectCommand } from '#proxy/connect-app'
 import { type Connection, connect } from '../config/connect.ts'
-import { type AttachedCommand, carryCommand } from '../exec/attached-command.ts'
+import { type AttachedCommand } from '../exec/attached-command.ts'
 import { exitCodeOfCommand, NO_EXIT_CODE } from '../exec/exit-code.ts'
 import { createOutput, describeFailure } from '../output.ts'
 import { durationOption } from './duration.ts'
@@ -68,6 +68,7 @@ async function runHere(
     },
   })
   const wire = await connectCommand({ managerUrl: endpoint, credentials, sessionId, commandId })
+  const { carryCommand } = await import('../exec/attached-command.ts')
   const { stdout, stderr } = process
   const carried = carryCommand(wire, { stdin: interactive ? process.stdin : undefined, stdout, stderr })
   using _ = passSignals(carried)

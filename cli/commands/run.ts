@@ -3,8 +3,6 @@ import { AppError, type Session } from '#manager/contract'
 import { agrees } from '../agrees.ts'
 import { type Connection, connect } from '../config/connect.ts'
 import { exitCodeOfCommand, NO_EXIT_CODE } from '../exec/exit-code.ts'
-import { fetchPath, nameOf } from '../exec/fetch-path.ts'
-import { followCommand } from '../exec/follow-command.ts'
 import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput, describeFailure, type Output } from '../output.ts'
 import { durationOption } from './duration.ts'
@@ -17,6 +15,10 @@ interface RunFlags extends CreateFlags {
   readonly timeout?: number
   readonly keep?: true
 }
+
+/** Loaded late: other commands need neither. */
+const loadFetch = () => import('../exec/fetch-path.ts')
+const loadFollow = () => import('../exec/follow-command.ts')
 
 /** The longest that a command may have. */
 const LONGEST_SECONDS = 7 * 86_400
@@ -52,6 +54,7 @@ export function addRunCommand(program: Command): void {
 
 async function launchAndRun(command: string[], flags: RunFlags, output: Output): Promise<number> {
   requireImage(flags)
+  const { nameOf } = await loadFetch()
   flags.out?.forEach(nameOf)
   const connection = await connect()
   const { api } = connection
@@ -90,8 +93,10 @@ async function runIn(
   signal.throwIfAborted()
   const body = { command: words, timeoutSeconds: flags.timeout ?? LONGEST_SECONDS }
   const command = await api.runCommand({ params: { id: session.id }, body, signal })
+  const { followCommand } = await loadFollow()
   const { stdout, stderr } = process
   const { reason, exitCode } = await followCommand({ api, command, stdout, stderr, signal, output })
+  const { fetchPath } = await loadFetch()
   for (const path of flags.out ?? []) {
     const leftOut = await fetchPath(connection, { sessionId: session.id, path, directory: process.cwd() })
     if (leftOut > 0) output.note(`berth: ${leftOut} links or special files of ${path} were left out.`)

@@ -36,49 +36,54 @@ export const CommandWords = z.union([
 ])
 
 /** Request for a command in a running session. */
-export const CommandSpec = z.strictObject({
-  command: CommandWords.describe(
-    'A list of words: the program and its arguments, as they are. Or one text, for the shell of the image. At most 64 KiB. The first 200 characters are in the audit log: put secrets into `environ` or `stdin`.',
-  ),
-  stdin: z
-    .string()
-    .refine(text => utf8Length(text) <= STDIN_BYTES, `at most ${STDIN_BYTES / 1024} KiB`)
-    .optional()
-    .describe('Standard input, at most 256 KiB; it ends after this. Not for attached commands.'),
-  workingDirectory: Argument.max(4_096)
-    .optional()
-    .describe('Absolute, or below the home. Default: the home. If it cannot be entered, the exit code is 126.'),
-  environ: withVariableLimit(
-    z
-      .record(
-        EnvironmentName.refine(name => !name.startsWith('BERTH_'), 'is set by Berth itself'),
-        Argument.max(32_768),
-      )
-      .default({})
-      .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
-  ).describe('Variables beside those of the session: at most 200, with at most 64 KiB together.'),
-  timeoutSeconds: z
-    .int()
-    .min(1)
-    .max(LONGEST_COMMAND_SECONDS)
-    .optional()
-    .describe(
-      'The command and everything that it has started are killed after this time, at most 7 days. Default: 600; an attached command has no limit by default.',
+export const CommandSpec = z
+  .strictObject({
+    command: CommandWords.describe(
+      'A list of words: the program and its arguments, as they are. Or one text, for the shell of the image. At most 64 KiB. The first 200 characters are in the audit log: put secrets into `environ` or `stdin`.',
     ),
-  kernel: z.string().max(64).optional().describe('Role (sub1) or id of the container; default main1.'),
-  waitSeconds: z
-    .int()
-    .min(0)
-    .max(LONGEST_WAIT_SECONDS)
-    .default(0)
-    .describe('Wait this long for the end, at most 50. If the command has ended by then, the answer has its output.'),
-  attached: z
-    .boolean()
-    .default(false)
-    .describe(
-      'Nothing is kept: input and output travel by a WebSocket at `/stream/session/ID/command?id=COMMAND`. The command starts when it is open, within 30 seconds, and ends with it.',
-    ),
-})
+    stdin: z
+      .string()
+      .refine(text => utf8Length(text) <= STDIN_BYTES, `at most ${STDIN_BYTES / 1024} KiB`)
+      .optional()
+      .describe('Standard input, at most 256 KiB; it ends after this. Not for attached commands.'),
+    workingDirectory: Argument.max(4_096)
+      .optional()
+      .describe('Absolute, or below the home. Default: the home. If it cannot be entered, the exit code is 126.'),
+    environ: withVariableLimit(
+      z
+        .record(
+          EnvironmentName.refine(name => !name.startsWith('BERTH_'), 'is set by Berth itself'),
+          Argument.max(32_768),
+        )
+        .default({})
+        .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
+    ).describe('Variables beside those of the session: at most 200, with at most 64 KiB together.'),
+    timeoutSeconds: z
+      .int()
+      .min(1)
+      .max(LONGEST_COMMAND_SECONDS)
+      .optional()
+      .describe(
+        'The command and everything that it has started are killed after this time, at most 7 days. Default: 600; an attached command has no limit by default.',
+      ),
+    kernel: z.string().max(64).optional().describe('Role (sub1) or id of the container; default main1.'),
+    waitSeconds: z
+      .int()
+      .min(0)
+      .max(LONGEST_WAIT_SECONDS)
+      .default(0)
+      .describe('Wait this long for the end, at most 50. If the command has ended by then, the answer has its output.'),
+    attached: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Nothing is kept: input and output travel by a WebSocket at `/stream/session/ID/command?id=COMMAND`. The command starts when it is open, within 30 seconds, and ends with it.',
+      ),
+  })
+  .refine(({ attached, stdin }) => !attached || stdin === undefined, {
+    path: ['stdin'],
+    error: 'an attached command gets its input by its stream',
+  })
 export type CommandSpec = z.input<typeof CommandSpec>
 
 /** Why a command is over. */

@@ -125,12 +125,17 @@ test('others see nothing; who may view reads no command; who may use loses its c
   expect(await codeOf(other.api.listCommands({ params: { id } }))).toBe('forbidden')
   await share('use')
   const theirs = await run({ command: 'sleep 4545', waitSeconds: 0 }, other.api)
+  await other.cli('session', 'ls')
+  const attached = command(['exec', id, '--', 'sh', '-c', 'echo ready; sleep 4545'], other)
+  const attachedOutcome = outcome(attached)
+  await once(attached.stdout, 'data')
   await owner.api.unshareSession({ params: { id, userId: shared.userId } })
   await vi.waitFor(async () => expect(await owner.api.getCommand(at(theirs))).toMatchObject({ reason: 'killed' }), {
     timeout: 60_000,
     interval: 200,
   })
-  expect((await shell('pgrep -f "sleep 454[5]"')).stdout).toBe('')
+  expect((await attachedOutcome).code).toBe(255)
+  await vi.waitFor(async () => expect((await shell('pgrep -f "sleep 454[5]"')).stdout).toBe(''), { timeout: 60_000 })
   expect(await codeOf(other.api.getCommand(at(own)))).toBe('session_not_found')
 
   const { items } = await admin.listAuditLog({ query: { action: 'runCommand', limit: 100 } })
@@ -150,8 +155,8 @@ test('one person runs at most 16 commands at once', async () => {
 
 /** `berth exec` as a user runs it. */
 const exec = (...args: string[]) => command(['exec', 'work', ...args])
-function command(args: readonly string[], cwd = berth.data) {
-  const env = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', owner.email) }
+function command(args: readonly string[], { email }: BerthUser = owner, cwd = berth.data) {
+  const env = { ...process.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', email) }
   return spawn(join(root, 'bin/berth'), args, { env, cwd })
 }
 async function outcome(child: ReturnType<typeof command>) {
@@ -205,7 +210,7 @@ test('berth run survives a killed manager, fetches files, ends its session, and 
   const script =
     'mkdir out; echo 42 > out/x; ln -s x out/link; echo begun; until [ -e ~/go ]; do sleep 0.1; done; echo done; exit 6'
   const launch = ['--image', 'berth/python:3.13', '--name', 'of-run', '--cpu', '0.5', '--mem', '256m']
-  const child = command(['run', ...launch, '--out', 'out', '--', 'sh', '-c', script], directory)
+  const child = command(['run', ...launch, '--out', 'out', '--', 'sh', '-c', script], owner, directory)
   const result = outcome(child)
   await once(child.stdout, 'data')
   const { items } = await owner.api.listSessions({ query: { name: 'of-run' } })
@@ -224,7 +229,8 @@ test('berth run survives a killed manager, fetches files, ends its session, and 
 
 test('an agent that is killed takes its commands with it, and nothing else of the session', async () => {
   expect((await shell('(setsid sleep 4848 &)')).exitCode).toBe(0)
-  const running = await shell('sleep 4949', { waitSeconds: 0 })
+  const running = await shell('echo ready; sleep 4949', { waitSeconds: 0 })
+  expect((await owner.api.readCommandOutput({ ...at(running), query: { waitSeconds: 50 } })).text).toBe('ready\n')
   process.kill((await berth.servers()).agent, 'SIGKILL')
   await vi.waitFor(async () => expect(await codeOf(owner.api.getCommand(at(running)))).toBe('command_not_found'), {
     timeout: 60_000,
