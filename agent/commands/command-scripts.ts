@@ -41,6 +41,8 @@ if [ -n "$1" ]; then cd -- "$1" >/dev/null || exit 126; fi
 shift
 while [ "$1" != -- ]; do export "$1"; shift; done
 shift
+[ -n "$LD_PRELOAD" ] || unset LD_PRELOAD
+[ -n "$LD_LIBRARY_PATH" ] || unset LD_LIBRARY_PATH
 case $1 in text) exec "$SHELL" -c "$2" ;; esac
 shift
 exec "$@"

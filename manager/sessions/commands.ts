@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { createKeyedMutex } from '#base/mutex'
 import { type z } from 'zod'
 import { type CommandState, COMMAND_PART_BYTES, type RequestReply } from '#agent/contract'
@@ -30,7 +31,8 @@ import { requireEnterable } from './require-session.ts'
 
 export interface CommandsOfSessionsDeps {
   readonly store: Store
-  readonly agents: AgentRequests & { isReady(id: AgentId): boolean }
+  readonly agents: AgentRequests
+  readonly isConnected: (agentId: AgentId) => boolean
   readonly log: Log
 }
 
@@ -73,13 +75,20 @@ export interface CommandsOfSessions {
   end(caller: Caller, place: CommandPlace): Promise<Command>
   /** Ends the commands of a person, or of all (undefined), in sessions that they may not use any more. Never rejects. */
   checkRights(userId?: UserId): Promise<void>
+  /** The same for all commands of an agent: rights may have been withdrawn while it had no connection. Never rejects. */
+  checkAgent(agentId: AgentId): Promise<void>
 }
 
 const AGENT_TIMEOUT_MS = 15_000
 const HOW = { timeoutMs: AGENT_TIMEOUT_MS, patient: true } as const
 const MS = 1_000
 
-export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessionsDeps): CommandsOfSessions {
+export function createCommandsOfSessions({
+  store,
+  agents,
+  isConnected,
+  log,
+}: CommandsOfSessionsDeps): CommandsOfSessions {
   const { db } = store
   const inTurn = createKeyedMutex()
 
@@ -162,13 +171,26 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
     log.info({ sessionId, userId }, 'a command was ended, because its user may not use the session any more')
   }
 
+  async function check(agentId: AgentId, userId?: UserId): Promise<void> {
+    try {
+      const { commands } = await agents.request(agentId, 'list_commands', defined({ userId }), {
+        timeoutMs: AGENT_TIMEOUT_MS,
+      })
+      for (const command of commands) await endIfLost(agentId, command)
+    } catch (error) {
+      // An agent of an earlier version has no commands. One that has gone is asked when it comes back.
+      if (isAppError(error) && (error.code === 'agent_failed' || error.code === 'agent_unreachable')) return
+      log.warn({ err: error, agentId, userId }, UNCHECKED)
+    }
+  }
+
   return {
     async run(caller, id, spec, { keyed, signal }) {
       const { agentId, kernelId } = await placeOf(caller, id, spec.kernel)
       const [earlier] = keyed?.created ?? []
       const commandId = earlier ?? newId(CommandId)
       if (earlier === undefined) {
-        await store.transaction(trx => keyed?.noteCreated(trx, [commandId]) ?? Promise.resolve())
+        if (keyed) await store.transaction(trx => keyed.noteCreated(trx, [commandId]))
         const seconds = spec.timeoutSeconds ?? (spec.attached ? null : USUAL_COMMAND_SECONDS)
         const input = {
           kernelId,
@@ -182,6 +204,11 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
           attached: spec.attached,
         }
         const started = await agents.request(agentId, 'start_command', input, HOW)
+        // A right that was withdrawn in between did not find the command yet.
+        await requireStill(caller, id).catch(async (error: unknown) => {
+          await agents.request(agentId, 'end_command', { sessionId: id, commandId }, HOW)
+          throw error
+        })
         if (spec.waitSeconds === 0 || spec.attached) return await withOutput(agentId, started)
       }
       const found = await state(agentId, { id, commandId }, { waitSeconds: spec.waitSeconds, signal })
@@ -220,30 +247,18 @@ export function createCommandsOfSessions({ store, agents, log }: CommandsOfSessi
       return toCommand(await agents.request(agentId, 'end_command', { sessionId, commandId }, HOW))
     },
     async checkRights(userId) {
-      const found = await listAgents(db).catch((error: unknown) => {
-        log.error({ err: error, userId }, 'commands were not checked after a change of rights')
-        return []
-      })
-      await Promise.all(
-        found
-          .filter(({ id }) => agents.isReady(id))
-          .map(async ({ id: agentId }) => {
-            try {
-              const input = userId === undefined ? {} : { userId }
-              const { commands } = await agents.request(agentId, 'list_commands', input, {
-                timeoutMs: AGENT_TIMEOUT_MS,
-              })
-              for (const command of commands) await endIfLost(agentId, command)
-            } catch (error) {
-              // An agent of an earlier version has no commands.
-              if (isAppError(error) && error.code === 'agent_failed') return
-              log.warn({ err: error, agentId, userId }, 'commands were not checked after a change of rights')
-            }
-          }),
-      )
+      try {
+        const connected = (await listAgents(db)).filter(({ id }) => isConnected(id))
+        await Promise.all(connected.map(({ id }) => check(id, userId)))
+      } catch (error) {
+        log.error({ err: error, userId }, UNCHECKED)
+      }
     },
+    checkAgent: agentId => check(agentId),
   }
 }
+
+const UNCHECKED = 'commands were not checked after a change of rights'
 
 /** Parts of a stream that are read: more than what an agent keeps. */
 const MOST_PARTS = 8

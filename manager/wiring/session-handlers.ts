@@ -119,9 +119,15 @@ export function createSessionHandlers(
     get: (...given) => sessions.get(...given),
   })
   const sharing = createSessionSharing({ store, changes, events, members, log })
-  const commands = createCommandsOfSessions({ store, agents, log })
-  // This promise never rejects.
+  const commands = createCommandsOfSessions({
+    store,
+    agents,
+    isConnected: id => core.gateway.isConnected(id),
+    log,
+  })
+  // These promises never reject.
   members.onChanged(userId => void commands.checkRights(userId))
+  core.onAgentCame(id => void commands.checkAgent(id))
   const handlers = {
     ...createSessionRoutes({
       sessions,

@@ -78,6 +78,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   const { store, managerId, cluster, key, events, members, box, upgrades, log, timings = {} } = deps
   await using stack = new AsyncDisposableStack()
   const endedListeners: ((id: SessionId) => void)[] = []
+  const cameListeners: ((id: AgentId) => void)[] = []
   const goneListeners: ((id: AgentId) => void)[] = []
   const live = createLiveStats(store.now)
   const changes = createSessionChanges({ store, events, peers: cluster.peers })
@@ -153,7 +154,10 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   })
   const listener = {
     ...reports,
-    came: (id: AgentId, via: string | null) => cluster.links.add(id, via),
+    came(id: AgentId, via: string | null) {
+      cluster.links.add(id, via)
+      for (const came of cameListeners) came(id)
+    },
     gone(id: AgentId) {
       cluster.links.remove(id)
       for (const gone of goneListeners) gone(id)
@@ -268,6 +272,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     watchMounts: (then: typeof onMounts) => void (onMounts = then),
     watchTraffic: (of: (id: SessionId) => SessionActivity) => void (activityOf = of),
     onSessionEnded: (listener: (id: SessionId) => void) => void endedListeners.push(listener),
+    onAgentCame: (listener: (id: AgentId) => void) => void cameListeners.push(listener),
     onAgentGone: (listener: (id: AgentId) => void) => void goneListeners.push(listener),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -38,7 +38,7 @@ const codeOf = (call: Promise<unknown>) =>
   )
 
 test('a command has both streams apart, its exit code, and the environment of terminals', async () => {
-  const result = await shell('echo out; echo err >&2; echo "$OF_SESSION $PWD $(id -un)"; exit 7')
+  const result = await shell('echo out; echo err >&2; echo "$OF_SESSION $PWD $(id -un)" ${LD_PRELOAD+set}; exit 7')
   expect(result).toMatchObject({
     status: 'ENDED',
     reason: 'exited',
@@ -134,7 +134,8 @@ test('others see nothing; who may view reads no command; who may use loses its c
     timeout: 60_000,
     interval: 200,
   })
-  expect((await attachedOutcome).code).toBe(255)
+  // The connection is cut, and the command is killed: whichever comes first.
+  expect([137, 255]).toContain((await attachedOutcome).code)
   await vi.waitFor(async () => expect((await shell('pgrep -f "sleep 454[5]"')).stdout).toBe(''), { timeout: 60_000 })
   expect(await codeOf(other.api.getCommand(at(own)))).toBe('session_not_found')
 
@@ -144,13 +145,6 @@ test('others see nothing; who may view reads no command; who may use loses its c
     target: `session:${id}`,
     result: 'ok',
   })
-})
-
-test('one person runs at most 16 commands at once', async () => {
-  const all = await Promise.all(Array.from({ length: 16 }, () => shell('sleep 4646', { waitSeconds: 0 })))
-  expect(await codeOf(shell('true'))).toBe('commands_at_most')
-  await Promise.all(all.map(one => owner.api.endCommand(at(one))))
-  expect((await shell('true')).exitCode).toBe(0)
 })
 
 /** `berth exec` as a user runs it. */
@@ -169,16 +163,19 @@ async function outcome(child: ReturnType<typeof command>) {
 }
 
 test('berth exec exits with the exit code of the command, and keeps the streams apart', async () => {
-  expect(await outcome(exec('--', 'sh', '-c', 'echo out; echo err >&2; exit 5'))).toEqual({
-    code: 5,
-    out: 'out\n',
-    err: 'err\n',
-  })
-  expect((await outcome(exec('--', 'sh', '-c', 'kill -9 $$'))).code).toBe(137)
-  expect((await outcome(exec('--timeout', '1s', '--', 'sleep', '99'))).code).toBe(124)
   const input = exec('-i', '--cwd', '/tmp', '--env', 'A=b', '--', 'sh', '-c', 'cat; echo $PWD $A')
   input.stdin.end('text\n')
-  expect(await outcome(input)).toMatchObject({ code: 0, out: 'text\n/tmp b\n' })
+  const ends = [
+    exec('--', 'sh', '-c', 'echo out; echo err >&2; exit 5'),
+    exec('--', 'sh', '-c', 'kill -9 $$'),
+    exec('--timeout', '1s', '--', 'sleep', '99'),
+    input,
+  ]
+  const [both, killed, late, piped] = await Promise.all(ends.map(outcome))
+  expect(both).toEqual({ code: 5, out: 'out\n', err: 'err\n' })
+  expect(killed?.code).toBe(137)
+  expect(late?.code).toBe(124)
+  expect(piped).toMatchObject({ code: 0, out: 'text\n/tmp b\n' })
 })
 
 test('berth exec passes signals on, and kills the command when it is killed itself', async () => {
