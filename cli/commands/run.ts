@@ -58,13 +58,15 @@ async function launchAndRun(command: string[], flags: RunFlags, output: Output):
   flags.out?.forEach(nameOf)
   const connection = await connect()
   const { api } = connection
-  const { count: _count, ...body } = await launchOf(api, flags)
+  // The command of a template is replaced, and one session is enough.
+  const { count: _count, startupCommand: _command, runImageCommand: _program, ...body } = await launchOf(api, flags)
+  // Ctrl-C must not leave a session behind that is being launched.
+  using interrupt = listenForInterrupt()
+  const { signal } = interrupt
   const { items, notices } = await api.createSession({ body: { ...body, kind: 'interactive' } })
   for (const notice of notices) output.note(notice.message)
   const [session] = items
   if (!session) throw new AppError('internal', { why: 'The manager launched no session.' })
-  using interrupt = listenForInterrupt()
-  const { signal } = interrupt
   let keeps = flags.keep ?? false
   try {
     return await runIn(connection, session, { command, flags, output, signal })
