@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AgentId, CleanLine, KernelId, ManagerId } from '#manager/contract'
+import { LONGEST_SAID } from './fields.ts'
+import { AgentId, CleanLine, KernelId, ManagerId, TextUpTo } from '#manager/contract'
 import { ManagerProof, Managers } from './managers.ts'
 import { BuildLog, ImagePull, KernelChanged, PullChanged, Report, StatsBatch } from './reports.ts'
 import { Cancel, Reply, Request } from './requests.ts'
@@ -22,30 +23,30 @@ export const AGENT_LOST_MS = 10_000
 
 export const Challenge = z.object({
   type: z.literal('challenge'),
-  nonce: z.string(),
+  nonce: TextUpTo(1_000),
   /** Id of the control plane: the same for all managers on one database. */
   managerId: ManagerId,
   /** Id of the manager process; an agent has one connection to each process. */
-  processId: z.string().optional(),
+  processId: TextUpTo(200).optional(),
   /** Left out if the agent sent no nonce. */
   proof: ManagerProof.optional(),
 })
 export const Join = z.object({
   type: z.literal('join'),
-  token: z.string(),
+  token: TextUpTo(1_000),
   agentId: AgentId,
   name: CleanLine(128),
   /** Ed25519, SPKI, base64. */
-  publicKey: z.string(),
-  signature: z.string(),
-  instance: z.string().max(64).optional(),
+  publicKey: TextUpTo(1_000),
+  signature: TextUpTo(1_000),
+  instance: TextUpTo(64).optional(),
 })
 export const Prove = z.object({
   type: z.literal('prove'),
   agentId: AgentId,
-  signature: z.string(),
+  signature: TextUpTo(1_000),
   /** Random id of the agent process: tells a reconnection from a second process that runs with a copy of the same key. */
-  instance: z.string().max(64).optional(),
+  instance: TextUpTo(64).optional(),
 })
 export const Welcome = z.object({
   type: z.literal('welcome'),
@@ -53,14 +54,14 @@ export const Welcome = z.object({
   /** Number of data sockets that the agent keeps parked. */
   parkedSockets: z.int(),
   /** Credential of the data sockets of this control connection, base64url; sent as `authorization: Bearer`. */
-  dataToken: z.string(),
+  dataToken: TextUpTo(1_000),
   /**
    * Ids of the containers that the manager knows to belong to the agent that this one replaces. Left out if it replaces none.
    * The key that signed the labels of these containers is lost with the data of the replaced agent.
    */
-  containers: z.array(z.string()).optional(),
+  containers: z.array(TextUpTo(200)).optional(),
 })
-export const Refused = z.object({ type: z.literal('refused'), code: z.string(), message: z.string() })
+export const Refused = z.object({ type: z.literal('refused'), code: TextUpTo(200), message: TextUpTo(LONGEST_SAID) })
 
 /** Payload that the agent signs, UTF-8. Domain-separated, so that the signature is good for nothing else. */
 export function controlSignaturePayload(nonce: string, managerId: string, agentId: string): string {

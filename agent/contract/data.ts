@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CommandId, KernelId } from '#manager/contract'
+import { CommandId, KernelId, TextOf, TextUpTo } from '#manager/contract'
 
 /** `GET /agent/v1/data` with `Upgrade: berth-data`: a parked socket on which the manager later sends one DataHeader. */
 export const DATA_UPGRADE = 'berth-data'
@@ -30,19 +30,19 @@ export const DataHeader = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('app'),
     kernelId: KernelId,
-    app: z.string(),
+    app: TextUpTo(200),
     /** True with `berth.tunnel.v1` and `berth.tunnel.v2`, false for foreign clients. */
     framed: z.boolean(),
     /** True with `berth.tunnel.v2`: the wire serves several connections one after the other. */
     lasting: z.boolean().optional(),
     /** The nonce of a client that asks for the direct path (ADR 41). An agent that offers none opens the tunnel as usual. */
-    direct: z.string().optional(),
+    direct: TextUpTo(1_000).optional(),
   }),
   z.object({
     kind: z.literal('terminal'),
     kernelId: KernelId,
     /** tmux session; two windows on the same name share a shell. */
-    name: z.string().regex(/^[a-z0-9-]{1,32}$/),
+    name: TextOf(32, /^[a-z0-9-]{1,32}$/),
     cols: z.int().min(1).max(1000),
     rows: z.int().min(1).max(1000),
   }),

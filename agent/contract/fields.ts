@@ -41,5 +41,9 @@ export const Attempt = z
   .int()
   .min(0)
   .max(2 ** 31 - 1)
+/** Characters of a name or an id, of a variable or a command, and of what a host says: a log, or an error of the engine. */
+export const LONGEST_NAME = 1_000
+export const LONGEST_VALUE = 200_000
+export const LONGEST_SAID = 16_777_216
 export const ImageName = Token(512)
 export const ContainerId = Token(128)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Because, because } from '#manager/contract'
+import { because, type Because } from '#manager/contract'
 
 /** CDI kind of NVIDIA's GPUs and MIG instances; other kinds (`management.nvidia.com/gpu`, other makers) are not theirs. */
 export const GPU_KIND = 'nvidia.com/gpu'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AllowedOptions, App, AppProtocol, CleanLine } from '#manager/contract'
+import { LONGEST_NAME, LONGEST_VALUE } from './fields.ts'
+import { AllowedOptions, App, AppProtocol, CleanLine, TextUpTo } from '#manager/contract'
 import { listOf, recordOf } from './to-first-fault.ts'
 
 /**
@@ -10,10 +11,10 @@ export const KernelApp = z.object({
   name: App.shape.name,
   title: CleanLine(200),
   protocol: AppProtocol,
-  path: z.string().startsWith('/').max(1_000).default('/'),
+  path: TextUpTo(1_000).startsWith('/').default('/'),
   port: z.int().min(1).max(65_535),
-  command: listOf(z.string()),
-  environ: recordOf(z.string(), z.string()).default({}),
+  command: listOf(TextUpTo(LONGEST_VALUE)),
+  environ: recordOf(TextUpTo(LONGEST_NAME), TextUpTo(LONGEST_VALUE)).default({}),
   /** Form in which the app takes its secret, which the proxy adds to requests; `none`: the app has no secret. */
   secret: z.enum(['jupyter', 'none']).default('none'),
   allowedOptions: AllowedOptions.optional(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FolderId, isPlainPath } from '#manager/contract'
+import { FolderId, isPlainPath, TextUpTo } from '#manager/contract'
 
 /** A folder that a kernel mounts. */
 export const KernelFolder = z.object({
@@ -7,7 +7,7 @@ export const KernelFolder = z.object({
   storage: z.uuid(),
   folder: FolderId,
   /** Relative to the home of the session. */
-  path: z.string().refine(isPlainPath),
+  path: TextUpTo(1_000).refine(isPlainPath),
   readOnly: z.boolean(),
 })
 export type KernelFolder = z.infer<typeof KernelFolder>

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
+import { LONGEST_NAME, LONGEST_VALUE } from './fields.ts'
+import { AgentId, DateTime, KernelId, ManagerId, SessionId, TextUpTo, UserId } from '#manager/contract'
 import { KernelApp } from './kernel-app.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { listOf, recordOf } from './to-first-fault.ts'
@@ -15,33 +16,33 @@ export const KernelLabel = z.object({
   managerId: ManagerId,
   agentId: AgentId,
   sessionId: SessionId,
-  sessionName: z.string(),
+  sessionName: TextUpTo(LONGEST_NAME),
   kernelId: KernelId,
-  role: z.string(),
+  role: TextUpTo(LONGEST_NAME),
   clusterSize: z.int().min(1).optional(),
   attempt: z.int(),
-  owner: z.object({ id: UserId, email: z.string() }),
-  resourceGroup: z.string(),
-  image: z.object({ reference: z.string(), digest: z.string() }),
+  owner: z.object({ id: UserId, email: TextUpTo(LONGEST_NAME) }),
+  resourceGroup: TextUpTo(LONGEST_NAME),
+  image: z.object({ reference: TextUpTo(LONGEST_NAME), digest: TextUpTo(LONGEST_NAME) }),
   /** Base units. */
-  slots: recordOf(z.string(), z.int()),
+  slots: recordOf(TextUpTo(LONGEST_NAME), z.int()),
   shmemBytes: z.int(),
-  devices: listOf(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
-  environ: recordOf(z.string(), z.string()),
-  startupCommand: z.string().nullable(),
+  devices: listOf(z.object({ uuid: TextUpTo(LONGEST_NAME), slot: TextUpTo(LONGEST_NAME), amount: z.int() })),
+  environ: recordOf(TextUpTo(LONGEST_NAME), TextUpTo(LONGEST_VALUE)),
+  startupCommand: TextUpTo(LONGEST_VALUE).nullable(),
   runImageCommand: z.literal(true).optional(),
-  launchedBy: z.string().optional(),
+  launchedBy: TextUpTo(LONGEST_NAME).optional(),
   kind: z.enum(['interactive', 'batch']).optional(),
   folders: listOf(KernelFolder).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */
   apps: z.array(z.unknown()).max(1_000).transform(readApps),
-  createdAt: z.iso.datetime(),
-  requestedAt: z.iso.datetime().optional(),
+  createdAt: DateTime(),
+  requestedAt: DateTime().optional(),
   /**
    * Signature of the manager that requested this kernel, over the request. The agent's own signature says that the agent
    * made the container; this one says that Berth wanted it. Left out in containers of older versions.
    */
-  managerSignature: z.string().max(128).optional(),
+  managerSignature: TextUpTo(128).optional(),
   /** Key of the kernel's network, if that was created before the session was requested. */
   network: z.uuid().optional(),
 })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo, WebAddress } from '#manager/contract'
 
 /** Header of the agent's upgrade request: fresh random text that the manager signs. */
 export const AGENT_NONCE_HEADER = 'x-berth-agent-nonce'
@@ -6,8 +7,8 @@ export const AGENT_NONCE_HEADER = 'x-berth-agent-nonce'
 /** The manager's answer to the agent's nonce, with the key that all managers on one database share. */
 export const ManagerProof = z.object({
   /** Ed25519, SPKI, base64. */
-  publicKey: z.string(),
-  signature: z.string(),
+  publicKey: TextUpTo(1_000),
+  signature: TextUpTo(1_000),
 })
 export type ManagerProof = z.infer<typeof ManagerProof>
 
@@ -17,7 +18,7 @@ export function managerProofPayload(agentNonce: string, managerNonce: string, ma
 }
 
 /** A manager process, and where agents reach it. */
-export const ManagerAddress = z.object({ id: z.string(), url: z.url({ protocol: /^https?$/ }) })
+export const ManagerAddress = z.object({ id: TextUpTo(200), url: WebAddress(2_000, { protocol: /^https?$/ }) })
 export type ManagerAddress = z.infer<typeof ManagerAddress>
 
 /** The live managers: the agent keeps a control connection to each. Sent after `welcome` and whenever it changes. */

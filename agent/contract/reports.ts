@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   CleanLine,
   CleanLines,
+  DateTime,
   Device,
   DeviceFigures,
   KernelId,
@@ -9,9 +10,20 @@ import {
   PullProgress,
   SessionId,
   SessionStats,
+  TextUpTo,
   Token,
 } from '#manager/contract'
-import { Amounts, Attempt, Bytes, CEILINGS, ContainerId, ExitCode, ImageName, Milliseconds } from './fields.ts'
+import {
+  Amounts,
+  Attempt,
+  Bytes,
+  CEILINGS,
+  ContainerId,
+  ExitCode,
+  ImageName,
+  LONGEST_NAME,
+  Milliseconds,
+} from './fields.ts'
 import { recordOf } from './to-first-fault.ts'
 import { KernelApp } from './kernel-app.ts'
 import { KernelFolder } from './kernel-folder.ts'
@@ -44,10 +56,7 @@ export type AgentImage = z.infer<typeof AgentImage>
 /** Cause for which an agent ended a session by itself: a reason code, and a sentence for the owner of the session. */
 export const StoppedFor = z.object({
   code: z.enum(['disk_limit', 'host_limit']),
-  message: z
-    .string()
-    .max(400)
-    .regex(/^[\x20-\x7e]*$/),
+  message: TextUpTo(400).regex(/^[\x20-\x7e]*$/),
   /** Key and values of the message for translations; left out by older agents. */
   cause: Token(64).optional(),
   values: recordOf(Token(64), z.union([z.number(), CleanLine()])).optional(),
@@ -62,7 +71,7 @@ export const KernelState = z.discriminatedUnion('state', [
     /** Number of starts that come first in the agent's queue. Left out once this start has begun, and by older agents. */
     ahead: z.int().min(0).optional(),
   }),
-  z.object({ state: z.literal('running'), containerId: ContainerId, startedAt: z.iso.datetime() }),
+  z.object({ state: z.literal('running'), containerId: ContainerId, startedAt: DateTime() }),
   z.object({
     state: z.literal('exited'),
     containerId: ContainerId,
@@ -180,9 +189,17 @@ const SaneProgress = PullProgress.refine(
 )
 export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelId, progress: SaneProgress })
 /** Progress of the pull_image with this id. */
-export const ImagePull = z.object({ type: z.literal('image_pull'), pullId: z.string(), progress: SaneProgress })
+export const ImagePull = z.object({
+  type: z.literal('image_pull'),
+  pullId: TextUpTo(LONGEST_NAME),
+  progress: SaneProgress,
+})
 /** Text that the engine has said of the build_image with this id. */
-export const BuildLog = z.object({ type: z.literal('build_log'), buildId: z.string(), text: CleanLines(16_384) })
+export const BuildLog = z.object({
+  type: z.literal('build_log'),
+  buildId: TextUpTo(LONGEST_NAME),
+  text: CleanLines(16_384),
+})
 export const StatsBatch = z.object({
   type: z.literal('stats'),
   kernels: z.array(z.object({ kernelId: KernelId, stats: SaneStats })),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   AppOptions,
+  DateTime,
   Diagnosis,
   CommandEnd,
   CommandId,
@@ -14,9 +15,10 @@ import {
   MOST_DOTFILES,
   SessionId,
   SettableMode,
+  TextUpTo,
   UserId,
 } from '#manager/contract'
-import { ContainerId, ExitCode } from './fields.ts'
+import { ContainerId, ExitCode, LONGEST_NAME, LONGEST_SAID, LONGEST_VALUE } from './fields.ts'
 import { listOf } from './to-first-fault.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
@@ -34,32 +36,36 @@ export const LOG_PART_BYTES = 2 ** 20
 export const KernelSpec = z.object({
   kernelId: KernelId,
   sessionId: SessionId,
-  sessionName: z.string(),
-  role: z.string(),
+  sessionName: TextUpTo(LONGEST_NAME),
+  role: TextUpTo(LONGEST_NAME),
   /** Number of kernels of the session, all on this agent and on one network; left out for a single kernel. */
   clusterSize: z.int().min(1).optional(),
   attempt: z.int(),
-  owner: z.object({ id: UserId, email: z.string() }),
-  resourceGroup: z.string(),
+  owner: z.object({ id: UserId, email: TextUpTo(LONGEST_NAME) }),
+  resourceGroup: TextUpTo(LONGEST_NAME),
   /** `manifestDigest` (sha256:…): digest that the registry had under the reference when the session was made, if it is known. */
-  image: z.object({ reference: z.string(), digest: z.string(), manifestDigest: z.string().optional() }),
+  image: z.object({
+    reference: TextUpTo(LONGEST_NAME),
+    digest: TextUpTo(LONGEST_NAME),
+    manifestDigest: TextUpTo(LONGEST_NAME).optional(),
+  }),
   /** Base units. */
-  slots: z.record(z.string(), z.int()),
+  slots: z.record(TextUpTo(LONGEST_NAME), z.int()),
   shmemBytes: z.int(),
-  devices: z.array(z.object({ uuid: z.string(), slot: z.string(), amount: z.int() })),
-  environ: z.record(z.string(), z.string()),
-  startupCommand: z.string().nullable(),
+  devices: z.array(z.object({ uuid: TextUpTo(LONGEST_NAME), slot: TextUpTo(LONGEST_NAME), amount: z.int() })),
+  environ: z.record(TextUpTo(LONGEST_NAME), TextUpTo(LONGEST_VALUE)),
+  startupCommand: TextUpTo(LONGEST_VALUE).nullable(),
   /** Run the image's own ENTRYPOINT and CMD instead of a start-up command; left out for false. */
   runImageCommand: z.literal(true).optional(),
   /** Address of the administrator who launched the session for its owner; left out where the owner did. Kept in the label. */
-  launchedBy: z.string().optional(),
+  launchedBy: TextUpTo(LONGEST_NAME).optional(),
   /**
    * An interactive session continues when the start-up command has ended; a batch session ends with it. Left out (older
    * managers): the session ends with the command.
    */
   kind: z.enum(['interactive', 'batch']).optional(),
   /** More public keys that may log in by SSH, `ssh-ed25519 AAAA… comment`. */
-  authorizedKeys: z.array(z.string()),
+  authorizedKeys: z.array(TextUpTo(LONGEST_VALUE)),
   /** Left out where there are none. */
   folders: z.array(KernelFolder).optional(),
   /** An ended kernel of this agent whose home the new one continues with; fails with `files_gone` if the home was not kept. */
@@ -67,11 +73,11 @@ export const KernelSpec = z.object({
   /** Files of the owner for the home, as they are when the session starts; left out where there are none. */
   dotfiles: z.array(DotfileSpec).max(MOST_DOTFILES).optional(),
   /** Bash script of the owner, which runs once before apps do; left out where there is none. */
-  bootstrapScript: z.string().optional(),
+  bootstrapScript: TextUpTo(LONGEST_VALUE).optional(),
   /** Time at which the session was requested, by the database's clock: its container cannot be older. */
-  requestedAt: z.iso.datetime().optional(),
+  requestedAt: DateTime().optional(),
   /** The manager's MAC of the facts above, to be kept in the container's label. Left out by older managers. */
-  managerSignature: z.string().max(128).optional(),
+  managerSignature: TextUpTo(128).optional(),
 })
 export type KernelSpec = z.infer<typeof KernelSpec>
 
@@ -81,17 +87,17 @@ export type KernelSpec = z.infer<typeof KernelSpec>
  */
 export const RegistryAuth = z.object({
   /** Address of the registry as Docker knows it: `cr.example.org:5000`, or `https://index.docker.io/v1/`. */
-  serverAddress: z.string(),
-  username: z.string(),
-  password: z.string(),
+  serverAddress: TextUpTo(LONGEST_NAME),
+  username: TextUpTo(LONGEST_NAME),
+  password: TextUpTo(LONGEST_VALUE),
 })
 export type RegistryAuth = z.infer<typeof RegistryAuth>
 
 /** An image on the engine that no container uses. */
 export const UnusedImage = z.object({
-  id: z.string(),
-  references: z.array(z.string()),
-  repoDigests: z.array(z.string()),
+  id: TextUpTo(LONGEST_NAME),
+  references: z.array(TextUpTo(LONGEST_NAME)),
+  repoDigests: z.array(TextUpTo(LONGEST_NAME)),
   sizeBytes: z.number(),
   /** Bytes of layers that no other image has. */
   uniqueBytes: z.number(),
@@ -123,10 +129,10 @@ export const COMMAND_PART_BYTES = 256 * 1024
 
 /** SSH material made by the agent together with the kernel. */
 export const KernelSsh = z.object({
-  user: z.string(),
-  hostKey: z.string(),
-  privateKey: z.string(),
-  publicKey: z.string(),
+  user: TextUpTo(LONGEST_NAME),
+  hostKey: TextUpTo(LONGEST_VALUE),
+  privateKey: TextUpTo(LONGEST_VALUE),
+  publicKey: TextUpTo(LONGEST_VALUE),
 })
 export type KernelSsh = z.infer<typeof KernelSsh>
 
@@ -145,7 +151,7 @@ export const REQUESTS = {
       prepareWithinMs: z.int().optional(),
       registryAuth: RegistryAuth.optional(),
     }),
-    reply: z.object({ containerId: ContainerId, startedAt: z.iso.datetime(), ssh: KernelSsh }),
+    reply: z.object({ containerId: ContainerId, startedAt: DateTime(), ssh: KernelSsh }),
   },
   /**
    * Stops and removes container, network and (after a while) scratch. An unknown kernel is no error: the reply has no exit code
@@ -160,14 +166,14 @@ export const REQUESTS = {
       keepFilesMs: z.int().min(0).optional(),
     }),
     /** `logTail` begins with the line `LOG_CUT` if the log was longer; older agents do not say so. */
-    reply: z.object({ exitCode: ExitCode.nullable(), logTail: z.string() }),
+    reply: z.object({ exitCode: ExitCode.nullable(), logTail: TextUpTo(LONGEST_SAID) }),
   },
   /**
    * Tells the programs of a running kernel when its session will be interrupted; null calls the interruption off. Programs are
    * told the same time only once, however often the request is repeated.
    */
   warn_kernel: {
-    input: z.object({ kernelId: KernelId, at: z.iso.datetime().nullable() }),
+    input: z.object({ kernelId: KernelId, at: DateTime().nullable() }),
     reply: z.object({}),
   },
   /**
@@ -237,7 +243,12 @@ export const REQUESTS = {
    * started again.
    */
   start_app: {
-    input: z.object({ kernelId: KernelId, app: z.string(), timeoutMs: z.int(), options: AppOptions.optional() }),
+    input: z.object({
+      kernelId: KernelId,
+      app: TextUpTo(LONGEST_NAME),
+      timeoutMs: z.int(),
+      options: AppOptions.optional(),
+    }),
     reply: z.object({ inject: InjectedHeader.nullable() }),
   },
   /** Asks the engine now, so that the reply is complete. Fails with `engine_unreachable` if the engine's state is not known. */
@@ -250,13 +261,13 @@ export const REQUESTS = {
    * repeats the request until a report shows the modes.
    */
   set_device_modes: {
-    input: z.object({ modes: z.record(z.string(), SettableMode) }),
+    input: z.object({ modes: z.record(TextUpTo(LONGEST_NAME), SettableMode) }),
     reply: z.object({}),
   },
   get_logs: {
     /** `timestamps`: each line begins with its time (RFC 3339, UTC) and a space; older agents send none. */
     input: z.object({ kernelId: KernelId, tail: z.int(), timestamps: z.boolean().optional() }),
-    reply: z.object({ text: z.string(), truncated: z.boolean() }),
+    reply: z.object({ text: TextUpTo(LONGEST_SAID), truncated: z.boolean() }),
   },
   /**
    * A part of the log of an ended kernel, as long as its host keeps the log: the first part, or the one that an earlier reply named as
@@ -266,15 +277,19 @@ export const REQUESTS = {
     input: z.object({ kernelId: KernelId, part: z.int().min(1).optional() }),
     reply: z.object({
       /** Text of at most LOG_PART_BYTES in UTF-8, packed by gzip, in base64: an agent may send only so much. */
-      packed: z.base64().max(2 * LOG_PART_BYTES),
+      packed: TextUpTo(2 * LOG_PART_BYTES).check(z.base64()),
       next: z.int().nullable(),
       truncated: z.boolean(),
     }),
   },
   /** Pulls an image. With `pullId`, notices report the progress. */
   pull_image: {
-    input: z.object({ reference: z.string(), pullId: z.string().optional(), auth: RegistryAuth.optional() }),
-    reply: z.object({ id: z.string() }),
+    input: z.object({
+      reference: TextUpTo(LONGEST_NAME),
+      pullId: TextUpTo(LONGEST_NAME).optional(),
+      auth: RegistryAuth.optional(),
+    }),
+    reply: z.object({ id: TextUpTo(LONGEST_NAME) }),
   },
   /**
    * Makes an image of the file system of a running kernel, without what Berth gave the session. Notices with `saveId` report
@@ -284,16 +299,21 @@ export const REQUESTS = {
   save_kernel: {
     input: z.object({
       kernelId: KernelId,
-      reference: z.string(),
-      title: z.string().nullable(),
-      madeBy: z.string().optional(),
-      saveId: z.string(),
+      reference: TextUpTo(LONGEST_NAME),
+      title: TextUpTo(LONGEST_VALUE).nullable(),
+      madeBy: TextUpTo(LONGEST_NAME).optional(),
+      saveId: TextUpTo(LONGEST_NAME),
     }),
-    reply: z.object({ id: z.string() }),
+    reply: z.object({ id: TextUpTo(LONGEST_NAME) }),
   },
   /** Gives an image of this host the name `target` (registry, repository, tag) and pushes it. Notices with `pushId` report the progress. */
   push_image: {
-    input: z.object({ reference: z.string(), target: z.string(), pushId: z.string(), auth: RegistryAuth.optional() }),
+    input: z.object({
+      reference: TextUpTo(LONGEST_NAME),
+      target: TextUpTo(LONGEST_NAME),
+      pushId: TextUpTo(LONGEST_NAME),
+      auth: RegistryAuth.optional(),
+    }),
     reply: z.object({}),
   },
   /**
@@ -301,8 +321,12 @@ export const REQUESTS = {
    * repeated request fails with `image_exists`.
    */
   build_image: {
-    input: z.object({ reference: z.string(), recipe: z.string(), buildId: z.string() }),
-    reply: z.object({ id: z.string() }),
+    input: z.object({
+      reference: TextUpTo(LONGEST_NAME),
+      recipe: TextUpTo(LONGEST_VALUE),
+      buildId: TextUpTo(LONGEST_NAME),
+    }),
+    reply: z.object({ id: TextUpTo(LONGEST_NAME) }),
   },
   /** Lists all images that no container uses, except the toolbox. */
   list_unused_images: { input: z.object({}), reply: z.object({ images: listOf(UnusedImage, 100_000) }) },
@@ -314,12 +338,16 @@ export const REQUESTS = {
   remove_images: {
     input: z.object({
       images: z.array(
-        z.object({ id: z.string(), reference: z.string().optional(), listed: z.array(z.string()).optional() }),
+        z.object({
+          id: TextUpTo(LONGEST_NAME),
+          reference: TextUpTo(LONGEST_NAME).optional(),
+          listed: z.array(TextUpTo(LONGEST_NAME)).optional(),
+        }),
       ),
     }),
     reply: z.object({
-      removed: listOf(z.object({ id: z.string(), references: listOf(z.string()) }), 100_000),
-      kept: listOf(z.object({ id: z.string(), why: z.string() }), 100_000),
+      removed: listOf(z.object({ id: TextUpTo(LONGEST_NAME), references: listOf(TextUpTo(LONGEST_NAME)) }), 100_000),
+      kept: listOf(z.object({ id: TextUpTo(LONGEST_NAME), why: TextUpTo(LONGEST_VALUE) }), 100_000),
       freedBytes: z.number(),
     }),
   },
@@ -330,12 +358,23 @@ export type RequestName = keyof typeof REQUESTS
 export type RequestInput<N extends RequestName> = z.infer<(typeof REQUESTS)[N]['input']>
 export type RequestReply<N extends RequestName> = z.infer<(typeof REQUESTS)[N]['reply']>
 
-export const Request = z.object({ type: z.literal('request'), id: z.int(), name: z.string(), input: z.unknown() })
+export const Request = z.object({
+  type: z.literal('request'),
+  id: z.int(),
+  name: TextUpTo(LONGEST_NAME),
+  input: z.unknown(),
+})
 export const Reply = z.object({
   type: z.literal('reply'),
   id: z.int(),
   value: z.unknown().optional(),
-  error: z.object({ code: z.string(), message: z.string(), detail: z.record(z.string(), z.unknown()) }).optional(),
+  error: z
+    .object({
+      code: TextUpTo(LONGEST_NAME),
+      message: TextUpTo(LONGEST_SAID),
+      detail: z.record(TextUpTo(LONGEST_NAME), z.unknown()),
+    })
+    .optional(),
 })
 /** The manager gives up on a request (caller gone, deadline): the agent stops the work where it can. */
 export const Cancel = z.object({ type: z.literal('cancel'), id: z.int() })

@@ -3,6 +3,18 @@ import { z } from 'zod'
 /** Entries of a list or record, where its schema names no other number. */
 const MOST = 1_000
 
+/** Schemas of the entries of a list or record, by how a path names them: `[]`, `{key}`, `{}`. */
+type Parts = Readonly<Record<string, z.ZodType>>
+const PARTS = new WeakMap<z.core.$ZodType, Parts>()
+
+/** The schemas of the entries, for a walk over all schemas; undefined for a schema that this file has not made. */
+export const partsOf = (schema: z.core.$ZodType): Parts | undefined => PARTS.get(schema)
+
+function withParts<Schema extends z.ZodType>(schema: Schema, parts: Parts): Schema {
+  PARTS.set(schema, parts)
+  return schema
+}
+
 /**
  * Schema of a list that is read up to its first invalid entry, which alone is reported. Threat model: to refuse an entry takes the manager
  * a thousand times as long as it takes an agent to send it, and nobody else is served meanwhile.
@@ -10,7 +22,7 @@ const MOST = 1_000
  * @param most a longer list is refused unread
  */
 export function listOf<Item extends z.ZodType>(item: Item, most: number = MOST) {
-  return z
+  const list = z
     .array(z.unknown())
     .max(most)
     .transform((given, context): z.output<Item>[] => {
@@ -22,11 +34,12 @@ export function listOf<Item extends z.ZodType>(item: Item, most: number = MOST) 
       }
       return read
     })
+  return withParts(list, { '[]': item })
 }
 
 /** Schema of a record of up to `MOST` entries, for the reason of `listOf`. */
 export function recordOf<Value extends z.ZodType>(key: z.ZodType<string>, value: Value) {
-  return z.custom<object>(isShortRecord, 'must be an object of few entries').transform((given, context) => {
+  const record = z.custom<object>(isShortRecord, 'must be an object of few entries').transform((given, context) => {
     const read: Record<string, z.output<Value>> = {}
     for (const [name, one] of Object.entries(given)) {
       const named = key.safeParse(name)
@@ -38,6 +51,7 @@ export function recordOf<Value extends z.ZodType>(key: z.ZodType<string>, value:
     }
     return read
   })
+  return withParts(record, { '{key}': key, '{}': value })
 }
 
 function isShortRecord(given: unknown): boolean {

@@ -2,18 +2,18 @@ import { z } from 'zod'
 import { CauseFields } from './causes/fields.ts'
 import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
-import { PlainLines, PlainText } from './plain-text.ts'
+import { MailAddress, PlainText, TextUpTo, TrimmedLines, TrimmedText } from './plain-text.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { GroupNames, User } from './users.ts'
 
 /** Token that we issued for an invitation, or for a link that confirms an address or resets a password. */
-export const LinkToken = z.string().min(16).max(200)
+export const LinkToken = TextUpTo(200).min(16)
 
 export const SignUpSpec = z
   .strictObject({
-    email: z.email().max(254),
-    name: PlainText.trim().min(1).max(64),
-    password: z.string().max(1024),
+    email: MailAddress,
+    name: TrimmedText(64).min(1),
+    password: TextUpTo(1024),
     invitation: LinkToken.optional(),
     acceptTerms: z.boolean().optional().describe('Required where the options name terms or a privacy policy.'),
   })
@@ -30,7 +30,7 @@ export type SignUpReply = z.infer<typeof SignUpReply>
 
 /** Request of a stranger for an account, where the settings say that an admin decides. */
 export const SignUpRequestSpec = SignUpSpec.omit({ password: true, invitation: true })
-  .extend({ note: PlainLines.trim().max(1000).default('').describe('What the account is for.') })
+  .extend({ note: TrimmedLines(1000).default('').describe('What the account is for.') })
   .meta({ id: 'SignUpRequestSpec' })
 export type SignUpRequestSpec = z.infer<typeof SignUpRequestSpec>
 
@@ -120,7 +120,7 @@ export type Invitation = z.infer<typeof Invitation>
 export const InvitationSpec = z
   .strictObject({
     domain: DomainName.optional().describe('Default: your own domain. Only superadmins may choose another one.'),
-    note: PlainText.max(200).default('').describe('Who the invitation is for.'),
+    note: PlainText(200).default('').describe('Who the invitation is for.'),
     days: z.number().int().min(1).max(90).default(7).describe('How many days the invitation is valid.'),
   })
   .meta({ id: 'InvitationSpec' })
@@ -137,7 +137,7 @@ export const NewInvitation = Invitation.extend({
 export type NewInvitation = z.infer<typeof NewInvitation>
 
 /** Six digits of the authenticator app, or a recovery code; spaces do not matter. */
-export const SecondFactor = z.string().min(6).max(40)
+export const SecondFactor = TextUpTo(40).min(6)
 
 export const TotpStatus = z
   .object({ enabled: z.boolean(), recoveryCodesLeft: z.number().int() })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 import { TextKeys } from './causes/fields.ts'
 import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
@@ -17,7 +18,7 @@ export type SettableMode = z.infer<typeof SettableMode>
 
 export const Device = z
   .object({
-    uuid: z.string(),
+    uuid: TextUpTo(1_000),
     model: z.string(),
     slot: z.enum(['cuda.device', 'cuda.shares']),
     memBytes: z.number(),
@@ -34,7 +35,7 @@ export type Device = z.infer<typeof Device>
 
 /** Use of a GPU now. Null = unknown, which is not 0: the driver does not report the utilisation of a MIG instance. */
 export const DeviceFigures = z.object({
-  uuid: z.string(),
+  uuid: TextUpTo(1_000),
   /** Percent. */
   utilization: z.number().nullable(),
   memBytes: z.number().nullable(),
@@ -104,7 +105,7 @@ export type Agent = z.infer<typeof Agent>
 export const AgentChange = z
   .strictObject({
     schedulable: z.boolean().describe('False: no new session starts on it.'),
-    resourceGroup: z.string().max(64).describe('Moves the agent there; only while no session is on it.'),
+    resourceGroup: TextUpTo(64).describe('Moves the agent there; only while no session is on it.'),
   })
   .partial()
   .meta({ id: 'AgentChange' })

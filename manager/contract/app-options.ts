@@ -1,21 +1,14 @@
 import { z } from 'zod'
+import { TextOf, TextUpTo } from './plain-text.ts'
 
 /** Name of a variable of the environment. */
-export const EnvironmentName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be letters, digits and underscores')
+export const EnvironmentName = TextOf(128, /^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be letters, digits and underscores')
 /** Variables that Berth sets itself; a request that names one is refused. */
 export const RESERVED_ENVIRONMENT = /^(BERTH_|LD_PRELOAD$|LD_LIBRARY_PATH$|HOME$|USER$|LOGNAME$|SHELL$)/
 
 /** Name of an argument as the program knows it, such as `--logdir`. */
-const ArgumentName = z
-  .string()
-  .max(100)
-  .regex(/^[^\s\p{Cc}]+$/u, 'must be one word, such as --logdir')
-const Value = z
-  .string()
-  .max(1_000)
-  .refine(text => !text.includes('\0'), 'must not contain a zero byte')
+const ArgumentName = TextUpTo(100).regex(/^[^\s\p{Cc}]+$/u, 'must be one word, such as --logdir')
+const Value = TextUpTo(1_000).refine(text => !text.includes('\0'), 'must not contain a zero byte')
 const MOST = 32
 const atMost = (entries: object) => Object.keys(entries).length <= MOST
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { UserId } from './ids.ts'
-import { PlainText } from './plain-text.ts'
+import { DateTime, PlainText } from './plain-text.ts'
 import { sortBy } from './sort.ts'
 
 /** An entry records an action that somebody took or was refused. Entries never change, and are kept for `auditDays`. */
@@ -39,12 +39,12 @@ export const AuditEntry = z
   .meta({ id: 'AuditEntry' })
 export type AuditEntry = z.infer<typeof AuditEntry>
 
-const When = z.iso.datetime({ offset: true })
+const When = DateTime({ offset: true })
 
 export const AuditFilter = z.object({
-  actor: PlainText.max(254).optional().describe('E-mail address or id of a user.'),
-  action: PlainText.max(64).optional(),
-  target: PlainText.max(300).optional().describe('`session:0198…`, or `session:` for all of a kind.'),
+  actor: PlainText(254).optional().describe('E-mail address or id of a user.'),
+  action: PlainText(64).optional(),
+  target: PlainText(300).optional().describe('`session:0198…`, or `session:` for all of a kind.'),
   from: When.optional(),
   to: When.optional().describe('Exclusive.'),
 })

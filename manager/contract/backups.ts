@@ -1,12 +1,13 @@
 import { z } from 'zod'
+import { TextOf } from './plain-text.ts'
 import { Problem } from './problem.ts'
 import { Task } from './tasks.ts'
 
 /** Name of a file that Berth made in the directory of backups; the time in it is UTC. Other files there are left alone. */
-export const BackupName = z.string().regex(/^berth-\d{8}-\d{6}\.backup$/, 'must be the name of a listed backup')
+export const BackupName = TextOf(64, /^berth-\d{8}-\d{6}\.backup$/, 'must be the name of a listed backup')
 
 /** Time of day as people write it, in 24 hours. */
-export const TimeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day such as 03:00')
+export const TimeOfDay = TextOf(5, /^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day such as 03:00')
 
 /** The latest backup that was begun, or the latest that was completed. */
 export const BackupRun = z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DateTime } from './plain-text.ts'
 import { FileConflict, FilePath, FilePathInside } from './files.ts'
 import { Sha256 } from './uploads.ts'
 
@@ -30,7 +31,7 @@ export const BundleEntry = z
       .describe('A directory is made with those above it, and may exist already.'),
     size: z.int().min(0).max(MOST_BUNDLED_BYTES).default(0),
     sha256: Sha256.optional().describe('Of the bytes. Needed for a file.'),
-    modifiedAt: z.iso.datetime().optional(),
+    modifiedAt: DateTime().optional(),
     executable: z
       .boolean()
       .optional()

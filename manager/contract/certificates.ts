@@ -1,19 +1,17 @@
 import { z } from 'zod'
+import { DateTime, TextOf, TextUpTo } from './plain-text.ts'
 import { TextKeys } from './causes/fields.ts'
 
 /** Facts of a TLS certificate. Public: every client sees it. */
 export const CertificateFacts = z.object({
-  names: z.array(z.string().max(260)).max(200).describe('DNS names and IP addresses, in lower case.'),
-  issuer: z.string().max(300).describe('Organization or name of the authority.'),
-  fingerprint: z.string().max(100).describe('SHA-256 of the certificate, as browsers show it: `AB:CD:…`.'),
-  keyFingerprint: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/)
-    .describe(
-      'SHA-256 of the public key (SPKI), hexadecimal. A renewal keeps it; apps, command line and agents pin it.',
-    ),
-  notBefore: z.iso.datetime(),
-  notAfter: z.iso.datetime(),
+  names: z.array(TextUpTo(260)).max(200).describe('DNS names and IP addresses, in lower case.'),
+  issuer: TextUpTo(300).describe('Organization or name of the authority.'),
+  fingerprint: TextUpTo(100).describe('SHA-256 of the certificate, as browsers show it: `AB:CD:…`.'),
+  keyFingerprint: TextOf(64, /^[0-9a-f]{64}$/).describe(
+    'SHA-256 of the public key (SPKI), hexadecimal. A renewal keeps it; apps, command line and agents pin it.',
+  ),
+  notBefore: DateTime(),
+  notAfter: DateTime(),
   isPublic: z.boolean().describe('An authority signed it that browsers trust everywhere.'),
 })
 export type CertificateFacts = z.infer<typeof CertificateFacts>
@@ -26,9 +24,7 @@ export type CertificateSource = z.infer<typeof CertificateSource>
 export const CertificateReport = z.strictObject({
   source: CertificateSource,
   ...CertificateFacts.shape,
-  problem: z
-    .string()
-    .max(1_000)
+  problem: TextUpTo(1_000)
     .nullable()
     .describe('Why the last renewal or change of the files failed; null if it did not.'),
   problemBy: TextKeys.optional().describe('The same for translations.'),

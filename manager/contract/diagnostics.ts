@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 import { CleanLines } from './peer-text.ts'
 import { cleanLine } from '#base/clean-text'
 import { TextKeys } from './causes/fields.ts'
@@ -23,11 +24,11 @@ export const Diagnosis = z
     checks: z
       .array(
         z.object({
-          name: z.string().max(100),
+          name: TextUpTo(100),
           level: z.enum(FINDING_LEVELS),
-          says: z.string().max(4_000),
-          mend: z.string().max(4_000).optional().describe('The next step; left out where all is well.'),
-          nameBy: z.string().max(100).optional().describe('Key of the name for translations.'),
+          says: TextUpTo(4_000),
+          mend: TextUpTo(4_000).optional().describe('The next step; left out where all is well.'),
+          nameBy: TextUpTo(100).optional().describe('Key of the name for translations.'),
           saysBy: TextKeys.optional(),
           mendBy: TextKeys.optional(),
         }),

@@ -1,17 +1,16 @@
 import { z } from 'zod'
 import { GroupId } from './ids.ts'
-import { PlainLines } from './plain-text.ts'
+import { PlainLines, TextOf, TextUpTo } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
 import { isLikeId } from '#base/shapes'
 import { sortBy } from './sort.ts'
 
 /** Name of a domain or group. Letter case is kept, but two names must differ in more than case. */
-const Name = z
-  .string()
-  .regex(
-    /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
-    'must be 1 to 64 letters, digits or inner "-", "_", "."',
-  )
+const Name = TextOf(
+  64,
+  /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+  'must be 1 to 64 letters, digits or inner "-", "_", "."',
+)
 export const DomainName = Name
 /** Requests name a group by id or by name, so no name looks like an id. */
 export const GroupName = Name.refine(name => !isLikeId(name), 'must not look like an id')
@@ -22,7 +21,7 @@ export const DEFAULT_GROUP = 'default'
 export const DEFAULT_DOMAIN = 'default'
 
 const shared = {
-  description: PlainLines.max(500),
+  description: PlainLines(500),
   limits: WireSlots.describe('Limit for all sessions together; a missing slot is unlimited.'),
 }
 
@@ -61,7 +60,7 @@ export const Domain = z
   .meta({ id: 'Domain' })
 export type Domain = z.infer<typeof Domain>
 
-const AllowedRegistries = z.array(z.string().min(1).max(255)).max(100).nullable()
+const AllowedRegistries = z.array(TextUpTo(255).min(1)).max(100).nullable()
 
 /** Request for a new domain. The domain gets a group named `default`. */
 export const DomainSpec = z

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 import { isFilePath, MOST_PATHS } from './file-paths.ts'
 import { Folder } from './folders.ts'
 import { FolderId } from './ids.ts'
@@ -8,9 +9,7 @@ import { CopyLeftOut, Task } from './tasks.ts'
 const LONGEST_PATH = 8_192
 
 /** Path of a file or directory in a folder: parts separated by `/`, none of them `.` or `..`. Empty: the folder itself. */
-export const FilePath = z
-  .string()
-  .max(LONGEST_PATH)
+export const FilePath = TextUpTo(LONGEST_PATH)
   .refine(
     path => path === '' || isFilePath(path),
     'must be relative to the folder, with parts of 1 to 255 bytes that are not "." or ".."',
@@ -21,13 +20,10 @@ export const FilePath = z
 /** Path of a file or directory that is not the folder itself. */
 export const FilePathInside = FilePath.refine(path => path !== '', 'must name a file or directory in the folder')
 /** Name of a file: one part of a path. */
-export const FileName = z
-  .string()
-  .max(255)
-  .refine(
-    name => isFilePath(name) && !name.includes('/'),
-    'must have 1 to 255 bytes and no "/", and not be "." or ".."',
-  )
+export const FileName = TextUpTo(255).refine(
+  name => isFilePath(name) && !name.includes('/'),
+  'must have 1 to 255 bytes and no "/", and not be "." or ".."',
+)
 
 export const FileKind = z.enum(['file', 'directory', 'link', 'other'])
 export type FileKind = z.infer<typeof FileKind>
@@ -66,10 +62,10 @@ export const FILE_SORTS = ['name', 'size', 'modified'] as const
 export const FileListQuery = z.object({
   path: FilePath.default(''),
   limit: z.coerce.number().int().min(1).max(1_000).default(200),
-  after: z.string().max(2_000).optional().describe('`next` of the page before.'),
+  after: TextUpTo(2_000).optional().describe('`next` of the page before.'),
   sort: z.enum(FILE_SORTS).default('name').describe('Directories come first.'),
   order: z.enum(['asc', 'desc']).default('asc'),
-  names: z.string().max(255).optional().describe('Only entries whose names contain this text, in any letter case.'),
+  names: TextUpTo(255).optional().describe('Only entries whose names contain this text, in any letter case.'),
 })
 export type FileListQuery = z.infer<typeof FileListQuery>
 
@@ -158,7 +154,7 @@ export type FolderCloned = z.infer<typeof FolderCloned>
 
 export const FileSearchQuery = z.object({
   path: FilePath.default('').describe('Directory to search, with everything below.'),
-  text: z.string().min(1).max(255).describe('Part of a name, in any letter case.'),
+  text: TextUpTo(255).min(1).describe('Part of a name, in any letter case.'),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 })
 export type FileSearchQuery = z.infer<typeof FileSearchQuery>

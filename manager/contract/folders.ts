@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextOf, TextUpTo } from './plain-text.ts'
 import { CauseFields } from './causes/fields.ts'
 import { GroupRef } from './domains.ts'
 import { utf8Length } from './file-paths.ts'
@@ -12,20 +13,20 @@ export const RESERVED_FOLDER_NAME =
 export const FOLDER_NAME = /^\.?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 
 /** Name of a folder, and of the directory at which a session sees it. */
-export const FolderName = z
-  .string()
-  .regex(
-    FOLDER_NAME,
-    'must be 1 to 64 letters, digits, "-", "_" or ".", and start with a letter, a digit, or "." and one of these',
-  )
-  .refine(name => !RESERVED_FOLDER_NAME.test(name), 'is a name that sessions use themselves; choose another')
+export const FolderName = TextOf(
+  64,
+  FOLDER_NAME,
+  'must be 1 to 64 letters, digits, "-", "_" or ".", and start with a letter, a digit, or "." and one of these',
+).refine(name => !RESERVED_FOLDER_NAME.test(name), 'is a name that sessions use themselves; choose another')
 
 /** Name that a folder gets now. Folders of older versions may have names that look like ids. */
 const NewFolderName = FolderName.refine(name => !isLikeId(name), 'has the form of an id; choose another')
 
-export const StorageHostName = z
-  .string()
-  .regex(/^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/, 'must be 1 to 64 small letters, digits or inner "-"')
+export const StorageHostName = TextOf(
+  64,
+  /^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$/,
+  'must be 1 to 64 small letters, digits or inner "-"',
+)
 
 /** Setting of manager and agents: `local=/srv/berth,archive=/mnt/archive`. The result maps names to absolute paths. */
 export const StoragePaths = z.string().transform((text, context): Map<string, string> => {
@@ -162,9 +163,7 @@ export const FolderSpec = z
   .strictObject({
     name: NewFolderName,
     storageHost: StorageHostName.optional().describe('The first of the list if left out.'),
-    group: z
-      .string()
-      .max(64)
+    group: TextUpTo(64)
       .optional()
       .describe('Id or name of a project that is to own it, for admins. The caller owns it if left out.'),
     permission: FolderPermission.optional().describe(
@@ -230,15 +229,12 @@ export function mountPath(path: string): string | undefined {
 /** A folder that a new session mounts. */
 export const FolderMountSpec = z
   .strictObject({
-    folder: z
-      .string()
+    folder: TextUpTo(LONGEST_REFERENCE)
       .min(1)
-      .max(LONGEST_REFERENCE)
       .describe(
         'Id or name. A name is looked for among the own folders first; `PROJECT/NAME` and `OWNER/NAME`, with the e-mail address of the owner, name a folder of others.',
       ),
-    path: z
-      .string()
+    path: TextUpTo(1_100)
       .refine(
         path => mountPath(path) !== undefined,
         'must be a path below /home/work that sessions do not use themselves',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextOf, TextUpTo } from './plain-text.ts'
 import { SessionId } from './ids.ts'
 import { App } from './sessions.ts'
 
@@ -7,11 +8,8 @@ import { App } from './sessions.ts'
  * could replace what frames or addresses a request (`host`, `transfer-encoding`). Values are one line of visible ASCII.
  */
 export const InjectedHeader = z.object({
-  header: z.string().regex(/^authorization$/i),
-  value: z
-    .string()
-    .max(1024)
-    .regex(/^[!-~]([ -~]*[!-~])?$/),
+  header: TextOf(13, /^authorization$/i),
+  value: TextUpTo(1024).regex(/^[!-~]([ -~]*[!-~])?$/),
 })
 export type InjectedHeader = z.infer<typeof InjectedHeader>
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextOf, TextUpTo } from './plain-text.ts'
 import { isFilePath, utf8Length } from './file-paths.ts'
 
 /** Limits of the files that a user's new sessions begin with. */
@@ -14,13 +15,11 @@ export function isDotfilePath(path: string): boolean {
 }
 
 const Content = (most: number) =>
-  z
-    .string()
+  TextUpTo(most, `must have at most ${most / 1024} KiB`)
     .refine(text => text.isWellFormed() && !text.includes('\0'), { error: 'must be text without NUL characters' })
     .refine(text => utf8Length(text) <= most, { error: `must have at most ${most / 1024} KiB` })
 
-const DotfilePath = z
-  .string()
+const DotfilePath = TextUpTo(LONGEST_PATH)
   .refine(isDotfilePath, {
     error: 'must be a path in the home that begins with a dot, such as .bashrc or .config/git/config',
   })
@@ -31,9 +30,7 @@ export const DotfileSpec = z
   .strictObject({
     path: DotfilePath,
     content: Content(MOST_DOTFILE_BYTES),
-    mode: z
-      .string()
-      .regex(/^[4-7][0-7]{2}$/, 'must have three octal digits, and the owner may read the file')
+    mode: TextOf(3, /^[4-7][0-7]{2}$/, 'must have three octal digits, and the owner may read the file')
       .default('644')
       .describe('Permissions as octal digits, for example `600`.'),
   })
@@ -61,4 +58,4 @@ export const BootstrapScript = z
 export type BootstrapScript = z.infer<typeof BootstrapScript>
 
 /** For the query of a removal. */
-export const DotfileName = z.strictObject({ path: z.string().min(1).max(LONGEST_PATH) })
+export const DotfileName = z.strictObject({ path: TextUpTo(LONGEST_PATH).min(1) })

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { TextOf } from './plain-text.ts'
 import { UUID } from '#base/shapes'
 
 /** Branded: ids of different things do not mix. */
-const id = z.string().regex(UUID, 'must be an id')
+const id = TextOf(36, UUID, 'must be an id')
 
 export const SessionId = id.brand<'SessionId'>()
 export type SessionId = z.infer<typeof SessionId>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextOf, TextUpTo } from './plain-text.ts'
 import { FailureText } from './causes/fields.ts'
 import { DomainName } from './domains.ts'
 import { AgentId } from './ids.ts'
@@ -6,16 +7,16 @@ import { WireSlots } from './resource-slots.ts'
 import { AppProtocol } from './sessions.ts'
 import { sortBy } from './sort.ts'
 
-export const ImageReference = z
-  .string()
+export const ImageReference = TextUpTo(512)
   .min(1)
-  .max(512)
   .regex(/^[A-Za-z0-9[][\w.:/@[\]-]*$/, 'must be an image reference, such as berth/python:3.13')
 
 /** Short name of an image: lower-case letters, digits, `.`, `_` and `-`, with or without a tag. */
-export const ImageAliasName = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,62}(:[a-z0-9][a-z0-9._-]{0,62})?$/, 'must be a short name, such as python or torch:2')
+export const ImageAliasName = TextOf(
+  127,
+  /^[a-z0-9][a-z0-9._-]{0,62}(:[a-z0-9][a-z0-9._-]{0,62})?$/,
+  'must be a short name, such as python or torch:2',
+)
 
 export const ImageAlias = z
   .strictObject({ alias: ImageAliasName, reference: ImageReference })
@@ -101,7 +102,7 @@ export type ImageChange = z.infer<typeof ImageChange>
 /** Agents to act on: name them or a resource group, or neither for all agents. */
 const Where = {
   agentIds: z.array(AgentId).max(1000).optional(),
-  resourceGroup: z.string().max(64).optional(),
+  resourceGroup: TextUpTo(64).optional(),
 }
 export const PullSpec = z.strictObject({ reference: ImageReference, ...Where })
 export type PullSpec = z.infer<typeof PullSpec>
@@ -109,17 +110,12 @@ export type PullSpec = z.infer<typeof PullSpec>
 const LONGEST_RECIPE = 65_536
 export const ImageBuildSpec = z
   .strictObject({
-    reference: z
-      .string()
-      .max(200)
-      .regex(
-        /^[a-z0-9]+([._/-]+[a-z0-9]+)*:\w[\w.-]{0,127}$/,
-        'must be a name in lower case with a tag, such as lab/torch:2',
-      ),
-    recipe: z
-      .string()
+    reference: TextUpTo(200).regex(
+      /^[a-z0-9]+([._/-]+[a-z0-9]+)*:\w[\w.-]{0,127}$/,
+      'must be a name in lower case with a tag, such as lab/torch:2',
+    ),
+    recipe: TextUpTo(LONGEST_RECIPE)
       .min(1)
-      .max(LONGEST_RECIPE)
       .describe(
         'Text of a Dockerfile. It runs as root in containers of the builder, and no files can be copied from the host.',
       ),
@@ -132,7 +128,7 @@ export type RemovalSpec = z.infer<typeof RemovalSpec>
 /** Images of one agent, as a dry run listed them. */
 const ListedImages = z.strictObject({
   agentId: AgentId,
-  images: z.array(z.strictObject({ digest: z.string(), references: z.array(z.string()) })).max(10_000),
+  images: z.array(z.strictObject({ digest: TextUpTo(200), references: z.array(TextUpTo(1_000)) })).max(10_000),
 })
 export const CleanUpSpec = z
   .strictObject({

@@ -3,11 +3,11 @@ import { UserId } from './ids.ts'
 import { SecondFactor } from './accounts.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { ACCESS_KEY } from './client/sign-request.ts'
-import { PlainText } from './plain-text.ts'
+import { TextOf, TextUpTo, TrimmedText } from './plain-text.ts'
 import { sortBy } from './sort.ts'
 
 /** `AKIA` and 80 random bits in base32. */
-export const AccessKey = z.string().regex(ACCESS_KEY, 'must be AKIA and 16 letters or digits')
+export const AccessKey = TextOf(20, ACCESS_KEY, 'must be AKIA and 16 letters or digits')
 export type AccessKey = z.infer<typeof AccessKey>
 
 /** Requests per 15 minutes. */
@@ -16,7 +16,7 @@ export const DEFAULT_RATE_LIMIT = 1000
 
 /** The longest name of a keypair. */
 export const KEYPAIR_NAME_LENGTH = 64
-const KeypairName = PlainText.trim().max(KEYPAIR_NAME_LENGTH)
+const KeypairName = TrimmedText(KEYPAIR_NAME_LENGTH)
 
 export const Keypair = z
   .object({
@@ -44,7 +44,7 @@ export const KeypairSort = sortBy(KEYPAIR_ORDERS)
 export type KeypairSort = z.infer<typeof KeypairSort>
 
 export const NewKeypair = Keypair.extend({
-  secretKey: z.string().length(40).describe('Shown only in this answer.'),
+  secretKey: TextUpTo(40).length(40).describe('Shown only in this answer.'),
 }).meta({ id: 'NewKeypair' })
 export type NewKeypair = z.infer<typeof NewKeypair>
 
@@ -67,7 +67,7 @@ export type UserKeypairSpec = z.infer<typeof UserKeypairSpec>
 
 /** Proof of the person's identity, needed where their sign-in is older than 10 minutes. */
 const PersonProof = {
-  password: z.string().max(1024).optional().describe('After `proof_required`: your password.'),
+  password: TextUpTo(1024).optional().describe('After `proof_required`: your password.'),
   totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
 }
 export const KeypairAcceptance = z.strictObject(PersonProof).meta({ id: 'KeypairAcceptance' })
@@ -80,9 +80,7 @@ export const KeypairSpec = z
     ...PersonProof,
     active: z.boolean().default(true),
     accessKey: AccessKey.optional().describe('A key that exists elsewhere; left out: a random one. With `secretKey`.'),
-    secretKey: z
-      .string()
-      .max(200)
+    secretKey: TextUpTo(200)
       .refine(isSecretKey, `must be 40 random letters, digits, "-" or "_", ${DIFFERENT} of them different`)
       .optional(),
   })

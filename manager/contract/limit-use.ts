@@ -1,16 +1,13 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 import { GroupId } from './ids.ts'
 import { ScopeUsage } from './usage.ts'
 
 /** The holder of the limits in question: exactly one of these. */
 export const LimitUseQuery = z.object({
-  policy: z
-    .string()
-    .max(64)
-    .optional()
-    .describe('A resource policy: its users and keypairs, each with the limits alone.'),
+  policy: TextUpTo(64).optional().describe('A resource policy: its users and keypairs, each with the limits alone.'),
   groupId: GroupId.optional().describe('A project: its users, who share the limits.'),
-  domain: z.string().max(64).optional().describe('A domain: its users, who share the limits.'),
+  domain: TextUpTo(64).optional().describe('A domain: its users, who share the limits.'),
 })
 
 /** The holder that the query names. */

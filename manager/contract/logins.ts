@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { PlainText } from './plain-text.ts'
 
 export const LoginId = z.uuid()
 
@@ -8,7 +7,7 @@ export const Login = z
   .object({
     id: LoginId,
     kind: z.enum(['browser', 'token']),
-    label: PlainText.nullable().describe('Browser and system, or the name that a client gave; a claim of the client.'),
+    label: z.string().nullable().describe('Browser and system, or the name that a client gave; a claim of the client.'),
     address: z.string().describe('Network address from which the sign-in was made.'),
     createdAt: z.iso.datetime(),
     lastUsedAt: z.iso.datetime().describe('To the minute.'),

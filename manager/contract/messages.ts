@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AgentId, SessionId } from './ids.ts'
-import { PlainLines } from './plain-text.ts'
+import { TrimmedLines } from './plain-text.ts'
 import { ACCOUNT_NEWS_KINDS } from './account-news.ts'
 
 /** Most sessions that one message may name. */
@@ -9,7 +9,7 @@ export const MOST_MESSAGE_SESSIONS = 1_000
 export const LONGEST_MESSAGE = 500
 
 /** Text of an administrator for the owners of sessions. Plain: nothing in it is a link or markup. */
-export const MessageText = PlainLines.trim().min(1).max(LONGEST_MESSAGE)
+export const MessageText = TrimmedLines(LONGEST_MESSAGE).min(1)
 
 export const MessageSpec = z
   .strictObject({

@@ -1,13 +1,9 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 
 /** Where a browser on another computer begins. */
 export const OpenAppSpec = z.strictObject({
-  path: z
-    .string()
-    .startsWith('/')
-    .max(2_000)
-    .optional()
-    .describe("First page, with its query; the app's own if left out."),
+  path: TextUpTo(2_000).startsWith('/').optional().describe("First page, with its query; the app's own if left out."),
 })
 export type OpenAppSpec = z.infer<typeof OpenAppSpec>
 
@@ -22,9 +18,9 @@ export type OpenedApp = z.infer<typeof OpenedApp>
 
 /** A ticket as a browser shows it. */
 export const AppTicket = z.strictObject({
-  ticket: z.string().max(200),
+  ticket: TextUpTo(200),
   cookies: z
-    .array(z.string().max(100))
+    .array(TextUpTo(100))
     .max(1_000)
     .default([])
     .describe('Its cookies that may be those of a sign-in at the console, each name=value.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 import { cleanLine, cleanLines } from '#base/clean-text'
 
 /** Text that a peer sends and people read. It is cleaned, never refused for its characters. */
@@ -6,8 +7,4 @@ export const CleanLine = (maxLength = 500) => z.string().transform(text => clean
 export const CleanLines = (maxLength = 10_000) => z.string().transform(text => cleanLines(text, maxLength))
 
 /** A name from a peer that code compares and passes on, and that is no text for people: printable ASCII without spaces. */
-export const Token = (maxLength: number) =>
-  z
-    .string()
-    .max(maxLength)
-    .regex(/^[\x21-\x7e]+$/, 'must be printable')
+export const Token = (maxLength: number) => TextUpTo(maxLength).regex(/^[\x21-\x7e]+$/, 'must be printable')

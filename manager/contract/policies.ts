@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 import { UserId } from './ids.ts'
 import { AccessKey } from './keypairs.ts'
 import { ResourcePolicyName } from './policy-name.ts'
@@ -24,7 +25,7 @@ const settings = {
   maxContainersPerSession: z.int().min(1).max(1000).nullable(),
   idleTimeoutSeconds: seconds.nullable().describe('A session that is idle for this long is ended.'),
   maxLifetimeSeconds: seconds.nullable().describe('A session ends this long after its start.'),
-  allowedStorageHosts: z.array(z.string().min(1).max(64)).max(100).nullable().describe('Null = all.'),
+  allowedStorageHosts: z.array(TextUpTo(64).min(1)).max(100).nullable().describe('Null = all.'),
   maxFolders: z.int().min(0).max(1_000_000).nullable(),
   maxFolderBytes: z
     .int()

@@ -1,16 +1,17 @@
 import { z } from 'zod'
-import { parseAmount, WireSlots } from './resource-slots.ts'
+import { TextOf, TextUpTo } from './plain-text.ts'
+import { MOST_AMOUNT, parseAmount, WireSlots } from './resource-slots.ts'
 
-export const PresetName = z
-  .string()
-  .regex(
-    /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._ -]*[A-Za-z0-9])?$/,
-    'must be letters, digits or inner "-", "_", ".", " "',
-  )
+export const PresetName = TextOf(
+  64,
+  /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._ -]*[A-Za-z0-9])?$/,
+  'must be letters, digits or inner "-", "_", ".", " "',
+)
 
-const Shmem = z
-  .string()
-  .refine(text => parseAmount('mem', text) !== undefined, 'must be an amount of memory, such as "256m"')
+const Shmem = TextUpTo(MOST_AMOUNT).refine(
+  text => parseAmount('mem', text) !== undefined,
+  'must be an amount of memory, such as "256m"',
+)
 
 const settings = {
   slots: WireSlots,

@@ -1,18 +1,19 @@
 import { z } from 'zod'
+import { TextOf, TextUpTo } from './plain-text.ts'
 import { SessionId, UserId } from './ids.ts'
 import { UUID } from '#base/shapes'
 
-export const PublishedAppId = z.string().regex(UUID, 'must be an id').brand<'PublishedAppId'>()
+export const PublishedAppId = TextOf(36, UUID, 'must be an id').brand<'PublishedAppId'>()
 export type PublishedAppId = z.infer<typeof PublishedAppId>
 
 /** Path at a published app that is ours; it takes the key of the link, and the password. */
 export const PUBLIC_OPEN_PATH = '/_berth/open'
 
 /** An address or a range in CIDR notation; the manager checks the rest. */
-const AllowedAddress = z
-  .string()
-  .max(49)
-  .regex(/^[0-9A-Fa-f:.]+(\/\d{1,3})?$/, 'must be an address such as 203.0.113.7, or a range such as 203.0.113.0/24')
+const AllowedAddress = TextUpTo(49).regex(
+  /^[0-9A-Fa-f:.]+(\/\d{1,3})?$/,
+  'must be an address such as 203.0.113.7, or a range such as 203.0.113.0/24',
+)
 
 /** How an app is opened to people without an account. */
 export const PublishSpec = z
@@ -23,7 +24,7 @@ export const PublishSpec = z
       .max(8_760)
       .default(8)
       .describe('The link ends after this many hours; the administrators set the most.'),
-    password: z.string().min(1).max(1024).optional().describe('Visitors have to enter it.'),
+    password: TextUpTo(1024).min(1).optional().describe('Visitors have to enter it.'),
     addresses: z
       .array(AllowedAddress)
       .max(32)
@@ -96,7 +97,7 @@ export type ServedApp = z.infer<typeof ServedApp>
 
 /** Credentials of a visitor at the door. */
 export const Visit = z.strictObject({
-  key: z.string().max(200),
-  password: z.string().max(1024).optional(),
+  key: TextUpTo(200),
+  password: TextUpTo(1024).optional(),
 })
 export type Visit = z.infer<typeof Visit>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PlainText } from './plain-text.ts'
+import { PlainText, TextUpTo } from './plain-text.ts'
 
 /** Docker Hub. It has no catalogue, its images have no host in their name, and its addresses differ from its name. */
 export const DOCKER_HUB = 'docker.io'
@@ -10,32 +10,29 @@ const DOCKER_HUB_NAMES: readonly string[] = [DOCKER_HUB, 'index.docker.io', 'reg
  * The host as image references name it: a registry at `https://cr.example.org:5000` has the name `cr.example.org:5000`, and its
  * images are `cr.example.org:5000/…`. Docker Hub is `docker.io`, whichever of its names is given.
  */
-export const RegistryName = z
-  .string()
-  .max(255)
+export const RegistryName = TextUpTo(255)
   .toLowerCase()
   .overwrite(name => (DOCKER_HUB_NAMES.includes(name) ? DOCKER_HUB : name))
   .regex(
     /^(localhost|\[[0-9a-f:]+\]|[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+|[a-z0-9][a-z0-9-]*(?=:))(:\d{1,5})?$/,
     'must be the host of the registry, with its port if it has one, such as cr.example.org or cr.example.org:5000',
   )
-const RegistryUrl = z
-  .string()
-  .max(512)
-  .describe('https://… (default: from the name). http://… on this machine, or elsewhere with allowHttp.')
+const RegistryUrl = TextUpTo(512).describe(
+  'https://… (default: from the name). http://… on this machine, or elsewhere with allowHttp.',
+)
 /** Name space (or the beginning of repositories) of a registry. */
-export const RegistryProject = z
-  .string()
-  .max(255)
-  .regex(/^[a-z0-9]+([._/-]+[a-z0-9]+)*$/, 'must be a name space or repository, such as "library" or "lab/python"')
+export const RegistryProject = TextUpTo(255).regex(
+  /^[a-z0-9]+([._/-]+[a-z0-9]+)*$/,
+  'must be a name space or repository, such as "library" or "lab/python"',
+)
 const Projects = z
   .array(RegistryProject)
   .max(500)
   .describe(
     'Name spaces (or repositories) that a rescan reads; empty = the whole catalogue. Required for Docker Hub, which has no catalogue.',
   )
-const Username = PlainText.min(1).max(255)
-const Password = z.string().min(1).max(8192)
+const Username = PlainText(255).min(1)
+const Password = TextUpTo(8192).min(1)
 const AllowHttp = z.boolean().describe('Allow sending images and the password unencrypted to another machine.')
 
 export const RegistrySpec = z

@@ -1,17 +1,16 @@
 import { z } from 'zod'
 import { GroupId, SessionId, UserId } from './ids.ts'
-import { PlainText } from './plain-text.ts'
+import { PlainText, TextOf, TextUpTo } from './plain-text.ts'
 import { SLOT_NAMES, WireSlots } from './resource-slots.ts'
 
 export const SEQUENCERS = ['fifo', 'lifo', 'drf'] as const
 export const SELECTORS = ['concentrated', 'dispersed', 'round-robin'] as const
 
-export const ResourceGroupName = z
-  .string()
-  .regex(
-    /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
-    'must be 1 to 64 letters, digits or inner "-", "_", "."',
-  )
+export const ResourceGroupName = TextOf(
+  64,
+  /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+  'must be 1 to 64 letters, digits or inner "-", "_", "."',
+)
 
 /** Resource group that exists from the start and is open to every domain, so that one machine needs no setup. */
 export const DEFAULT_RESOURCE_GROUP = 'default'
@@ -66,7 +65,7 @@ export const ResourceGroupOptions = z
 export type ResourceGroupOptions = z.infer<typeof ResourceGroupOptions>
 
 const settings = {
-  description: z.string().max(500),
+  description: TextUpTo(500),
   sequencer: z
     .enum(SEQUENCERS)
     .describe('Which session is next: the oldest, the newest, or one of the user with the smallest share.'),
@@ -75,7 +74,7 @@ const settings = {
     .describe('Which agent gets a session: fill one agent up, spread out, or take each in turn.'),
   options: ResourceGroupOptions,
   active: z.boolean().describe('False: no new sessions, and waiting ones are not started.'),
-  notice: PlainText.max(300).describe('Text for users while the group is not active: why, and for how long.'),
+  notice: PlainText(300).describe('Text for users while the group is not active: why, and for how long.'),
 }
 
 /** A resource group: agents that share one queue. */
@@ -143,7 +142,7 @@ export const ResourceGroupSpec = z
     active: settings.active.default(true),
     notice: settings.notice.default(''),
     domains: z
-      .array(z.string().max(64))
+      .array(TextUpTo(64))
       .max(100)
       .optional()
       .describe('Domains that may use the group from the start; default: the domain of its creator.'),
@@ -186,7 +185,7 @@ export const AccessMatrix = z
   .meta({ id: 'AccessMatrix' })
 export type AccessMatrix = z.infer<typeof AccessMatrix>
 
-const holder = { domain: z.string().max(64).optional(), groupId: GroupId.optional(), userId: UserId.optional() }
+const holder = { domain: TextUpTo(64).optional(), groupId: GroupId.optional(), userId: UserId.optional() }
 
 /** Names exactly one domain, group or user. */
 export const ResourceGroupAccessChange = z

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 
 /**
  * Resource slots and their units: `cpu` in 1/1000 core, `mem` in bytes, `cuda.device` in whole devices, `cuda.shares` in 1/100 of a
@@ -14,6 +15,9 @@ export const SLOTS = {
 
 export type SlotName = keyof typeof SLOTS
 export const SLOT_NAMES = Object.keys(SLOTS) as readonly SlotName[]
+
+/** Characters of an amount that a request names: digits, a point, digits, spaces and a unit. */
+export const MOST_AMOUNT = 40
 
 /** Base units; a missing slot means 0. */
 export type ResourceSlots = Readonly<Partial<Record<SlotName, number>>>
@@ -48,7 +52,7 @@ export function formatAmount(slot: SlotName, amount: number): string {
 }
 
 const amountOf = (slot: SlotName) =>
-  z.string().refine(text => parseAmount(slot, text) !== undefined, {
+  TextUpTo(MOST_AMOUNT).refine(text => parseAmount(slot, text) !== undefined, {
     message: `must be ${ACCEPTED[slot]}`,
   })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SessionId } from './ids.ts'
-import { PlainLines, PlainText } from './plain-text.ts'
+import { TextUpTo, TrimmedLines, TrimmedText } from './plain-text.ts'
 import { RegistryName, RegistryProject } from './registries.ts'
 import { Task } from './tasks.ts'
 
@@ -26,22 +26,26 @@ export function sessionImageOwner({ id, email }: ImageOwner): string {
  */
 export const sessionImagePrefix = (owner: ImageOwner) => `users/${sessionImageOwner(owner)}/`
 
+/** Whether a name begins with the host of a registry, as Docker tells it from a part of the name. */
+function hasHost(name: string): boolean {
+  const [first = '', ...others] = name.split('/', 2)
+  return others.length > 0 && (first.includes('.') || first === 'localhost')
+}
+
 /** Name for an image that is made here: lower case, with a tag, without the host of a registry. */
-export const MadeImageName = z
-  .string()
-  .max(200)
+export const MadeImageName = TextUpTo(200)
   .regex(
     /^[a-z0-9]+([._-][a-z0-9]+)*(\/[a-z0-9]+([._-][a-z0-9]+)*)*:[\w][\w.-]{0,127}$/,
     'must be a name with a tag in lower case, such as users/ada-1f0c22d4/torch:2',
   )
-  .refine(text => !/^([^/]*\.[^/]*|localhost)\//.test(text), 'must not begin with the host of a registry')
+  .refine(text => !hasHost(text), 'must not begin with the host of a registry')
 
 /** Request to make an image of a session. */
 export const SessionImageSpec = z
   .strictObject({
     reference: MadeImageName,
-    title: PlainText.trim().min(1).max(64).optional().describe('Default: the title of the image of the session.'),
-    note: PlainLines.trim().max(1000).default('').describe('What the image is for; superadmins read it.'),
+    title: TrimmedText(64).min(1).optional().describe('Default: the title of the image of the session.'),
+    note: TrimmedLines(1000).default('').describe('What the image is for; superadmins read it.'),
   })
   .meta({ id: 'SessionImageSpec' })
 export type SessionImageSpec = z.infer<typeof SessionImageSpec>

@@ -1,14 +1,16 @@
 import { z } from 'zod'
-import { PlainLines } from './plain-text.ts'
+import { PlainLines, TextOf } from './plain-text.ts'
 
 /** Most tags of one session. */
 export const MOST_TAGS = 20
 
 /** Letters and digits of any language, inside also `-`, `_`, `.`, `/` and `:`. No spaces or commas: lists of tags need no quotes. */
 export const SESSION_TAG = /^(?=.{1,32}$)[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}._:/-]*[\p{L}\p{M}\p{N}])?$/u
-export const SessionTag = z
-  .string()
-  .regex(SESSION_TAG, 'must be 1 to 32 letters or digits, with "-", "_", ".", "/" or ":" between them')
+export const SessionTag = TextOf(
+  32,
+  SESSION_TAG,
+  'must be 1 to 32 letters or digits, with "-", "_", ".", "/" or ":" between them',
+)
 
 /** Words by which the owner finds the session again, in the order in which they were given. */
 export const SessionTags = z
@@ -18,7 +20,7 @@ export const SessionTags = z
 export type SessionTags = z.infer<typeof SessionTags>
 
 /** Text of the owner about the session. Everybody who sees the session reads it. */
-export const SessionNote = PlainLines.max(4_000)
+export const SessionNote = PlainLines(4_000)
 
 /** Changes of what a session is called by its owner; a key that is left out keeps its value. */
 export const SessionChange = z

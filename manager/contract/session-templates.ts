@@ -1,16 +1,16 @@
 import { z } from 'zod'
+import { TextOf } from './plain-text.ts'
 import { StoredVariables } from './session-bytes.ts'
 import { SessionSpec } from './sessions.ts'
 
 /** Most templates of one user. */
 export const MOST_TEMPLATES = 100
 
-export const TemplateName = z
-  .string()
-  .regex(
-    /^(?=.{1,64}$)[\p{L}\p{N}]([\p{L}\p{M}\p{N}._ -]*[\p{L}\p{M}\p{N}])?$/u,
-    'must be letters, digits or inner "-", "_", ".", " "',
-  )
+export const TemplateName = TextOf(
+  64,
+  /^(?=.{1,64}$)[\p{L}\p{N}]([\p{L}\p{M}\p{N}._ -]*[\p{L}\p{M}\p{N}])?$/u,
+  'must be letters, digits or inner "-", "_", ".", " "',
+)
 
 /** A request as it was stored; it is checked again when it is launched. */
 const StoredSpec = z

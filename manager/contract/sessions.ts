@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DateTime, TextOf, TextUpTo } from './plain-text.ts'
 import { SessionGpu } from './agents.ts'
 import { AllowedOptions, EnvironmentName, RESERVED_ENVIRONMENT } from './app-options.ts'
 import { CauseFields } from './causes/fields.ts'
@@ -6,7 +7,7 @@ import { GroupRef } from './domains.ts'
 import { FolderMount, FolderMountSpecs } from './folders.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
 import { Reason } from './reasons.ts'
-import { parseAmount, WireSlots } from './resource-slots.ts'
+import { MOST_AMOUNT, parseAmount, WireSlots } from './resource-slots.ts'
 import { StoredVariables, withCommandLimit, withVariableLimit } from './session-bytes.ts'
 import { SessionNote, SessionTags } from './session-labels.ts'
 import { SessionPermission } from './session-sharing.ts'
@@ -50,12 +51,11 @@ export function isFinished(status: SessionStatus): boolean {
 }
 
 export const SESSION_NAME = /^(?=.{4,64}$)[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]$/
-export const SessionName = z
-  .string()
-  .regex(
-    SESSION_NAME,
-    'must be 4 to 64 letters, digits or inner "-", "_", ".", and start and end with a letter or digit',
-  )
+export const SessionName = TextOf(
+  64,
+  SESSION_NAME,
+  'must be 4 to 64 letters, digits or inner "-", "_", ".", and start and end with a letter or digit',
+)
 
 /** A session's subnet has addresses for 13 kernels. */
 export const MAX_CLUSTER_SIZE = 13
@@ -79,10 +79,9 @@ const Seconds = z.int().min(1).max(31_536_000)
 export const SessionSpec = z
   .strictObject({
     name: SessionName.optional().describe('Default: chosen by the manager.'),
-    image: z.string().min(1).max(512).describe('Reference as listed by GET /api/v1/images, e.g. berth/python:3.13'),
+    image: TextUpTo(512).min(1).describe('Reference as listed by GET /api/v1/images, e.g. berth/python:3.13'),
     resources: WireSlots.default({}).describe('Raised to the minimum of the image, with a notice.'),
-    shmem: z
-      .string()
+    shmem: TextUpTo(MOST_AMOUNT)
       .refine(text => parseAmount('mem', text) !== undefined, 'must be an amount of memory, such as "256m"')
       .optional()
       .describe('Shared memory (/dev/shm); part of mem, not added to it.'),
@@ -90,19 +89,17 @@ export const SessionSpec = z
       z
         .record(
           EnvironmentName.refine(name => !RESERVED_ENVIRONMENT.test(name), 'is set by Berth itself'),
-          z.string().max(32_768),
+          TextUpTo(32_768),
         )
         .default({})
         .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
     ).describe('Environment variables: at most 200, with at most 64 KiB (UTF-8) of names and values together.'),
     count: z.int().min(1).max(50).default(1).describe('Number of equal sessions; -1, -2, … is added to their names.'),
-    resourceGroup: z.string().max(64).default('default'),
-    group: z
-      .string()
-      .max(64)
+    resourceGroup: TextUpTo(64).default('default'),
+    group: TextUpTo(64)
       .optional()
       .describe('Id or name of the group (project). Default: your only group, or the one named default.'),
-    startupCommand: withCommandLimit(z.string().max(16_384))
+    startupCommand: withCommandLimit(TextUpTo(16_384))
       .optional()
       .describe(
         'At most 16 KiB (UTF-8). Command that the shell of the image runs when the session starts. A batch session ends with the command; an interactive one continues.',
@@ -130,7 +127,7 @@ export const SessionSpec = z
       .describe('Kernels (main1, sub1, …) on one agent, each with these resources; started all or none.'),
     priority: Priority.optional().describe('Larger goes first. Users may set -10 to 0, admins up to 10.'),
     dependsOn: z
-      .array(z.string().min(1).max(64))
+      .array(TextUpTo(64).min(1))
       .max(20)
       .optional()
       .describe('Ids or names of your own sessions that must end with exit code 0 before this one starts.'),
@@ -143,8 +140,7 @@ export const SessionSpec = z
       .describe(
         'false: without the own folders whose names start with a dot, which are mounted by themselves otherwise.',
       ),
-    startsAt: z.iso
-      .datetime()
+    startsAt: DateTime()
       .optional()
       .describe('Time before which the session does not start, up to a year ahead. It waits until then.'),
     interruptible: z
@@ -153,9 +149,7 @@ export const SessionSpec = z
       .describe(
         'The session may be stopped for one of higher priority, where its resource group allows that. It gets a warning, keeps its files and its place in the queue, and continues later. It interrupts no other session.',
       ),
-    owner: z
-      .string()
-      .max(254)
+    owner: TextUpTo(254)
       .optional()
       .describe(
         'For admins: e-mail address or id of the user to launch for. The session is that of the user, and counts in their limits.',
@@ -197,11 +191,11 @@ export const AppProtocol = z.enum(['http', 'https', 'tcp'])
 /** A named service port of a session, as users see it. Secrets and commands stay in the agent. */
 export const App = z
   .object({
-    name: z.string().regex(/^[a-z][a-z0-9-]{0,31}$/),
+    name: TextOf(32, /^[a-z][a-z0-9-]{0,31}$/),
     title: z.string(),
     protocol: AppProtocol,
     /** Path at which the browser starts, e.g. `/lab`. */
-    path: z.string().startsWith('/').default('/'),
+    path: TextUpTo(2_000).startsWith('/').default('/'),
     allowedOptions: AllowedOptions.optional().describe(
       'Arguments and variables that the app takes when it is started.',
     ),
@@ -212,7 +206,7 @@ export type App = z.infer<typeof App>
 /** Live figures of a session, sampled once per second on its agent. */
 export const SessionStats = z
   .object({
-    at: z.iso.datetime(),
+    at: DateTime(),
     /** 1/1000 core in use over the last second. */
     cpuMilli: z.number(),
     cpuSeconds: z.number().optional().describe('CPU time used since the start; missing for agents of an older version'),
@@ -237,8 +231,8 @@ export const PullProgress = z
     bytesTotal: z.number(),
     layers: z.array(
       z.object({
-        id: z.string(),
-        status: z.string(),
+        id: TextUpTo(1_000),
+        status: TextUpTo(1_000),
         bytesDone: z.number(),
         bytesTotal: z.number(),
         /** Progress of unpacking, in the engine's own unit. */
@@ -413,6 +407,7 @@ export type SessionEvent = z.infer<typeof SessionEvent>
 const SshPublicKey = z
   .string()
   .trim()
+  .max(16_384, { abort: true })
   .regex(/^[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [\x20-\x7e]*)?$/)
 
 /**
@@ -421,13 +416,13 @@ const SshPublicKey = z
  */
 export const SshAccess = z
   .object({
-    user: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/),
+    user: TextOf(32, /^[a-z_][a-z0-9_-]{0,31}$/),
     /** Host key of the session's server, `ssh-ed25519 AAAA…`; the client pins it. */
     hostKey: SshPublicKey,
     /** SHA256:… of the host key, as OpenSSH and PuTTY print it. */
-    hostKeyFingerprint: z.string().regex(/^SHA256:[A-Za-z0-9+/]+=*$/),
+    hostKeyFingerprint: TextOf(100, /^SHA256:[A-Za-z0-9+/]+=*$/),
     /** OpenSSH private key that opens this session only. */
-    privateKey: z.string(),
+    privateKey: TextUpTo(16_384),
     publicKey: SshPublicKey,
   })
   .meta({ id: 'SshAccess' })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ANNOUNCEMENT_LEVELS } from './announcement.ts'
 import { TimeOfDay } from './backups.ts'
 import { DomainName } from './domains.ts'
-import { PlainLines, PlainText } from './plain-text.ts'
+import { DateTime, MailAddress, PlainLines, PlainText, TextUpTo, TrimmedLines, WebAddress } from './plain-text.ts'
 import { MailDomain } from './sign-in-providers.ts'
 import { TimeZone } from './time-zone.ts'
 
@@ -17,9 +17,7 @@ export const SESSION_IMAGES = ['off', 'ask', 'allow'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
 /** Domains of e-mail addresses: `example.org, example.com`. */
-const MailDomains = z
-  .string()
-  .max(1000)
+const MailDomains = TextUpTo(1000)
   .overwrite(text =>
     text
       .toLowerCase()
@@ -31,22 +29,18 @@ const MailDomains = z
     text => text !== '' && text.split(', ').every(domain => MailDomain.safeParse(domain).success),
     'must be domains such as example.org, separated by commas',
   )
-const MailAddress = z.email().max(254)
-const HttpUrl = z
-  .url({ protocol: /^https?$/, error: 'must be an address such as https://berth.example.org' })
-  .max(500)
+const HttpUrl = WebAddress(500, {
+  protocol: /^https?$/,
+  error: 'must be an address such as https://berth.example.org',
+})
   .refine(text => !/[?#]|\/\/[^/]*@/.test(text), 'must not hold a user, a query or a fragment')
   .overwrite(text => text.replace(/\/+$/, ''))
 
 /** Host name or address of the mail server, as SMTP needs it; never a URL. */
-const HostName = z
-  .string()
-  .max(253)
-  .regex(/^([A-Za-z0-9.-]+|\[?[0-9A-Fa-f:.]+\]?)$/, 'must be a host name or an address')
+const HostName = TextUpTo(253).regex(/^([A-Za-z0-9.-]+|\[?[0-9A-Fa-f:.]+\]?)$/, 'must be a host name or an address')
 
 /** ISO 8601 with any offset; kept in UTC. */
-const Moment = z.iso
-  .datetime({ offset: true })
+const Moment = DateTime({ offset: true })
   .refine(text => /^2(?!000)\d{3}/.test(text), 'must be a time in the years 2001 to 2999')
   .overwrite(text => (Number.isNaN(Date.parse(text)) ? text : new Date(text).toISOString()))
 
@@ -61,9 +55,8 @@ const fields = {
   signUpEmailDomains: MailDomains.nullable().describe(
     'People without an invitation need an address of these domains, separated by commas; null: any address.',
   ),
-  signUpNote: PlainLines.trim()
+  signUpNote: TrimmedLines(500)
     .min(1)
-    .max(500)
     .nullable()
     .describe('A sentence above the form of a request for an account, such as who gets one.'),
   requireEmailVerification: z
@@ -147,8 +140,8 @@ const fields = {
   publicUrl: HttpUrl.nullable().describe('Address of the console in mailed links.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
-  announcement: PlainLines.min(1)
-    .max(4000)
+  announcement: PlainLines(4000)
+    .min(1)
     .nullable()
     .describe('Markdown that every signed-in person sees on the summary page; HTML in it is shown as text.'),
   announcementLevel: z.enum(ANNOUNCEMENT_LEVELS).describe('How urgent the announcement is.'),
@@ -161,7 +154,7 @@ const fields = {
   smtpSecurity: z
     .enum(SMTP_SECURITY)
     .describe('TLS from the first byte, STARTTLS (required), or none. Certificates are always verified.'),
-  smtpUser: PlainText.min(1).max(254).nullable(),
+  smtpUser: PlainText(254).min(1).nullable(),
   smtpFrom: MailAddress.nullable().describe('Sender address of mails.'),
 } as const
 
@@ -218,7 +211,7 @@ export type SystemSettings = z.infer<typeof SystemSettings>
 
 /** Change of the settings. A key that is left out keeps its value; null clears it. */
 export const SystemSettingsChange = z
-  .strictObject({ ...fields, smtpPassword: z.string().min(1).max(1024).nullable() })
+  .strictObject({ ...fields, smtpPassword: TextUpTo(1024).min(1).nullable() })
   .partial()
   .meta({ id: 'SystemSettingsChange' })
 export type SystemSettingsChange = z.infer<typeof SystemSettingsChange>

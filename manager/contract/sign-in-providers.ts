@@ -1,50 +1,49 @@
 import { z } from 'zod'
 import { DomainName } from './domains.ts'
-import { PlainText } from './plain-text.ts'
+import { TextOf, TextUpTo, TrimmedText, WebAddress } from './plain-text.ts'
 import { Role } from './users.ts'
 
 /** Id of a sign-in provider; chosen by the superadmin, part of addresses. */
-export const SignInProviderId = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 small letters, digits or dashes')
+export const SignInProviderId = TextOf(
+  32,
+  /^[a-z0-9][a-z0-9-]{0,31}$/,
+  'must be 1 to 32 small letters, digits or dashes',
+)
 
 /** Issuer identifier (OpenID Connect Discovery 1.0, section 3). Plain http is accepted only on this computer. */
-const Issuer = z
-  .url({ protocol: /^https?$/, error: 'must be an address such as https://id.example.org/realms/lab' })
-  .max(500)
+const Issuer = WebAddress(500, {
+  protocol: /^https?$/,
+  error: 'must be an address such as https://id.example.org/realms/lab',
+})
   .refine(text => !/[?#]|\/\/[^/]*@/.test(text), 'must not hold a user, a query or a fragment')
   .refine(
     text => !/^http:/i.test(text) || /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|\/|$)/i.test(text),
     'must start with https://',
   )
 
-const ClaimName = PlainText.trim().min(1).max(200)
+const ClaimName = TrimmedText(200).min(1)
 export const MailDomain = z
   .string()
   .trim()
   .toLowerCase()
-  .max(253)
+  .max(253, { abort: true })
   .regex(/^([a-z0-9-]+\.)*[a-z0-9-]+$/, 'must be the part of an address after the @, such as example.org')
 
 /** Projects and role that one group of the provider gives. */
 export const GroupMapping = z.strictObject({
-  group: PlainText.trim().min(1).max(500).describe('Value of the groups claim.'),
-  projects: z
-    .array(PlainText.trim().min(1).max(64))
-    .max(100)
-    .default([])
-    .describe("Projects of the provider's domain."),
+  group: TrimmedText(500).min(1).describe('Value of the groups claim.'),
+  projects: z.array(TrimmedText(64).min(1)).max(100).default([]).describe("Projects of the provider's domain."),
   role: Role.nullable().default(null).describe('Role that members get; null gives none.'),
 })
 export type GroupMapping = z.infer<typeof GroupMapping>
 
 const fields = {
-  name: PlainText.trim().min(1).max(64).describe('Name on the button of the sign-in page.'),
+  name: TrimmedText(64).min(1).describe('Name on the button of the sign-in page.'),
   active: z.boolean().describe('Whether the sign-in page offers it.'),
   issuer: Issuer.describe('Issuer identifier; the rest is read from its discovery document.'),
-  clientId: PlainText.trim().min(1).max(500),
+  clientId: TrimmedText(500).min(1),
   scopes: z
-    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'must be a scope'))
+    .array(TextOf(200, /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'must be a scope'))
     .max(20)
     .describe('Scopes besides openid.'),
   emailClaim: ClaimName.describe('Claim with the e-mail address. Dots name inner fields.'),
@@ -84,7 +83,7 @@ export const SignInProviderSettings = z.object({
 })
 export type SignInProviderSettings = z.infer<typeof SignInProviderSettings>
 
-const ClientSecret = z.string().min(1).max(2000)
+const ClientSecret = TextUpTo(2000).min(1)
 
 export const SignInProvider = z
   .object({
@@ -131,8 +130,8 @@ export type SignInProviderCheck = z.infer<typeof SignInProviderCheck>
 /** An account at a provider that signs in to an account of Berth. */
 export const SignInIdentity = z
   .object({
-    issuer: z.string(),
-    subject: z.string().describe('Identifier of the person at the issuer; never changes there.'),
+    issuer: TextUpTo(500),
+    subject: TextUpTo(1_000).describe('Identifier of the person at the issuer; never changes there.'),
     email: z.string().describe('Address that the provider named last.'),
     createdAt: z.iso.datetime(),
     lastUsedAt: z.iso.datetime(),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 
 /** Types of keys that a user may upload. */
 export const SSH_KEY_TYPES = [
@@ -28,6 +29,6 @@ export const NewSshKeypair = z
 export type NewSshKeypair = z.infer<typeof NewSshKeypair>
 
 export const SshPublicKey = z
-  .strictObject({ publicKey: z.string().max(8192).describe('Content of a `.pub` file.') })
+  .strictObject({ publicKey: TextUpTo(8192).describe('Content of a `.pub` file.') })
   .meta({ id: 'SshPublicKey' })
 export type SshPublicKey = z.infer<typeof SshPublicKey>

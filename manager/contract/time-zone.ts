@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 
 /** IANA name of a time zone that this runtime knows, such as `Europe/Berlin`. */
 function isTimeZone(name: string): boolean {
@@ -11,4 +12,4 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-export const TimeZone = z.string().max(64).refine(isTimeZone, 'must be the name of a time zone, such as Europe/Berlin')
+export const TimeZone = TextUpTo(64).refine(isTimeZone, 'must be the name of a time zone, such as Europe/Berlin')

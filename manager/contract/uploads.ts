@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextOf } from './plain-text.ts'
 import { FileConflict } from './files.ts'
 import { Person } from './folders.ts'
 import { FolderId } from './ids.ts'
@@ -25,7 +26,7 @@ export const UPLOADED_PATH_HEADER = 'berth-uploaded-path'
 export const UploadId = z.uuid().brand<'UploadId'>()
 export type UploadId = z.infer<typeof UploadId>
 
-export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
+export const Sha256 = TextOf(64, /^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
 
 /** An upload that has not expired. */
 export const Upload = z

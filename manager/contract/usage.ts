@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { CauseFields, TextKeys } from './causes/fields.ts'
 import { AgentId, GroupId, KernelId, SessionId } from './ids.ts'
-import { PlainText } from './plain-text.ts'
+import { DateTime, PlainText } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
 import { sortBy } from './sort.ts'
 import { TimeZone } from './time-zone.ts'
@@ -34,8 +34,8 @@ const idle = (what: string) =>
 /** Sessions and periods that a history covers. */
 export const UsageHistoryQuery = z.object({
   by: z.enum(['hour', 'day', 'week']).default('day'),
-  from: z.iso.datetime().optional().describe('Default: 24 hours, 30 days or 12 weeks before `to`.'),
-  to: z.iso.datetime().optional().describe('Default: now.'),
+  from: DateTime().optional().describe('Default: 24 hours, 30 days or 12 weeks before `to`.'),
+  to: DateTime().optional().describe('Default: now.'),
   scope: z.enum(['mine', 'all']).default('mine').describe('`all`, for admins: every session that the caller may see.'),
   groupId: GroupId.optional().describe('All sessions of this group (project) instead.'),
   timeZone: TimeZone.default('UTC').describe('Days begin at midnight in this time zone, weeks on Monday.'),
@@ -88,10 +88,10 @@ export const UsageSort = sortBy(USAGE_ORDERS)
 export type UsageSort = z.infer<typeof UsageSort>
 export const UsageReportQuery = z.object({
   by: z.enum(USAGE_DIMENSIONS).default('user'),
-  from: z.iso.datetime().optional().describe('Default: 30 days before `to`.'),
-  to: z.iso.datetime().optional().describe('Default: now.'),
+  from: DateTime().optional().describe('Default: 30 days before `to`.'),
+  to: DateTime().optional().describe('Default: now.'),
   sort: UsageSort.default('-gpu').describe('Rows with the same value: the most core-hours first.'),
-  search: PlainText.max(254).optional().describe('Part of the name, in any letter case.'),
+  search: PlainText(254).optional().describe('Part of the name, in any letter case.'),
 })
 export type UsageReportQuery = z.infer<typeof UsageReportQuery>
 

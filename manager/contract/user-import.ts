@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from './plain-text.ts'
 import { UserId } from './ids.ts'
 import { type Role, type UserSpec } from './users.ts'
 
@@ -11,11 +12,11 @@ export const MAX_IMPORT_ROWS = 200
  */
 export const UserImportRow = z
   .strictObject({
-    email: z.string().max(1000),
-    name: z.string().max(1000).optional().describe('Default: the part of the address before the @.'),
-    role: z.string().max(1000).optional(),
-    domain: z.string().max(1000).optional(),
-    groups: z.array(z.string().max(1000)).max(200).optional(),
+    email: TextUpTo(1000),
+    name: TextUpTo(1000).optional().describe('Default: the part of the address before the @.'),
+    role: TextUpTo(1000).optional(),
+    domain: TextUpTo(1000).optional(),
+    groups: z.array(TextUpTo(1000)).max(200).optional(),
   })
   .meta({ id: 'UserImportRow' })
 export type UserImportRow = z.infer<typeof UserImportRow>

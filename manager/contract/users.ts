@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from './ids.ts'
-import { PlainLines, PlainText } from './plain-text.ts'
+import { PlainLines, PlainText, TextUpTo } from './plain-text.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { sortBy } from './sort.ts'
 
@@ -58,20 +58,18 @@ export function isStrongPassword(password: string): boolean {
 }
 
 /** E-mail address. The domain `localhost` is accepted too: `admin@localhost` is the first administrator. */
-export const Email = z
-  .string()
-  .max(254)
+export const Email = TextUpTo(254)
   .refine(
     text => z.email().safeParse(text).success || /^[^\s@\p{C}<>,;:"]+@localhost$/u.test(text),
     'must be an e-mail address, such as ada@example.org',
   )
   .meta({ format: 'email' })
 
-export const GroupNames = z.array(PlainText.min(1).max(64)).max(200)
+export const GroupNames = z.array(PlainText(64).min(1)).max(200)
 
 /** Fields that an administrator sets when the account is made, and later on their own. */
 const given = {
-  description: PlainLines.max(500).describe('A note about the account.'),
+  description: PlainLines(500).describe('A note about the account.'),
   mustChangePassword: z
     .boolean()
     .describe('The next sign-in with the password has to set a new one; nothing else is possible before.'),
@@ -81,8 +79,8 @@ const given = {
 export const UserSpec = z
   .strictObject({
     email: Email,
-    name: PlainText.min(1).max(64),
-    password: z.string().max(1024),
+    name: PlainText(64).min(1),
+    password: TextUpTo(1024),
     role: Role.default('user'),
     domain: DomainName.optional().describe('Default: your own domain.'),
     groups: GroupNames.optional().describe('Ids or names of groups of the domain. Default: its group "default".'),
@@ -103,16 +101,14 @@ export type UserSpec = z.infer<typeof UserSpec>
  */
 export const UserChange = z
   .strictObject({
-    name: PlainText.min(1).max(64).optional(),
+    name: PlainText(64).min(1).optional(),
     role: Role.optional(),
     domain: DomainName.optional(),
     groups: GroupNames.optional().describe(
       'Ids or names of all groups of the user; the user leaves other groups. No mapping of a sign-in provider takes these back.',
     ),
     active: z.boolean().optional(),
-    password: z
-      .string()
-      .max(1024)
+    password: TextUpTo(1024)
       .optional()
       .describe('The person replaces it at the next sign-in. Where mail reaches the person, only superadmins set one.'),
     description: given.description.optional(),

@@ -1,5 +1,5 @@
 import { z, type ZodType } from 'zod'
-import { FolderId, isFilePath, SessionId } from '#manager/contract'
+import { FolderId, isFilePath, SessionId, TextOf, TextUpTo, WebAddress } from '#manager/contract'
 import { MOST_DRAGGED_FILES } from './desktop.ts'
 import { type HostApi } from './host-api.ts'
 import { FolderPortSpec } from './sftp.ts'
@@ -17,7 +17,7 @@ export const HostSettingsSchema = z.strictObject({
 const NOTHING = z.tuple([])
 const spec = z.tuple([TunnelSpec])
 const size = { cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }
-const TerminalId = z.string().max(64)
+const TerminalId = TextUpTo(64)
 
 /** Schemas of the arguments of each bridge method, the same for the desktop app and the web proxy. */
 export const HOST_INPUTS = {
@@ -25,12 +25,12 @@ export const HOST_INPUTS = {
     info: NOTHING,
     settings: NOTHING,
     saveSettings: z.tuple([HostSettingsSchema]),
-    openExternal: z.tuple([z.string().max(8192), z.enum(['berth', 'text'])]),
+    openExternal: z.tuple([TextUpTo(8192), z.enum(['berth', 'text'])]),
     endpoint: NOTHING,
     setEndpoint: z.tuple([
       z.discriminatedUnion('kind', [
         z.strictObject({ kind: z.literal('embedded') }),
-        z.strictObject({ kind: z.literal('remote'), url: z.url().max(2048) }),
+        z.strictObject({ kind: z.literal('remote'), url: WebAddress(2048) }),
       ]),
     ]),
   },
@@ -46,15 +46,15 @@ export const HOST_INPUTS = {
     fetch: z.tuple([
       z.strictObject({
         folderId: FolderId,
-        paths: z.array(z.string().max(4096).refine(isFilePath)).min(1).max(MOST_DRAGGED_FILES),
+        paths: z.array(TextUpTo(4096).refine(isFilePath)).min(1).max(MOST_DRAGGED_FILES),
       }),
     ]),
-    start: z.tuple([z.string().max(64)]),
+    start: z.tuple([TextUpTo(64)]),
   },
   desktop: {
     servers: NOTHING,
-    forgetServer: z.tuple([z.url().max(2048)]),
-    openServer: z.tuple([z.url().max(2048)]),
+    forgetServer: z.tuple([WebAddress(2048)]),
+    openServer: z.tuple([WebAddress(2048)]),
     stack: NOTHING,
     showLogs: NOTHING,
     showCrashReports: NOTHING,
@@ -69,8 +69,8 @@ export const HOST_INPUTS = {
         checkSpelling: z.boolean(),
         graphicsAcceleration: z.boolean(),
         crashReports: z.boolean(),
-        linkHosts: z.array(z.string().max(300)).max(200),
-        caFile: z.string().max(4096).nullable(),
+        linkHosts: z.array(TextUpTo(300)).max(200),
+        caFile: TextUpTo(4096).nullable(),
       }),
     ]),
     tryAgain: NOTHING,
@@ -78,7 +78,7 @@ export const HOST_INPUTS = {
     report: z.tuple([
       z.strictObject({
         unread: z.int().min(0).max(9_999),
-        sessions: z.array(z.strictObject({ id: SessionId, name: z.string().max(200) })).max(50),
+        sessions: z.array(z.strictObject({ id: SessionId, name: TextUpTo(200) })).max(50),
         uploads: z.strictObject({ fraction: z.number().min(0).max(1), isPaused: z.boolean() }).nullable(),
         hasEdits: z.boolean(),
       }),
@@ -87,16 +87,14 @@ export const HOST_INPUTS = {
     closeWarning: z.tuple([z.enum(['sign_in_not_kept', 'partly_isolated'])]),
     notify: z.tuple([
       z.strictObject({
-        text: z.string().max(500),
+        text: TextUpTo(500),
         // A route of the console, never an address.
-        to: z.string().regex(/^\/[a-z][\w/?=&%.-]{0,300}$/),
+        to: TextOf(302, /^\/[a-z][\w/?=&%.-]{0,300}$/),
       }),
     ]),
   },
   terminal: {
-    open: z.tuple([
-      z.strictObject({ sessionId: SessionId, name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/), ...size }),
-    ]),
+    open: z.tuple([z.strictObject({ sessionId: SessionId, name: TextOf(32, /^[a-z0-9][a-z0-9-]{0,31}$/), ...size })]),
     write: z.tuple([
       TerminalId,
       z.instanceof(Uint8Array).refine(data => data.byteLength <= 1_048_576, 'at most 1 MiB'),

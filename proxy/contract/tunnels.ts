@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { App, type ErrorCode, isErrorCode, SessionId } from '#manager/contract'
+import { App, type ErrorCode, isErrorCode, SessionId, TextUpTo } from '#manager/contract'
 
-export const TunnelId = z.string().brand<'TunnelId'>()
+export const TunnelId = TextUpTo(200).brand<'TunnelId'>()
 export type TunnelId = z.infer<typeof TunnelId>
 
 export const TunnelSpec = z.strictObject({
   sessionId: SessionId,
   /** Name of an app, or of a port (`http-8080`). */
-  app: z.string().max(32),
+  app: TextUpTo(32),
   /**
    * 1024…65535. Tried first; without it the port remembered for (user, session name, app), else any free one. Web apps on a computer
    * with other people: with `random` only if no tunnel had it, without it never a remembered one (ADR 76).
@@ -16,7 +16,7 @@ export const TunnelSpec = z.strictObject({
   /** Behaviour if that port is taken: fail (default), or take a random one. */
   onPortTaken: z.enum(['fail', 'random']).default('fail'),
   /** First page of an HTTP app, with its query; the app's own if left out. */
-  path: z.string().startsWith('/').max(2_000).optional(),
+  path: TextUpTo(2_000).startsWith('/').optional(),
 })
 export type TunnelSpec = z.input<typeof TunnelSpec>
 

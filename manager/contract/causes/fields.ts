@@ -1,15 +1,16 @@
 import { z } from 'zod'
+import { TextUpTo } from '../plain-text.ts'
 import { type Because, causeIn } from './causes.ts'
 import { toWireError } from '../errors.ts'
 
-const Values = z.record(z.string(), z.union([z.string(), z.number()]))
+const Values = z.record(TextUpTo(100), z.union([TextUpTo(100_000), z.number()]))
 
 /** Fields beside an English text, with which a client shows the text in another language: see `Because`. */
 export const CauseFields = {
-  cause: z.string().optional().describe('Key of the text for translations; left out where there is none.'),
+  cause: TextUpTo(100).optional().describe('Key of the text for translations; left out where there is none.'),
   values: Values.optional().describe('Values of the text, by name.'),
   more: z
-    .array(z.object({ cause: z.string(), values: Values.optional() }))
+    .array(z.object({ cause: TextUpTo(100), values: Values.optional() }))
     .optional()
     .describe('Further sentences of the text.'),
 }

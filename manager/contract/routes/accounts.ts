@@ -20,11 +20,11 @@ import {
   TotpStatus,
 } from '../accounts.ts'
 import { UserId } from '../ids.ts'
-import { PlainLines, PlainText } from '../plain-text.ts'
+import { PlainText, TextUpTo, TrimmedLines } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
-const Address = z.strictObject({ email: PlainText.min(1).max(254) })
-const Password = z.string().max(1024)
+const Address = z.strictObject({ email: PlainText(254).min(1) })
+const Password = TextUpTo(1024)
 
 /** Signing up, links by mail, invitations, and the second factor. */
 export const ACCOUNT_ROUTES = {
@@ -161,7 +161,7 @@ export const ACCOUNT_ROUTES = {
     access: 'domain_admin',
     summary: 'Decline a request for an account. The person is told by mail, if mail is set up.',
     params: z.object({ id: z.uuid() }),
-    body: z.strictObject({ reason: PlainLines.trim().max(1000).default('').describe('Mailed to the person.') }),
+    body: z.strictObject({ reason: TrimmedLines(1000).default('').describe('Mailed to the person.') }),
     reply: z.object({ mailed: z.boolean() }),
   },
   totpStatus: {

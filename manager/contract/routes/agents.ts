@@ -10,7 +10,7 @@ import {
   UnknownContainer,
 } from '../agents.ts'
 import { AgentId, KernelId } from '../ids.ts'
-import { PlainText } from '../plain-text.ts'
+import { PlainText, TextUpTo, TextOf } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Agents and what they offer. */
@@ -21,13 +21,9 @@ export const AGENT_ROUTES = {
     access: 'user',
     summary: 'Capacity, use, the largest possible request, and what the limits leave to the caller.',
     query: z.object({
-      resourceGroup: z.string().max(64).optional().describe('Default: all resource groups that the caller may use.'),
-      group: z.string().max(64).optional().describe('Id or name of the group (project), whose limits count too.'),
-      owner: z
-        .string()
-        .max(254)
-        .optional()
-        .describe('For admins: e-mail address or id of another user, whose limits count.'),
+      resourceGroup: TextUpTo(64).optional().describe('Default: all resource groups that the caller may use.'),
+      group: TextUpTo(64).optional().describe('Id or name of the group (project), whose limits count too.'),
+      owner: TextUpTo(254).optional().describe('For admins: e-mail address or id of another user, whose limits count.'),
     }),
     reply: Resources,
   },
@@ -46,10 +42,10 @@ export const AGENT_ROUTES = {
       'Agents page by page, by name unless `sort` says otherwise: capacity, use and problems, without their devices.',
     query: Page.extend({
       state: z.enum(AGENT_STATES).optional().describe('Default: all but forgotten agents.'),
-      resourceGroup: z.string().max(64).optional(),
+      resourceGroup: TextUpTo(64).optional(),
       problems: z.stringbool().optional().describe('Only agents with problems (true), or without (false).'),
       sort: AgentSort.optional().describe('Order, falling with a `-`; agents with the same value by age.'),
-      search: PlainText.max(254)
+      search: PlainText(254)
         .optional()
         .describe('Part of the name, resource group, version or id, in any letter case.'),
     }),
@@ -70,7 +66,7 @@ export const AGENT_ROUTES = {
     idempotencyKey: true,
     summary: 'A one-time token (15 minutes) with which an agent joins, and the line that makes a computer a host.',
     body: z.strictObject({
-      resourceGroup: z.string().max(64).default('default'),
+      resourceGroup: TextUpTo(64).default('default'),
       prepare: z
         .boolean()
         .default(false)
@@ -94,7 +90,7 @@ export const AGENT_ROUTES = {
     path: '/api/v1/join-tokens/:id',
     access: 'superadmin',
     summary: 'The agent that joined with a token.',
-    params: z.object({ id: z.string().regex(/^[0-9a-f]{64}$/, 'must be the id of a join token') }),
+    params: z.object({ id: TextOf(64, /^[0-9a-f]{64}$/, 'must be the id of a join token') }),
     reply: z.object({
       expiresAt: z.iso.datetime(),
       agent: Agent.pick({ id: true, name: true, status: true }).nullable().describe('Null until an agent joins.'),
@@ -130,7 +126,7 @@ export const AGENT_ROUTES = {
     path: '/api/v1/agents/:id/devices/:uuid',
     access: 'superadmin',
     summary: 'Set whether sessions get a GPU whole or in shares; only while no session uses it.',
-    params: z.object({ id: AgentId, uuid: z.string().max(128) }),
+    params: z.object({ id: AgentId, uuid: TextUpTo(128) }),
     body: z.strictObject({ mode: DeviceMode }),
     reply: Agent,
   },

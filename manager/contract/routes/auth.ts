@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SecondFactor } from '../accounts.ts'
 import { Login, LoginId } from '../logins.ts'
-import { PlainText } from '../plain-text.ts'
+import { PlainText, TextUpTo } from '../plain-text.ts'
 import { Me } from '../users.ts'
 import { ConsoleVisit } from '../visits.ts'
 import { type RouteSpec } from './route-spec.ts'
@@ -25,16 +25,14 @@ export const AUTH_ROUTES = {
     access: 'none',
     summary: 'Sign in with e-mail address and password.',
     body: z.strictObject({
-      email: PlainText.min(1).max(254),
-      password: z.string().max(1024),
+      email: PlainText(254).min(1),
+      password: TextUpTo(1024),
       totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
-      newPassword: z
-        .string()
-        .max(1024)
+      newPassword: TextUpTo(1024)
         .optional()
         .describe('After `password_change_required`: the password from now on. Every other sign-in ends.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),
-      label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
+      label: PlainText(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
     }),
     reply: LoginReply,
   },
@@ -44,7 +42,7 @@ export const AUTH_ROUTES = {
     access: 'none',
     summary: 'Sign in with the one-time link that `berth up` opens.',
     body: z.strictObject({
-      ticket: z.string().min(16).max(200),
+      ticket: TextUpTo(200).min(16),
       kind: z
         .enum(['browser', 'token'])
         .default('browser')
@@ -58,11 +56,11 @@ export const AUTH_ROUTES = {
     access: 'none',
     summary: 'Sign in with an access key and its secret key. The sign-in ends with the keypair.',
     body: z.strictObject({
-      accessKey: z.string().min(1).max(64),
-      secretKey: z.string().max(200),
+      accessKey: TextUpTo(64).min(1),
+      secretKey: TextUpTo(200),
       totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('The same as for login.'),
-      label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
+      label: PlainText(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
     }),
     reply: LoginReply,
   },
@@ -118,7 +116,7 @@ export const AUTH_ROUTES = {
     path: '/api/v1/me/password',
     access: 'user',
     summary: 'Change your own password. Every other sign-in ends.',
-    body: z.strictObject({ oldPassword: z.string().max(1024), newPassword: z.string().max(1024) }),
+    body: z.strictObject({ oldPassword: TextUpTo(1024), newPassword: TextUpTo(1024) }),
     status: 204,
     reply: z.void(),
   },

@@ -65,7 +65,7 @@ export const DOMAIN_ROUTES = {
       mine: z.stringbool().optional(),
       active: z.stringbool().optional(),
       sort: GroupSort.optional().describe('Order, falling with a `-`; groups with the same value by name.'),
-      search: PlainText.max(254)
+      search: PlainText(254)
         .optional()
         .describe('Part of `domain/name`, the description or the id, in any letter case.'),
     }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from '../plain-text.ts'
 import {
   DownloadSpec,
   DownloadTicket,
@@ -189,7 +190,7 @@ export const FILE_ROUTES = {
     access: 'none',
     summary:
       'The files of a link. One file takes `Range` and `If-Range`. The right to read them is checked with each request.',
-    params: z.object({ ticket: z.string().min(1).max(200) }),
+    params: z.object({ ticket: TextUpTo(200).min(1) }),
     reply: z.string(),
   },
 } as const satisfies Record<string, RouteSpec>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from '../plain-text.ts'
 import { AppOptions } from '../app-options.ts'
 import { GRANT_CALLS } from '../grant-calls.ts'
 import { Grant } from '../grants.ts'
@@ -15,7 +16,7 @@ export const GRANT_ROUTES = {
     access: 'user',
     summary:
       'Start an app with arguments and environment variables that its image allows. An app that runs with others is started again.',
-    params: session.extend({ app: z.string().max(32) }),
+    params: session.extend({ app: TextUpTo(32) }),
     body: AppOptions,
     status: 204,
     reply: z.void(),
@@ -24,7 +25,7 @@ export const GRANT_ROUTES = {
     ...GRANT_CALLS.createGrant,
     access: 'user',
     summary: 'Start the app if needed, and get a grant for tunnels to it, valid for five minutes.',
-    params: session.extend({ app: z.string().max(32) }),
+    params: session.extend({ app: TextUpTo(32) }),
     status: 201,
     reply: Grant,
   },

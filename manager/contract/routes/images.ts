@@ -31,7 +31,7 @@ export const IMAGE_ROUTES = {
       sort: ImageSort.optional().describe(
         'Order, falling with a `-`; left out: images on agents before those that only registries have.',
       ),
-      search: PlainText.max(254)
+      search: PlainText(254)
         .optional()
         .describe('Words that occur in the name, aliases, title, registry or apps, in any letter case.'),
     }),

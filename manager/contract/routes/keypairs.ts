@@ -26,7 +26,7 @@ export const KEYPAIR_ROUTES = {
       owner: UserId.optional().describe('Keypairs of this user only.'),
       active: z.stringbool().optional(),
       sort: KeypairSort.optional().describe('Order, falling with a `-`; keypairs with the same value by access key.'),
-      search: PlainText.max(254)
+      search: PlainText(254)
         .optional()
         .describe('Part of the access key, its name, the e-mail address or the policy, in any letter case.'),
     }),

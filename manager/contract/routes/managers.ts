@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextOf } from '../plain-text.ts'
 import { CertificateReport, ConsoleCertificate } from '../certificates.ts'
 import { Manager, ManagerWarning, Versions } from '../managers.ts'
 import { type RouteSpec } from './route-spec.ts'
@@ -31,7 +32,7 @@ export const MANAGER_ROUTES = {
     path: '/console/v1/certificates/:console',
     access: 'console',
     summary: 'For the console: the certificate that it presents.',
-    params: z.object({ console: z.string().regex(/^[\w.-]{1,260}$/) }),
+    params: z.object({ console: TextOf(260, /^[\w.-]{1,260}$/) }),
     body: CertificateReport,
     status: 204,
     reply: z.void(),

@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { TextOf, TextUpTo } from '../plain-text.ts'
 import { MOST_APP_PORTS } from '../apps-address.ts'
 import { Grant } from '../grants.ts'
 import { SessionId } from '../ids.ts'
 import { AdmittedVisitor, AppTicket, OpenAppSpec, OpenedApp, VisitorOfApp } from '../own-apps.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-const place = z.object({ place: z.string().regex(/^([a-z2-7]{16}|\d{1,5})$/) })
+const place = z.object({ place: TextOf(16, /^([a-z2-7]{16}|\d{1,5})$/) })
 
 /** Web apps of sessions for browsers on other computers than the console. */
 export const OWN_APP_ROUTES = {
@@ -15,7 +16,7 @@ export const OWN_APP_ROUTES = {
     access: 'user',
     summary:
       'Open a web app of a session that you may use at the address of apps, and get a URL that admits one browser within a minute.',
-    params: z.object({ id: SessionId, app: z.string().max(32) }),
+    params: z.object({ id: SessionId, app: TextUpTo(32) }),
     body: OpenAppSpec,
     status: 201,
     reply: OpenedApp,
@@ -45,7 +46,7 @@ export const OWN_APP_ROUTES = {
     path: '/console/v1/app-ports/:console',
     access: 'console',
     summary: 'For the console: ports of the address of apps at which it does not listen.',
-    params: z.object({ console: z.string().regex(/^[\w.-]{1,260}$/) }),
+    params: z.object({ console: TextOf(260, /^[\w.-]{1,260}$/) }),
     body: z.strictObject({ closed: z.array(z.int().min(1).max(65_535)).max(MOST_APP_PORTS) }),
     status: 204,
     reply: z.void(),

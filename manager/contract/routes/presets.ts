@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from '../plain-text.ts'
 import { Preset, PresetChange, PresetName, PresetSpec } from '../presets.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -12,13 +13,9 @@ export const PRESET_ROUTES = {
     access: 'user',
     summary: 'List presets, and whether the caller could start each now.',
     query: z.object({
-      resourceGroup: z.string().max(64).default('default'),
-      group: z.string().max(64).optional().describe('Id or name of the group (project) of the session.'),
-      owner: z
-        .string()
-        .max(254)
-        .optional()
-        .describe('For admins: e-mail address or id of another user, whose limits count.'),
+      resourceGroup: TextUpTo(64).default('default'),
+      group: TextUpTo(64).optional().describe('Id or name of the group (project) of the session.'),
+      owner: TextUpTo(254).optional().describe('For admins: e-mail address or id of another user, whose limits count.'),
       fitting: z.stringbool().optional().describe('Only presets that fit.'),
       fits: z
         .stringbool()

@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { TextUpTo, TextOf } from '../plain-text.ts'
 import { Grant } from '../grants.ts'
 import { SessionId } from '../ids.ts'
 import { PublishedApp, PublishedAppId, Publishing, PublishSpec, ServedApp, Visit } from '../published-apps.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Name of a published app, or its port. */
-const place = z.object({ place: z.string().regex(/^([a-z2-7]{16}|\d{1,5})$/) })
+const place = z.object({ place: TextOf(16, /^([a-z2-7]{16}|\d{1,5})$/) })
 
 /** Apps that are open to people without an account. */
 export const PUBLISHED_APP_ROUTES = {
@@ -14,7 +15,7 @@ export const PUBLISHED_APP_ROUTES = {
     path: '/api/v1/sessions/:id/apps/:app/published',
     access: 'user',
     summary: 'Open a web app of your own session to everybody who has the link, until the link ends.',
-    params: z.object({ id: SessionId, app: z.string().max(32) }),
+    params: z.object({ id: SessionId, app: TextUpTo(32) }),
     body: PublishSpec,
     status: 201,
     reply: PublishedApp,

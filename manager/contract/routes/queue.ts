@@ -15,7 +15,7 @@ export const QUEUE_ROUTES = {
       'List waiting sessions, in the order in which they are tried unless `sort` says otherwise. An admin of a domain sees its sessions, with their positions among all.',
     query: Page.extend({
       resourceGroup: ResourceGroupName.optional(),
-      search: PlainText.max(254)
+      search: PlainText(254)
         .optional()
         .describe('Part of the name, the image, the resource group or the e-mail address of the owner.'),
       sort: QueueSort.default('position').describe('Falling with a `-`. Sessions without a position come last.'),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from '../plain-text.ts'
 
 /**
  * Access to a route as a whole: anybody, any signed-in user, admins of a domain (and superadmins), superadmins only, or no person
@@ -37,7 +38,7 @@ export interface RouteSpec {
 
 export const Page = z.object({
   limit: z.coerce.number().int().min(1).max(500).default(100),
-  cursor: z.string().max(200).optional(),
+  cursor: TextUpTo(200).optional(),
 })
 /** Pages of a list that clients also need whole, such as the choices of a form. */
 export const OptionalPage = z.object({

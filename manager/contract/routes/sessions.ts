@@ -12,7 +12,7 @@ import {
 } from '../commands.ts'
 import { FolderMountSpec } from '../folders.ts'
 import { AgentId, FolderId, GroupId, SessionId, UserId } from '../ids.ts'
-import { PlainLines, PlainText } from '../plain-text.ts'
+import { DateTime, PlainText, TextUpTo, TrimmedLines, TrimmedText } from '../plain-text.ts'
 import { ResourceGroupName } from '../resource-groups.ts'
 import { SessionChange, SessionTag } from '../session-labels.ts'
 import { ImagePush, ImageRequest, SessionImage, SessionImageSpec } from '../session-images.ts'
@@ -42,6 +42,7 @@ const waitSeconds = z.coerce.number().int().min(0).max(LONGEST_WAIT_SECONDS).def
 
 /** Maximum number of sessions that one request may name; a client with more sends several requests. */
 export const MOST_SESSION_IDS = 100
+const MANY_IDS = `must be at most ${MOST_SESSION_IDS} session ids, separated by commas`
 
 /** Sessions and their data. */
 export const SESSION_ROUTES = {
@@ -71,8 +72,7 @@ export const SESSION_ROUTES = {
     summary:
       'List your own sessions and those shared with you, newest first unless `sort` says otherwise. An admin of a domain sees its sessions, a superadmin all.',
     query: Page.extend({
-      status: z
-        .string()
+      status: TextUpTo(200)
         .optional()
         .describe(
           'Comma-separated statuses, or "live", "finished" or "failed": sessions that ended with an error, and batch jobs whose command failed.',
@@ -84,8 +84,7 @@ export const SESSION_ROUTES = {
             text.split(',').every(s => SessionStatus.safeParse(s).success),
           'must be "live", "finished", "failed" or a list of statuses',
         ),
-      ids: z
-        .string()
+      ids: TextUpTo(MOST_SESSION_IDS * 37, MANY_IDS)
         .optional()
         .describe(
           `At most ${MOST_SESSION_IDS} comma-separated ids: the answer has the sessions that the caller may see, on one page.`,
@@ -93,8 +92,8 @@ export const SESSION_ROUTES = {
         .refine(text => {
           const ids = text?.split(',') ?? []
           return ids.length <= MOST_SESSION_IDS && ids.every(id => SessionId.safeParse(id).success)
-        }, `must be at most ${MOST_SESSION_IDS} session ids, separated by commas`),
-      name: z.string().max(64).optional(),
+        }, MANY_IDS),
+      name: TextUpTo(64).optional(),
       tag: SessionTag.optional().describe('Only sessions with this tag.'),
       mine: z.stringbool().optional(),
       owner: UserId.optional(),
@@ -108,7 +107,7 @@ export const SESSION_ROUTES = {
       sort: SessionSort.default('-created').describe(
         'Order, falling with a `-`; sessions with the same value by age. By `ended`, those that have not ended come last.',
       ),
-      search: PlainText.max(254)
+      search: PlainText(254)
         .optional()
         .describe(
           'Part of the name, the image, the resource group or the e-mail address of the owner, in any letter case.',
@@ -142,7 +141,7 @@ export const SESSION_ROUTES = {
     summary: 'Cancel a waiting session, or terminate a running one. Safe to repeat.',
     params: session,
     query: z.object({
-      why: PlainText.trim().max(200).optional().describe('Reason for the owner, beside who ended the session.'),
+      why: TrimmedText(200).optional().describe('Reason for the owner, beside who ended the session.'),
       force: z
         .stringbool()
         .optional()
@@ -219,8 +218,8 @@ export const SESSION_ROUTES = {
     summary: 'Figures over time: the last 5 minutes by the second, the last 7 days by the minute.',
     params: session,
     query: z.object({
-      from: z.iso.datetime().optional().describe('Default: an hour before `to`.'),
-      to: z.iso.datetime().optional().describe('Default: now.'),
+      from: DateTime().optional().describe('Default: an hour before `to`.'),
+      to: DateTime().optional().describe('Default: now.'),
       step: z.coerce
         .number()
         .int()
@@ -269,7 +268,7 @@ export const SESSION_ROUTES = {
     params: session,
     query: z.object({
       tail: z.coerce.number().int().min(1).max(50_000).default(2000),
-      kernel: z.string().max(64).optional().describe('Role (sub1) or id of the container; default main1.'),
+      kernel: TextUpTo(64).optional().describe('Role (sub1) or id of the container; default main1.'),
       timestamps: z
         .stringbool()
         .optional()
@@ -292,7 +291,7 @@ export const SESSION_ROUTES = {
         .max(1_000_000)
         .optional()
         .describe('`next` of the reply before; left out = the first part.'),
-      kernel: z.string().max(64).optional().describe('Role (sub1) or id of the container; default main1.'),
+      kernel: TextUpTo(64).optional().describe('Role (sub1) or id of the container; default main1.'),
     }),
     reply: LogPart,
   },
@@ -355,7 +354,7 @@ export const SESSION_ROUTES = {
     access: 'superadmin',
     summary: 'Decline a request for an image of a session; its owner gets a message.',
     params: z.object({ id: z.uuid() }),
-    body: z.strictObject({ reason: PlainLines.trim().max(1000).default('') }),
+    body: z.strictObject({ reason: TrimmedLines(1000).default('') }),
     status: 204,
     reply: z.void(),
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MailAddress, TextUpTo } from '../plain-text.ts'
 import { Announcement } from '../announcement.ts'
 import { AuthOptions, SystemSettings, SystemSettingsChange } from '../settings.ts'
 import { type RouteSpec } from './route-spec.ts'
@@ -32,7 +33,7 @@ export const SETTINGS_ROUTES = {
     path: '/api/v1/announcement/dismiss',
     access: 'user',
     summary: 'Do not show an announcement to you any more. It is shown again once its text or level is changed.',
-    body: z.strictObject({ id: z.string().max(64).describe('The `id` of the announcement.') }),
+    body: z.strictObject({ id: TextUpTo(64).describe('The `id` of the announcement.') }),
     status: 204,
     reply: z.void(),
   },
@@ -41,7 +42,7 @@ export const SETTINGS_ROUTES = {
     path: '/api/v1/settings/test-mail',
     access: 'superadmin',
     summary: 'Send a test mail with the current settings, and return the result.',
-    body: z.strictObject({ to: z.email().max(254) }),
+    body: z.strictObject({ to: MailAddress }),
     status: 204,
     reply: z.void(),
   },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SecondFactor } from '../accounts.ts'
 import { UserId } from '../ids.ts'
-import { PlainText } from '../plain-text.ts'
+import { PlainText, TextUpTo } from '../plain-text.ts'
 import {
   FoundIdentity,
   OwnIdentity,
@@ -26,10 +26,10 @@ const SsoStarted = z.object({
   expiresAt: z.iso.datetime(),
 })
 const SsoProof = {
-  secret: z.string().min(16).max(200),
-  code: z.string().trim().min(16).max(200).describe('The code that the browser came back with.'),
+  secret: TextUpTo(200).min(16),
+  code: z.string().trim().max(200, { abort: true }).min(16).describe('The code that the browser came back with.'),
 } as const
-const Password = z.string().max(1024)
+const Password = TextUpTo(1024)
 /** A person proves with these, once more, who they are, before their ways to sign in change. */
 const OwnProof = {
   password: Password,
@@ -55,7 +55,7 @@ export const SIGN_IN_PROVIDER_ROUTES = {
       ...SsoProof,
       totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('The same as for login.'),
-      label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
+      label: PlainText(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
     }),
     reply: LoginReply,
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextUpTo } from '../plain-text.ts'
 import { GroupId, UserId } from '../ids.ts'
 import { LimitUse, LimitUseQuery, LimitUser } from '../limit-use.ts'
 import {
@@ -24,7 +25,7 @@ export const USAGE_ROUTES = {
       .object({
         userId: UserId.optional().describe('For admins.'),
         groupId: GroupId.optional().describe('For admins: that group only.'),
-        domain: z.string().max(64).optional().describe('For admins: that domain and its groups.'),
+        domain: TextUpTo(64).optional().describe('For admins: that domain and its groups.'),
       })
       .refine(query => Object.values(query).filter(Boolean).length <= 1, 'name a user, a group or a domain'),
     reply: z.object({ items: z.array(ScopeUsage) }),

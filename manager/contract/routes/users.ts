@@ -24,7 +24,7 @@ export const USER_ROUTES = {
       resourcePolicy: ResourcePolicyName.optional(),
       role: Role.optional(),
       sort: UserSort.optional().describe('Order, falling with a `-`; users with the same value by age.'),
-      search: PlainText.max(254).optional().describe('Part of the e-mail address or the name, in any letter case.'),
+      search: PlainText(254).optional().describe('Part of the e-mail address or the name, in any letter case.'),
     }),
     reply: pageOf(User).extend({ total: z.int().describe('Number of all matches.') }),
   },
