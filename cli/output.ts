@@ -28,7 +28,7 @@ export function printable(text: string): string {
 }
 
 const UNPRINTABLE =
-  /(\u001b\[[\d;]*m|\r+\n)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+  /(\u001b\[[\d;]*m|(?<!\r)\r+\n)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /** A table with columns padded to their widest cell, except the last one. A line break in a cell, as names of files may have, shows as �. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

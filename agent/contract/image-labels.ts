@@ -89,9 +89,12 @@ function readApps(text: string | undefined): KernelApp[] {
   })
 }
 
+/** Name, protocol, and several ports or one. A name is read from its begin only, because a label may be a megabyte of one. */
+export const SERVICE_PORTS = /(?<![A-Za-z0-9_-])([A-Za-z0-9_-]+):([a-z]+):(?:\[([\d,]+)\]|(\d+))/g
+
 /** `name:protocol:port` or `name:protocol:[port1,port2]`, comma-separated. Without those of pty and internal; all but http and https are tcp. */
 export function readServicePorts(text = ''): KernelApp[] {
-  return [...text.matchAll(/([A-Za-z0-9_-]+):([a-z]+):(?:\[([\d,]+)\]|(\d+))/g)].flatMap(match => {
+  return [...text.matchAll(SERVICE_PORTS)].flatMap(match => {
     const [, name = '', protocol = '', several, single] = match
     const port = Number((several ?? single ?? '').split(',')[0])
     if (protocol === 'pty' || protocol === 'internal' || port < 1 || port > 65_535) return []

@@ -35,7 +35,8 @@ export function imageChanges(settings: ImageSettings): string {
 
 const command = (instruction: string, words: readonly string[]) =>
   words.length > 0 ? [`${instruction} ${JSON.stringify(words)}`] : []
-const oneLine = (text: string) => text.replaceAll(/\s*[\n\r]\s*/g, ' ')
+/** White space is read from its begin only, because an image may have a megabyte of it. */
+const oneLine = (text: string) => text.replaceAll(/(?<!\s)\s*[\n\r]\s*/g, ' ')
 /** Without a meaning for the engine, which replaces variables in the values of instructions. */
 const escaped = (text: string) => text.replaceAll(/[\\$]/g, '\\$&')
 const quoted = (text: string) => `"${text.replaceAll(/[\\"$]/g, '\\$&')}"`

@@ -1,6 +1,6 @@
 import { extract } from 'tar-stream'
 import { z } from 'zod'
-import { type KernelApp } from '#agent/contract'
+import { type KernelApp, SERVICE_PORTS } from '#agent/contract'
 import { parseJson } from '#base/parse-json'
 import { AppError, type AppOptions, because } from '#manager/contract'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
@@ -93,9 +93,9 @@ const appName = (service: string) => service.toLowerCase().replace(/_/g, '-')
 
 /** All ports of each service; the app uses the first. */
 function portsOf(text = ''): Map<string, readonly number[]> {
-  const services = text.matchAll(/([A-Za-z0-9_-]+):[a-z]+:(?:\[([\d,]+)\]|(\d+))/g)
+  const services = text.matchAll(SERVICE_PORTS)
   return new Map(
-    [...services].map(([, name = '', several, single]) => [
+    [...services].map(([, name = '', , several, single]) => [
       appName(name),
       (several ?? single ?? '').split(',').map(Number),
     ]),

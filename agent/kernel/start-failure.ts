@@ -14,6 +14,8 @@ const MOUNTED = [
   '/opt/berth',
   '/dev/pts',
 ]
+/** Characters of a message of the engine that are read: an image puts commands of any length into it. */
+const LONGEST_TEXT = 4_000
 const IN_THE_WAY = /not a directory|is a directory|mount a directory onto a file|file exists/i
 
 /**
@@ -23,7 +25,7 @@ const IN_THE_WAY = /not a directory|is a directory|mount a directory onto a file
 export function startFailure(error: unknown): AppError {
   const plain = fromEngine(error, 'kernel_create_failed')
   if (plain.code !== 'kernel_create_failed' || statusOf(error) === undefined) return plain
-  const text = engineMessage(error).replaceAll(ROOT_ON_HOST, '')
+  const text = engineMessage(error).slice(0, LONGEST_TEXT).replaceAll(ROOT_ON_HOST, '')
   const target = IN_THE_WAY.test(text) ? MOUNTED.find(path => text.includes(path)) : undefined
   const why =
     target === undefined ? because('docker_not_started', { text }) : because('image_does_not_fit', { path: target })

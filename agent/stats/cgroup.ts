@@ -74,7 +74,7 @@ export function parseV2(files: Readonly<Record<string, string>>): CgroupCounters
 export function parseNetDev(text: string): { netRxBytes: number; netTxBytes: number } {
   let netRxBytes = 0
   let netTxBytes = 0
-  for (const [, device, figures = ''] of text.matchAll(/^\s*([^\s:]+):\s*(.+)$/gm)) {
+  for (const [, device, figures = ''] of text.matchAll(/^[ \t]*([^\s:]+):[ \t]*(.+)$/gm)) {
     if (device === 'lo') continue
     const columns = figures.trim().split(/\s+/).map(Number)
     netRxBytes += columns[0] ?? 0

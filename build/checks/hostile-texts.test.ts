@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { microseconds } from '../../test/fixtures/processor-time.ts'
 import { receivedSchemas, textFields, workOf } from '../../test/fixtures/text-fields.ts'
 
 /** The largest body of a request, in characters. */
@@ -29,13 +30,6 @@ function textsOf(length: number): readonly string[] {
     })
   texts.set(length, made)
   return made
-}
-
-function microseconds(work: () => unknown): number {
-  const before = process.threadCpuUsage()
-  work()
-  const { user, system } = process.threadCpuUsage(before)
-  return user + system
 }
 
 const TOO_LONG = textsOf(MOST).filter(text => text.endsWith(END))

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { type z } from 'zod'
 import { TextOf } from './plain-text.ts'
 import { UUID } from '#base/shapes'
 

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { TextOf } from './plain-text.ts'
 
 export const ResourcePolicyName = TextOf(

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { TextUpTo } from './plain-text.ts'
 
 /** IANA name of a time zone that this runtime knows, such as `Europe/Berlin`. */

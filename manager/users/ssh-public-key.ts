@@ -24,7 +24,7 @@ export function parsePublicKey(text: string): PublicKey {
   const line = text.trim()
   if (/PRIVATE KEY/.test(line)) throw invalid(because('ssh_key_private'))
   if (/[\r\n]/.test(line)) throw invalid(because('ssh_key_one_line'))
-  const [, type = '', base64 = '', comment = ''] = /^(\S+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]+(.*))?$/.exec(line) ?? []
+  const [, type = '', base64 = '', comment = ''] = /^(\S+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t](.*))?$/.exec(line) ?? []
   if (!isKnownType(type)) throw invalid(because('ssh_key_types', { types: SSH_KEY_TYPES.join(', ') }))
   const blob = Buffer.from(base64, 'base64')
   const parsed = ssh2.utils.parseKey(`${type} ${base64}`)
