@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -25,6 +25,13 @@ test.each([['short'], ['long-'.repeat(30)]])(
     await using _next = await lockDirectory(place.path)
   },
 )
+
+test('a directory that is open to other users is closed', async () => {
+  await using place = await directory()
+  await chmod(place.path, 0o755)
+  await using _lock = await lockDirectory(place.path)
+  expect((await stat(place.path)).mode & 0o777).toBe(0o700)
+})
 
 test('an agent that was killed leaves no lock behind', async () => {
   await using place = await directory('agent')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError } from '#manager/contract'
+import { closeDirectory } from './close-directory.ts'
 
 const NAME = 'agent.sock'
 /** sun_path holds 104 bytes on macOS and 108 on Linux. */
@@ -24,6 +25,8 @@ const RETRY_MS = 250
  */
 export async function lockDirectory(directory: string): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
+  // It may have been there before: made by an administrator, or copied from another disk.
+  await closeDirectory(directory)
   await using stack = new AsyncDisposableStack()
   const path = await shortPath(directory, stack)
   const server = createServer(socket => {

@@ -1,11 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants, type Stats } from 'node:fs'
-import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
+import { chown, lstat, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseJson } from '#base/parse-json'
 import { AppError, because } from '#manager/contract'
+import { closeDirectory } from '../close-directory.ts'
 import { type DiskLimits } from '../limits/disk-rules.ts'
 import { findHomeQuota, type HomeQuota } from '../limits/home-quota.ts'
 import { type HostAccounts } from './host-accounts.ts'
@@ -50,8 +51,9 @@ export interface Homes {
 export const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * Threat model: the directory belongs to the agent (as root: root, 0711), so the users of homes cannot change the names in it.
- * A home counts only if it is a real directory of a user of sessions; a link is never followed. Everything below a home is
+ * Threat model: the directory belongs to the agent (as root: root) and has mode 0700. The users of homes cannot change the names in it,
+ * and other users of the host cannot pass through it: a session can leave a set-user-id program in its home, and whoever ran that
+ * would become the user of all sessions. The engine mounts homes as root. A home counts only if it is a real directory of a user of sessions; a link is never followed. Everything below a home is
  * hostile: owners are changed without following links, and only of files that belonged to an earlier user of sessions.
  */
 export function createHomes({ directory, recordPath, accounts, limits }: HomesOptions): Homes {
@@ -61,13 +63,13 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
   const pathOf = (kernelId: string) => join(directory, kernelId)
 
   async function choose(): Promise<SessionUserRecord> {
-    await mkdir(directory, { recursive: true, mode: 0o711 })
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await closeDirectory(directory)
     if (!asRoot) return ownUser()
     const owner = await lstat(join(directory, '.'))
     const user = await chooseSessionUser({ accounts, owner, recorded: await readRecord(recordPath) })
     await putFile(recordPath, JSON.stringify(user), { mode: 0o600 })
     await chown(directory, 0, 0)
-    await chmod(directory, 0o711)
     return user
   }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import {
   chmod,
   chown,
+  copyFile,
   lchown,
   link,
   lstat,
@@ -335,10 +336,26 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     const { stdout } = await run('getent', ['passwd', String(uid)])
     expect(stdout).toMatch(/^berth-session:[^:]*:\d+:\d+:.*\/nologin\n$/)
     const scratch = await lstat(join(directory, 'scratch'))
-    expect([scratch.uid, scratch.gid, scratch.mode & 0o7777]).toEqual([0, 0, 0o711])
+    expect([scratch.uid, scratch.gid, scratch.mode & 0o7777]).toEqual([0, 0, 0o700])
     const kernelId = await endedHome(0)
     const home = await lstat(files.paths(kernelId).scratch)
     expect([home.uid, home.gid, home.mode & 0o7777]).toEqual([uid, gid, 0o700])
+  })
+
+  test('no other user of the host reaches a home, also in a directory that earlier agents left open', async () => {
+    await chmod(directory, 0o755)
+    await mkdir(join(directory, 'scratch'), { mode: 0o755 })
+    await chmod(join(directory, 'scratch'), 0o711)
+    const home = files.paths(await endedHome(0)).scratch
+    // A session owns its home, and makes a set-user-id program in it that everybody may run.
+    const program = join(home, 'program')
+    await copyFile('/usr/bin/id', program)
+    await chmod(program, 0o6755)
+    await chmod(home, 0o755)
+    for (const command of [`stat ${program}`, program]) {
+      const asOther = ['--reuid=4321', '--regid=4321', '--clear-groups', 'sh', '-c', command]
+      await expect(run('setpriv', asOther)).rejects.toThrow('Permission denied')
+    }
   })
 
   test('a data directory of user 1000 is migrated, except homes in use and files of others', async () => {

@@ -3,9 +3,11 @@ import { mkdir, readdir, rename, rmdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, because, type Because, type FolderId, type StorageHost, type UserId } from '#manager/contract'
 import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
+import { type Log } from '../log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
 import { createStorageCalls } from './calls.ts'
+import { closeToOthers } from './close-to-others.ts'
 import { errnoOf } from './file-errors.ts'
 import { createFolderQuotas, type FolderLimits, type FolderQuotas, type Unenforced } from './folder-quota.ts'
 import { createMarkerReader, MARKER, readMarkerIn, writeMarker } from './marker.ts'
@@ -28,7 +30,8 @@ const AWAY = 'files-'
  *     PATH/removed/files-<uuid>  a directory deleted in a folder, until all its files are gone
  *
  * Threat model: PATH and the directories that hold folders belong to the manager, so no session can rename a folder or put a
- * link in its place. Everything inside a folder is hostile, and nothing here follows a link in it. Nothing is written where
+ * link in its place. Other users of the computer cannot pass through those directories (0700, corrected when a manager first sees a
+ * storage): they would run set-user-id programs that sessions have put there. Everything inside a folder is hostile, and nothing here follows a link in it. Nothing is written where
  * the marker is missing or another one: an unmounted share is an empty directory of the local disk.
  */
 export interface StorageHosts {
@@ -75,12 +78,16 @@ export function createStorageHosts({
   db,
   paths,
   quotas = createFolderQuotas(),
+  log,
 }: {
   db: Db
   paths: ReadonlyMap<string, string>
   quotas?: FolderQuotas
+  log?: Pick<Log, 'warn'>
 }): StorageHosts {
   const readMarker = createMarkerReader()
+  /** Markers of the storages whose directories this manager has closed to other users of the computer. */
+  const closed = new Set<string>()
   const callsOf = createStorageCalls()
 
   /** @throws AppError `storage_host_not_found`, `storage_away` */
@@ -105,7 +112,10 @@ export function createStorageHosts({
       const read = await readMarker(path, callsOf(host))
       if (!read.answered) return because('storage_at_silent', { storage: host, path })
       const found = read.marker
-      if (found !== undefined && found === known) return null
+      if (found !== undefined && found === known) {
+        await closeOnce(host, path, found)
+        return null
+      }
       // While no folder is kept there, another directory may take the name.
       if (known === undefined || !(await hasFolders(db, host))) return await adopt(host, path, found)
       if (found !== undefined) return because('storage_at_other', { storage: host, path })
@@ -114,6 +124,21 @@ export function createStorageHosts({
       if (!isOfFileSystem(error)) throw error
       return because('storage_at_unusable', { storage: host, path, text: error.message })
     }
+  }
+
+  /** Earlier versions let every user of the computer pass through the directory of folders. */
+  async function closeOnce(host: string, path: string, marker: string): Promise<void> {
+    if (closed.has(marker)) return
+    try {
+      for (const name of [FOLDERS, REMOVED, UPLOADS]) await callsOf(host).run(() => closeToOthers(join(path, name)))
+    } catch (error) {
+      // A storage that does not answer now is closed when it is used next.
+      if (error instanceof AppError) return
+      if (!isOfFileSystem(error)) throw error
+      // Some shares have fixed modes or owners, and were of use before. `berth doctor` says what to do.
+      log?.warn({ storageHost: host, err: error }, 'other users of this computer may reach the files of sessions')
+    }
+    closed.add(marker)
   }
 
   /** @returns null where the file system does not answer */
@@ -148,7 +173,10 @@ export function createStorageHosts({
     if (marker === undefined) {
       return because('storage_at_not_empty', { storage: host, path })
     }
-    if (await setMarker(db, host, marker)) return null
+    if (await setMarker(db, host, marker)) {
+      await closeOnce(host, path, marker)
+      return null
+    }
     return (await readMarkers(db)).get(host) === undefined
       ? because('storage_at_has_name', { storage: host, path })
       : because('storage_at_differs', { storage: host, path })
@@ -171,7 +199,7 @@ export function createStorageHosts({
     async create(host, id) {
       const root = await rootOf(host)
       const calls = callsOf(host)
-      await calls.run(() => mkdir(join(root, FOLDERS), { recursive: true, mode: 0o711 }))
+      await calls.run(() => mkdir(join(root, FOLDERS), { recursive: true, mode: 0o700 }))
       await calls
         .run(() => quotas.create(join(root, FOLDERS, id)))
         .catch((error: unknown) => {

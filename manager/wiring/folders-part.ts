@@ -66,8 +66,8 @@ export interface FoldersPart extends AsyncDisposable {
 export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPart> {
   const { store, dataDir, paths, events, mailer, settings, longRequests, log } = deps
   const usual = join(dataDir, 'storage')
-  if (!paths) await mkdir(usual, { recursive: true, mode: 0o711 })
-  const storage = createStorageHosts({ db: store.db, paths: paths ?? new Map([[USUAL_STORAGE_HOST, usual]]) })
+  if (!paths) await mkdir(usual, { recursive: true, mode: 0o700 })
+  const storage = createStorageHosts({ db: store.db, paths: paths ?? new Map([[USUAL_STORAGE_HOST, usual]]), log })
   for (const { name, problem } of await storage.list()) {
     if (problem !== null) log.warn({ storageHost: name, why: problem }, 'a storage host cannot be used')
   }
