@@ -156,7 +156,7 @@ export function isNoAnswer(error: unknown): boolean {
 
 /** The engine has no code for a full disk. Limits of the kernel on keys, control groups and watches have the same words. */
 const isFullDisk = (text: string) =>
-  /no space left on device|disk quota exceeded/i.test(text) && !/keyring|cgroup|inotify|fsnotify/i.test(text)
+  /no space left on device|disk quota exceeded/i.test(text) && !/keyring|cgroup|inotify|fsnotify|epoll/i.test(text)
 
 /** Converts an engine error to an AppError; a full disk becomes `disk_full`. @param code for any other answer of the engine */
 export function fromEngine(error: unknown, code: 'kernel_create_failed' | 'internal' | 'image_not_found'): AppError {

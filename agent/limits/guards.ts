@@ -1,26 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Log } from '../log.ts'
 import { createDiskGuard, type DiskGuardDeps } from './disk-guard.ts'
-import { createInotifyGuard } from './inotify-guard.ts'
+import { createUserLimitsGuard } from './user-limits-guard.ts'
 
 export type GuardsDeps = Omit<DiskGuardDeps, 'signal'>
 
 /** Free space can fall fast; everything else has limits of its own. */
 const DISK_EVERY_MS = 1_000
-const INOTIFY_EVERY_MS = 2_000
+const USER_LIMITS_EVERY_MS = 2_000
 /** Rest after a look, as a multiple of its duration; capped, because on a busy host a look takes long without doing much. */
 const REST = 10
 const LONGEST_REST_MS = 10_000
 
-/** Watches resources that all sessions of a host share and for which the kernel has no limit per container: disks and inotify. */
+/** Watches resources that all sessions of a host share and for which the kernel has no limit per container: disks, and what it counts per user. */
 export function startGuards(deps: GuardsDeps): AsyncDisposable {
   const stop = new AbortController()
   const disk = createDiskGuard({ ...deps, signal: stop.signal })
-  const inotify = createInotifyGuard(deps)
+  const userLimits = createUserLimitsGuard(deps)
   const loops = [
     // The disk guard rests by itself, per session. Between the measurements its look asks each file system for its free space.
     repeat(() => disk.check(), { everyMs: DISK_EVERY_MS, rest: 0, log: deps.log, signal: stop.signal }),
-    repeat(() => inotify.check(), { everyMs: INOTIFY_EVERY_MS, rest: REST, log: deps.log, signal: stop.signal }),
+    repeat(() => userLimits.check(), { everyMs: USER_LIMITS_EVERY_MS, rest: REST, log: deps.log, signal: stop.signal }),
   ]
   return {
     async [Symbol.asyncDispose]() {

@@ -154,6 +154,54 @@ test('inotify: a session that takes all instances loses them, and is ended if it
   expect(manager.kernel(alice.kernelId)?.state.state).toBe('running')
 })
 
+/**
+ * Sends descriptors over Unix sockets that nobody receives, until the kernel refuses, and again when it was killed. The first thread of
+ * the process ends, so /proc/PID/fd shows nothing.
+ */
+const SEND_ALL = `
+import array, ctypes, os, platform, socket, threading, time
+def fill():
+    pairs = []
+    fds = array.array('i', [0] * 250)
+    while True:
+        pair = socket.socketpair()
+        pair[0].setblocking(False)
+        pairs.append(pair)
+        try:
+            while True: pair[0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+        except BlockingIOError: continue
+        except OSError as error:
+            print(error, flush=True)
+            time.sleep(1000)
+while True:
+    child = os.fork()
+    if child == 0:
+        threading.Thread(target=fill).start()
+        ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)
+    os.waitpid(child, 0)
+`
+const SEND_ONE = `
+import array, socket, sys
+a, b = socket.socketpair()
+try: a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))])
+except OSError as error: sys.exit(error.errno)
+`
+const ETOOMANYREFS = 109
+
+test('descriptors in flight: a session that has all that the kernel allows loses them, and is ended if it continues', async () => {
+  const [mallory, alice] = await Promise.all([session(PYTHON), session(PYTHON)])
+  const send = async () => (await execIn(alice.containerId, 'python3', '-c', SEND_ONE)).exitCode
+  const attack = execIn(mallory.containerId, 'python3', '-u', '-c', SEND_ALL)
+  await expect.poll(send, { timeout: 60_000 }).toBe(ETOOMANYREFS)
+  await expect.poll(send, { timeout: 60_000 }).toBe(0)
+  await expect
+    .poll(() => manager.kernel(mallory.kernelId)?.state, { timeout: 60_000 })
+    .toMatchObject({ state: 'exited', stopped: { code: 'host_limit' } })
+  await attack
+  expect(await send()).toBe(0)
+  expect(manager.kernel(alice.kernelId)?.state.state).toBe('running')
+})
+
 describe('a small disk with homes', () => {
   const disks = new AsyncDisposableStack()
   let scratch: string

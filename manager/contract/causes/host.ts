@@ -102,6 +102,10 @@ export const HOST_CAUSES = {
     'The disk of the host was nearly full ({left} left), and this session had written the most: {written} within minutes. Remove files, or ask an administrator for room.',
   disk_filled_by_files:
     'The disk of the host was nearly full ({left} files left), and this session had written the most: {written} files within minutes. Remove files, or ask an administrator for room.',
+  epoll_used_up:
+    "The session repeatedly used most of the host's {watches} watches of epoll, which other sessions need too.",
+  in_flight_used_up:
+    'The session repeatedly had most of the {descriptors} descriptors in flight over Unix sockets that a host allows all of its sessions together.',
   inotify_used_up:
     "The session repeatedly used most of the host's {instances} inotify instances or {watches} watches, which other sessions need too.",
 } as const

@@ -105,6 +105,9 @@ export default {
     '호스트의 디스크가 거의 가득 찼고(남은 공간 {left}) 이 세션이 가장 많이 썼습니다(몇 분 사이 {written}). 파일을 지우거나 관리자에게 공간을 요청하세요.',
   disk_filled_by_files:
     '호스트의 디스크에 파일을 더 만들 자리가 거의 없고(남은 파일 수 {left}) 이 세션이 가장 많이 만들었습니다(몇 분 사이 {written}개). 파일을 지우거나 관리자에게 공간을 요청하세요.',
+  epoll_used_up: '세션이 다른 세션도 써야 하는 호스트의 epoll 감시 {watches}개를 되풀이하여 거의 다 썼습니다.',
+  in_flight_used_up:
+    '세션이 Unix 소켓으로 전달 중인 디스크립터를 되풀이하여 너무 많이 두었습니다. 호스트의 모든 세션이 합하여 {descriptors}개까지 쓸 수 있습니다.',
   inotify_used_up:
     '세션이 다른 세션도 써야 하는 호스트의 inotify 인스턴스 {instances}개나 감시 {watches}개를 되풀이하여 거의 다 썼습니다.',
 } satisfies Translation<typeof HOST_CAUSES>

@@ -1,14 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { processesToEnd, type ProcessUse } from './inotify-rules.ts'
+import { inFlightLimit, processesToEnd, type ProcessUse } from './user-limits-rules.ts'
 
-const LIMITS = { instances: 128, watches: 10_000 }
+const LIMITS = { instances: 128, watches: 10_000, epollWatches: 1_000_000, inFlight: 1024 }
 let pids = 0
 const use = (kernelId: string, instances: number, watches = 0): ProcessUse => ({
   kernelId,
   pid: ++pids,
   instances,
   watches,
+  epollWatches: 0,
+  inFlight: 0,
 })
 
 test('below three quarters of the limits no session is touched', () => {
@@ -34,6 +36,32 @@ test('watches follow the same rules as instances', () => {
   expect(processesToEnd([mallory, use('alice', 9, 5)], LIMITS, 2)).toEqual([
     { kernelId: 'mallory', pid: mallory.pid, what: 'watches' },
   ])
+})
+
+test.each(['epollWatches', 'inFlight'] as const)('%s follow them too', what => {
+  const mallory = { ...use('mallory', 1), [what]: LIMITS[what] }
+  const alice = { ...use('alice', 9), [what]: 5 }
+  expect(processesToEnd([mallory, alice], LIMITS, 2)).toEqual([{ kernelId: 'mallory', pid: mallory.pid, what }])
+})
+
+test('the process that is ended for one resource counts no more for the next', () => {
+  const mallory = { ...use('mallory', 120, 9_990), inFlight: 2_000 }
+  expect(processesToEnd([mallory, use('alice', 9, 5)], LIMITS, 2)).toEqual([
+    { kernelId: 'mallory', pid: mallory.pid, what: 'instances' },
+  ])
+})
+
+test('a kernel without such a limit has nobody ended for it', () => {
+  const limits = { ...LIMITS, epollWatches: Infinity }
+  expect(processesToEnd([{ ...use('mallory', 1), epollWatches: 10_000_000 }], limits, 2)).toEqual([])
+})
+
+test('the limit of descriptors in flight is that of the session that is refused first, but no session can lower it far', () => {
+  const text = (soft: string) =>
+    `Limit                     Soft Limit           Hard Limit           Units     \nMax open files            ${soft}                20000                files     \n`
+  expect(inFlightLimit([text('20000'), text('524288')])).toBe(20_000)
+  expect(inFlightLimit([text('20000'), text('7')])).toBe(1024)
+  expect(inFlightLimit([text('unlimited'), text('65536'), ''])).toBe(65_536)
 })
 
 test('a session within its share never loses a process, whatever others do', () => {

@@ -1,0 +1,95 @@
+import { because, type Because } from '#manager/contract'
+import { readKernelText } from '../read-kernel-text.ts'
+import { type RunningKernel } from '../running-kernel.ts'
+import { type Log } from '../log.ts'
+import { processesOf } from './container-processes.ts'
+import { descriptorUse } from './descriptor-use.ts'
+import { type Counted, type Counts, inFlightLimit, processesToEnd, type ProcessUse } from './user-limits-rules.ts'
+import { type Stop } from './stop.ts'
+
+export interface UserLimitsGuardDeps {
+  readonly running: () => readonly RunningKernel[]
+  readonly stop: Stop
+  readonly log: Log
+  readonly readLimits?: (kernels: readonly RunningKernel[]) => Counts
+}
+
+/** A session whose processes were ended this often within `REPEAT_MS` does so on purpose, and is ended itself. */
+const STRIKES = 3
+const REPEAT_MS = 60_000
+
+/**
+ * Keeps one session from using up what the kernel counts per user: all sessions of a host run as the same user, and the kernel has no
+ * limit per container. So this guard examines the processes.
+ *
+ * Threat model: the session is hostile. It may hide what it holds behind many descriptors, against which a look takes samples, and take
+ * everything again at once, against which the strikes work. Between two looks, other sessions may be refused. A socket that is in flight
+ * itself belongs to no process: what waits in it is not seen.
+ */
+export function createUserLimitsGuard({ running, stop, log, readLimits = limitsOfHost }: UserLimitsGuardDeps): {
+  check(): Promise<void>
+} {
+  const strikes = new Map<string, number[]>()
+
+  function strike(kernelId: string): boolean {
+    const now = performance.now()
+    const recent = [...(strikes.get(kernelId) ?? []).filter(at => now - at < REPEAT_MS), now]
+    strikes.set(kernelId, recent)
+    return recent.length >= STRIKES
+  }
+
+  return {
+    async check() {
+      const kernels = running()
+      for (const kernelId of strikes.keys()) {
+        if (!kernels.some(kernel => kernel.kernelId === kernelId)) strikes.delete(kernelId)
+      }
+      if (kernels.length === 0) return
+      const limits = readLimits(kernels)
+      const uses: ProcessUse[] = []
+      for (const { kernelId, pid, containerId } of kernels) {
+        for (const [process, use] of await descriptorUse(processesOf(pid, containerId)))
+          uses.push({ kernelId, pid: process, ...use })
+      }
+      const greedy = processesToEnd(uses, limits, kernels.length)
+      for (const [kernelId, processes] of Map.groupBy(greedy, ({ kernelId }) => kernelId)) {
+        const kernel = kernels.find(candidate => candidate.kernelId === kernelId)
+        const [first] = processes
+        if (!kernel || !first) continue
+        const present = new Set(processesOf(kernel.pid, kernel.containerId))
+        for (const { pid } of processes) if (present.has(pid)) kill(pid)
+        log.warn(
+          { kernelId, processes: processes.length, what: first.what },
+          'processes ended: they held most of what all sessions share',
+        )
+        if (!strike(kernelId)) continue
+        const { why: message, ...key } = usedUp(first.what, limits)
+        await stop(kernelId, { code: 'host_limit', message, ...key })
+      }
+    },
+  }
+}
+
+function usedUp(what: Counted, { instances, watches, epollWatches, inFlight }: Counts): Because {
+  if (what === 'epollWatches') return because('epoll_used_up', { watches: epollWatches })
+  if (what === 'inFlight') return because('in_flight_used_up', { descriptors: inFlight })
+  return because('inotify_used_up', { instances, watches })
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // The process has ended in the meantime.
+  }
+}
+
+function limitsOfHost(kernels: readonly RunningKernel[]): Counts {
+  const read = (name: string) => Number(readKernelText(`/proc/sys/fs/${name}`)) || Infinity
+  return {
+    instances: read('inotify/max_user_instances'),
+    watches: read('inotify/max_user_watches'),
+    epollWatches: read('epoll/max_user_watches'),
+    inFlight: inFlightLimit(kernels.map(({ pid }) => readKernelText(`/proc/${pid}/limits`))),
+  }
+}
