@@ -121,6 +121,11 @@ test('a container has exactly the options of the allowlist', () => {
   })
 })
 
+test('on a host with few process ids a session gets its share of them', () => {
+  const { HostConfig } = containerConfig(aSpec(), { ...plan, hostProcesses: 32_768 })
+  expect(HostConfig?.PidsLimit).toBe(2048)
+})
+
 test('notes and a start-up script run first, then the command of the session', () => {
   const { Cmd = [] } = containerConfig(aSpec({ startupCommand: 'make', kind: 'batch' }), { ...plan, hasStart: true })
   expect([...Cmd.slice(0, 3), ...Cmd.slice(4)]).toEqual([

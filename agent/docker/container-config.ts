@@ -1,6 +1,7 @@
 import { type ContainerCreateOptions, type HostConfig, type MountSettings } from 'dockerode'
 import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, because, clusterRoles } from '#manager/contract'
+import { processLimit } from './process-limit.ts'
 import { type GpuShare, shareEnvironment } from './share-environment.ts'
 import { startScript } from './start-script.ts'
 
@@ -58,6 +59,8 @@ export interface ContainerPlan {
   /** Cores to pin to; empty = any. */
   readonly cpus: readonly number[]
   readonly limits: EngineLimits
+  /** Processes and threads that the engine's host can have; undefined if unknown. */
+  readonly hostProcesses?: number | undefined
   /** `NAME=value`, as the image sets them. */
   readonly imageEnvironment: readonly string[]
   readonly imageProgram: ImageProgram
@@ -77,8 +80,6 @@ export const TOOLBOX = '/opt/berth'
 export const LATER_FOLDERS = '/run/berth-folders'
 const BUSYBOX = `${TOOLBOX}/bin/busybox`
 const SHELL = `${TOOLBOX}/bin/berth-shell`
-/** Processes and threads per session: stops fork bombs, leaves room for Java and Jupyter kernels. */
-const PIDS_LIMIT = 4096
 /** Terminals per session; the host has 4096 for all (kernel.pty.max). */
 const PTY_LIMIT = 64
 /** Options of the volume that is mounted at /dev/pts. */
@@ -144,7 +145,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       // The sum of memory and swap: no swap, whatever the host has.
       MemorySwap: mem,
       ShmSize: Math.min(Math.max(spec.shmemBytes, 2 ** 20), mem),
-      PidsLimit: PIDS_LIMIT,
+      PidsLimit: processLimit({ mem, hostMem: plan.limits.memBytes, hostProcesses: plan.hostProcesses }),
       Init: true,
       SecurityOpt: [NO_NEW_PRIVILEGES],
       CapDrop: ['ALL'],

@@ -21,6 +21,7 @@ import { ensureImage } from '../images/ensure-image.ts'
 import { type HeldImage } from '../images/pull.ts'
 import { type Devices } from '../gpu/devices.ts'
 import { checkGpus } from '../gpu/check-gpus.ts'
+import { hostProcesses } from '../limits/host-processes.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type MountedStorage } from '../storage/mounted-storage.ts'
 import { dropLink } from '../storage/folder-links.ts'
@@ -153,6 +154,7 @@ async function build(
     labels: signKernelLabel({ ...label, apps: appsOfImage(image.labels) }, trust.labelKey),
     cpus,
     limits,
+    hostProcesses: networks.isElsewhere ? undefined : hostProcesses(),
     imageEnvironment: image.environment,
     imageProgram: image.program,
     gpus,

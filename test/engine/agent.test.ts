@@ -5,6 +5,8 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { processLimit } from '../../agent/docker/process-limit.ts'
+import { hostProcesses } from '../../agent/limits/host-processes.ts'
 import { type KernelApp } from '#agent/contract'
 import { type AppOptions } from '#manager/contract'
 import {
@@ -131,7 +133,11 @@ describe('a session', () => {
       Memory: 64 * 2 ** 20,
       MemorySwap: 64 * 2 ** 20,
       ShmSize: 8 * 2 ** 20,
-      PidsLimit: 4096,
+      PidsLimit: processLimit({
+        mem: 64 * 2 ** 20,
+        hostMem: ((await docker.info()) as { MemTotal: number }).MemTotal,
+        hostProcesses: hostProcesses(),
+      }),
       Privileged: false,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
