@@ -2,7 +2,13 @@
 export interface Mount {
   readonly mountPoint: string
   readonly type: string
+  /** Of the file system, such as `prjquota`. */
   readonly options: readonly string[]
+}
+
+/** A mount with the flags of this place alone, such as `nosuid`. */
+export interface PlacedMount extends Mount {
+  readonly flags: readonly string[]
 }
 
 /**
@@ -10,17 +16,17 @@ export interface Mount {
  *
  * @param mountinfo see proc_pid_mountinfo(5); of several mounts at one place, the last is the visible one
  */
-export function longestMount(mountinfo: string, path: string): Mount | undefined {
-  let best: Mount | undefined
+export function longestMount(mountinfo: string, path: string): PlacedMount | undefined {
+  let best: PlacedMount | undefined
   for (const line of mountinfo.split('\n')) {
     const [before = '', after = ''] = line.split(' - ')
-    const field = before.split(' ')[4]
+    const [, , , , field, flags = ''] = before.split(' ')
     const mountPoint = field === undefined ? undefined : plainField(field)
     const [type, , options] = after.split(' ')
     if (mountPoint === undefined || type === undefined || options === undefined) continue
     const isAbove = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
     if (isAbove && mountPoint.length >= (best?.mountPoint.length ?? 0)) {
-      best = { mountPoint, type, options: options.split(',') }
+      best = { mountPoint, type, options: options.split(','), flags: flags.split(',') }
     }
   }
   return best

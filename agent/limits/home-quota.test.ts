@@ -16,13 +16,14 @@ const isRoot = process.getuid?.() === 0
 test('the mount of a path is the longest one above it, and the last of equal ones', () => {
   const text = [
     '1 0 8:1 / / rw - ext4 /dev/sda rw,discard',
-    '2 1 8:2 / /var/lib/berth rw shared:1 - xfs /dev/sdb rw,prjquota',
-    '3 1 8:3 / /var/lib/berth rw shared:1 - btrfs /dev/sdc rw',
+    '2 1 8:2 / /var/lib/berth rw,nosuid,nodev shared:1 - xfs /dev/sdb rw,prjquota',
+    '3 1 8:3 / /var/lib/berth rw,nosuid,nodev shared:1 - btrfs /dev/sdc rw',
     '4 1 8:4 / /my\\040disk rw - ext4 /dev/sdd rw',
   ].join('\n')
   expect(longestMount(text, '/var/lib/berth/agent')?.type).toBe('btrfs')
   expect(longestMount(text, '/var/lib/berthold')?.mountPoint).toBe('/')
   expect(longestMount(text, '/my disk/x')?.mountPoint).toBe('/my disk')
+  expect(longestMount(text, '/var/lib/berth/agent')?.flags).toEqual(['rw', 'nosuid', 'nodev'])
 })
 
 describe.runIf(isRoot)('as root', () => {

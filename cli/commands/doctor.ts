@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { Option, type Command } from 'commander'
-import { DOCTOR_PARTS, type DoctorPart } from '#manager/contract'
+import { DOCTOR_PARTS, type DoctorPart, StoragePaths } from '#manager/contract'
 import { consoleHostsOf, consolePortOf, databaseUrlOf, LOOPBACK, readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -47,6 +47,7 @@ export function addDoctorCommand(program: Command): void {
           directory: setting('agent.scratch.directory', 'BERTH_AGENT_SCRATCH') ?? join(directory, 'agent', 'scratch'),
           floorBytes: Number(setting('agent.scratch.floorMib', 'BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? 1024) * 2 ** 20,
         },
+        storages: storagesOf(setting('storage.hosts', 'BERTH_STORAGE'), directory),
         port: consolePortOf(settings, port),
         metrics: {
           hosts: consoleHostsOf(settings).filter(host => !LOOPBACK.has(host)),
@@ -63,4 +64,10 @@ export function addDoctorCommand(program: Command): void {
       createOutput(json).data(diagnosis, () => describeDiagnosis(diagnosis))
       if (diagnosis.level === 'problem') process.exitCode = EXIT.failed
     })
+}
+
+/** Directories of the storages. A value that the servers refuse names none: they say what is wrong with it. */
+function storagesOf(text: string | undefined, data: string): string[] {
+  if (text === undefined) return [join(data, 'storage')]
+  return [...(StoragePaths.safeParse(text).data ?? new Map<string, string>()).values()]
 }

@@ -12,6 +12,7 @@ import { probeNvidia } from './probe/host.ts'
 const FAULT = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
 let data: string
 const homes = { directory: '/no/such/homes', floorBytes: 7 }
+const storages: string[] = []
 const metrics = { hosts: [], hasToken: false }
 beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'berth-test-'))
@@ -24,7 +25,14 @@ afterEach(async () => {
 })
 
 test('facts are collected without an engine, a database and a running Berth', async () => {
-  const facts = await collectFacts({ homes, metrics, data: join(data, 'new'), port: 0, databaseUrl: undefined })
+  const facts = await collectFacts({
+    homes,
+    storages,
+    metrics,
+    data: join(data, 'new'),
+    port: 0,
+    databaseUrl: undefined,
+  })
   expect(facts).toMatchObject({
     engine: { status: 'unreachable' },
     data: { exists: false },
@@ -36,12 +44,37 @@ test('facts are collected without an engine, a database and a running Berth', as
   expect(facts.data.freeBytes).toBeGreaterThan(0)
 })
 
+test.skipIf(process.platform !== 'linux')(
+  'directories of files of sessions are looked at, with all above them',
+  async () => {
+    const [open, closed, below] = ['open', 'closed', 'below'].map(name => join(data, name))
+    for (const storage of [open, closed, below]) await mkdir(join(storage ?? '', 'folders'), { recursive: true })
+    await chmod(data, 0o711)
+    await chmod(join(closed ?? '', 'folders'), 0o700)
+    await chmod(below ?? '', 0o700)
+    const { sessionFiles, kernelLimits } = await collectFacts({
+      homes,
+      metrics,
+      data,
+      storages: [open ?? '', closed ?? '', below ?? '', join(data, 'missing')],
+      port: 0,
+      databaseUrl: undefined,
+    })
+    expect(sessionFiles.map(({ path, isOpen }) => [path, isOpen])).toEqual([
+      [join(open ?? '', 'folders'), true],
+      [join(closed ?? '', 'folders'), false],
+      [join(below ?? '', 'folders'), false],
+    ])
+    expect(kernelLimits?.processes).toBeGreaterThan(0)
+  },
+)
+
 test('versions and file modes are read from the data directory', async () => {
   await mkdir(join(data, 'db', 'cluster'), { recursive: true, mode: 0o700 })
   await writeFile(join(data, 'db', 'cluster', 'PG_VERSION'), '17\n')
   await writeFile(join(data, 'admin-password'), 'x')
   await chmod(join(data, 'admin-password'), 0o644)
-  const facts = await collectFacts({ homes, metrics, data, port: 0, databaseUrl: undefined })
+  const facts = await collectFacts({ homes, storages, metrics, data, port: 0, databaseUrl: undefined })
   expect(facts.database).toEqual({ kind: 'embedded', version: '17', mode: 0o700, readable: true })
   expect(facts.secrets).toEqual([{ path: join(data, 'admin-password'), mode: 0o644 }])
 })
@@ -51,7 +84,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
   await expect.poll(() => server.listening).toBe(true)
   const { port } = server.address() as AddressInfo
   try {
-    const before = await collectFacts({ homes, metrics, data, port, databaseUrl: undefined })
+    const before = await collectFacts({ homes, storages, metrics, data, port, databaseUrl: undefined })
     expect(before.consolePort).toEqual({ port, status: 'taken' })
     const url = `http://localhost:${port}`
     const running = {
@@ -66,7 +99,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
     }
     await using _ = await openControlSocket(join(data, 'up.sock'), () => Promise.resolve(running))
     server.on('connection', socket => socket.destroy())
-    const after = await collectFacts({ homes, metrics, data, port, databaseUrl: undefined })
+    const after = await collectFacts({ homes, storages, metrics, data, port, databaseUrl: undefined })
     expect(after.consolePort).toEqual({ port, status: 'ours' })
     expect(after.running).toEqual({ url, pid: 7 })
     expect([before.proxyFaults, after.proxyFaults]).toEqual([undefined, [FAULT]])
@@ -74,7 +107,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
     const usual = createServer().listen(0, '127.0.0.1')
     await expect.poll(() => usual.listening).toBe(true)
     const asked = (usual.address() as AddressInfo).port
-    const elsewhere = await collectFacts({ homes, metrics, data, port: asked, databaseUrl: undefined })
+    const elsewhere = await collectFacts({ homes, storages, metrics, data, port: asked, databaseUrl: undefined })
     usual.close()
     expect(elsewhere.consolePort).toEqual({ port, status: 'ours' })
   } finally {
@@ -84,7 +117,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
 
 test('a database that does not answer is reported without its password', async () => {
   const databaseUrl = 'postgresql://berth:s3cret@127.0.0.1:1/berth'
-  const { database } = await collectFacts({ homes, metrics, data, port: 0, databaseUrl })
+  const { database } = await collectFacts({ homes, storages, metrics, data, port: 0, databaseUrl })
   expect(database).toMatchObject({ kind: 'external', status: 'unreachable' })
   expect(JSON.stringify(database)).not.toContain('s3cret')
 })

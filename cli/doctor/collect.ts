@@ -8,6 +8,8 @@ import { type Facts } from './facts.ts'
 import { probePort } from './probe/console-port.ts'
 import { probeDatabase } from './probe/database.ts'
 import { probeEngine } from './probe/engine.ts'
+import { readKernelLimits } from './probe/kernel-limits.ts'
+import { probeSessionFiles } from './probe/session-files.ts'
 import { checkUpdates } from './probe/updates.ts'
 import {
   freeBytesAbove,
@@ -27,6 +29,8 @@ export interface CollectOptions {
   readonly data: string
   /** As the agent is set. `directory`: absolute. */
   readonly homes: { readonly directory: string; readonly floorBytes: number }
+  /** Absolute directories of the storages of folders. */
+  readonly storages: readonly string[]
   readonly port: number
   readonly metrics: Facts['metrics']
   readonly databaseUrl: string | undefined
@@ -43,7 +47,7 @@ const RUNNING_WITHIN_MS = 3_000
 
 /** Collects the facts about this computer. Changes nothing, and needs no running Berth. */
 export async function collectFacts(options: CollectOptions): Promise<Facts> {
-  const { data, homes, port, databaseUrl, dockerHost, toolboxImage, askedBy } = options
+  const { data, homes, storages, port, databaseUrl, dockerHost, toolboxImage, askedBy } = options
   const { running, proxyFaults, apps, certificate } = askedBy ? {} : await findRunning(data)
   const managerUrl = askedBy ? askedBy.managerUrl : running?.url
   const fetchManager = fetchPinned(certificate)
@@ -68,6 +72,8 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     managerWarnings,
     iptables,
     update,
+    sessionFiles,
+    kernelLimits,
   ] = await Promise.all([
     probeDataDirectory(data),
     freeBytesAbove(homes.directory),
@@ -80,6 +86,8 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     readManagerWarnings(managerUrl, fetchManager),
     probeIptables(),
     checkUpdates(),
+    probeSessionFiles([homes.directory, ...storages.map(path => join(path, 'folders'))]),
+    readKernelLimits(),
   ])
   const [ipForward, localhostNamesResolve, sshVersion] = await Promise.all([
     readIpForward(),
@@ -92,6 +100,8 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     nodeVersion: process.version,
     data: dataDirectory,
     homes: { path: homes.directory, freeBytes: homesFreeBytes, floorBytes: homes.floorBytes },
+    sessionFiles,
+    kernelLimits,
     engine,
     nvidia,
     consolePort,

@@ -42,6 +42,11 @@ const HEALTHY: Facts = {
   nodeVersion: 'v24.21.0',
   data: { path: '/var/lib/berth', exists: true, mode: 0o711, foreign: false, freeBytes: 100 * GIB },
   homes: { path: '/srv/homes', freeBytes: 100 * GIB, floorBytes: GIB },
+  sessionFiles: [
+    { path: '/srv/homes', isOpen: false, hasNosuid: false },
+    { path: '/mnt/berth/folders', isOpen: true, hasNosuid: true },
+  ],
+  kernelLimits: { processes: 524_288, epollWatches: 2 ** 30, memBytes: 64 * GIB },
   engine: ENGINE,
   nvidia: { status: 'absent' },
   consolePort: { port: 8400, status: 'ours' },
@@ -152,6 +157,20 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
   ['no session image', withEngine({ sessionImages: 0 }), 'session images', 'warning', /no session image/],
   ['a full disk of the engine', withEngine({ rootFreeBytes: GIB / 2 }), 'disk of the engine', 'problem', /0\.5 GiB/],
   ['little room for images', withEngine({ rootFreeBytes: 2 * GIB }), 'disk of the engine', 'warning', /2\.0 GiB/],
+  [
+    'folders that every user of the computer reaches',
+    { ...HEALTHY, sessionFiles: [{ path: '/mnt/berth/folders', isOpen: true, hasNosuid: false }] },
+    'files of sessions',
+    'warning',
+    /pass through \/mnt\/berth\/folders/,
+  ],
+  [
+    'few process ids',
+    { ...HEALTHY, kernelLimits: { processes: 32_768, epollWatches: 2 ** 30, memBytes: 64 * GIB } },
+    'limits of the kernel',
+    'warning',
+    /32768 processes/,
+  ],
   [
     'a disk of homes below the floor of the agent',
     { ...HEALTHY, homes: { path: '/srv/homes', freeBytes: 45 * GIB, floorBytes: 50 * GIB } },

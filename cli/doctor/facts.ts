@@ -9,6 +9,9 @@ export interface Facts {
   readonly nodeVersion: string
   readonly data: DataDirectory
   readonly homes: Homes
+  readonly sessionFiles: readonly SessionFiles[]
+  /** Undefined on a system other than Linux. */
+  readonly kernelLimits: KernelLimits | undefined
   readonly engine: Engine
   readonly nvidia: Nvidia
   readonly consolePort: ConsolePort
@@ -63,6 +66,24 @@ export interface Homes {
   readonly freeBytes: number | undefined
   /** With less, the agent starts no session. */
   readonly floorBytes: number
+}
+
+/** A directory below which sessions own files: that of the homes, or of the folders of a storage. */
+export interface SessionFiles {
+  readonly path: string
+  /** Whether users other than its owner and root may pass through it. */
+  readonly isOpen: boolean
+  /** Whether its file system is mounted with `nosuid`. */
+  readonly hasNosuid: boolean
+}
+
+/** Limits of the kernel for all sessions together. */
+export interface KernelLimits {
+  /** Processes and threads of the computer: the smaller of kernel.pid_max and kernel.threads-max. */
+  readonly processes: number
+  /** fs.epoll.max_user_watches. */
+  readonly epollWatches: number
+  readonly memBytes: number
 }
 
 export type Engine =

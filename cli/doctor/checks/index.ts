@@ -13,6 +13,7 @@ import { engine } from './engine.ts'
 import { firewall } from './firewall.ts'
 import { gpu } from './gpu.ts'
 import { ipForward } from './ip-forward.ts'
+import { kernelLimits } from './kernel-limits.ts'
 import { liveRestore } from './live-restore.ts'
 import { localhostNames } from './localhost-names.ts'
 import { managers } from './managers.ts'
@@ -21,6 +22,7 @@ import { nodeVersion } from './node-version.ts'
 import { reverseProxy } from './reverse-proxy.ts'
 import { running } from './running.ts'
 import { secretFiles } from './secret-files.ts'
+import { sessionFiles } from './session-files.ts'
 import { sessionImages } from './session-images.ts'
 import { sshClient } from './ssh-client.ts'
 import { storageDriver } from './storage-driver.ts'
@@ -35,6 +37,7 @@ export const CHECKS: readonly Check[] = [
   dataDirectory,
   dataDisk,
   homesDisk,
+  sessionFiles,
   secretFiles,
   database,
   clock,
@@ -54,6 +57,7 @@ export const CHECKS: readonly Check[] = [
   gpu,
   firewall,
   ipForward,
+  kernelLimits,
   localhostNames,
   sshClient,
 ]

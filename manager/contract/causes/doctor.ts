@@ -32,6 +32,20 @@ export const DOCTOR_CAUSES = {
   homes_disk_short:
     'Only {size} free at {path}, and the agent keeps {needed} free (agent.scratch.floorMib): no session starts.',
   homes_disk_mend: 'Free space there, or set agent.scratch.directory to a directory on a larger disk.',
+  check_session_files: 'files of sessions',
+  session_files_closed: 'Other users of the computer cannot run programs that sessions leave in their files.',
+  session_files_open:
+    'Other users of the computer can pass through {paths}, where sessions can leave set-user-id programs: who runs one acts as the user of all sessions.',
+  session_files_open_mend:
+    'Restart the manager and the agent, which take these directories from others, or run `{command}`. Where the file system has fixed modes, mount it with nosuid.',
+  check_kernel_limits: 'limits of the kernel',
+  kernel_processes_few:
+    'The computer can have {count} processes and threads, so sessions with little memory get few of them.',
+  kernel_processes_few_mend:
+    'Run `sysctl -w kernel.pid_max=4194304`, and write the setting to a file in /etc/sysctl.d; see kernel.threads-max too.',
+  kernel_limits_high: '{processes} processes and threads, {watches} watches of epoll.',
+  kernel_limits_epoll:
+    '{processes} processes and threads. One session could hold all {watches} watches of epoll until the agent ends its processes; `{command}` makes the memory of each session its limit.',
   check_engine_disk: 'disk of the engine',
   engine_disk_full: 'Only {size} free at {path}: containers cannot write.',
   engine_disk_mend: 'See `docker system df`; `docker image prune` removes unused images.',

@@ -32,6 +32,20 @@ export default {
   homes_disk_short:
     '{path} 경로에 남은 공간: {size}. 에이전트가 비워 두는 공간: {needed}(agent.scratch.floorMib). 세션이 시작되지 않습니다.',
   homes_disk_mend: '그곳의 공간을 확보하거나 agent.scratch.directory를 더 큰 디스크로 지정하세요.',
+  check_session_files: '세션의 파일',
+  session_files_closed: '이 컴퓨터의 다른 사용자는 세션이 파일로 남긴 프로그램을 실행할 수 없습니다.',
+  session_files_open:
+    '이 컴퓨터의 다른 사용자가 {paths} 디렉터리를 지나갈 수 있습니다. 세션은 그 안에 set-user-id 프로그램을 남길 수 있고, 그 프로그램을 실행한 사람은 모든 세션의 사용자로 행동하게 됩니다.',
+  session_files_open_mend:
+    '매니저와 에이전트를 다시 시작하면 이 디렉터리가 다른 사용자에게 닫힙니다. 또는 `{command}` 명령을 실행하세요. 모드를 바꿀 수 없는 파일 시스템은 nosuid로 마운트하세요.',
+  check_kernel_limits: '커널의 한도',
+  kernel_processes_few:
+    '이 컴퓨터의 프로세스와 스레드는 모두 {count}개까지이므로 메모리가 적은 세션은 조금만 쓸 수 있습니다.',
+  kernel_processes_few_mend:
+    '`sysctl -w kernel.pid_max=4194304` 명령을 실행하고 같은 설정을 /etc/sysctl.d의 파일에 쓰세요. kernel.threads-max도 확인하세요.',
+  kernel_limits_high: '프로세스와 스레드 {processes}개, epoll 감시 {watches}개.',
+  kernel_limits_epoll:
+    '프로세스와 스레드 {processes}개. 에이전트가 프로세스를 끝낼 때까지는 한 세션이 epoll 감시 {watches}개를 모두 차지할 수 있습니다. `{command}` 명령을 실행하면 각 세션의 메모리가 한도가 됩니다.',
   check_engine_disk: '엔진의 디스크',
   engine_disk_full: '{path} 경로에 {size}밖에 남지 않아 컨테이너가 쓸 수 없습니다.',
   engine_disk_mend: '`docker system df`로 확인하세요. `docker image prune`은 쓰지 않는 이미지를 지웁니다.',

@@ -22,8 +22,7 @@ test.runIf(process.getuid?.() === 0)(
     await using directory = await temporaryDirectory()
     await using opened = await openTestStore()
     await chmod(directory.path, 0o755)
-    const open = () =>
-      createStorageHosts({ db: opened.store.db, paths: new Map([['local', directory.path]]) })
+    const open = () => createStorageHosts({ db: opened.store.db, paths: new Map([['local', directory.path]]) })
     const storage = open()
     await storage.list()
     const id = newId(FolderId)
