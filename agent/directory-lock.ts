@@ -25,7 +25,7 @@ const RETRY_MS = 250
  */
 export async function lockDirectory(directory: string): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  // It may have been there before: made by an administrator, or copied from another disk.
+  // The directory may have been there before: made by an administrator, or copied from another disk.
   await closeDirectory(directory)
   await using stack = new AsyncDisposableStack()
   const path = await shortPath(directory, stack)

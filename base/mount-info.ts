@@ -2,7 +2,7 @@
 export interface Mount {
   readonly mountPoint: string
   readonly type: string
-  /** Of the file system, such as `prjquota`. */
+  /** Options of the file system, such as `prjquota`. */
   readonly options: readonly string[]
 }
 

@@ -18,12 +18,12 @@ type Kind = keyof typeof KINDS | 'socket'
 /** A descriptor whose contents count. */
 interface Found {
   readonly pid: number
-  /** Its file in fdinfo. */
+  /** File in fdinfo. */
   readonly path: string
 }
 
 /**
- * What the processes of a session hold of what the kernel counts per user; processes that hold nothing are left out.
+ * Counts what the processes of a session hold of what the kernel counts per user; processes that hold nothing are left out.
  *
  * The work is bounded, because the session is hostile: links are read up to a number, in random order of the processes, and contents up
  * to an amount of work, in random order of the descriptors. What was not read counts as much as the average of what was read.

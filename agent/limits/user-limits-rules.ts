@@ -1,5 +1,5 @@
 /**
- * What the kernel counts per user, and so for all sessions of a host together (docs/adr/0020-shared-limits.md):
+ * Things that the kernel counts per user, and so for all sessions of a host together (docs/adr/0020-shared-limits.md):
  *
  * - `instances`, `watches`: of inotify. @see inotify(7)
  * - `epollWatches`: descriptors registered with epoll. @see epoll(7), max_user_watches
@@ -18,7 +18,7 @@ export interface ProcessUse extends Counts {
 export interface ToEnd {
   readonly kernelId: string
   readonly pid: number
-  /** What the process had too much of. */
+  /** The thing of which the process had too much. */
   readonly what: Counted
 }
 

@@ -1,3 +1,4 @@
+import { type Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -24,8 +25,13 @@ export interface MountedStorage {
  * mount point is an empty directory of the local disk, in which nothing may be written.
  *
  * @param paths absolute directories that may be storages; a directory without a marker is none, and the agent makes no marker
+ * @param look for tests, which are root and may look everywhere
  */
-export function createMountedStorage(paths: readonly string[], onChange: () => void): MountedStorage {
+export function createMountedStorage(
+  paths: readonly string[],
+  onChange: () => void,
+  look: (path: string) => Promise<Pick<Stats, 'isDirectory'>> = lstat,
+): MountedStorage {
   let found: ReadonlyMap<string, string> = new Map()
   const reading = new Map<string, Promise<string | undefined>>()
 
@@ -59,7 +65,12 @@ export function createMountedStorage(paths: readonly string[], onChange: () => v
         throw new AppError('storage_away', because('storage_of_folder_away', { path: at }))
       }
       const directory = join(path, 'folders', folder)
-      const state = await lstat(directory).catch(() => undefined)
+      const state = await look(directory).catch((error: unknown) => {
+        // The directory of folders is open to its owner alone (docs/adr/0019), and this agent is somebody else there.
+        if (error instanceof Error && 'code' in error && error.code === 'EACCES') {
+          throw new AppError('storage_away', because('storage_of_folder_closed', { path: at }), { cause: error })
+        }
+      })
       if (state?.isDirectory()) return directory
       throw new AppError('folder_not_found', because('files_of_mount_gone', { path: at }))
     },

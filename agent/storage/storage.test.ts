@@ -88,3 +88,13 @@ test.each(['link', 'file', 'link/deeper', 'deep/link/x'])(
     expect(await readdir(outside)).toEqual([])
   },
 )
+
+test('a storage into which the agent may not look is said to be closed, not to have lost the folder', async () => {
+  const denied = () => Promise.reject(Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' }))
+  await writeFile(join(root, '.berth-storage'), STORAGE)
+  const storage = createMountedStorage([root], () => undefined, denied)
+  await expect(storage.directoryOf({ storage: STORAGE, folder, path: 'data' })).rejects.toMatchObject({
+    code: 'storage_away',
+    detail: { why: expect.stringContaining('no_root_squash') as string },
+  })
+})

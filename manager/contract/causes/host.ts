@@ -79,6 +79,8 @@ export const HOST_CAUSES = {
   folders_cannot_mount: 'The agent of its host cannot mount folders: {text}',
   folder_not_seen: 'The folder at "{path}" was mounted on the host, but did not appear in the session.',
   storage_of_folder_away: 'The storage of the folder at "{path}" is not mounted on this host, or does not answer.',
+  storage_of_folder_closed:
+    'The agent of this host may not look into the storage of the folder at "{path}". An administrator exports the share with no_root_squash to this host, or runs the agent as the user that the manager runs as.',
   files_of_mount_gone:
     'The files of the folder at "{path}" are not on its storage any more. Launch the session without the folder.',
   toolbox_image_missing:

@@ -81,6 +81,8 @@ export default {
   folder_not_seen: '"{path}"의 폴더를 호스트에 마운트했지만 세션에 나타나지 않았습니다.',
   storage_of_folder_away:
     '"{path}" 경로에 마운트할 폴더의 스토리지가 이 호스트에 마운트되지 않았거나 응답하지 않습니다.',
+  storage_of_folder_closed:
+    '이 호스트의 에이전트는 "{path}" 경로에 마운트할 폴더의 스토리지를 볼 권한이 없습니다. 관리자가 이 호스트에 공유를 no_root_squash로 내보내거나 에이전트를 매니저와 같은 사용자로 실행해야 합니다.',
   files_of_mount_gone:
     '"{path}" 경로에 마운트할 폴더의 파일이 더는 스토리지에 없습니다. 이 폴더 없이 세션을 시작하세요.',
   toolbox_image_missing:
