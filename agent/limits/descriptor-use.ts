@@ -4,6 +4,9 @@ import { setImmediate } from 'node:timers/promises'
 import { readKernelText } from '../read-kernel-text.ts'
 import { type Counts } from './user-limits-rules.ts'
 
+/** Counts of what descriptors show. */
+export type DescriptorCounts = Omit<Counts, 'signals'>
+
 /** Descriptors of one session whose links are read in one look. */
 const MOST_DESCRIPTORS = 50_000
 /** Calls before the agent's other work gets its turn. */
@@ -32,7 +35,7 @@ interface Found {
  *
  * @see proc_pid_fdinfo(5)
  */
-export async function descriptorUse(pids: readonly number[]): Promise<Map<number, Counts>> {
+export async function descriptorUse(pids: readonly number[]): Promise<Map<number, DescriptorCounts>> {
   const found = await listDescriptors(pids)
   const [watches, epollWatches, inFlight] = [
     await countAll(found.inotify, path => countLines(path, 'inotify wd:')),

@@ -4,7 +4,16 @@ import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
 import { processesOf } from './container-processes.ts'
 import { descriptorUse } from './descriptor-use.ts'
-import { type Counted, type Counts, inFlightLimit, processesToEnd, type ProcessUse } from './user-limits-rules.ts'
+import { signalsByProcess, signalsOfUser } from './pending-signal-rules.ts'
+import { heldSignals } from './pending-signals.ts'
+import {
+  type Counted,
+  type Counts,
+  PRESSURE,
+  processesToEnd,
+  processLimits,
+  type ProcessUse,
+} from './user-limits-rules.ts'
 import { type Stop } from './stop.ts'
 
 export interface UserLimitsGuardDeps {
@@ -47,9 +56,16 @@ export function createUserLimitsGuard({ running, stop, log, readLimits = limitsO
       if (kernels.length === 0) return
       const limits = readLimits(kernels)
       const uses: ProcessUse[] = []
+      const owners = new Map<number, string>()
       for (const { kernelId, pid, containerId } of kernels) {
-        for (const [process, use] of await descriptorUse(processesOf(pid, containerId)))
-          uses.push({ kernelId, pid: process, ...use })
+        const processes = processesOf(pid, containerId)
+        for (const process of processes) owners.set(process, kernelId)
+        for (const [process, use] of await descriptorUse(processes))
+          uses.push({ kernelId, pid: process, ...use, signals: 0 })
+      }
+      for (const [process, signals] of await signalUse(kernels, [...owners.keys()], limits.signals)) {
+        const kernelId = owners.get(process)
+        if (kernelId !== undefined) uses.push({ kernelId, pid: process, ...NOTHING, signals })
       }
       const greedy = processesToEnd(uses, limits, kernels.length)
       for (const [kernelId, processes] of Map.groupBy(greedy, ({ kernelId }) => kernelId)) {
@@ -70,7 +86,20 @@ export function createUserLimitsGuard({ running, stop, log, readLimits = limitsO
   }
 }
 
-function usedUp(what: Counted, { instances, watches, epollWatches, inFlight }: Counts): Because {
+const NOTHING: Counts = { instances: 0, watches: 0, epollWatches: 0, inFlight: 0, signals: 0 }
+
+/** Pending signals by process, which are looked at only while the user of sessions has many: the kernel tells their number at once. */
+async function signalUse(
+  kernels: readonly RunningKernel[],
+  processes: readonly number[],
+  limit: number,
+): Promise<ReadonlyMap<number, number>> {
+  const count = Math.max(...kernels.map(({ pid }) => signalsOfUser(readKernelText(`/proc/${pid}/status`))))
+  return count <= limit * PRESSURE ? new Map() : signalsByProcess(await heldSignals(processes), count)
+}
+
+function usedUp(what: Counted, { instances, watches, epollWatches, inFlight, signals }: Counts): Because {
+  if (what === 'signals') return because('signals_used_up', { signals })
   if (what === 'epollWatches') return because('epoll_used_up', { watches: epollWatches })
   if (what === 'inFlight') return because('in_flight_used_up', { descriptors: inFlight })
   return because('inotify_used_up', { instances, watches })
@@ -90,6 +119,6 @@ function limitsOfHost(kernels: readonly RunningKernel[]): Counts {
     instances: read('inotify/max_user_instances'),
     watches: read('inotify/max_user_watches'),
     epollWatches: read('epoll/max_user_watches'),
-    inFlight: inFlightLimit(kernels.map(({ pid }) => readKernelText(`/proc/${pid}/limits`))),
+    ...processLimits(kernels.map(({ pid }) => readKernelText(`/proc/${pid}/limits`))),
   }
 }

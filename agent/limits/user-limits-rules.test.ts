@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { inFlightLimit, processesToEnd, type ProcessUse } from './user-limits-rules.ts'
+import { processesToEnd, processLimits, type ProcessUse } from './user-limits-rules.ts'
 
-const LIMITS = { instances: 128, watches: 10_000, epollWatches: 1_000_000, inFlight: 1024 }
+const LIMITS = { instances: 128, watches: 10_000, epollWatches: 1_000_000, inFlight: 1024, signals: 10_000 }
 let pids = 0
 const use = (kernelId: string, instances: number, watches = 0): ProcessUse => ({
   kernelId,
@@ -11,6 +11,7 @@ const use = (kernelId: string, instances: number, watches = 0): ProcessUse => ({
   watches,
   epollWatches: 0,
   inFlight: 0,
+  signals: 0,
 })
 
 test('below three quarters of the limits no session is touched', () => {
@@ -38,7 +39,7 @@ test('watches follow the same rules as instances', () => {
   ])
 })
 
-test.each(['epollWatches', 'inFlight'] as const)('%s follow them too', what => {
+test.each(['epollWatches', 'inFlight', 'signals'] as const)('%s follow them too', what => {
   const mallory = { ...use('mallory', 1), [what]: LIMITS[what] }
   const alice = { ...use('alice', 9), [what]: 5 }
   expect(processesToEnd([mallory, alice], LIMITS, 2)).toEqual([{ kernelId: 'mallory', pid: mallory.pid, what }])
@@ -56,12 +57,15 @@ test('a kernel without such a limit has nobody ended for it', () => {
   expect(processesToEnd([{ ...use('mallory', 1), epollWatches: 10_000_000 }], limits, 2)).toEqual([])
 })
 
-test('the limit of descriptors in flight is that of the session that is refused first, but no session can lower it far', () => {
-  const text = (soft: string) =>
-    `Limit                     Soft Limit           Hard Limit           Units     \nMax open files            ${soft}                20000                files     \n`
-  expect(inFlightLimit([text('20000'), text('524288')])).toBe(20_000)
-  expect(inFlightLimit([text('20000'), text('7')])).toBe(1024)
-  expect(inFlightLimit([text('unlimited'), text('65536'), ''])).toBe(65_536)
+test('limits of processes are those of the session that is refused first, but no session can lower them far', () => {
+  const text = (files: string, signals = '96364') => `Limit                     Soft Limit           Hard Limit           Units
+Max open files            ${files}                20000                files
+Max pending signals       ${signals}                96364                signals
+`
+  const of = (...texts: string[]) => processLimits(texts)
+  expect(of(text('20000'), text('524288', '31000'))).toEqual({ inFlight: 20_000, signals: 31_000 })
+  expect(of(text('20000'), text('7', '0'))).toEqual({ inFlight: 1024, signals: 4096 })
+  expect(of(text('unlimited', 'unlimited'), text('65536'), '')).toEqual({ inFlight: 65_536, signals: 96_364 })
 })
 
 test('a session within its share never loses a process, whatever others do', () => {

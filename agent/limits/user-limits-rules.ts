@@ -4,8 +4,9 @@
  * - `instances`, `watches`: of inotify. @see inotify(7)
  * - `epollWatches`: descriptors registered with epoll. @see epoll(7), max_user_watches
  * - `inFlight`: descriptors sent over Unix sockets and not received yet. @see unix(7), ETOOMANYREFS
+ * - `signals`: pending signals, and timers. @see timer_create(2), RLIMIT_SIGPENDING
  */
-export const COUNTED = ['instances', 'watches', 'epollWatches', 'inFlight'] as const
+export const COUNTED = ['instances', 'watches', 'epollWatches', 'inFlight', 'signals'] as const
 export type Counted = (typeof COUNTED)[number]
 export type Counts = Readonly<Record<Counted, number>>
 
@@ -23,7 +24,7 @@ export interface ToEnd {
 }
 
 /** Above this share of a limit, the greediest session is cut back. The remainder stays free for other sessions. */
-const PRESSURE = 0.75
+export const PRESSURE = 0.75
 
 /**
  * Chooses the processes that must end so that every session can still use what all share. Pure.
@@ -62,17 +63,22 @@ function sum(uses: readonly ProcessUse[], what: Counted): number {
   return uses.reduce((total, use) => total + use[what], 0)
 }
 
-/** Most programs get this limit of open files without asking; with less, a session could make others look greedy. */
-const LEAST_IN_FLIGHT = 1024
+/** Usual limits, or less. With smaller ones a session could make others look greedy. */
+const LEAST = { inFlight: 1024, signals: 4096 }
 
 /**
- * The number of descriptors in flight at which the first session is refused further ones: the kernel compares the count of the user with
- * the limit of open files of the process that sends.
+ * Limits that are those of a process, and are compared with the count of the user: the first session is refused more at the lowest of
+ * them.
  *
  * @param limits text of /proc/PID/limits of the main process of each session. A session can lower its own, which makes the guard stricter
- *   down to 1024, and raise it, which changes nothing as long as another session has the usual one.
+ *   down to `LEAST`, and raise it, which changes nothing as long as another session has the usual one.
  */
-export function inFlightLimit(limits: readonly string[]): number {
-  const soft = limits.map(text => Number(/^Max open files\s+(\d+)/m.exec(text)?.[1] ?? Infinity))
-  return Math.max(LEAST_IN_FLIGHT, Math.min(...soft))
+export function processLimits(limits: readonly string[]): Pick<Counts, 'inFlight' | 'signals'> {
+  const lowest = (name: string) =>
+    Math.min(...limits.map(text => Number(new RegExp(`^${name}\\s+(\\d+)`, 'm').exec(text)?.[1] ?? Infinity)))
+  return {
+    // The kernel takes the limit of open files for that of descriptors in flight.
+    inFlight: Math.max(LEAST.inFlight, lowest('Max open files')),
+    signals: Math.max(LEAST.signals, lowest('Max pending signals')),
+  }
 }

@@ -187,19 +187,43 @@ try: a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', 
 except OSError as error: sys.exit(error.errno)
 `
 const ETOOMANYREFS = 109
+/** Queues real-time signals to itself until the kernel refuses, and again when it was killed. */
+const QUEUE_ALL = `
+import ctypes, os, signal, time
+libc = ctypes.CDLL(None)
+while True:
+    child = os.fork()
+    if child == 0:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [40])
+        while libc.sigqueue(os.getpid(), 40, 0) == 0: pass
+        time.sleep(1000)
+    os.waitpid(child, 0)
+`
+const SET_TIMER = `
+import ctypes, sys
+libc = ctypes.CDLL('librt.so.1', use_errno=True)
+timer = ctypes.c_void_p()
+sys.exit(0 if libc.timer_create(1, None, ctypes.byref(timer)) == 0 else ctypes.get_errno())
+`
+const EAGAIN = 11
 
-test('descriptors in flight: a session that has all that the kernel allows loses them, and is ended if it continues', async () => {
+/** Mallory takes all of something, and Alice looks whether she still gets one. Both attacks last seconds, so they run at a time. */
+async function outlives(takeAll: string, useOne: string, refused: number): Promise<void> {
   const [mallory, alice] = await Promise.all([session(PYTHON), session(PYTHON)])
-  const send = async () => (await execIn(alice.containerId, 'python3', '-c', SEND_ONE)).exitCode
-  const attack = execIn(mallory.containerId, 'python3', '-u', '-c', SEND_ALL)
-  await expect.poll(send, { timeout: 60_000 }).toBe(ETOOMANYREFS)
-  await expect.poll(send, { timeout: 60_000 }).toBe(0)
+  const use = async () => (await execIn(alice.containerId, 'python3', '-c', useOne)).exitCode
+  const attack = execIn(mallory.containerId, 'python3', '-u', '-c', takeAll)
+  await expect.poll(use, { timeout: 60_000 }).toBe(refused)
+  await expect.poll(use, { timeout: 60_000 }).toBe(0)
   await expect
     .poll(() => manager.kernel(mallory.kernelId)?.state, { timeout: 60_000 })
     .toMatchObject({ state: 'exited', stopped: { code: 'host_limit' } })
   await attack
-  expect(await send()).toBe(0)
+  expect(await use()).toBe(0)
   expect(manager.kernel(alice.kernelId)?.state.state).toBe('running')
+}
+
+test('descriptors in flight, and pending signals: a session that has all loses them, and is ended if it continues', async () => {
+  await Promise.all([outlives(SEND_ALL, SEND_ONE, ETOOMANYREFS), outlives(QUEUE_ALL, SET_TIMER, EAGAIN)])
 })
 
 describe('a small disk with homes', () => {

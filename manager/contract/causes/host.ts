@@ -108,6 +108,8 @@ export const HOST_CAUSES = {
     "The session repeatedly used most of the host's {watches} watches of epoll, which other sessions need too.",
   in_flight_used_up:
     'The session repeatedly had most of the {descriptors} descriptors in flight over Unix sockets that a host allows all of its sessions together.',
+  signals_used_up:
+    'The session repeatedly had most of the {signals} pending signals and timers that a host allows all of its sessions together.',
   inotify_used_up:
     "The session repeatedly used most of the host's {instances} inotify instances or {watches} watches, which other sessions need too.",
 } as const

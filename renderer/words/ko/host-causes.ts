@@ -110,6 +110,8 @@ export default {
   epoll_used_up: '세션이 다른 세션도 써야 하는 호스트의 epoll 감시 {watches}개를 되풀이하여 거의 다 썼습니다.',
   in_flight_used_up:
     '세션이 Unix 소켓으로 전달 중인 디스크립터를 되풀이하여 너무 많이 두었습니다. 호스트의 모든 세션이 합하여 {descriptors}개까지 쓸 수 있습니다.',
+  signals_used_up:
+    '세션이 대기 중인 시그널과 타이머를 되풀이하여 너무 많이 두었습니다. 호스트의 모든 세션이 합하여 {signals}개까지 쓸 수 있습니다.',
   inotify_used_up:
     '세션이 다른 세션도 써야 하는 호스트의 inotify 인스턴스 {instances}개나 감시 {watches}개를 되풀이하여 거의 다 썼습니다.',
 } satisfies Translation<typeof HOST_CAUSES>
