@@ -36,6 +36,7 @@ const CERTIFICATE: CertificateReport = {
   isPublic: false,
   problem: null,
 }
+const KERNEL = { processes: 524_288, epollWatches: 2 ** 30, files: 2 ** 63, memBytes: 64 * GIB }
 const HEALTHY: Facts = {
   platform: 'linux',
   isRoot: true,
@@ -46,7 +47,7 @@ const HEALTHY: Facts = {
     { path: '/srv/homes', isOpen: false, hasNosuid: false },
     { path: '/mnt/berth/folders', isOpen: true, hasNosuid: true },
   ],
-  kernelLimits: { processes: 524_288, epollWatches: 2 ** 30, memBytes: 64 * GIB },
+  kernelLimits: KERNEL,
   engine: ENGINE,
   nvidia: { status: 'absent' },
   consolePort: { port: 8400, status: 'ours' },
@@ -166,10 +167,17 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
   ],
   [
     'few process ids',
-    { ...HEALTHY, kernelLimits: { processes: 32_768, epollWatches: 2 ** 30, memBytes: 64 * GIB } },
+    { ...HEALTHY, kernelLimits: { ...KERNEL, processes: 32_768 } },
     'limits of the kernel',
     'warning',
     /32768 processes/,
+  ],
+  [
+    'few open files',
+    { ...HEALTHY, kernelLimits: { ...KERNEL, files: 4 * 2 ** 20 } },
+    'open files',
+    'warning',
+    /4194304 open files.*1\.0 GiB/,
   ],
   [
     'a disk of homes below the floor of the agent',

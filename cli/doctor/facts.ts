@@ -83,6 +83,8 @@ export interface KernelLimits {
   readonly processes: number
   /** fs.epoll.max_user_watches. */
   readonly epollWatches: number
+  /** fs.file-max. */
+  readonly files: number
   readonly memBytes: number
 }
 

@@ -19,6 +19,7 @@ import { localhostNames } from './localhost-names.ts'
 import { managers } from './managers.ts'
 import { metrics } from './metrics.ts'
 import { nodeVersion } from './node-version.ts'
+import { openFiles } from './open-files.ts'
 import { reverseProxy } from './reverse-proxy.ts'
 import { running } from './running.ts'
 import { secretFiles } from './secret-files.ts'
@@ -58,6 +59,7 @@ export const CHECKS: readonly Check[] = [
   firewall,
   ipForward,
   kernelLimits,
+  openFiles,
   localhostNames,
   sshClient,
 ]

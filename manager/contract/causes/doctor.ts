@@ -46,6 +46,11 @@ export const DOCTOR_CAUSES = {
   kernel_limits_high: '{processes} processes and threads, {watches} watches of epoll.',
   kernel_limits_epoll:
     '{processes} processes and threads. One session could hold all {watches} watches of epoll until the agent ends its processes; `{command}` makes the memory of each session its limit.',
+  check_open_files: 'open files',
+  open_files_many: 'The memory of a session limits its open files before the computer has none left.',
+  open_files_few:
+    'The computer can have {count} open files. A session can hold all of them with {size} of memory, and other sessions then open no file.',
+  open_files_few_mend: 'Run `{command}`, and write the setting to a file in /etc/sysctl.d.',
   check_engine_disk: 'disk of the engine',
   engine_disk_full: 'Only {size} free at {path}: containers cannot write.',
   engine_disk_mend: 'See `docker system df`; `docker image prune` removes unused images.',

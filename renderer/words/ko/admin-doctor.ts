@@ -46,6 +46,11 @@ export default {
   kernel_limits_high: '프로세스와 스레드 {processes}개, epoll 감시 {watches}개.',
   kernel_limits_epoll:
     '프로세스와 스레드 {processes}개. 에이전트가 프로세스를 끝낼 때까지는 한 세션이 epoll 감시 {watches}개를 모두 차지할 수 있습니다. `{command}` 명령을 실행하면 각 세션의 메모리가 한도가 됩니다.',
+  check_open_files: '열린 파일',
+  open_files_many: '컴퓨터의 열린 파일 한도에 이르기 전에 세션의 메모리가 먼저 한도가 됩니다.',
+  open_files_few:
+    '이 컴퓨터에서 열 수 있는 파일은 모두 {count}개입니다. 한 세션이 메모리 {size}로 모두 차지할 수 있고, 그러면 다른 세션은 파일을 열 수 없습니다.',
+  open_files_few_mend: '`{command}` 명령을 실행하고 같은 설정을 /etc/sysctl.d의 파일에 쓰세요.',
   check_engine_disk: '엔진의 디스크',
   engine_disk_full: '{path} 경로에 {size}밖에 남지 않아 컨테이너가 쓸 수 없습니다.',
   engine_disk_mend: '`docker system df`로 확인하세요. `docker image prune`은 쓰지 않는 이미지를 지웁니다.',
