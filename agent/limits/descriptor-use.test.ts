@@ -27,8 +27,8 @@ test('inotify instances and watches, and watches of epoll', async () => {
   const { pid } = await holder(`
     import { watch } from 'node:fs'
     for (const path of ['/tmp', '/usr', '/etc']) watch(path)`)
-  expect((await descriptorUse([pid])).get(pid)).toMatchObject({ instances: 1, watches: 3, inFlight: 0 })
-  expect((await descriptorUse([pid])).get(pid)?.epollWatches).toBeGreaterThan(0)
+  expect((await descriptorUse([pid])).counts.get(pid)).toMatchObject({ instances: 1, watches: 3, inFlight: 0 })
+  expect((await descriptorUse([pid])).counts.get(pid)?.epollWatches).toBeGreaterThan(0)
 })
 
 test('descriptors that wait in a socket for a process that does not take them', async () => {
@@ -38,12 +38,12 @@ test('descriptors that wait in a socket for a process that does not take them', 
   stack.defer(() => void server.close())
   await once(server, 'listening')
   child.send('take', server)
-  await expect.poll(async () => (await descriptorUse([child.pid])).get(child.pid)?.inFlight).toBe(1)
+  await expect.poll(async () => (await descriptorUse([child.pid])).counts.get(child.pid)?.inFlight).toBe(1)
 })
 
 test('a process that has ended holds nothing', async () => {
   const child = await holder('')
   child.kill('SIGKILL')
   await once(child, 'exit')
-  expect(await descriptorUse([child.pid])).toEqual(new Map())
+  expect(await descriptorUse([child.pid])).toEqual({ counts: new Map(), sockets: new Set() })
 })

@@ -7,6 +7,13 @@ import { type Counts } from './user-limits-rules.ts'
 /** Counts of what descriptors show. */
 export type DescriptorCounts = Omit<Counts, 'signals'>
 
+export interface DescriptorUse {
+  /** By process; those that hold nothing are left out. */
+  readonly counts: ReadonlyMap<number, DescriptorCounts>
+  /** Inodes of the sockets of all processes. */
+  readonly sockets: ReadonlySet<string>
+}
+
 /** Descriptors of one session whose links are read in one look. */
 const MOST_DESCRIPTORS = 50_000
 /** Calls before the agent's other work gets its turn. */
@@ -26,7 +33,7 @@ interface Found {
 }
 
 /**
- * Counts what the processes of a session hold of what the kernel counts per user; processes that hold nothing are left out.
+ * Counts what the processes of a session hold of what the kernel counts per user.
  *
  * The work is bounded, because the session is hostile: links are read up to a number, in random order of the processes, and contents up
  * to an amount of work, in random order of the descriptors. What was not read counts as much as the average of what was read.
@@ -35,8 +42,8 @@ interface Found {
  *
  * @see proc_pid_fdinfo(5)
  */
-export async function descriptorUse(pids: readonly number[]): Promise<Map<number, DescriptorCounts>> {
-  const found = await listDescriptors(pids)
+export async function descriptorUse(pids: readonly number[]): Promise<DescriptorUse> {
+  const { found, sockets } = await listDescriptors(pids)
   const [watches, epollWatches, inFlight] = [
     await countAll(found.inotify, path => countLines(path, 'inotify wd:')),
     await countAll(found.epoll, path => countLines(path, 'tfd:')),
@@ -44,7 +51,7 @@ export async function descriptorUse(pids: readonly number[]): Promise<Map<number
   ]
   const instances = Map.groupBy(found.inotify, ({ pid }) => pid)
   const holders = new Set([watches, epollWatches, inFlight, instances].flatMap(counts => [...counts.keys()]))
-  return new Map(
+  const counts = new Map(
     [...holders].map(pid => [
       pid,
       {
@@ -55,20 +62,25 @@ export async function descriptorUse(pids: readonly number[]): Promise<Map<number
       },
     ]),
   )
+  return { counts, sockets }
 }
 
-async function listDescriptors(pids: readonly number[]): Promise<Record<Kind, Found[]>> {
+async function listDescriptors(
+  pids: readonly number[],
+): Promise<{ found: Record<Kind, Found[]>; sockets: Set<string> }> {
   const found: Record<Kind, Found[]> = { inotify: [], epoll: [], socket: [] }
+  const sockets = new Set<string>()
   let looked = 0
   for (const pid of shuffled(pids)) {
     for (const name of namesOf(pid)) {
-      if (++looked > MOST_DESCRIPTORS) return found
+      if (++looked > MOST_DESCRIPTORS) return { found, sockets }
       if (looked % SLICE === 0) await setImmediate()
-      const kind = kindOf(name)
+      const { kind, inode } = kindOf(name)
       if (kind) found[kind].push({ pid, path: name.replace('/fd/', '/fdinfo/') })
+      if (inode !== undefined) sockets.add(inode)
     }
   }
-  return found
+  return { found, sockets }
 }
 
 /**
@@ -101,14 +113,14 @@ function threadsOf(pid: number): string[] {
   }
 }
 
-function kindOf(path: string): Kind | undefined {
+function kindOf(path: string): { readonly kind?: Kind; readonly inode?: string | undefined } {
   try {
     const target = readlinkSync(path)
-    if (target.startsWith('socket:')) return 'socket'
-    if (target === KINDS.inotify) return 'inotify'
-    return target === KINDS.epoll ? 'epoll' : undefined
+    if (target.startsWith('socket:[')) return { kind: 'socket', inode: target.slice('socket:['.length, -1) }
+    if (target === KINDS.inotify) return { kind: 'inotify' }
+    return target === KINDS.epoll ? { kind: 'epoll' } : {}
   } catch {
-    return undefined // closed in the meantime
+    return {} // closed in the meantime
   }
 }
 

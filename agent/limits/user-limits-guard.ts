@@ -1,9 +1,12 @@
 import { because, type Because } from '#manager/contract'
+import { type SessionUser } from '../docker/container-config.ts'
 import { readKernelText } from '../read-kernel-text.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
 import { processesOf } from './container-processes.ts'
 import { descriptorUse } from './descriptor-use.ts'
+import { hiddenSockets } from './hidden-sockets.ts'
+import { hasMoreInFlight } from './in-flight-probe.ts'
 import { signalsByProcess, signalsOfUser } from './pending-signal-rules.ts'
 import { heldSignals } from './pending-signals.ts'
 import {
@@ -33,18 +36,47 @@ const REPEAT_MS = 60_000
  *
  * Threat model: the session is hostile. It may hide what it holds behind many descriptors, against which a look takes samples, and take
  * everything again at once, against which the strikes work. Between two looks, other sessions may be refused. A socket that is in flight
- * itself belongs to no process: what waits in it is not seen.
+ * itself belongs to no process, and what waits in it is not seen: where such sockets stay, and the user has in fact too many descriptors in
+ * flight, the session that has most of these sockets is ended.
  */
 export function createUserLimitsGuard({ running, stop, log, readLimits = limitsOfHost }: UserLimitsGuardDeps): {
   check(): Promise<void>
 } {
   const strikes = new Map<string, number[]>()
+  /** Hidden sockets of the last look, by kernel. */
+  let hidden = new Map<string, Set<string>>()
 
   function strike(kernelId: string): boolean {
     const now = performance.now()
     const recent = [...(strikes.get(kernelId) ?? []).filter(at => now - at < REPEAT_MS), now]
     strikes.set(kernelId, recent)
     return recent.length >= STRIKES
+  }
+
+  const end = async (kernelId: string, what: Counted, limits: Counts) => {
+    const { why: message, ...key } = usedUp(what, limits)
+    await stop(kernelId, { code: 'host_limit', message, ...key })
+  }
+
+  /** Ends the session with most of the hidden sockets that were there at the last look too, if the user has too much in flight. */
+  async function endHider(
+    kernels: readonly RunningKernel[],
+    found: ReadonlyMap<string, ReadonlySet<string>>,
+    limits: Counts,
+  ): Promise<void> {
+    const suspects = kernels
+      .map(({ kernelId, pid }) => ({
+        kernelId,
+        pid,
+        sockets: [...(found.get(kernelId) ?? [])].filter(inode => hidden.get(kernelId)?.has(inode)).length,
+      }))
+      .filter(({ sockets }) => sockets > 0)
+    const [worst] = suspects.toSorted((a, b) => b.sockets - a.sockets)
+    if (!worst) return
+    const user = userOf(worst.pid)
+    if (!user || !(await hasMoreInFlight(Math.floor(limits.inFlight * PRESSURE), user))) return
+    log.warn({ kernelId: worst.kernelId, sockets: worst.sockets }, 'session ended: it hides descriptors in flight')
+    await end(worst.kernelId, 'inFlight', limits)
   }
 
   return {
@@ -57,11 +89,13 @@ export function createUserLimitsGuard({ running, stop, log, readLimits = limitsO
       const limits = readLimits(kernels)
       const uses: ProcessUse[] = []
       const owners = new Map<number, string>()
+      const nowHidden = new Map<string, Set<string>>()
       for (const { kernelId, pid, containerId } of kernels) {
         const processes = processesOf(pid, containerId)
         for (const process of processes) owners.set(process, kernelId)
-        for (const [process, use] of await descriptorUse(processes))
-          uses.push({ kernelId, pid: process, ...use, signals: 0 })
+        const { counts, sockets } = await descriptorUse(processes)
+        for (const [process, use] of counts) uses.push({ kernelId, pid: process, ...use, signals: 0 })
+        nowHidden.set(kernelId, await hiddenSockets(pid, sockets))
       }
       for (const [process, signals] of await signalUse(kernels, [...owners.keys()], limits.signals)) {
         const kernelId = owners.get(process)
@@ -78,10 +112,10 @@ export function createUserLimitsGuard({ running, stop, log, readLimits = limitsO
           { kernelId, processes: processes.length, what: first.what },
           'processes ended: they held most of what all sessions share',
         )
-        if (!strike(kernelId)) continue
-        const { why: message, ...key } = usedUp(first.what, limits)
-        await stop(kernelId, { code: 'host_limit', message, ...key })
+        if (strike(kernelId)) await end(kernelId, first.what, limits)
       }
+      if (!greedy.some(({ what }) => what === 'inFlight')) await endHider(kernels, nowHidden, limits)
+      hidden = nowHidden
     },
   }
 }
@@ -103,6 +137,13 @@ function usedUp(what: Counted, { instances, watches, epollWatches, inFlight, sig
   if (what === 'epollWatches') return because('epoll_used_up', { watches: epollWatches })
   if (what === 'inFlight') return because('in_flight_used_up', { descriptors: inFlight })
   return because('inotify_used_up', { instances, watches })
+}
+
+/** User of a process, as this host numbers it: in a user namespace, the container has another number for it. */
+function userOf(pid: number): SessionUser | undefined {
+  const status = readKernelText(`/proc/${pid}/status`)
+  const [uid, gid] = ['Uid', 'Gid'].map(name => new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1])
+  return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
 }
 
 function kill(pid: number): void {

@@ -186,6 +186,24 @@ a, b = socket.socketpair()
 try: a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))])
 except OSError as error: sys.exit(error.errno)
 `
+/** Sends descriptors over sockets that are sent over a socket and closed: no process has them any more. */
+const HIDE_ALL = `
+import array, socket, time
+fds = array.array('i', [0] * 250)
+outer = socket.socketpair()
+try:
+    while True:
+        pair = socket.socketpair()
+        pair[0].setblocking(False)
+        try:
+            for _ in range(8): pair[0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+        except BlockingIOError: pass
+        outer[0].sendmsg([b'y'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [end.fileno() for end in pair]))])
+        for end in pair: end.close()
+except OSError as error:
+    print(error, flush=True)
+    time.sleep(1000)
+`
 const ETOOMANYREFS = 109
 /** Queues real-time signals to itself until the kernel refuses, and again when it was killed. */
 const QUEUE_ALL = `
@@ -207,7 +225,7 @@ sys.exit(0 if libc.timer_create(1, None, ctypes.byref(timer)) == 0 else ctypes.g
 `
 const EAGAIN = 11
 
-/** Mallory takes all of something, and Alice looks whether she still gets one. Both attacks last seconds, so they run at a time. */
+/** Mallory takes all of something, and Alice looks whether she still gets one. */
 async function outlives(takeAll: string, useOne: string, refused: number): Promise<void> {
   const [mallory, alice] = await Promise.all([session(PYTHON), session(PYTHON)])
   const use = async () => (await execIn(alice.containerId, 'python3', '-c', useOne)).exitCode
@@ -225,6 +243,9 @@ async function outlives(takeAll: string, useOne: string, refused: number): Promi
 test('descriptors in flight, and pending signals: a session that has all loses them, and is ended if it continues', async () => {
   await Promise.all([outlives(SEND_ALL, SEND_ONE, ETOOMANYREFS), outlives(QUEUE_ALL, SET_TIMER, EAGAIN)])
 })
+
+test('descriptors in flight: a session that hides them in sockets that are in flight is ended', () =>
+  outlives(HIDE_ALL, SEND_ONE, ETOOMANYREFS))
 
 describe('a small disk with homes', () => {
   const disks = new AsyncDisposableStack()
