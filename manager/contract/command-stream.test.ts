@@ -27,5 +27,5 @@ test('a text is collected, and one without an end is refused', () => {
   expect(text(Uint8Array.from([84]), true)).toBe('INT')
   expect(text(new Uint8Array(0), true)).toBe('')
   expect(text(new Uint8Array(1_000), false)).toBeUndefined()
-  expect(() => text(new Uint8Array(100), false)).toThrow('not valid')
+  expect(() => text(new Uint8Array(100), false)).toThrow('too long')
 })

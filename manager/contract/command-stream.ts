@@ -1,5 +1,3 @@
-import { AppError } from './errors.ts'
-
 /**
  * The bytes of an attached command (`GET commandStreamPath`, a WebSocket with the subprotocol `berth.tunnel.v1`): frames, in both
  * directions, each with a header of 5 bytes: the kind, and the length of what follows, 32 bits big-endian. A frame of length 0 is valid.
@@ -66,14 +64,14 @@ const MOST_TEXT_BYTES = 1_024
 /**
  * Collects the parts of a short frame. The reader's peer may be hostile.
  *
- * @returns takes a part; the text with the last one @throws AppError `bad_request` if the frame is too long
+ * @returns takes a part; the text with the last one @throws RangeError if the frame is too long
  */
 export function createFrameText(): (part: Uint8Array, isLast: boolean) => string | undefined {
   let parts: Uint8Array[] = []
   let bytes = 0
   return (part, isLast) => {
     bytes += part.length
-    if (bytes > MOST_TEXT_BYTES) throw new AppError('bad_request', { why: 'A frame of a command is too long.' })
+    if (bytes > MOST_TEXT_BYTES) throw new RangeError('a frame of a command is too long')
     parts.push(part.slice())
     if (!isLast) return undefined
     const whole = new Uint8Array(bytes)
