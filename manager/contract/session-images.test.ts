@@ -19,3 +19,15 @@ test('people whose addresses begin alike name their images apart, below a name t
     expect(prefixes.filter((other, at) => at !== index && other.startsWith(prefix))).toEqual([])
   }
 })
+
+test.each([
+  ['lab/torch:2', true],
+  ['localhost:2', true],
+  ['lab/localhost/torch:2', true],
+  ['localhost/torch:2', false],
+  ['cr.example.org/torch:2', false],
+  ['a.b/c.d/torch:2', false],
+  ['a.'.repeat(200_000), false],
+])('a name without the host of a registry: %.30s', (name, isTaken) => {
+  expect(MadeImageName.safeParse(name).success).toBe(isTaken)
+})
