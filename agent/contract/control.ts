@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { LONGEST_SAID } from './fields.ts'
 import { AgentId, CleanLine, KernelId, ManagerId, TextUpTo } from '#manager/contract'
+import { LONGEST_SAID } from './fields.ts'
 import { ManagerProof, Managers } from './managers.ts'
 import { BuildLog, ImagePull, KernelChanged, PullChanged, Report, StatsBatch } from './reports.ts'
 import { Cancel, Reply, Request } from './requests.ts'

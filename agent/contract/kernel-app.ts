@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { LONGEST_NAME, LONGEST_VALUE } from './fields.ts'
 import { AllowedOptions, App, AppProtocol, CleanLine, TextUpTo } from '#manager/contract'
+import { LONGEST_NAME, LONGEST_VALUE } from './fields.ts'
 import { listOf, recordOf } from './to-first-fault.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { LONGEST_NAME, LONGEST_VALUE } from './fields.ts'
 import { AgentId, DateTime, KernelId, ManagerId, SessionId, TextUpTo, UserId } from '#manager/contract'
+import { LONGEST_NAME, LONGEST_VALUE } from './fields.ts'
 import { KernelApp } from './kernel-app.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { listOf, recordOf } from './to-first-fault.ts'
