@@ -1,13 +1,13 @@
 export interface BatchOptions<V> {
-  /** Keys of one run. */
+  /** Largest number of keys of one run. */
   readonly most: number
-  /** Finds the values of some keys, each of which is named once; unknown ones are left out. */
+  /** Finds values by key. `keys` has no duplicates; unknown keys are missing in the result. */
   readonly run: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>
 }
 
 /**
- * Finds values by keys, of many callers together: one run at a time, and what is asked meanwhile waits for the next one. So a flood of
- * questions costs few runs, and nobody gets a value that was read before they asked.
+ * Finds values by key and batches the calls of many callers: there is one run at a time, and keys requested meanwhile wait for the next
+ * run. A flood of calls thus costs few runs, and no caller gets a value that was read before its call.
  *
  * @returns undefined for an unknown key; rejects as its run does
  */

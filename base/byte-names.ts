@@ -1,13 +1,14 @@
 /**
- * Names of files as text. A name is any bytes except `/` and NUL. A byte of 0x80 and above that is no part of valid UTF-8 is written as U+EF00 plus the
- * byte (U+EF80 to U+EFFF), and so are the bytes of these characters themselves: each name has a text of its own, which turns back into the same bytes.
+ * Names of files as text. A name is any bytes except `/` and NUL. A byte of 0x80 and above that is no part of valid UTF-8 is written as
+ * U+EF00 plus the byte (U+EF80 to U+EFFF). The bytes of these characters themselves are escaped in the same way, so that each name has its
+ * own text, which turns back into the same bytes.
  */
 
 const ESCAPE = 0xef00
 const ESCAPED = /[\uef80-\uefff]/
 const ESCAPED_ALL = /([\uef80-\uefff])/
 
-/** Whether a name has bytes that are no text. */
+/** Whether a name has bytes that are not valid UTF-8. */
 export const hasRawBytes = (name: string): boolean => ESCAPED.test(name)
 
 /** @param decode text of valid UTF-8; undefined for other bytes */
@@ -34,7 +35,7 @@ function lengthOf(lead: number): number {
   return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
 }
 
-/** Parts of a name, one after the other: text, and bytes that are none. */
+/** Parts of a name, in order: text, and single bytes that are not text. */
 export function partsOfName(name: string): (string | number)[] {
   if (!ESCAPED.test(name)) return [name]
   return name

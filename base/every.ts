@@ -10,7 +10,7 @@ export interface Repeated extends Disposable, AsyncDisposable {
 /**
  * Repeats a work at an interval. A repetition that comes due while the work still runs is skipped. The timer alone keeps no process alive.
  *
- * @param onFailure told of each failure, and must not throw; the next repetition tries again
+ * @param onFailure called with each failure, must not throw; the next repetition tries again
  */
 export function every(
   ms: number,
@@ -18,7 +18,7 @@ export function every(
   onFailure: (error: unknown) => void = ignore,
 ): Repeated {
   let running: Promise<void> | undefined
-  // Awaited in an async function, a work that throws at once is a failure like any other: thrown in the timer, it would end the process.
+  // The async function makes a synchronous throw a failure like any other; in the timer, it would end the process.
   const attempt = async () => {
     try {
       await work()

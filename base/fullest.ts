@@ -1,6 +1,6 @@
 /**
- * The members of the fullest branch of a tree, in their order: those that share the first name with most others, of these those that
- * share the second one with most, and so on. Of equal branches, the one with the first member.
+ * Members of the fullest branch of a tree, in their order. At each level the branch with the most members is taken; of equally full ones,
+ * the branch whose member comes first in the list.
  *
  * @param members at least one
  * @param branchOf names of the branches that a member is on, widest first

@@ -1,5 +1,5 @@
 /**
- * Takes steps one after the other, all of them: one that fails keeps no later one from its turn.
+ * Runs all steps one after the other; the later ones run even if an earlier one fails.
  *
  * @throws the failure of the first step that failed, after the last step
  */

@@ -18,7 +18,7 @@ export function networksOf(address: string): readonly [string, ...string[]] {
 }
 
 /**
- * How many times the limit of one address or /64 holds for each of `networksOf`: many people may share a wide network, and one
- * stranger may have it all.
+ * Limit of each of `networksOf`, as a multiple of the limit of one address or /64: many people may share a wide network, but one stranger
+ * may also have all of it.
  */
 export const WIDER_LIMITS = [1, 4, 16] as const

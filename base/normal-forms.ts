@@ -5,13 +5,13 @@
  * @see https://unicode.org/reports/tr15/
  */
 
-/** Text in the form that is compared, and that secrets and tags are kept in. */
+/** The text in NFC, the form in which texts are compared, and in which secrets and tags are stored. */
 export const inOneForm = (text: string): string => text.normalize('NFC')
 
-/** Whether two texts differ in their form at most. */
+/** Whether two texts are equal apart from their Unicode form. */
 export const isSameText = (a: string, b: string): boolean => a === b || inOneForm(a) === inOneForm(b)
 
-/** The text in its other forms; none for most texts. A text that mixes the forms has both. */
+/** The text in its other Unicode forms: none for most texts, both for a text that mixes them. */
 export function otherForms(text: string): string[] {
   if (isAscii(text)) return []
   return [...new Set([text.normalize('NFC'), text.normalize('NFD')])].filter(form => form !== text)

@@ -1,6 +1,6 @@
-/** Counts what is open at a time, by keys such as a person. */
+/** Counts things that are open at the same time, such as streams, by keys such as a person. */
 export interface OpenCounts {
-  /** Takes a place. @returns gives it back, once; undefined if so many are taken */
+  /** Counts one more for this key. @returns a function that ends this count, once; undefined if `most` are open already */
   take(key: string, most: number): (() => void) | undefined
   /** Places that are taken, of all keys together. */
   readonly size: number

@@ -8,8 +8,8 @@ export interface ChildProcessLike {
 }
 
 /**
- * Calls a function once, when the parent has gone: at once if it went while this process loaded its files, when nobody heard the event yet.
- * Does nothing in a process without a channel to its parent.
+ * Calls a function once, when the parent has gone: at once if the parent went while this process still loaded its files, before anything
+ * listened for the event. Does nothing in a process without a channel to its parent.
  */
 export function onParentGone(child: ChildProcessLike, then: () => void): void {
   if (child.connected === false) then()
@@ -32,8 +32,8 @@ export type ParentAnswer = Readonly<
 const PARENT_GONE = new Set(['ERR_IPC_CHANNEL_CLOSED', 'EPIPE'])
 
 /**
- * Answers the parent process. The answer is dropped if the parent has gone: the process stops by its `disconnect` event, in
- * order, where an unhandled error of the channel would end it at once.
+ * Answers the parent process. If the parent has gone, the answer is dropped: this process stops in order on its `disconnect` event, whereas
+ * an unhandled error of the channel would end it at once.
  *
  * @throws in a later turn of the event loop, so that the process ends: any other error of the channel
  */

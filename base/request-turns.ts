@@ -18,19 +18,22 @@ export interface ResponseLike {
 }
 
 /**
- * Keeps the requests of one connection few at a time: the next ones wait, in their order, and nothing more is read meanwhile. So a
- * client that is merely quick loses nothing. Those that wait begin one by one, with a turn for every other connection in between. One
+ * Limits how many requests of one connection run at a time: the next ones wait, in their order, and nothing more is read meanwhile. A
+ * client that is merely quick loses nothing. Waiting requests begin one by one, and every other connection gets a turn in between. One
  * policy for manager and proxy.
  *
  * Threat model: a client may send thousands of requests without waiting for an answer (HTTP pipelining), and their work would come before
- * everybody else's. Answers go out in the order of their requests, so a client that has the first one answered slowly would make us keep what
- * it sends. Heads therefore count in bytes. Node hands over all requests that one read brought (64 KiB, of which the shortest requests
- * have 25 bytes, and cost some thousand when parsed), so their number has a limit too, which ends the connection.
+ * everybody else's. Answers go out in the order of their requests, so a client that has the first one answered slowly would make us keep
+ * what it sends. Heads therefore count in bytes. Node hands over all requests of one read (64 KiB) at once. The shortest request has 25
+ * bytes, and some thousand in memory once parsed, so the number of waiting requests has a limit too; exceeding it ends the connection.
  */
 export interface RequestTurns<Request extends RequestLike> {
   /** Calls `begin` when it is the request's turn; never, if its connection ends before. */
   enter(request: Request, response: ResponseLike, begin: () => void): void
-  /** Calls `act` once when the request is over, whether its answer was sent or not; now, if it is over. Only after `enter` has begun it. */
+  /**
+   * Calls `act` once when the request is over, whether its answer was sent or not; now, if it is over. Call this only after `enter` has
+   * begun the request.
+   */
   onOver(request: Request, act: () => void): void
   /** Requests of a connection that have begun or wait. */
   unanswered(connection: ConnectionLike): number
@@ -42,7 +45,7 @@ interface Turn {
 }
 
 interface Line {
-  /** Requests that have begun, with what follows their ends. */
+  /** Requests that have begun, with the functions to call at their end. */
   readonly running: Map<RequestLike, { readonly bytes: number; readonly acts: (() => void)[] }>
   runningBytes: number
   waiting: Turn[]
@@ -51,11 +54,11 @@ interface Line {
 }
 
 export interface TurnLimits {
-  /** Requests of a connection that are worked on at a time. Browsers and reverse proxies send the next one after the answer. */
+  /** Largest number of requests of a connection that run at a time. Browsers and reverse proxies send the next one after the answer. */
   readonly most?: number
-  /** Bytes of their heads; a single request may have more. */
+  /** Largest sum of the bytes of their heads; a single request may have more. */
   readonly mostBytes?: number
-  /** Requests that wait; one more ends the connection. */
+  /** Largest number of waiting requests; one more ends the connection. */
   readonly mostWaiting?: number
 }
 
@@ -71,7 +74,7 @@ export function createRequestTurns<Request extends RequestLike>({
     if (known) return known
     const line: Line = { running: new Map(), runningBytes: 0, waiting: [], isGoingOn: false, isOver: false }
     lines.set(socket, line)
-    // Node goes on reading when one of the requests has been read.
+    // Node resumes reading at the end of each request.
     socket.on('resume', () => line.waiting.length > 0 && socket.pause())
     // An answer that waits for earlier ones does not learn that the connection has ended.
     socket.once('close', () => {
@@ -99,7 +102,7 @@ export function createRequestTurns<Request extends RequestLike>({
   }
 
   /**
-   * Requests that wait begin in turns of the event loop of their own: those that are refused end at once, and a row of them would keep other
+   * Waiting requests begin in turns of the event loop of their own: a refused request ends at once, and a row of them would keep other
    * connections from being read.
    */
   function goOnSoon(socket: ConnectionLike, line: Line): void {
@@ -124,7 +127,7 @@ export function createRequestTurns<Request extends RequestLike>({
     enter(request, response, begin) {
       const { socket } = request
       const line = lineOf(socket)
-      // The parser goes on with what it has of a connection that was ended.
+      // The parser still delivers buffered requests of a connection that was ended.
       if (line.isOver) return
       const bytes = headBytes(request)
       const start = () => {

@@ -3,7 +3,9 @@
 /** Lower-case UUIDs (version 7 where we make them, so that they sort by age). */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Whether a name has the form of an id, in any letter case. Requests name things by either: such a name could stand in for an id. */
+/**
+ * Whether a name has the form of an id, in any letter case. Requests name things by id or by name, so such a name could be taken for an id.
+ */
 export const isLikeId = (name: string): boolean => UUID.test(name.toLowerCase())
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,22 +1,22 @@
 import { type EndingSocket, reset } from './hang-up.ts'
 
 /**
- * Bounds the connections of a listener on which nobody has proved who they are: while there are more, the one is reset that has proved
- * nothing for longest.
+ * Bounds the connections of a listener on which nobody has proved who they are: above the limit, the connection that has been unproven for
+ * longest is reset.
  *
- * Threat model: whoever reaches the port opens connections and sends nothing, or half a request, to use up descriptors and pairs of ports. A
- * connection counts until a request on it has proved whose it is, and again when that request is over.
+ * Threat model: anybody who reaches the port can open connections and send nothing, or half a request, to use up descriptors and pairs of
+ * ports. A connection counts until a request on it has proved whose it is, and again when that request is over.
  */
 export interface UnprovenConnections<Connection extends EndingSocket> {
   /** Counts a new connection. */
   add(connection: Connection): void
-  /** A request of this connection has proved whose it is. @returns the end of that request */
+  /** Records that a request of this connection has proved its sender. @returns the end of that request */
   prove(connection: Connection): () => void
-  /** The connection belongs to a peer of ours for good, such as a console or an agent. */
+  /** Exempts the connection for good: its peer is one of ours, such as a console or an agent. */
   keep(connection: Connection): void
 }
 
-/** @param most as many connections stay open */
+/** @param most largest number of unproven connections */
 export function createUnprovenConnections<Connection extends EndingSocket>(
   most: number,
 ): UnprovenConnections<Connection> {

@@ -10,7 +10,7 @@ export interface AbortSignalLike {
 }
 
 /**
- * The result of a work that comes in time. A late one is dropped, and so is its failure; the work itself goes on.
+ * Waits for the result of a work. A late result or failure is dropped; the work itself goes on.
  *
  * @param late makes the error that is thrown when the time is over
  */

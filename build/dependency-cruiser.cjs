@@ -118,7 +118,7 @@ module.exports = {
         path: '^proxy/(index|connect-app|certificates|listeners/loopback-listener|listeners/port-holder|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
       },
     ),
-    // The machine of a tunnel's end is a library of the three processes on a tunnel's way (ADR 24).
+    // The state machine at each end of a tunnel is a library of the three processes along the tunnel (ADR 24).
     error(
       'tunnel-end-is-for-the-way-of-a-tunnel',
       { path: `^${SIDES}/`, pathNot: ['^(manager|agent|proxy)/', '[.]test[.]ts$'] },
@@ -164,7 +164,7 @@ module.exports = {
     ),
     // Below all contracts: small general tools that promise nothing about a process, and run in each of them.
     error('base-imports-nothing', { path: '^base/', pathNot: '[.]test[.]ts$' }, { pathNot: '^base/' }),
-    // A fifth of what a browser loads before the sign-in: guards of manager/contract check what the page receives.
+    // zod would be a fifth of what a browser loads before the sign-in; the page checks received data with guards of manager/contract.
     error('renderer-has-no-zod', { path: '^renderer/', pathNot: '[.]test[.]ts$' }, { path: '^node_modules/zod/' }),
     error('renderer-is-a-web-page', { path: '^renderer/', pathNot: '[.]test[.]ts$' }, { dependencyTypes: ['core'] }),
     error(

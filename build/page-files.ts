@@ -2,7 +2,7 @@ import { type Rolldown } from 'vite'
 
 type Graph = Parameters<Exclude<Rolldown.CodeSplittingGroup['name'], string>>[1]
 
-/** Parts of the page that are loaded together: one file each, including all their static imports but contracts. */
+/** Parts of the page that are loaded together: one file each, with all their static imports except contracts. */
 const PARTS = [
   { name: 'first', entries: ['app/main.ts', 'features/account/SignInPage.vue'] },
   { name: 'sessions', entries: ['app/AppShell.vue', 'features/sessions/SessionsPage.vue'] },

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 /** The texts of one feature in one language as written: ICU messages by key. */
 export type Catalogue = Readonly<Record<string, string>>
 
-/** In the query of an import: a test runner gives the file as it is written, too. */
+/** Mark in the query of an import: with it, a test runner too returns the file as written. */
 export const AS_WRITTEN = 'written'
 
 /** Reads `renderer/words/<language>/<feature>.ts`. A file that has changed since is evaluated again. */

@@ -9,9 +9,9 @@ const FILE = /[\\/]system[\\/]licences[\\/](packages|texts)\.ts$/
 const PLACE = /(["'`])__BERTH_LICENCES_(packages|texts)_\w+__\1/g
 
 /**
- * Puts the packages of others and their licences into the page (`renderer/features/admin/system/licences`). What the page is made of
- * is known only when all is bundled, so the modules have a mark until then. The mark has the digest of the lock file: the name of
- * the file in the build changes with what it will hold.
+ * Puts the packages of others and their licences into the page (`renderer/features/admin/system/licences`). The page's packages are known
+ * only after bundling, so until then the modules hold a placeholder. It contains the digest of the lock file, so that the name of the built
+ * file changes with its later content.
  */
 export function licencesInPage(): Plugin {
   const lock = createHash('sha256')

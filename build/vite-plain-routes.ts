@@ -8,7 +8,7 @@ interface RoutesModule {
   readonly [constant: string]: unknown
 }
 
-/** Beginning of the paths that are written without it. */
+/** Prefix that most paths have; the table leaves it out. */
 const PREFIX = '/api/v1/'
 
 /** Makes the table of routes from lines such as `getSession sessions/:id`, by method; half as long as the table. Runs in the page. */

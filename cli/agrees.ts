@@ -4,7 +4,7 @@ import { AppError } from '#manager/contract'
 /**
  * Asks a question in the terminal; anything but yes is no.
  *
- * @param unasked what `--yes` stands for, where there is no terminal: `If the code is yours, add --yes.`
+ * @param unasked says where there is no terminal what `--yes` stands for: `If the code is yours, add --yes.`
  *
  * @throws AppError `bad_request` if there is no terminal
  */
@@ -18,7 +18,7 @@ export async function agrees(question: string, unasked: string): Promise<boolean
   }
 }
 
-/** Refuses ahead what could not be asked in the end. @throws AppError `bad_request` */
+/** Throws before any work if `agrees` could not ask later, for want of a terminal. @throws AppError `bad_request` */
 export function requireTerminal(unasked: string): void {
   if (process.stdin.isTTY) return
   throw new AppError('bad_request', { why: `There is no terminal to ask. ${unasked}` })

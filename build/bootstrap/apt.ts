@@ -16,7 +16,7 @@ const LIST_RETRIES = 60
 
 /** Names of these Debian packages that are not installed. */
 export async function missingPackages(names: readonly string[]): Promise<string[]> {
-  // dpkg-query fails if it does not know one of them at all, but prints the others.
+  // dpkg-query fails if it does not know one of the packages, but prints the others.
   const known = await runCommand('dpkg-query', ['-W', '-f', '${Package} ${db:Status-Status}\\n', ...names], {
     env: QUIET,
   }).catch((error: unknown) => (error instanceof StepError ? (error.hint ?? '') : Promise.reject(error as Error)))

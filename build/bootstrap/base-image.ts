@@ -33,8 +33,8 @@ const LABEL_BASE = 'berth.base'
 /**
  * Ensures that `debian:trixie-slim`, or that of another release, exists: pulled if a registry answers, else built from Debian's packages.
  *
- * Threat model: programs of this image run in everybody's sessions, as part of the toolbox. A name alone proves nothing, because
- * anybody may have given it to an image on this engine. So an image counts that has our label, or that came from a registry.
+ * Threat model: programs of this image run in everybody's sessions, as part of the toolbox. A name alone proves nothing, because anybody
+ * may have given it to an image on this engine. An image is therefore used only if it has our label or came from a registry.
  *
  * @throws SessionsUnavailable where no registry answers and Berth cannot make the image itself
  */
@@ -67,8 +67,8 @@ const vouchFor = (suite: Suite) =>
   `echo FROM ${imageOf(suite)} | docker build --label ${LABEL_BASE}=${tagOf(suite)} -t ${imageOf(suite)} -`
 
 /**
- * Whether the local image is one to build from. With containerd's image store every image has a digest, its own, so that only another
- * digest tells of a registry; a base from a registry is asked for again there, which costs a question.
+ * Whether to build from the local image. In containerd's image store every image has its own digest, so only a different digest shows that
+ * the image came from a registry. A base that did is queried there again, which costs one request.
  */
 async function isTrusted(engine: EngineEndpoint, suite: Suite): Promise<boolean> {
   const image = await inspectLocalImage(engine, imageOf(suite))

@@ -13,7 +13,7 @@ export interface ImageDeps {
   readonly signal: AbortSignal
 }
 
-/** Variables of the machine that a build needs to reach the network if only a proxy may. */
+/** Proxy variables of this machine, for builds that reach the network only through a proxy. */
 const PROXY_VARIABLES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY']
 const LABEL_STAGE = 'berth.stage'
 

@@ -36,7 +36,7 @@ export interface ElectronDeps {
   readonly note: Note
   readonly signal: AbortSignal
   readonly limitMs: number
-  /** False: a version whose download has failed once is not tried again, unless the proxy of the network is another one now. */
+  /** False: a version whose download failed once is not tried again, unless the network's proxy has changed since. */
   readonly again: boolean
   /** Folder of Electron's package. */
   readonly folder?: string
@@ -93,10 +93,7 @@ async function electronProgram(folder: string): Promise<string | undefined> {
   }
 }
 
-/**
- * The proxy of the network, which Node uses only when it is told to. npm has a setting of its own, and passes it on to scripts in its
- * variables.
- */
+/** Variables for the network's proxy; Node uses a proxy only if told to. npm passes its own proxy settings to scripts as variables. */
 function proxyVariables(env: NodeJS.ProcessEnv): Record<string, string> {
   const found = {
     HTTP_PROXY: env.HTTP_PROXY ?? env.http_proxy ?? env.npm_config_proxy,

@@ -7,7 +7,7 @@ import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
 
-/** Patient: without Electron there is no app, and the user waits for nothing else. */
+/** Long, because there is no app without Electron, and the user waits for nothing else. */
 const FETCH_LIMIT_MS = 900_000
 
 const say = (text: string) => process.stderr.write(text)

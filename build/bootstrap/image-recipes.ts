@@ -14,7 +14,7 @@ export interface Recipe {
   readonly tags: readonly string[]
   /** Base of the image, which must exist first. */
   readonly from: 'debian' | 'toolbox' | 'python'
-  /** The image's content, and what the build fetches, for a list of recipes. */
+  /** Text for the list of recipes: the image's content, and what its build downloads. */
   readonly about?: string
   /** The build uses npm: it gets the argument `NPM_CONFIG_REGISTRY` and the file `npm-ca.crt`, which may be empty. */
   readonly npm?: boolean

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { ROOT } from './image-recipes.ts'
 
-/** Lints the files that are named; `npm run lint` looks at all of them, and at what they are together. */
+/** Lints the named files. `npm run lint` lints all files, and also checks rules between files. */
 const files = process.argv.slice(2)
 const steps = [
   ['oxlint'],

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Time between two signs of life in a terminal, and where each of them stays as a line of a log. */
+/** Time between two notes of progress: in a terminal, where a note replaces the one before, and in a log, where each note is a line. */
 const EVERY_MS = { terminal: 1_000, log: 15_000 }
 
 /**

@@ -7,7 +7,7 @@ import { defined } from '#base/defined'
 export interface NpmSettings {
   /** Undefined: npm is not installed here, and its default is used. */
   readonly registry?: string
-  /** Certificates in PEM that it trusts besides the usual ones; empty if there are none. */
+  /** Certificates in PEM that npm trusts besides the usual ones; empty if there are none. */
   readonly certificates: string
 }
 

@@ -12,10 +12,10 @@ export interface ProcessRow {
   readonly parent: number
   /** Process id of the leader of its session. */
   readonly session: number
-  /** Ticks between the start of the machine and its own; tells two processes with one id apart. */
+  /** Start of the process in ticks since the start of the machine; tells two processes with one id apart. */
   readonly started: number
   readonly own: ProcessorTime
-  /** Time of the children that have ended and for which the process waited, and of those for which they waited. */
+  /** Time of ended children that the process has waited for, including the children that those had waited for. */
   readonly waited: ProcessorTime
 }
 

@@ -19,7 +19,7 @@ export const median = (list: readonly number[]): number =>
   list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0
 
 const EVERY_MS = 15_000
-/** Until then the code is not compiled well. */
+/** Slices that do not count: until then V8 has not compiled the code well. */
 const WARM_UP = 5
 
 /**

@@ -18,8 +18,8 @@ const minus = (a: ProcessorTime, b: ProcessorTime) => combine(a, b, (x, y) => x 
 const atLeastNone = (a: ProcessorTime) => combine(a, NONE, Math.max)
 
 /**
- * The family after another look at the process table. A member stays one when its parent ends before it, and one that nobody waits for (most
- * processes of a browser) counts with what it had used when it was last seen.
+ * The family after another look at the process table. A process remains a member if its parent ends first. A process that nobody waits for
+ * (most processes of a browser) counts with the time that it had used when last seen.
  *
  * @param before undefined at the first look: what was used until then does not count
  */
@@ -36,7 +36,7 @@ export function checkAgain(root: number, rows: readonly ProcessRow[], before: Fa
   for (const [pid, row] of members) {
     const last = before.members.get(pid)
     used = plus(used, minus(row.own, last?.own ?? NONE))
-    // Time of ended children arrives here a second time: they counted while they lived.
+    // The time of ended children, counted already while they lived, arrives here a second time.
     const arrived = minus(row.waited, last?.waited ?? NONE)
     used = plus(used, atLeastNone(minus(arrived, lost.get(pid) ?? NONE)))
   }
@@ -50,7 +50,7 @@ function membersOf(root: number, rows: readonly ProcessRow[], before: Family | u
   )
   const isChild = ({ parent, session }: ProcessRow) =>
     members.has(parent) || before?.members.has(parent) === true || members.has(session)
-  // A child comes after its parent only mostly: process ids begin again at their end.
+  // A child usually comes after its parent, but not always: process ids wrap around.
   for (let found = true; found;) {
     found = false
     for (const row of rows) {
@@ -80,7 +80,7 @@ const CHECK_EVERY_MS = 1_000
 /**
  * Follows a process of this machine and all that it starts; on a system without `/proc` it measures nothing.
  *
- * @param lookMs between two looks. Each costs some milliseconds; a process that nobody waits for does not count after its last one.
+ * @param checkEveryMs between two looks. A look costs some milliseconds; a process that nobody waits for counts until its last look.
  */
 export function startMeter(root: number, checkEveryMs = CHECK_EVERY_MS): Meter {
   // Tests put clocks of their own in the place of the global ones.

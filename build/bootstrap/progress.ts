@@ -11,7 +11,7 @@ export class StepError extends Error {
 /** The way to start without what `SessionsUnavailable` asks for. */
 export const WITHOUT_SESSIONS = 'Or run `npm start -- --no-docker`: the console without sessions.'
 
-/** Sessions need what only the user can provide, as `hint` says. Berth can run without sessions. */
+/** Sessions need something that only the user can provide; `hint` says what. Berth can run without sessions. */
 export class SessionsUnavailable extends StepError {}
 
 /** Reports the progress of a step; only the latest text is shown. */

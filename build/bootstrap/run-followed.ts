@@ -31,8 +31,8 @@ const PATIENCE_MS = 5_000
 const POLL_MS = 50
 
 /**
- * Runs a program to its end, or until `signal` aborts. No process that it started outlives it, also none in a session of its own; except one
- * that is younger than a look of the meter when its parent ends.
+ * Runs a program to its end, or until `signal` aborts. No process that the program started outlives it, not even one in its own session.
+ * The exception: a process whose parent ends before the meter's next look.
  */
 export async function runFollowed(program: Program, signal: AbortSignal): Promise<Ended> {
   const { command, args, cwd, env, log, cancelBy, patienceMs = PATIENCE_MS } = program
@@ -51,7 +51,7 @@ export async function runFollowed(program: Program, signal: AbortSignal): Promis
     })
   })
   const meter = startMeter(child.pid ?? 0)
-  // For an end of this process that waits for nothing, as after a second Ctrl-C.
+  // Runs if this process exits without waiting, as after a second Ctrl-C.
   const killAll = () => signalAll(meter.living(), 'SIGKILL')
   process.once('exit', killAll)
   let interrupting = Promise.resolve()
@@ -90,7 +90,7 @@ async function interrupt(child: ChildProcess, meter: Meter, cancelBy: NodeJS.Sig
   if (cancelBy === undefined) return
   child.kill(cancelBy)
   const deadline = performance.now() + CLEAN_UP_MS
-  // Processes are noted while their parents live.
+  // Keep looking: the meter finds processes only while their parents live.
   while (meter.living().includes(child.pid ?? 0) && performance.now() < deadline) await wait(POLL_MS)
 }
 

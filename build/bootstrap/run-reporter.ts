@@ -6,7 +6,7 @@ import { type UnhandledError } from './test-report.ts'
 /** Variable with the path of the file that `RunReporter` writes. */
 export const RUN_REPORT_FILE = 'BERTH_RUN_REPORT_FILE'
 
-/** Asks a run to end in order: tests that run are aborted, and what they clean up at their end they still do. */
+/** Asks a run to end in order: running tests are aborted, but still clean up. */
 export const CANCEL_SIGNAL = 'SIGUSR2'
 
 /** Metadata that a test file adds (`test/fixtures/processor-seconds.ts`). */

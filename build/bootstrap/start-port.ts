@@ -28,7 +28,7 @@ export async function checkPort(dataDir: string, { port, config }: Pick<StartFla
   }
 }
 
-/** False also for what is no port. */
+/** False also for a number that is not a port. */
 function isFree(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const server = createServer()

@@ -16,7 +16,7 @@ export const NO_BUDGET: Budget = { sliceMs: 0, parts: {}, files: {} }
 export interface Spent {
   readonly set: TestSet
   readonly sliceMs: number
-  /** Whole parts only: a part of which one file ran says nothing. */
+  /** Only parts that ran whole: single files say nothing about their part. */
   readonly parts: readonly {
     readonly part: string
     readonly processor: ProcessorTime
@@ -48,7 +48,7 @@ export function overBudget({ set, sliceMs, parts }: Spent, budget: Budget) {
   })
 }
 
-/** For the last lines of `npm test`. */
+/** Lines about the budget, for the end of `npm test`. */
 export function describeBudget(spent: Spent, budget: Budget): string[] {
   return overBudget(spent, budget).flatMap(({ part, allowed, seconds, grown }) => [
     `✗ OVER BUDGET: ${part} took ${seconds.toFixed(0)} processor seconds of ${allowed.toFixed(0)}. What grew:`,

@@ -61,7 +61,7 @@ export const CONSOLE_WORKERS = 2
 export interface TestFlags {
   readonly set: TestSet
   readonly parts: readonly Part[]
-  /** Branch, tag or commit: only what its differences to the working tree concern runs. */
+  /** Branch, tag or commit: runs only the tests of files that differ between it and the working tree. */
   readonly since: string | undefined
   readonly keepGoing: boolean
   /** Writes durations, processor seconds and versions of this run into the files of `test/` that hold them. */

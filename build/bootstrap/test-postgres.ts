@@ -17,8 +17,8 @@ export interface TestPostgres extends AsyncDisposable {
 const START_DEADLINE_S = 30
 
 /**
- * Nothing in it outlives the run, so nothing is made safe for a power cut. Every test makes and drops databases: in memory and
- * with these settings the server needs a third less CPU time.
+ * The data never outlives the run, so it need not survive a power cut. Every test makes and drops databases: in memory and with these
+ * settings the server needs a third less CPU time.
  */
 const SETTINGS = [
   ...['fsync=off', 'full_page_writes=off', 'autovacuum=off', 'wal_level=minimal', 'max_wal_senders=0'],

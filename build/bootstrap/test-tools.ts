@@ -25,7 +25,7 @@ const library = (name: string, file: string): Tool => ({
 
 /** Debian packages with the programs that the tests need besides npm packages. */
 const TOOLS: readonly Tool[] = [
-  // The first opens windows, the second is what most tests look at pages with.
+  // Chromium opens windows; most tests look at pages with its headless shell.
   program('chromium', 'chromium'),
   program('chromium-headless-shell', 'chromium-headless-shell'),
   // A screen, a window manager, a terminal, a compositor of Wayland and a session bus for the desktop app; xdotool and xprop read the screen's windows.

@@ -10,7 +10,7 @@ export type Versions = Readonly<Record<string, string>>
  */
 export async function readVersions(environment: NodeJS.ProcessEnv): Promise<Versions> {
   const [packages, engine] = await Promise.all([
-    // Fails where a package is missing, and on systems without dpkg; prints the others all the same.
+    // dpkg-query fails where a package is missing, but prints the others. Some systems have no dpkg.
     outputOf('sh', [
       '-c',
       'dpkg-query -W -f \'${Package} ${Version}\\n\' "$@" 2>/dev/null || true',

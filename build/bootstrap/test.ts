@@ -179,7 +179,7 @@ try {
   const { parts: wanted } = flags
   const unprepared = new AbortController()
   const signal = AbortSignal.any([stop.signal, unprepared.signal])
-  // Beside the parts that need nothing. If it fails, they end.
+  // The preparation runs beside the parts that do not need it. If it fails, they end.
   const preparing = wanted.some(needsMachine) ? prepareMachine(wanted, signal) : Promise.resolve(undefined)
   preparing.catch((error: unknown) => unprepared.abort(error))
   await using postgres =
@@ -196,7 +196,7 @@ try {
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
   const spent = spentBy(outcomes, flags.set, speedometer.sliceMs())
   const budget = stored<Budget>(BUDGET, NO_BUDGET)
-  // A measured run takes longer in another way, and a narrowed one says nothing of whole parts.
+  // Coverage makes a run take longer, and a narrowed run does not run whole parts.
   const isJudged = !flags.coverage && !flags.storeDurations && narrowed === undefined
   const isDear = isJudged && flags.enforceBudget && overBudget(spent, budget).length > 0
   if (isDear || parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1

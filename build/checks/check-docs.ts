@@ -15,7 +15,7 @@ import {
 } from './doc-rules.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-/** Folders that pages name and that only a run makes. */
+/** Folders that pages name and that exist only after a run. */
 const MADE = new Set(['applets/', 'crashes/', 'lib/', 'test/output/'])
 const ELSEWHERE = new Set(['node_modules', 'dist', '.git', 'coverage', '.cache'])
 
@@ -42,7 +42,7 @@ function isThere(paper: string, path: string): boolean {
   if (bases.some(base => existsSync(join(base, path)))) return true
   // The tail of a path, as `plan/plan.ts` in a sentence about the scheduler.
   if (/\.(ts|mts|vue)$/.test(path)) return files.some(file => file.endsWith(`/${path}`))
-  // A folder of the sources, as `plan/` there; others are of computers and images.
+  // A folder of the sources, such as `plan/`; other folders are those of computers and images.
   if (/^[a-z-]+\/$/.test(path)) return files.some(file => file.includes(`/${path}`))
   return bases.length === 0
 }

@@ -46,7 +46,7 @@ export function addAppCommand(program: Command): void {
       const connection = await connect()
       const { id } = await findSession(connection, reference)
       const { arg, env } = flags
-      // Before the tunnel: with other options the app is started again, which would cut its connections.
+      // Set the options before the tunnel opens: other options restart the app, which would cut its connections.
       if (arg ?? env) {
         const body = { arguments: arg ?? {}, environment: env ?? {} }
         await connection.api.startApp({ params: { id, app }, body })

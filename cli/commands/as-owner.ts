@@ -21,10 +21,11 @@ export async function ownerOf(data: string): Promise<Owner | undefined> {
 }
 
 /**
- * A file that that user writes, and that becomes root's at its place.
+ * Lets that user write a file, which then becomes root's at `target`.
  *
- * Threat model: the user is a service that may have been taken over, and root follows no path that it may change: the directory is made
- * in that of temporary files, and what it left there is opened without following a link. It never sees the directory of the target.
+ * Threat model: the user is a service that may have been taken over, so root follows no path that the user may change. The user writes to a
+ * new directory for temporary files, and root opens the result without following a link. The user never gets access to the directory of the
+ * target.
  */
 export async function takeFrom<T>(owner: Owner, target: string, write: (file: string) => Promise<T>): Promise<T> {
   if (await stat(target).catch(() => undefined)) throw new AppError('bad_request', { why: `${target} already exists.` })
@@ -45,7 +46,7 @@ export async function takeFrom<T>(owner: Owner, target: string, write: (file: st
   return result
 }
 
-/** A copy of a file that only root may read, for that user. */
+/** Gives that user a copy of a file that only root may read. */
 export async function giveTo<T>(owner: Owner, source: string, read: (file: string) => Promise<T>): Promise<T> {
   await using place = await makePlace()
   {

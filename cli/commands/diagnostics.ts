@@ -19,7 +19,7 @@ interface Flags {
 interface Result {
   readonly name: string
   readonly diagnosis?: Diagnosis
-  /** Why there is none. */
+  /** Reason why there is no diagnosis. */
   readonly failed?: string
 }
 

@@ -31,7 +31,7 @@ function pick(folders: readonly Folder[], reference: string, noSuch: string): Fo
   throw new AppError('folder_not_found', { name: reference, why })
 }
 
-/** A folder of a user that the caller manages is the caller's. */
+/** Whether the folder counts as the caller's own: it belongs to a user, and the caller manages it. */
 const isOwn = ({ group, manageable }: Folder): boolean => group === null && manageable
 
 /** Project of a folder, or address of its owner. */

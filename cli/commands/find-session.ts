@@ -2,12 +2,12 @@ import { AppError, type Session, SessionId } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
 
 /**
- * Finds a session by id, by the start of its id (8 characters or more), or by name: the newest one of that name, a live one
- * before a finished one. Admins also see other users' sessions, and members those that are shared with them: their own come first, and a
- * name that only other users have must be unambiguous, so that an admin never ends the wrong person's session.
+ * Finds a session by id, by the start of its id (8 characters or more), or by name: the newest one of that name, a live one before a
+ * finished one. Admins also see other users' sessions, and members those that are shared with them: their own come first, and a name that
+ * only other users have must be unambiguous, so that an admin never ends the wrong person's session.
  *
- * Threat model: whoever shares sessions chooses their names, and how many. Files and passwords that are meant for an own session must
- * not go into one of theirs, so own ones are asked for by themselves, and what is the start of an own id is no name.
+ * Threat model: whoever shares sessions chooses their names, and how many. Files and passwords meant for an own session must not go into
+ * one of theirs, so own sessions are requested separately, and the start of an own id is never taken for a name.
  *
  * @throws AppError `session_not_found`, `bad_request` if several match
  */

@@ -149,7 +149,8 @@ async function downloadAll(source: DownloadSource, wanted: Wanted, onFile: () =>
 /**
  * Files of a tree. Makes its directories, also the empty ones.
  *
- * @param top the directory by its path without links, @param remote as the user named it @param localNames where names here are no bytes
+ * @param top the directory by its path without links, @param remote as the user named it @param localNames given where names on this
+ *   computer are not bytes
  */
 async function* itemsOf(
   tree: RemoteTree,
@@ -197,7 +198,7 @@ async function* safeTree(
   }
 }
 
-/** As `cp` does: into a directory that exists, else the path itself. */
+/** Chooses the target as `cp` does: inside an existing directory, else the path itself. */
 async function localPlace(local: string | undefined, name: string): Promise<{ directory: string; name: string }> {
   if (local === undefined) return { directory: '.', name }
   const found = await stat(local).catch(() => undefined)

@@ -22,10 +22,10 @@ export interface RestartFolders {
 }
 
 /**
- * The folders of a session that is started again: those that it had, with one changed or left out and with further ones. A session
- * that an admin launched has only the further ones, unless its owner takes over what the admin chose.
+ * The folders of a session that is started again: those that it had, with one changed or left out and with further ones. A session that an
+ * admin launched has only the further ones, unless its owner takes over what the admin chose.
  *
- * @returns undefined if nothing changes @throws AppError `folder_not_found` for one to leave out that the session has not
+ * @returns undefined if nothing changes @throws AppError `folder_not_found` for a folder to leave out that the session does not have
  */
 export function changedFolders(
   { folders: had, launchedBy }: Pick<Session, 'folders' | 'launchedBy'>,

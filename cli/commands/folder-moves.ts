@@ -49,7 +49,7 @@ interface Between {
   readonly mode: 'copy' | 'move'
 }
 
-/** @returns with the task that continues what takes long */
+/** @returns with a task if the work takes long */
 async function send(
   api: ApiClient,
   { source, target, mode }: Between,

@@ -69,7 +69,7 @@ interface SyncResult {
   bytes: number
   /** Files that were the same already. */
   same: number
-  /** Files on this computer of which only whether they may be run was changed. */
+  /** Files on this computer of which only the executable bit changed. */
   modes: number
   directories: number
   deleted: number
@@ -136,7 +136,8 @@ class SyncRun {
       await (flags.to ? this.#upload() : this.#download())
     }
     signal.throwIfAborted()
-    // A file that could not be sent may be there under another name: it is deleted by the next run.
+    // Delete only after everything was sent: a file that failed may exist at the target under another name, and a later run deletes that
+    // one.
     if (flags.dryRun || isFailed()) return
     await this.#target.delete(this.#extra)
     this.result.deleted += this.#extra.length
@@ -156,7 +157,7 @@ class SyncRun {
     }
   }
 
-  /** A file in a folder gets another mode by being sent again. */
+  /** A file in a folder gets another mode only by being sent again. */
   #asSent(found: Difference): Difference {
     return found.step === 'mode' && this.#deps.flags.to ? { ...found, step: 'send' } : found
   }
@@ -170,7 +171,7 @@ class SyncRun {
     else this.result.deleted++
   }
 
-  /** Carries out all but sending; yields the files to send. */
+  /** Does all steps except sending; yields the files to send. */
   async *#files(): AsyncGenerator<Difference> {
     let last: Difference | undefined
     for await (const found of this.#differences()) {

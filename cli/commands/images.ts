@@ -212,7 +212,7 @@ async function readListed(file: string): Promise<AgentCleanUp[]> {
   return data
 }
 
-/** Removes what was listed and nothing else. @returns what became of it, and the agents that could not list their images */
+/** Removes the listed images and nothing else. @returns the outcome, and the agents that could not list their images */
 async function cleanListed(
   api: ApiClient,
   seen: readonly AgentCleanUp[],

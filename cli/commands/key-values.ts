@@ -3,7 +3,9 @@ import { AppError } from '#manager/contract'
 
 export interface KeyValueRules<Shape> {
   readonly shape: Shape
-  /** The key whose value is never an argument, as other users of this computer can see command lines, and the option in its place. */
+  /**
+   * The key whose value must not be an argument, because other users of this computer can see command lines, and the option to use instead.
+   */
   readonly secret: { readonly key: string; readonly option: string }
   /** Returns the values that a text may stand for, the likeliest first. */
   readonly meaningsOf: (text: string, key: string) => readonly unknown[]

@@ -17,8 +17,8 @@ const OLD_OPTIONS: readonly (readonly [command: string, was: string, is: string]
 ]
 
 /**
- * Lets scripts that say `group` for a project go on for one version: the old words do what the new ones do, are in no help,
- * and name the new word on stderr. Called once all commands are there.
+ * Keeps scripts that say `group` for a project working for one version: the old words do the same as the new ones, are not in the help, and
+ * print the new word on stderr. Call it once all commands are added.
  *
  * @throws Error for a command or an option that the program does not have
  */

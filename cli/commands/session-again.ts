@@ -14,7 +14,7 @@ interface JsonFlag {
   readonly json?: boolean
 }
 
-/** Adds what lets a session go on: `berth session extend` and `restart`. */
+/** Adds `berth session extend` and `restart`, which continue a session. */
 export function addSessionAgainCommands(session: Command): void {
   session
     .command('extend <session>')

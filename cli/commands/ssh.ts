@@ -84,7 +84,7 @@ export function addSshCommands(program: Command): void {
 
 const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: this file does not have the keys.\n`
 
-/** A forward of the user's for all hosts holds for sessions too, where programs of others could use it. */
+/** Warns of a forward that the user's ssh_config sets for all hosts: it applies to sessions too, where programs of others could use it. */
 async function warnOfForwards(sessions: readonly Session[]): Promise<void> {
   const { inheritedBy } = await import('#proxy')
   const { name } = sessions[0] ?? {}

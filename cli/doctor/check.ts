@@ -26,7 +26,7 @@ export interface OwnCheck {
   run(facts: Facts): Finding | undefined
 }
 
-/** A check about processes, which have it checked when an administrator asks them on a page: its texts have keys. */
+/** A check about a process. Managers and agents also run it when an administrator asks on a page, so all its texts have keys. */
 export interface PartCheck {
   readonly name: string
   readonly nameBy: CauseKey

@@ -38,7 +38,7 @@ export interface CollectOptions {
   readonly toolboxImage?: string | undefined
   /** Further files that hold secrets. */
   readonly secretFiles?: readonly string[]
-  /** A process that asks about itself: the console of this computer is left alone. */
+  /** Set if a process asks about itself; the console of this computer is then not asked. */
   readonly askedBy?: { readonly managerUrl: string | undefined } | undefined
 }
 

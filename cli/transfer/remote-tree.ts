@@ -52,7 +52,7 @@ export async function* walkRemote(
       const { done, value } = rest.next()
       if (done) return
       const page = pageOf(tree, pathOf([...parts, value.name]))
-      page.catch(() => undefined) // told when it is its turn
+      page.catch(() => undefined) // reported when its turn comes
       ahead.push(page)
     }
     for (let n = 0; n < AHEAD; n++) askNext()
@@ -72,8 +72,8 @@ export interface FollowedTree extends RemoteTree {
 }
 
 /**
- * As `walkRemote`, with what links lead to: a file comes under the name of its link, and the entries of a directory come below it. A link to a directory that
- * is walked anyway, or that holds one that is, is left out, as in a ZIP file.
+ * Like `walkRemote`, but follows links: a linked file gets the name of its link, and the entries of a linked directory come below the link.
+ * As in a ZIP file, a link is left out if its directory, or one inside it, is walked anyway.
  *
  * @param walked real paths of the directories that are walked
  */

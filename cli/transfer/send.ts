@@ -17,8 +17,8 @@ export interface Transfer {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Chunks cannot be signed: with a keypair, send bytes. The memory of a chunk may be used again for the next but one: when that is asked
-   * for, the system has taken the chunk.
+   * A body in chunks cannot be signed: with a keypair, give all bytes at once. The source may reuse a chunk's memory two chunks later: by
+   * then the system has taken the chunk.
    */
   readonly body?: AsyncIterable<Buffer> | Buffer | undefined
   readonly signal: AbortSignal

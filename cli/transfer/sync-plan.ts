@@ -9,7 +9,7 @@ export interface SyncNode {
   readonly etag?: string | null
   /** Whether a file may be run; left out where files do not say so. */
   readonly executable?: boolean
-  /** For nobody but its owner; of files in the folder alone. */
+  /** Nobody but its owner may read it; set for files in the folder only. */
   readonly ownerOnly?: boolean
   /** A file that a link in the folder leads to. */
   readonly isLinked?: boolean
@@ -87,7 +87,7 @@ function stepFor(node: SyncNode, there: SyncNode | undefined, { checksum }: Sync
   return isSameMode(node, there) ? 'same' : 'mode'
 }
 
-/** Whether two files agree about being run, as far as both say. */
+/** Whether the executable bits agree, where both sides have one. */
 export const isSameMode = (a: SyncNode, b: SyncNode): boolean =>
   a.executable === undefined || b.executable === undefined || a.executable === b.executable
 

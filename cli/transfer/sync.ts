@@ -27,8 +27,8 @@ interface Place {
 }
 
 /**
- * Compares two trees, one directory after the other: memory holds the entries of the directories on the way. A directory comes
- * before its entries, and something in the way of a file or directory before it.
+ * Compares two trees, one directory after the other: memory holds only the entries of the directories on the current path. A directory
+ * comes before its entries, and something in the way of a file or directory before it.
  */
 export async function* differences(
   trees: SyncTrees,

@@ -177,7 +177,7 @@ interface Hashing {
   upTo: number
 }
 
-/** Reads what the server has already, for the hash. */
+/** Hashes the beginning of the file, which the server has already. */
 async function hashUpTo(file: FileHandle, hashing: Hashing, end: number): Promise<void> {
   for await (const _chunk of bytesOf(file, { from: hashing.upTo, to: end, hashing, tell: () => undefined }));
 }

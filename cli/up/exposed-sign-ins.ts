@@ -18,7 +18,7 @@ export async function endExposedSignIns(
   end: () => Promise<unknown>,
 ): Promise<(url: string) => Promise<void>> {
   const mark = join(directory, MARK)
-  // Gone first: whatever goes wrong from here on, the next start ends them.
+  // Remove the mark first: if anything fails from here on, the next start ends the sign-ins.
   const spokeTls = await rm(mark).then(
     () => true,
     () => false,

@@ -15,10 +15,10 @@ export interface HeldPort extends AsyncDisposable {
   hold(): void
 }
 
-/** A server that restarts is back sooner, also on a busy computer; a client that is then refused says that Berth is away. */
+/** Longer than a server needs to restart, also on a busy computer. A client that is refused after it reports that Berth is away. */
 const WAIT_MS = 25_000
 const MOST_WAITING = 256
-/** As of our HTTP servers' own sockets: the options belong to the connection, and go with it. */
+/** Same options as for our HTTP servers' own sockets: they belong to the connection, and move with it. */
 const CONNECTIONS = {
   pauseOnConnect: true,
   allowHalfOpen: true,
@@ -42,7 +42,7 @@ export async function holdPort(
   let late: NodeJS.Timeout | undefined
   let isLate = false
 
-  /** Strangers who wait on purpose keep nobody out. */
+  /** Makes room for a new connection, so that strangers who wait on purpose keep nobody out. */
   const cutOldest = () => {
     const [oldest] = waiting
     oldest?.destroy()
@@ -84,7 +84,7 @@ export async function holdPort(
     [Symbol.asyncDispose]() {
       taker = undefined
       refuse()
-      // Not waited for: a server that handed connections to other processes asks them about these first.
+      // Do not wait: a server that handed connections to other processes asks them first.
       void listener.close()
       return Promise.resolve()
     },

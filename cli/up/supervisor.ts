@@ -5,7 +5,7 @@ import { type Child, type ChildSpec, startChild } from './child.ts'
 export interface SupervisorDeps {
   readonly start: (spec: ChildSpec, signal?: AbortSignal) => Promise<Child>
   readonly note: (text: string) => void
-  /** Cuts the first start short. */
+  /** Aborts the first start. */
   readonly signal?: AbortSignal
   /** Pause between restarts of a child that keeps failing; 0.2 s doubling to 5 s. */
   readonly backoffMs?: (failures: number) => number

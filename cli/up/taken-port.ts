@@ -8,8 +8,8 @@ import { controlSocketPath, isAnswered } from './control-socket.ts'
 export type StartCommand = 'npm start -- --port 0' | 'berth up --port 0'
 
 /**
- * Looks ahead for what `berth up` would find out later: a taken port of the console. A Berth that runs with the same data directory has its port
- * itself, and a second start shows that one.
+ * Checks in advance whether the console's port is taken, which `berth up` would find out only later. A Berth that runs with the same data
+ * directory has its port itself, and a second start shows that one.
  *
  * @throws AppError `port_in_use` as `explainTakenPort`; `config_invalid`
  */

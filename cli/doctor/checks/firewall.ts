@@ -11,7 +11,7 @@ export const firewall: PartCheck = {
     if (platform !== 'linux') return warning(partial, because('firewall_on_linux'))
     if (!engine.hasBridgesHere)
       return warning(together(because('engine_elsewhere'), partial), because('agent_beside_engine'))
-    // The programs of this computer are for root.
+    // Only root may run iptables on this computer.
     if (!isRoot) return ok(because('firewall_by_container'))
     if (iptables.status === 'missing')
       return warning(together(because('iptables_missing'), partial), because('iptables_missing_mend'))

@@ -35,7 +35,7 @@ function judge(nvidia: Nvidia, engine: GpuFacts, parts: Because): FindingByKey {
   const ways = nvidia.gpus.map(gpu => handOut({ names: engine.names, hook }, [gpu]).by)
   const known = ways.filter(way => way === 'cdi').length
   if (known < found.count && engine.names.length > 0) {
-    // With the hook every GPU can be used; the list is wrong all the same.
+    // With the hook every GPU can be used, but the list is still wrong.
     return (hook ? warning : problem)(because('cdi_knows_some', { known, ...found }), because('cdi_generate_mend'))
   }
   if (known > 0) {

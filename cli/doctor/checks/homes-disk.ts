@@ -4,7 +4,7 @@ import { type PartCheck, ok, problem, warning } from '../check.ts'
 
 const MEND = because('homes_disk_mend')
 
-/** With the floor of the agent, below which it starts no session. */
+/** Compares the free space with the agent's floor, below which it starts no session. */
 export const homesDisk: PartCheck = {
   name: 'disk of the homes',
   nameBy: 'check_homes_disk',

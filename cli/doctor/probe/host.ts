@@ -83,7 +83,7 @@ export async function probeSecrets(paths: readonly string[]): Promise<SecretFile
 /** Reads the chain FORWARD, which only root may; the agent's rules are called from there, or from DOCKER-USER. */
 export async function probeIptables(program = 'iptables'): Promise<IptablesFacts> {
   try {
-    // As the agent finds it: many a shell that became root has no folders of root's programs in its PATH.
+    // Search the folders that the agent searches: many root shells lack those of root's programs in their PATH.
     const env = {
       ...process.env,
       PATH: `${process.env.PATH ?? ''}${delimiter}/usr/local/sbin${delimiter}/usr/sbin${delimiter}/sbin`,
