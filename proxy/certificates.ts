@@ -1,17 +1,17 @@
 import type * as Tls from 'node:tls'
 import { AppError, because, type ErrorDetail, isAppError } from '#manager/contract/light'
 
-/** The authorities at the start of this process, those of the system once they were needed, and those of `trustAlso`. */
+/** Authorities: those at the start of this process, those of the system once they were needed, and those of `trustAlso`. */
 const authorities: { node?: string[]; system: string[]; more: readonly string[] } = { system: [], more: [] }
 let done = false
 
 /**
- * Adds the authorities that the operating system trusts to Node's own, for every connection of this process; Node's list alone
- * lacks a laboratory's own authority. Verification itself does not change. Reading the list takes about 80 ms, so it happens
- * only before an https address is used. Servers get the same by `--use-system-ca` (server-options.ts).
+ * Adds the authorities that the operating system trusts to Node's own, for every connection of this process; Node's list alone lacks a
+ * laboratory's own authority. Verification itself does not change. Reading the list takes about 80 ms, so it happens only before an https
+ * address is used. Servers get the same by `--use-system-ca` (server-options.ts).
  *
- * @returns false where nothing was added: it was done before, the address is not https, or this Node cannot (before 24.5, as in
- *   the Electron of the tests)
+ * @returns false if nothing was added: they were added before, the address is not https, or this Node cannot (before 24.5, as in the
+ *   Electron of the tests)
  */
 export function trustSystemCertificates(endpoint: string): boolean {
   if (done || !endpoint.startsWith('https:')) return false
@@ -21,7 +21,7 @@ export function trustSystemCertificates(endpoint: string): boolean {
   })
 }
 
-/** Adds more authorities, in PEM, in the place of those of the call before. @returns false where this Node cannot */
+/** Adds more authorities, in PEM, replacing those of the previous call. @returns false if this Node cannot */
 export function trustAlso(certificates: readonly string[]): boolean {
   authorities.more = certificates
   return update(() => undefined)
@@ -55,7 +55,7 @@ function refusalOf(error: unknown): string | undefined {
 }
 
 /**
- * Where more is known about a failed request than that nothing answered: a proxy of the network that refuses, an untrusted certificate.
+ * Explains a failed request if more is known than that nothing answered: the network's proxy refuses, or the certificate is untrusted.
  *
  * @returns the detail for `unavailable`, with `why`
  */
@@ -67,9 +67,10 @@ export function knownFailure(error: unknown): ErrorDetail | undefined {
 }
 
 /**
- * Use in the `catch` of a request: tells an untrusted certificate apart from a server that is down.
+ * For the `catch` of a request: distinguishes an untrusted certificate from a server that is down.
  *
- * @throws AppError `unavailable` with the reason: an untrusted certificate, a proxy of the network, or no answer; an abort is rethrown unchanged
+ * @throws AppError `unavailable` with the reason: an untrusted certificate, a proxy of the network, or no answer; an abort is rethrown
+ *   unchanged
  */
 export function explainFailure(url: string, error: unknown): never {
   if (error instanceof Error && error.name === 'AbortError') throw error

@@ -37,7 +37,7 @@ export async function connectApp(options: ConnectAppOptions): Promise<TunnelStre
     onChange: () => undefined,
   })
   try {
-    // The first grant is not waited for: the manager refused it, or is not there.
+    // If the first grant fails, give up at once: the manager refused it, or is away.
     await Promise.race([path.grant(), whenAborted(limit)])
     return new TunnelStream(await path.connect(limit))
   } catch (error) {

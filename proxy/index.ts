@@ -37,20 +37,20 @@ export interface ProxyOptions {
   readonly userId: string
   /** Default: `.ssh` in the home directory of this process' user. */
   readonly sshDirectory?: string
-  /** False: whatever the settings of the user say, no Include line is written. */
+  /** False: no Include line is written, whatever the user's settings say. */
   readonly mayInclude?: boolean
   /** True: this process and the browsers that may open apps run as the same user of the computer. */
   readonly ownUserOnly?: boolean
   /**
-   * Tunnels of the user at a time; default: any number. A process that serves many users has a limit, because each tunnel takes two
-   * descriptors and a port of all.
+   * Limit of the user's tunnels; default: none. A process that serves many users needs a limit, because each tunnel takes two descriptors
+   * and a port.
    */
   readonly mostTunnels?: number
-  /** Whether other people use this computer; default: by a look at its homes and accounts (ADR 76). */
+  /** Whether other people use this computer; default: looked up in its homes and accounts (ADR 76). */
   readonly sharedComputer?: boolean
-  /** Where the agent of this computer offers it, the bytes of apps go to their containers directly (ADR 41). */
+  /** Set: where the agent of this computer offers it, the bytes of apps go to their containers directly (ADR 41). */
   readonly direct?: DirectPath | undefined
-  /** Default: as the environment says (HTTPS_PROXY). */
+  /** Default: the network that the environment names (HTTPS_PROXY). */
   readonly network?: Network | undefined
   readonly log?: Log
   readonly limits?: Partial<PathLimits>
@@ -69,14 +69,14 @@ export interface Proxy extends AsyncDisposable {
   saveSettings(settings: HostSettings): Promise<HostSettings>
   /** @returns the function that unsubscribes */
   on<E extends ProxyEvent>(event: E, listener: (payload: HostEvents[E]) => void): () => void
-  /** The user signed in again or the network is back: all waiting connections retry at once. */
+  /** Call when the user signed in again or the network is back: all waiting connections retry at once. */
   wake(): void
 }
 
 const SSH_APP = 'sshd'
 
 /**
- * Removes what a process that was killed has left of its SSH tunnels in the home directory: private keys and configuration.
+ * Removes private keys and configuration of SSH tunnels that killed processes have left in the home directory.
  *
  * @param sshDirectory default: `.ssh` in the home directory of this process' user
  */
@@ -204,7 +204,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
 interface ApiDeps extends Pick<ProxyOptions, 'credentials'> {
   readonly managerUrl: string
   readonly fetchFrom: Network['fetch']
-  /** Cuts all calls short. */
+  /** Aborts all calls. */
   readonly closing: AbortSignal
 }
 
@@ -219,7 +219,7 @@ function createApi({ managerUrl, credentials, fetchFrom, closing }: ApiDeps): Ap
       using both = linkSignals(ended)
       const headers = { ...init.headers, ...own }
       const reply = await fetchFrom(url, { ...init, headers, signal: both.signal })
-      // All of it, while the signals still count.
+      // Read the whole answer while the signals still apply.
       const text = await reply.text()
       return { status: reply.status, headers: reply.headers, text: () => Promise.resolve(text) }
     },

@@ -10,13 +10,13 @@ export interface SessionWatchDeps {
   readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
   readonly fetch: Fetch
   readonly api: Pick<ApiClient, 'getSession'>
-  /** Sessions that have a tunnel now. */
+  /** Sessions that have a tunnel at present. */
   readonly watched: () => readonly SessionId[]
   readonly onEnded: (sessionId: SessionId) => void
   /** Called when the connection to the manager was lost, or is back. */
   readonly onPathChanged: () => void
   readonly log: Log
-  /** A stream that is silent for longer counts as dead (the computer slept); the manager pings every 15 seconds. */
+  /** A stream that is silent for longer counts as dead (e.g. the computer slept); the manager pings every 15 seconds. */
   readonly silenceMs?: number
 }
 

@@ -27,7 +27,7 @@ export function registerConsoleScheme({ protocol }: Pick<ElectronSlice, 'protoco
 
 /**
  * The desktop app, once Electron is ready and this is its only instance. Each part of it is a file of `desktop/`. Parts that need each
- * other meet here: a function of a later part is called only once the app runs.
+ * other are connected here: a function of a later part is called only once the app runs.
  *
  * @throws AppError `config_invalid` for a wrong `fixedEndpoint`
  */
@@ -45,7 +45,7 @@ export function startDesktop(deps: DesktopDeps): void {
       work.terminals.closeAll()
       work.draggedFiles.forget().catch((error: unknown) => onUnexpected('dragged files', error))
     },
-    // Terminals belong to the connection before.
+    // Terminals belong to the previous connection.
     onReplaced: () => work.terminals.closeAll(),
     onUnexpected,
   })

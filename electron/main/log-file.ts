@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, renameSync, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** Size at which a file is replaced, and the number of older ones that are kept. */
+/** Size at which a file is rotated, and number of older files that are kept. */
 const LIMIT_BYTES = 5 * 2 ** 20
 const KEPT = 3
 
@@ -17,7 +17,7 @@ export function openLogFile(folder: string, limitBytes = LIMIT_BYTES): { write(l
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     size = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   } catch {
-    // The first write fails too, and is given up.
+    // The first write will fail too, and is dropped.
   }
 
   const rotate = () => {
@@ -34,7 +34,7 @@ export function openLogFile(folder: string, limitBytes = LIMIT_BYTES): { write(l
         appendFileSync(file, line, { mode: 0o600 })
         size += Buffer.byteLength(line)
       } catch {
-        // Standard error has the line too.
+        // The line is on standard error too.
       }
     },
   }

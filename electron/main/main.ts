@@ -45,7 +45,7 @@ const here = import.meta.dirname
 const appRoot = path.resolve(here, '../../..')
 const env = process.env
 const { app } = electron
-/** `--profile=NAME`: settings, sign-in and tunnels of their own, so that several servers are open at once. */
+/** `--profile=NAME`: separate settings, sign-in and tunnels, so that several servers can be open at once. */
 const profile = /^[\w.-]{1,100}$/.exec(app.commandLine.getSwitchValue('profile'))?.[0]
 const baseDir = env.BERTH_CONFIG_DIR ?? app.getPath('userData')
 const configDir = profile === undefined ? baseDir : profileDir(profile)
@@ -69,14 +69,14 @@ const early = readEarlySettings(settingsFile)
 if (!early.graphicsAcceleration) app.disableHardwareAcceleration()
 const crashReports = createCrashReports(electron, path.join(configDir, 'crashes'))
 if (early.crashReports) crashReports.start()
-// Every window has it in its preferences; one that forgot it would have it too.
+// Every window has the sandbox in its preferences; this covers a window that forgot it.
 if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox()
 registerConsoleScheme(electron)
 const links = listenForDeepLinks({ app, argv: process.argv, log })
 const signIns = createSignInOwner(path.join(baseDir, 'sign-in.json'), profile)
 const owner = signIns.otherProfile(process.argv)
 if (owner) {
-  // Only this link was wanted: the app of the other profile takes it, and starts if it does not run.
+  // This start only passes on the link: the app of the other profile takes it, and starts if it does not run.
   const [program, ...args] = startCommand(owner.profile)
   spawnAnother(program, [...args, ...process.argv.filter(argument => argument.startsWith('berth://'))])
   app.exit(0)
@@ -93,7 +93,7 @@ if (owner) {
   app.exit(0)
 }
 
-/** Whether this is the first start of the profile; else the first one gets our links. */
+/** Whether this is the only running app of the profile; if not, the running one gets our links. */
 function isFirst(): boolean {
   if (!env.BERTH_SIGN_IN_LINK) return app.requestSingleInstanceLock()
   const told: SecondStart = { signInLink: env.BERTH_SIGN_IN_LINK }
@@ -102,7 +102,7 @@ function isFirst(): boolean {
 
 async function start(): Promise<void> {
   await app.whenReady()
-  // Links reach the profile without a name, which passes on those of others.
+  // The system gives links to the profile without a name, which passes on those of other profiles.
   const [appProgram, ...appArguments] = startCommand(undefined)
   app.setAsDefaultProtocolClient('berth', appProgram, appArguments)
   const ofSystem = languageOf(app.getLocale())
@@ -112,9 +112,9 @@ async function start(): Promise<void> {
     app.exit(1)
     return
   }
-  // The settings of the operating system, or of a PAC file: Chromium reads both.
+  // Proxy settings of the operating system, or of a PAC file: Chromium reads both.
   const { defaultSession } = electron.session
-  // Right after the start Chromium answers DIRECT until it has read them.
+  // Right after the start Chromium answers DIRECT until it has read the settings.
   const settingsRead = defaultSession.forceReloadProxyConfig()
   const language = () => settings.current.language ?? ofSystem
   listenForUnexpected({
@@ -240,7 +240,7 @@ async function start(): Promise<void> {
   })
 }
 
-/** Starts Berth on this computer. A package of the app unpacks its programs before, if this version has not done so yet. */
+/** Starts Berth on this computer. A packaged app first unpacks its programs if this version has not done so yet. */
 async function startStack(report: StackReport, caFile: string | null): Promise<EmbeddedStack> {
   const { isPackaged } = app
   const places = { isPackaged, appRoot, resources: process.resourcesPath, env, home: app.getPath('home') }
@@ -252,7 +252,7 @@ async function startStack(report: StackReport, caFile: string | null): Promise<E
   const stack = await startEmbeddedStack({
     command: await programs.command(tell),
     options: programs.options,
-    // The services are Node, which reads it.
+    // The services run on Node, which reads this variable.
     environment: caFile === null ? {} : { NODE_EXTRA_CA_CERTS: caFile },
     onExit: code => log.error({ code }, 'the embedded stack ended'),
     report: { ...report, onLog: tell },
@@ -268,7 +268,7 @@ function startCommand(of: string | undefined): [string, ...string[]] {
   return [env.APPIMAGE ?? process.execPath, ...(process.defaultApp ? [appRoot] : []), ...profileOption]
 }
 
-/** Starts a second app for another server; of a server that is open already it shows the window. @param url may be a sign-in link */
+/** Starts a second app for another server; if that server is open already, its window is shown. @param url may be a sign-in link */
 async function openServer(url: string): Promise<void> {
   const { host, origin } = new URL(url)
   const name = host.replaceAll(/[^\w.-]/g, '_').slice(0, 100)
@@ -278,7 +278,7 @@ async function openServer(url: string): Promise<void> {
   spawnAnother(program, args, url === origin ? {} : { BERTH_SIGN_IN_LINK: url })
 }
 
-/** Starts the app of another profile, which chooses its server by itself. */
+/** Starts the app of another profile, which chooses its own server. */
 function spawnAnother(program: string, args: readonly string[], more: Record<string, string> = {}): void {
   const { BERTH_ENDPOINT: _, BERTH_SIGN_IN_LINK: __, ...others } = env
   const environment = { ...others, ...more, BERTH_CONFIG_DIR: baseDir }

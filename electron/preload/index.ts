@@ -9,7 +9,7 @@ import {
 
 const CHOOSE_CA_FILE = channelOf('desktop', 'chooseCaFile')
 
-/** Methods that reach into other programs, or decide which servers are connected to and trusted: only right after a click or a key. */
+/** Methods that start other programs, or decide which servers are connected to and trusted: allowed only right after a click or a key. */
 const NEED_A_GESTURE: readonly string[] = [
   channelOf('ssh', 'openIn'),
   channelOf('drag', 'start'),
@@ -19,13 +19,13 @@ const NEED_A_GESTURE: readonly string[] = [
   CHOOSE_CA_FILE,
 ]
 
-/** The page goes on by itself when the user has chosen a file in the question of the system, which takes longer than a click counts. */
+/** Time during which the page may continue after a system dialog, which takes longer than a click counts. */
 const AFTER_QUESTION_MS = 1_000
 let answeredAt = -Infinity
 
 /**
- * Whether the user has just acted. This script has a world of its own, so no script of the page can change the `navigator` that it reads.
- * The main process could only count clicks and keys, and people who press buttons by a screen reader make neither.
+ * Whether the user has just acted. This script runs in an isolated world, so no script of the page can change the `navigator` that it
+ * reads. The main process could only see clicks and keys, but people who press buttons with a screen reader cause neither.
  */
 function isUserActing(): boolean {
   const { userActivation } = navigator as { readonly userActivation?: { readonly isActive: boolean } }

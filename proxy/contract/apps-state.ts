@@ -7,7 +7,7 @@ export interface AppsState {
   readonly address: string | null
   /** An address that would work, where none is set and Berth knows one. */
   readonly proposal: string | null
-  /** Null if it answers, and as long as nobody has tried it. `at`: the URL that was called. */
+  /** Null if the address answers, and until it has been tried. `at`: the URL that was called. */
   readonly fault: { readonly code: AppsFaultCode; readonly at: string } | null
 }
 

@@ -8,7 +8,7 @@ export type StackStep = (typeof STACK_STEPS)[number]
 export interface DockerCheck {
   /** `unsupported`: sessions run on Linux hosts only; `denied`: the user may not use the engine. */
   readonly state: 'ready' | 'missing' | 'stopped' | 'denied' | 'unsupported'
-  /** Line for a terminal that mends it; null if there is none that fits every system of this kind. */
+  /** Command line that fixes it; null if no single one fits every system of this kind. */
   readonly command: string | null
 }
 
@@ -19,7 +19,7 @@ export interface StackStart {
   readonly steps: Readonly<Record<StackStep, 'waiting' | 'running' | 'done' | 'absent' | 'failed'>>
   /** The newest lines of the services, oldest first. */
   readonly log: readonly string[]
-  /** With `failed`. */
+  /** Set with `failed`. */
   readonly error: WireError | null
   /** Why there is no agent, e.g. because the Docker Engine has one of another Berth; else null. */
   readonly agentMissing: WireError | null
@@ -42,7 +42,7 @@ export type DesktopWarning =
 export interface DesktopOptions {
   /** Starts with the user's sign-in to this computer, without a window. */
   readonly openAtLogin: boolean
-  /** The app goes on without a window when the last one is closed, without asking. */
+  /** The app keeps running without a window when the last one is closed, without asking. */
   readonly keepInBackground: boolean
   /** Marks misspelled words in text fields. Except on macOS, Chromium downloads a dictionary for it, once. */
   readonly checkSpelling: boolean
@@ -50,9 +50,9 @@ export interface DesktopOptions {
   readonly graphicsAcceleration: boolean
   /** Writes a report of each crash into a folder; it is sent nowhere. Off from the next start on. */
   readonly crashReports: boolean
-  /** Hosts whose links open without a question, the latest first. Saving can only take some out. */
+  /** Hosts whose links open without a question, the latest first. Saving can only remove hosts. */
   readonly linkHosts: readonly string[]
-  /** PEM file of more certificate authorities. Saving can only take it out. */
+  /** PEM file of more certificate authorities. Saving can only remove it. */
   readonly caFile: string | null
 }
 
@@ -81,7 +81,7 @@ export interface DraggedOut {
   readonly paths: readonly string[]
 }
 
-/** Most bytes that are fetched for one drag. */
+/** Largest number of bytes that are fetched for one drag. */
 export const MOST_DRAGGED_BYTES = 2 ** 29
-/** Most files of one drag. */
+/** Largest number of files of one drag. */
 export const MOST_DRAGGED_FILES = 100

@@ -1,4 +1,4 @@
-// `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
+// `import type` instead of inline types: those leave an import behind, and the sandboxed preload, which needs this file, cannot load any.
 import type { SessionId, WireError } from '#manager/contract'
 import type { DesktopNotice, DesktopOptions, DesktopReport, DesktopWarning, DraggedOut, StackStart } from './desktop.ts'
 import type { AppsState } from './apps-state.ts'
@@ -29,7 +29,7 @@ export interface HostInfo {
   readonly platform: string
   /** Faults of the reverse proxy in front of the console; only for superadmins in a browser. */
   readonly proxyFaults?: readonly ProxyFault[]
-  /** The address of apps; only for superadmins in a browser. */
+  /** State of the address of apps; sent only to superadmins in a browser. */
   readonly apps?: AppsState
 }
 
@@ -42,8 +42,8 @@ export interface HostSettings {
 }
 
 /**
- * Author of the address of a link: `berth` for one that this program has made or got from its server, e.g. an app of a session or a
- * sign-in; `text` for one that somebody may have written, e.g. in a terminal, a log or a file.
+ * Origin of a link's address: `berth` if this program made it or got it from its server, e.g. an app of a session or a sign-in; `text` if
+ * somebody may have written it, e.g. in a terminal, a log or a file.
  */
 export type LinkSource = 'berth' | 'text'
 
@@ -51,7 +51,8 @@ export type LinkSource = 'berth' | 'text'
 export type EndpointChoice = { readonly kind: 'embedded' } | { readonly kind: 'remote'; readonly url: string }
 export interface Endpoint {
   /**
-   * `fixed` where it cannot be chosen (browser: the origin the page came from; desktop: BERTH_ENDPOINT); `none` before the first choice.
+   * `fixed` if the endpoint cannot be chosen (browser: the origin the page came from; desktop: BERTH_ENDPOINT); `none` before the first
+   * choice.
    */
   readonly kind: EndpointChoice['kind'] | 'fixed' | 'none'
   /** `''` with `none`, and while the embedded stack is still starting. */
@@ -66,7 +67,7 @@ export interface HostApi {
     /** @throws `bad_request` */
     saveSettings(settings: HostSettings): Promise<HostSettings>
     /**
-     * Opens an allowed URL (https, vscode and the like) outside the app; one that comes from a text only once the user has agreed to its
+     * Opens an allowed URL (https, vscode and the like) outside the app; a link from a text opens only once the user has agreed to its
      * host. @returns `false` where the page itself has to open it @throws `forbidden`
      */
     openExternal(url: string, source: LinkSource): Promise<boolean>
@@ -85,7 +86,7 @@ export interface HostApi {
     list(): Promise<Tunnel[]>
     /** Resolves once the listener and every piped socket are closed; an unknown id is a no-op. */
     close(id: TunnelId): Promise<void>
-    /** The network of this computer changed: connections that wait for their next try are tried now. */
+    /** Call when the network of this computer has changed: waiting connections retry at once. */
     wake(): Promise<void>
   }
   ssh: {
@@ -95,12 +96,17 @@ export interface HostApi {
     keyFile(sessionId: SessionId, format: KeyFormat): Promise<KeyFile>
     /** Programs that were found on this computer; none in a browser. */
     programs(): Promise<readonly Program[]>
-    /** Opens the session in a program; only after a click or a key of the user. @throws as `connect`, `forbidden`, `unavailable` */
+    /**
+     * Opens the session in a program; allowed only right after a click or a key of the user. @throws as `connect`, `forbidden`,
+     * `unavailable`
+     */
     openIn(program: Program, sessionId: SessionId): Promise<void>
   }
   sftp: {
-    /** Opens the port that serves all folders by SFTP, with keys and Host block; again returns the same.
-     *  @throws `port_in_use` (detail: port, holder), `app_open_elsewhere` */
+    /**
+     * Opens the port that serves all folders by SFTP, with keys and Host block; a second call returns the same kit.
+     * @throws `port_in_use` (detail: port, holder), `app_open_elsewhere`
+     */
     open(spec: FolderPortSpec): Promise<FolderKit>
     /** The open port; null if there is none. */
     state(): Promise<FolderPort | null>
@@ -113,8 +119,10 @@ export interface HostApi {
   drag: {
     /** Fetches files to this computer, where a drag can take them. @returns id for `start` @throws `body_too_large` (detail: limit) */
     fetch(files: DraggedOut): Promise<string>
-    /** Gives fetched files to a drag of the system, while the user holds the button. Resolves when they let go; on macOS at once.
-     *  @returns whether the drag is over @throws `not_found` if others were fetched since, `forbidden` without a click */
+    /**
+     * Gives fetched files to a drag of the system, while the user holds the button. Resolves when the user lets go; on macOS at once.
+     * @returns whether the drag is over @throws `not_found` if others were fetched since, `forbidden` without a click
+     */
     start(id: string): Promise<boolean>
   }
   /** The desktop app itself. In a browser all but `language` fail with `forbidden`. */
@@ -123,15 +131,15 @@ export interface HostApi {
     servers(): Promise<readonly string[]>
     /** @returns the remaining servers */
     forgetServer(url: string): Promise<readonly string[]>
-    /** Opens a server beside the present one: an app of its own with its own sign-in, tunnels and settings. */
+    /** Opens a server beside the present one, as a second app with its own sign-in, tunnels and settings. */
     openServer(url: string): Promise<void>
-    /** The start of Berth on this computer; `stack:changed` tells what follows. */
+    /** State of the start of Berth on this computer; `stack:changed` reports later changes. */
     stack(): Promise<StackStart>
     /** Shows the folder of the log files. */
     showLogs(): Promise<void>
     /** Shows the folder of the crash reports. */
     showCrashReports(): Promise<void>
-    /** The user chooses a PEM file of certificate authorities that are trusted from now on. @throws `bad_request` for another file */
+    /** Lets the user choose a PEM file of certificate authorities that are trusted from now on. @throws `bad_request` for another file */
     chooseCaFile(): Promise<DesktopOptions>
     /** Language of menus and questions: that of the page. */
     language(language: 'en' | 'ko'): Promise<void>
@@ -139,16 +147,18 @@ export interface HostApi {
     theme(theme: 'system' | 'light' | 'dark'): Promise<void>
     options(): Promise<DesktopOptions>
     saveOptions(options: DesktopOptions): Promise<DesktopOptions>
-    /** The user asks for another try: a question that they cancelled, e.g. for the password of a proxy, may come again. */
+    /** Call when the user asks for another try: questions that they cancelled, e.g. for the password of a proxy, may come again. */
     tryAgain(): Promise<void>
-    /** Asks in a question of the system whether the user takes the new certificate of the present server, which blocks until then.
-     *  @returns whether its certificate is the known one now @throws `unavailable` */
+    /**
+     * Asks the user in a system dialog whether to accept the new certificate of the present server, which is blocked until then.
+     * @returns whether its certificate is the known one now @throws `unavailable`
+     */
     newCertificate(): Promise<boolean>
-    /** For badge, tray and task bar; call when one of them changes. */
+    /** Reports the state for badge, tray and task bar; call on every change. */
     report(report: DesktopReport): Promise<void>
-    /** Open warnings; `desktop:warned` tells what follows. */
+    /** Open warnings; `desktop:warned` reports later changes. */
     warnings(): Promise<readonly DesktopWarning[]>
-    /** The user has read the warning. It comes back only with another cause. */
+    /** Marks a warning as read. It comes back only with another cause. */
     closeWarning(kind: DesktopWarning['kind']): Promise<void>
     /** Shows a notification; a click on it leads to its route. */
     notify(notice: DesktopNotice): Promise<void>

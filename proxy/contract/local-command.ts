@@ -1,6 +1,6 @@
 /**
- * `POST` an empty JSON array with a sign-in: a code for `berth local`, which proves that the browser runs on the console's computer.
- * Answers a Reply with a `LocalCode`, or with `null` where the console has no socket for the command.
+ * `POST` an empty JSON array with a sign-in: returns a code for `berth local`, which proves that the browser runs on the console's
+ * computer. The answer is a Reply with a `LocalCode`, or with `null` where the console has no socket for the command.
  */
 export const LOCAL_CODE_PATH = '/host/local-code'
 
@@ -22,7 +22,7 @@ export const localCommand = ({ code, port }: Pick<LocalCode, 'code' | 'port'>): 
 /** Facts that the command shows before the person agrees. */
 export interface AskedLocally {
   readonly email: string
-  /** Name of the browser as it gives it. */
+  /** Name of the browser, as the browser gives it. */
   readonly browser: string
   readonly secondsAgo: number
   /** User id of the operating system under which the browser's connection was opened; null where that cannot be told. */
@@ -36,5 +36,5 @@ export const localSocketDirectories = (port: number): readonly string[] => [
 ]
 /** Sockets in the directory. The first lies in a directory that only the console's account can enter. */
 export const LOCAL_SOCKETS = { account: 'account/socket', everyone: 'socket' } as const
-/** Field of each request to such a socket, so that no request is made by an accident of another program. */
+/** Field that each request to such a socket must have, so that no other program makes one by accident. */
 export const LOCAL_SOCKET_HEADER = 'x-berth-local-command'

@@ -9,8 +9,8 @@ export const TunnelSpec = z.strictObject({
   /** Name of an app, or of a port (`http-8080`). */
   app: TextUpTo(32),
   /**
-   * 1024…65535. Tried first; without it the port remembered for (user, session name, app), else any free one. Web apps on a computer
-   * with other people: with `random` only if no tunnel had it, without it never a remembered one (ADR 76).
+   * 1024…65535. Tried first; without it the port remembered for (user, session name, app), else any free one. On a computer with other
+   * people, a web app gets `port` with `random` only if no tunnel had it, and never gets a remembered port (ADR 76).
    */
   port: z.int().min(1024).max(65_535).optional(),
   /** Behaviour if that port is taken: fail (default), or take a random one. */
@@ -60,7 +60,10 @@ export const SshKit = z.object({
   hostKey: z.string().describe('As in a known_hosts file, without the name: `ssh-ed25519 AAAA…`.'),
   /** True where the Include line and the Host block are in the user's ~/.ssh/config. */
   configInstalled: z.boolean(),
-  /** Forwards of the user's for all hosts, which programs that read ~/.ssh/config open for the session too, e.g. `RemoteForward 8080 …`. */
+  /**
+   * Forwards that the user's ssh_config sets for all hosts, e.g. `RemoteForward 8080 …`: programs that read it open them for the session
+   * too.
+   */
   forwards: z.array(z.string()),
   /** Path of the id_container that was written (0600); null where the host writes no files (browser on another computer). */
   identityFile: z.string().nullable(),

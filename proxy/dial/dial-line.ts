@@ -5,7 +5,7 @@ import { type DirectPath } from './direct-path.ts'
 import { type FirstFrame, takeOffer } from './first-text.ts'
 import { DirectWire } from './direct-wire.ts'
 
-/** A connection to the app itself, and the wire that holds it (ADR 41). */
+/** A direct connection to the app, together with the wire on which it depends (ADR 41). */
 export class DirectLine {
   readonly directWire: DirectWire
   readonly service: Socket
@@ -15,7 +15,7 @@ export class DirectLine {
     this.service = service
   }
 
-  /** The connection alone; the wire ends with it. */
+  /** The connection without its wire; the wire ends with it. */
   stream(): Socket {
     this.service.once('close', () => this.directWire.close())
     return this.service
@@ -29,12 +29,12 @@ export class DirectLine {
 /** A dialled connection to an app: a wire, through manager and agent, or a direct one. */
 export type Line = Socket | DirectLine
 
-/** An agent that can offer the direct path answers at once; one that cannot may have to start the app first. */
+/** An agent that offers the direct path answers at once; one that does not may have to start the app first. */
 const OFFER_MS = 2_000
 
 /**
- * As `dialTunnel`, by the direct path if the agent offers it and the app answers there. Otherwise the agent connects to the app,
- * which it starts if necessary.
+ * Like `dialTunnel`, but takes the direct path if the agent offers it and the app answers there. Otherwise the agent connects to the app,
+ * and starts it if necessary.
  */
 export async function dialLine(options: DialOptions, direct?: DirectPath): Promise<Line> {
   const ask = direct?.ask(options.sessionId, options.app)

@@ -26,7 +26,7 @@ export interface WireOptions {
   readonly protocols: readonly string[]
   /** Aborts the attempt when the client has gone. */
   readonly signal?: AbortSignal | undefined
-  /** Default: as the environment says (HTTPS_PROXY). */
+  /** Default: the network that the environment names (HTTPS_PROXY). */
   readonly network?: Pick<Network, 'detour'> | undefined
   readonly timeoutMs?: number
 }

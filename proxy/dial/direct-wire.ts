@@ -9,21 +9,21 @@ import { isOrderly, splice } from './splice.ts'
 /** A container on this computer answers at once, or refuses. */
 const CONNECT_MS = 1_000
 const NOTE_MS = 5_000
-/** More bytes than these in a note would tell the manager nothing new: the session is in use. */
+/** Larger notes would tell the manager nothing new: the session is in use. */
 const MAX_NOTE = 64 * 1024
 const filler = new Uint8Array(MAX_NOTE)
 
 /**
- * A wire that holds direct connections to an app's container, one at a time (ADR 41): no connection outlives the wire. The
- * manager authorises, counts and cuts the wire like that of any tunnel.
+ * A wire that holds direct connections to an app's container, one at a time (ADR 41): no connection outlives the wire. The manager
+ * authorises, counts and cuts the wire like that of any tunnel.
  *
- * When the wire ends, the present connection is reset in the same turn of the event loop, and a connection that is being opened is
- * given up. Therefore nothing is sent to an address that has passed to another container: the agent sees the wire end before it
- * gives the address away. The end of the wire has then reached the kernel of this computer, and Node hands out its event before
- * that of a connection that was accepted later.
+ * When the wire ends, the present connection is reset in the same turn of the event loop, and a connection that is being opened is given
+ * up. Therefore nothing is sent to an address that now belongs to another container: the agent sees the wire end before it gives the
+ * address away. The end of the wire has then reached the kernel of this computer, and Node hands out its event before that of a connection
+ * that was accepted later.
  *
- * The manager measures idle time by bytes. Every few seconds the wire carries a note: as many zeros as bytes have moved, 64 KiB at
- * most. The agent drops them.
+ * The manager measures idle time by bytes. Every few seconds the wire carries a note: as many zeros as bytes have moved, 64 KiB at most.
+ * The agent drops them.
  */
 export class DirectWire implements KeptLine {
   readonly #address: DirectAddress
@@ -33,9 +33,9 @@ export class DirectWire implements KeptLine {
   #client: Socket | undefined
   #kept: KeptWires | undefined
   #isClosed = false
-  /** Bytes of the present connection that a note has told of. */
+  /** Bytes of the present connection that notes have already reported. */
   #noted = 0
-  /** Bytes of ended connections that no note has told of yet. */
+  /** Bytes of ended connections that no note has reported yet. */
   #unnoted = 0
 
   constructor(wire: Socket, address: DirectAddress) {
@@ -114,7 +114,7 @@ export class DirectWire implements KeptLine {
     this.#end.close('done')
   }
 
-  /** The outcome of the present connection, to be asked for when its client has closed. */
+  /** The outcome of the present connection, to be read after its client has closed. */
   get outcomeOfThis(): () => TunnelOutcome {
     const client = this.#client
     return () => {
@@ -124,7 +124,7 @@ export class DirectWire implements KeptLine {
     }
   }
 
-  /** Tells the manager, in the measure that it knows, how much has moved since the last note. */
+  /** Tells the manager how many bytes have moved since the last note, as that many zeros. */
   note(): void {
     const present = this.#service ? bytesOf(this.#service) : 0
     const moved = this.#unnoted + present - this.#noted

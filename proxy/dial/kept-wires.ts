@@ -2,51 +2,51 @@ import { type Socket } from 'node:net'
 import { PING_INTERVAL_MS } from '#manager/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 
-/** The end of a wire, or the wire of direct connections, without a connection now. */
+/** The end of a wire, or a wire of direct connections, that has no connection at present. */
 export interface KeptLine {
-  /** Joins a client with the wire at once; false if it has ended. A line without it has to be asked. */
+  /** Joins a client with the wire at once; false if the wire has ended. If missing, use `nextIfAnswered`. */
   next?(client: Socket): boolean
-  /** Joins a client when the app is connected. Nothing was read from it if `answered` is called with false. */
+  /** Joins a client when the app is connected. If `answered` is called with false, nothing was read from the client. */
   nextIfAnswered(client: Socket, answered: (isConnected: boolean) => void): void
   close(reason: 'done'): void
-  /** How the present connection ends, to be asked for later. */
+  /** Outcome of the present connection, to be read later. */
   readonly outcomeOfThis: () => TunnelOutcome
 }
 
 export interface KeptWires extends Disposable {
   /**
-   * Carries a client on a wire that a connection before has left, until the client's connection is closed.
+   * Carries a client on a wire that an earlier connection has left, until the client's connection is closed.
    *
    * @returns undefined if there is no such wire, or the one there was does not work: nothing was read from the client
    */
   carry(client: Socket): Promise<TunnelOutcome | undefined>
-  /** Keeps a wire that rests. */
+  /** Keeps an idle wire. */
   keep(end: KeptLine): void
-  /** The wire is closed. */
+  /** Forgets a wire that is closed. */
   forget(end: KeptLine): void
-  /** Closes the wires that rest. */
+  /** Closes all idle wires. */
   clear(): void
 }
 
-/** As long as a burst of connections pauses; the manager counts a wire that rests as an open tunnel. */
+/** Long enough for the pauses within a burst of connections; the manager counts an idle wire as an open tunnel. */
 const IDLE_MS = 10_000
 const MAX_KEPT = 32
-/** A wire that has rested for longer is asked first whether it works. */
+/** A wire that was idle for longer must first show that it works. */
 const SURE_MS = 1_000
 /** A wire whose agent does not answer within this time is given up, and the client gets a new one. */
 const ANSWER_MS = 2_000
 
 /**
- * Wires of one listener that rest between two connections (ADR 34). A connection on such a wire costs no connection to the
- * manager, and none from the agent to the manager.
+ * Wires of one listener that are idle between two connections (ADR 34). A connection on such a wire costs no connection to the manager, and
+ * none from the agent to the manager.
  *
- * A wire that carried bytes within the last second counts as working: if it breaks, its next connection is reset, as on a new
- * wire. One that has rested longer must answer before anything is read from the client, who gets a new wire otherwise. The same
- * holds for a direct connection beside its wire (ADR 41), however short the rest: the app's answer costs next to nothing there.
+ * A wire that carried bytes within the last second counts as working: if it breaks, its next connection is reset, as on a new wire. A wire
+ * that was idle for longer must answer before anything is read from the client; otherwise the client gets a new wire. A direct connection
+ * beside its wire (ADR 41) must always answer first: the app's answer costs next to nothing there.
  *
- * Threat model: all wires lead to one app of one session and were opened by the same grant, and the agent closes the service's
- * connection before the next one begins, so the clients of a listener share nothing but the route. The manager cuts a wire that
- * rests like any tunnel when the session, the sign-in or the keypair ends.
+ * Threat model: all wires lead to one app of one session and were opened by the same grant, and the agent closes the service's connection
+ * before the next one begins, so the clients of a listener share nothing but the route. The manager cuts an idle wire like any tunnel when
+ * the session, the sign-in or the keypair ends.
  */
 export function createKeptWires(): KeptWires {
   const kept = new Map<KeptLine, { readonly timer: NodeJS.Timeout; readonly since: number }>()
@@ -82,7 +82,7 @@ export function createKeptWires(): KeptWires {
       const { end, restedMs } = taken
       const isJoined = restedMs <= SURE_MS && end.next ? end.next(client) : await ask(end, client)
       if (!isJoined) {
-        // The others took the same route.
+        // The other wires took the same route, so they are broken too.
         clear()
         return undefined
       }

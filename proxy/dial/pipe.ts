@@ -7,13 +7,12 @@ import { liveEnds } from './live-ends.ts'
 import { applyMask, maskingFor } from './masks.ts'
 
 /**
- * Joins a client's connection and a dialled tunnel until both are closed; the sockets themselves count the bytes. Destroying
- * `client` ends the tunnel. Resolves when the client's connection is closed: the client may ask for the reason of a refusal
- * before the wire has closed too. Never rejects: the outcome tells how the tunnel ended, and the client has been told in its
- * own protocol (an orderly end, or a reset).
+ * Joins a client's connection and a dialled tunnel until both are closed; the sockets themselves count the bytes. Destroying `client` ends
+ * the tunnel. Resolves when the client's connection is closed: the client may ask for the reason of a refusal before the wire has closed
+ * too. Never rejects: the outcome says how the tunnel ended, and the client sees it in its own protocol (an orderly end, or a reset).
  *
- * Threat model: `client` is any program of this computer that reached our listener, and is trusted only with the service it
- * asked for. Needs `allowHalfOpen` on both sockets; otherwise a half-close of the client would end its answer.
+ * Threat model: `client` is any program of this computer that reached our listener, and is trusted only with the service it asked for.
+ * Needs `allowHalfOpen` on both sockets; otherwise a half-close of the client would end its answer.
  *
  * @param kept takes over the wire after an orderly end; the wire must have been dialled as `lasting`
  */
@@ -39,7 +38,7 @@ export function pipeTunnel(client: Socket, wire: Socket, kept?: KeptWires): Prom
   })
 }
 
-/** As `pipeTunnel`, for a client whose bytes need no wire. */
+/** Like `pipeTunnel`, for a direct connection, whose bytes do not go through the wire. */
 export function pipeDirect(
   client: Socket,
   { directWire, service }: DirectLine,

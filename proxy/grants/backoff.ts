@@ -5,7 +5,7 @@ export interface Backoff {
   wait(signal: AbortSignal): Promise<void>
   /** Call after a success: the next delay is the shortest again. */
   reset(): void
-  /** Something changed (network back, signed in again): all waiters continue at once. */
+  /** Call when something has changed (network back, signed in again): all waiters continue at once. */
   wake(): void
 }
 

@@ -14,16 +14,13 @@ export interface GrantKeeperDeps {
 }
 
 export interface GrantKeeper extends Disposable {
-  /**
-   * The current grant, as far as we know still valid; asks the manager only if there is none. Concurrent callers share one
-   * request.
-   */
+  /** The current grant, as long as we believe it valid; asks the manager only if there is none. Concurrent callers share one request. */
   current(): Promise<Grant>
-  /** The manager did not accept the grant: the next `current` requests another one. */
+  /** Call if the manager did not accept the grant: the next `current` requests another one. */
   reject(grant: Grant): void
   /**
-   * Renews now (the network came back, the user signed in again) instead of at the planned time. A request in flight, which may hang on
-   * a connection that is dead, is given up; its callers get an error.
+   * Renews now (the network came back, the user signed in again) instead of at the planned time. A request in flight may hang on a dead
+   * connection, so it is aborted; its callers get an error.
    */
   renewNow(): void
 }

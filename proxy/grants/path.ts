@@ -37,11 +37,13 @@ export interface Path<Line = Socket> extends Disposable {
   connect(signal: AbortSignal): Promise<Line>
   /** The current grant, obtained if there is none. @throws AppError */
   grant(): Promise<Grant>
-  /** Something changed: retry now, also what is in flight, because its connection may be dead without a word. */
+  /**
+   * Call when something has changed: retries now, and restarts attempts in flight, because their connections may be dead without notice.
+   */
   wake(): void
   /** Updates the state after a connection that the manager had accepted failed behind it. */
   judge(error: unknown): void
-  /** The session is over (according to an event). */
+  /** Ends the path, because an event said that the session is over. */
   end(): void
 }
 

@@ -13,7 +13,7 @@ import { languageOf, type PageLanguage } from './page-language.ts'
 import { PAGE_HEADERS } from './pages.ts'
 
 export interface AppFailure extends WireError {
-  /** The app may still be starting. */
+  /** Whether to retry: the app may still be starting. */
   readonly retry: boolean
   readonly broken: BrokenAnswer | undefined
   readonly language: PageLanguage
@@ -25,12 +25,12 @@ export interface AppForwardDeps {
   /** Final change of the headers of a request, and of its answer. */
   readonly requestHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
   readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders, status: number) => string[]
-  /** Page for a request that got no answer of the app. */
+  /** Page for a request that got no answer from the app. */
   readonly failurePage: (failure: AppFailure) => string
   readonly log: Log
 }
 
-/** Forwards requests and upgrades that were let in to one app, through pooled tunnels. */
+/** Forwards admitted requests and upgrades to one app, through pooled tunnels. */
 export interface AppForward {
   request(request: IncomingMessage, response: ServerResponse): void
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
@@ -59,7 +59,7 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
     const code = isCoded ? wire.code : 'tunnel_failed'
     const message = isCoded ? wire.message : 'The connection to the app broke before it answered.'
     const broken = isCoded ? undefined : brokenAnswerOf(error)
-    // An answer that cannot be read comes from an app that runs.
+    // An app whose answer cannot be parsed is nevertheless running.
     const isRunning = broken !== undefined && broken.kind !== 'none'
     const retry = ERRORS[code].retry && verdictOf(error) !== 'ended' && !isRunning
     const status = ERRORS[code].status === 401 ? 502 : ERRORS[code].status

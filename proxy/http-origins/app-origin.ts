@@ -38,9 +38,9 @@ export interface AppOriginDeps {
   readonly inject: () => Grant['inject']
   /** True unless this session was the last to use this port for the app: the first browser clears data of the session before. */
   readonly clearFirst: boolean
-  /** Makes the host name: the id of the session, or a text that no tunnel had before. */
+  /** Seed of the host name: the id of the session, or a text that no tunnel used before. */
   readonly hostSeed: string
-  /** A ticket counts from browsers of the user of this process only. */
+  /** True: a ticket counts only if the browser belongs to the user of this process. */
   readonly ownUserOnly: boolean
   readonly log: Log
 }
@@ -54,19 +54,18 @@ export interface AppOrigin {
 }
 
 const TICKET_LIFE_MS = 60_000
-/** Connections to one app without a request that passed the gate. A browser has six. */
+/** Limit of connections to one app that have made no request which passed the gate. A browser has six. */
 const MOST_UNPROVEN = 256
 
 /**
- * Serves one HTTP app on its own origin: admits browsers by ticket and cookie (see `gate.ts`), and forwards everything else
- * through pooled tunnels.
+ * Serves one HTTP app on its own origin: admits browsers by ticket and cookie (see `gate.ts`), and forwards everything else through pooled
+ * tunnels.
  *
- * Threat model: the gate keeps strangers out, and the app itself is not trusted either. It never sees our cookie (stripped).
- * Its secret is added here and never reaches a page or a URL. It cannot touch other apps, which are other sites. Upstream text
- * is never mixed into our own pages.
- * A program that opens a browser names the address with the ticket, and every user of the computer can read the arguments of programs:
- * so a program of one person takes tickets from that person's browsers only. Every user of the computer reaches the port: of connections
- * without a request that passed the gate, few stay open.
+ * Threat model: the gate keeps strangers out, and the app itself is not trusted either. It never sees our cookie (stripped). Its secret is
+ * added here and never reaches a page or a URL. It cannot touch other apps, which are other sites. Upstream text is never mixed into our
+ * own pages. A program that opens a browser names the address with the ticket, and every user of the computer can read the arguments of
+ * programs: so a program of one person takes tickets from that person's browsers only. Every user of the computer reaches the port, so the
+ * number of connections without a request that passed the gate is limited.
  */
 export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const authority = `${hostNameOf(deps.app.name, deps.hostSeed)}:${deps.port}`
@@ -106,7 +105,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     })
   }
 
-  /** Whether a request would be let in by its ticket, which stays good. */
+  /** Whether the ticket of a request would be accepted; the ticket stays valid. */
   function isGoodOpening(request: IncomingMessage): boolean {
     const unused = { ...gate, tickets: { redeem: (ticket: string) => tickets.isGood(ticket) } }
     return isOpening(request.url ?? '') && admit(visitOf(request), unused).kind === 'welcome'
@@ -168,7 +167,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   }
 }
 
-/** Answer to a request that the parser has refused. */
+/** Answer to a request that the parser could not read. */
 function unreadAnswer({ code, accept }: UnreadRequest): string {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return rawAnswer({ status: 408, type: PAGE_HEADERS['content-type'], body: '' })
@@ -181,7 +180,7 @@ const UNREAD_REASONS: Readonly<Record<string, Refusal>> = {
   HPE_INVALID_URL: 'raw_address',
 }
 
-/** The refusal of a request that has no response object; its language is not read. */
+/** Refusal for a request that has no response object; its Accept-Language is not known. */
 function rawRefusal(reason: Refusal, accept: string | undefined): RawAnswer {
   const { status, headers, body } = refusalAnswer(reason, accept, 'en')
   return { status, type: headers['content-type'] ?? '', body }
@@ -209,8 +208,8 @@ function pathWithin(path: string): string {
 }
 
 /**
- * Joins repeated Host or Origin fields: Node keeps the first, and two are an attempt to show one to us and the other to the
- * app.
+ * Joins repeated Host or Origin fields: Node keeps only the first, and a second one may be an attempt to show us one value and the app
+ * another.
  */
 function soleValue({ rawHeaders }: IncomingMessage, wanted: string): string | undefined {
   let found: string | undefined

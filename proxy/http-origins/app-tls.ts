@@ -5,17 +5,17 @@ import { connect, type TLSSocket } from 'node:tls'
 const HANDSHAKE_MS = 15_000
 
 /**
- * Speaks TLS to an app that takes nothing else (`https` in its label, or in the name of a port).
+ * Speaks TLS to an app that requires it (`https` in its label, or in the name of a port).
  *
- * Threat model: the app's certificate is not checked. Apps make theirs themselves, for names that are not ours, so there is nothing to check it
- * against. Nor is it needed: the tunnel is authenticated and encrypted up to the agent, and ends at the container of the session, so
- * whoever answers there is in the session already. This TLS adds no security; it is the form of bytes that the app understands.
+ * Threat model: the app's certificate is not checked. Apps make theirs themselves, for names that are not ours, so there is nothing to
+ * check it against. Nor is it needed: the tunnel is authenticated and encrypted up to the agent, and ends at the container of the session,
+ * so whoever answers there is in the session already. This TLS adds no security; it is the form of bytes that the app understands.
  *
  * @param stream to the app; it belongs to the returned one
  * @throws the error of the handshake, or the reason of the signal
  */
 export async function secureStream(stream: Duplex, signal: AbortSignal): Promise<Duplex> {
-  // A server that serves several names gives localhost its own, and needs some name (SNI).
+  // A server with several names uses its certificate for localhost; without a name (SNI) some servers refuse.
   const secure = connect({
     socket: stream,
     servername: 'localhost',

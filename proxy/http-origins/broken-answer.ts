@@ -1,12 +1,12 @@
-/** Diagnosis of bytes of an app that are no readable answer. */
+/** Diagnosis of an app's bytes that are not a readable answer. */
 export type BrokenAnswer =
   /** The parser's reason. */
   | { readonly kind: 'invalid'; readonly reason: string }
   /** A TLS alert: the app speaks https. */
   | { readonly kind: 'tls' }
-  /** No TLS, where the app was said to speak https. */
+  /** No TLS, although the app was said to speak https. */
   | { readonly kind: 'no_tls' }
-  /** The app took the request and closed the connection. */
+  /** The app accepted the request and closed the connection without an answer. */
   | { readonly kind: 'none' }
 
 /** First byte of a TLS alert (RFC 8446 section 5.1). */

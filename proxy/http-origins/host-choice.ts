@@ -7,9 +7,9 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 403, 421])
 export interface HostChoiceOptions {
   /** Scheme and authority, as browsers write them. */
   readonly origin: string
-  /** Name of the app; that of another port names its number. */
+  /** Name of the app; for a bare port, a name with its number. */
   readonly app: string
-  /** Whether the app speaks https; asked for each request. */
+  /** Whether the app speaks https; called for each request. */
   readonly speaksTls: () => boolean
   /** False: the app is never named localhost. */
   readonly mayBeLocal: boolean
@@ -21,14 +21,15 @@ export interface HostChoice {
 }
 
 /**
- * Names an app as it takes it: by the name of its origin, or as `localhost`. Servers with a list of allowed hosts (MLflow, mitmweb) have
- * only localhost on it, so that no name of a page that leads to this computer reaches them (DNS rebinding). If an app refuses
- * its first page, the page is asked for again with `localhost` in Host, Origin and Referer; if that is refused too, it was not the name.
+ * Chooses the host name under which an app accepts requests: that of its origin, or `localhost`. Servers with a list of allowed hosts
+ * (MLflow, mitmweb) have only localhost on it, so that no name of a page that leads to this computer reaches them (DNS rebinding). If an
+ * app refuses its first page, the page is requested again with `localhost` in Host, Origin and Referer; if that is refused too, the name
+ * was not the reason.
  *
- * Threat model: the gate has compared Host and Origin with those of the origin before, which is what such a list is for. Only a person
- * who may use the session is let in here; an app that trusts whoever comes by `localhost` trusts what runs in the session with it.
- * An app that speaks https makes its own addresses with it, and compares Origin with them: Origin, Referer and Location get the scheme of
- * the side that reads them.
+ * Threat model: the gate has compared Host and Origin with those of the origin before, which is what such a list is for. Only a person who
+ * may use the session gets here; an app that trusts every client at `localhost` already trusts the other programs of its session. An app
+ * that speaks https builds its own addresses with https, and compares Origin with them: Origin, Referer and Location get the scheme of the
+ * side that reads them.
  */
 export function createHostChoice({ origin, app, speaksTls, mayBeLocal }: HostChoiceOptions): HostChoice {
   const port = /^https?-(\d+)$/.exec(app)?.[1]
@@ -38,7 +39,7 @@ export function createHostChoice({ origin, app, speaksTls, mayBeLocal }: HostCho
   const isLocalIn = new WeakMap<IncomingMessage, boolean>()
 
   function learn(request: IncomingMessage, status: number): 'ask again' | undefined {
-    // An app with a fault of its own says nothing about its name.
+    // A server error says nothing about the name.
     if (!mayBeLocal || !isPage(request) || status >= 500) return undefined
     const isRefused = REFUSALS.has(status)
     if (state === 'unknown' && isLocalIn.get(request) === false) {
@@ -78,7 +79,7 @@ export function createHostChoice({ origin, app, speaksTls, mayBeLocal }: HostCho
     return isLocal ? `http://${local}` : origin
   }
 
-  /** An address that the app has made of its own origin, for the browser. */
+  /** Translates a Location that the app built for its own origin, for the browser. */
   function backFrom(far: string, location: string): string {
     const url = URL.parse(location)
     return url?.host === new URL(far).host ? origin + location.slice(url.origin.length) : location

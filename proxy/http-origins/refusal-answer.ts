@@ -9,7 +9,7 @@ export interface RefusalAnswer {
   readonly body: string
 }
 
-/** Refusals with another error than `forbidden`. */
+/** Refusals with an error code other than `forbidden`. */
 const CODES: Partial<Record<Refusal, ErrorCode>> = {
   foreign_origin: 'foreign_origin',
   unsaid_origin: 'foreign_origin',
@@ -17,7 +17,7 @@ const CODES: Partial<Record<Refusal, ErrorCode>> = {
   raw_address: 'bad_request',
   unreadable: 'bad_request',
 }
-/** Refusals of whoever brings no ticket and no cookie, as no program does. */
+/** Refusals of clients without ticket and cookie; programs never have them. */
 const OF_PROGRAMS: readonly Refusal[] = ['bad_ticket', 'no_cookie', 'other_user']
 const FOR_PROGRAMS = 'For a program, open a port of its own: berth app SESSION tcp-PORT.'
 

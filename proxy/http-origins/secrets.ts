@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Compares in constant time. The length of a secret may show: all secrets of a kind have the same. */
+/** Compares in constant time. The length may leak: all secrets of a kind have the same length. */
 export function isSameSecret(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]
   return left.length === right.length && timingSafeEqual(left, right)

@@ -4,7 +4,7 @@ import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
 
 const IDLE_MS = 30_000
-/** Connections to one upstream at a time. */
+/** Largest number of connections to one upstream. */
 export const MOST_CONNECTIONS = 256
 const MOST_IDLE = 32
 /** A request waits for a connection for this long while all are in use, by event streams for example. */
@@ -21,15 +21,15 @@ export interface ConnectionUser {
 
 /** Waits for a connection. */
 export interface Taker {
-  /** The taker needs no connection any more. */
+  /** True once the taker needs no connection any more. */
   readonly isGone: boolean
   /**
-   * The taker's request is not sent again if the connection turns out to be closed, so it gets a new one: an app may be closing a kept
-   * one as the request arrives (uvicorn and Node after five idle seconds, others after a number of requests).
+   * The taker's request cannot be sent again if the connection turns out to be closed, so the taker gets a new connection: an app may close
+   * a kept one just as the request arrives (uvicorn and Node after five idle seconds, others after a number of requests).
    */
   readonly isSentOnce: boolean
   taken(connection: Connection): void
-  /** Nothing could be dialled. */
+  /** Called if no connection could be made. */
   failed(error: Error): void
 }
 
@@ -38,9 +38,9 @@ export class Connection {
   readonly stream: Duplex
   /** The request that has the connection; undefined while it is idle. */
   user: ConnectionUser | undefined
-  /** The connection has served a request before the present one. */
+  /** True if the connection has served an earlier request. */
   isReused = false
-  /** Idle connections: when it is closed, by `performance.now()`. */
+  /** For an idle connection: time at which it is closed, by `performance.now()`. */
   idleUntil = 0
 
   constructor(stream: Duplex) {
@@ -58,18 +58,18 @@ interface Waiting {
 }
 
 /**
- * Connections to one upstream, kept between requests. At most 256 exist; further requests wait for five seconds. At most 32 idle
- * ones are kept, for 30 seconds.
+ * Connections to one upstream, kept between requests. At most 256 exist; further requests wait for five seconds. At most 32 idle ones are
+ * kept, for 30 seconds.
  *
- * Threat model: the upstream may send or end at any time. Bytes that no request has asked for would become the answer to the
- * next request, maybe another browser's, so a connection that receives any while it is idle is closed, as is one whose other
- * side has ended: with half-open connections it would take a request and never answer.
+ * Threat model: the upstream may send or end at any time. Unrequested bytes would become the answer to the next request, maybe another
+ * browser's, so an idle connection that receives bytes is closed. An idle connection whose other side has ended is closed too: being
+ * half-open, it would accept a request and never answer.
  */
 export class Connections {
   readonly #connect: () => Promise<Duplex>
   readonly #log: Log
   readonly #all = new Set<Connection>()
-  /** The one that was used last at the end. */
+  /** Idle connections; the most recently used is last. */
   readonly #idle: Connection[] = []
   readonly #waiting: Waiting[] = []
   #dialling = 0
@@ -94,7 +94,7 @@ export class Connections {
       return
     }
     this.#wait(taker)
-    // Makes room for a new one; its close dials.
+    // Makes room for a new connection: the close handler dials it.
     this.#idle.shift()?.stream.destroy()
   }
 
@@ -105,7 +105,7 @@ export class Connections {
       connection.stream.destroy()
       return
     }
-    // Flows, so that bytes and an end are noticed.
+    // Let the stream flow, so that unrequested bytes and an end are noticed.
     connection.stream.resume()
     const next = this.#next(false)
     if (next) {
@@ -113,7 +113,7 @@ export class Connections {
       this.#hand(connection, next)
       return
     }
-    // A waiting request that wants a new connection: the close of this one makes room.
+    // A waiting request wants a new connection: closing this one makes room for it.
     if (this.#waiting.length > 0 || this.#idle.length >= MOST_IDLE) {
       connection.stream.destroy()
       return
@@ -183,7 +183,7 @@ export class Connections {
     this.#hand(connection, taker)
   }
 
-  /** Contained by itself: the caller may be a listener of another connection, or nobody. */
+  /** Wrapped separately: the caller may be a listener of another connection, or nobody. */
   #hand(connection: Connection, taker: Taker): void {
     containedBy(
       connection.stream,
@@ -213,7 +213,7 @@ export class Connections {
     this.#waiting.push(waiting)
   }
 
-  /** The request that has waited longest. @param wantsNew false: of those that a kept connection serves */
+  /** The request that has waited longest. @param wantsNew false: only requests that a kept connection may serve */
   #next(wantsNew = true): Taker | undefined {
     for (let at = 0; at < this.#waiting.length;) {
       const { taker, timer } = this.#waiting[at] as Waiting

@@ -12,9 +12,12 @@ import { isTunnelRequest } from './upgrade-offers.ts'
 
 export interface HttpServerOptions extends ServerOptions {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => unknown
-  /** Gets requests for a tunnel (`upgrade-offers.ts`), which limits their answers itself. Left out: they are treated as ordinary requests. */
+  /**
+   * Handles requests for a tunnel (`upgrade-offers.ts`), and limits their answers itself. If left out, they are treated as ordinary
+   * requests.
+   */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => unknown
-  /** Whether the address of a request for a tunnel has tunnels; the others are treated as ordinary requests. Left out: all have. */
+  /** Whether the address of a request for a tunnel has tunnels; if not, it is treated as an ordinary request. If left out: all have. */
   readonly hasTunnels?: (request: IncomingMessage) => boolean
   /** Milliseconds of inactivity after which a connection is cut, unless it was upgraded; left out: never. */
   readonly timeout?: number
@@ -34,11 +37,11 @@ const HEAD_MS = 30_000
 /** Interval at which Node checks connections against the deadline. */
 const CHECK_MS = 5_000
 /**
- * Longest head of a request, and of an answer: as long as common servers take (uvicorn: 64 KiB), above that of a browser that knows
- * many programs at one host name, below what costs memory.
+ * Largest head of a request, and of an answer: as large as common servers accept (uvicorn: 64 KiB), more than a browser sends that has
+ * cookies of many programs at one host name, and small enough for our memory.
  */
 export const MAX_HEADER_BYTES = 64 * 1024
-/** Delay before the kernel's first probe: it finds clients that have gone and look like ones that have only ended their direction. */
+/** Delay before the kernel's first probe. Probes find clients that are gone, but look as if they had only ended their direction. */
 const PROBE_AFTER_MS = 30_000
 /** Grace period for the rest of a request that has been answered in full. */
 const REST_MS = 10_000
@@ -60,7 +63,7 @@ export function createHttpServer({
   log,
   ...options
 }: HttpServerOptions): Server {
-  // Without a request timeout Node has none for heads either, so it is set explicitly.
+  // Node sets no timeout for heads if there is none for requests, so it is set explicitly.
   const limits = {
     maxHeaderSize: MAX_HEADER_BYTES,
     requestTimeout: 0,
@@ -89,7 +92,7 @@ export function createHttpServer({
   if (onUpgrade) {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       socket.on('error', () => socket.destroy())
-      // From here on Node applies no limit to the connection: an earlier answer that is not read would be held for ever.
+      // From here on Node applies no limit to the connection: an earlier unread answer would stay in memory for ever.
       if (hasUnanswered(request.socket)) {
         socket.destroy()
         return

@@ -3,7 +3,7 @@ import { type Connection, type Connections, type ConnectionUser, type Taker } fr
 import { endToEnd, type RawHeaders } from './headers.ts'
 import { readPlainAnswer } from './plain-answer.ts'
 
-/** Parts that a request needs to be forwarded in the plain way. */
+/** Parts with which a request is forwarded in the plain way. */
 export interface PlainWay {
   readonly connections: Connections
   /** The request as it is sent, one character for each byte. */
@@ -11,7 +11,7 @@ export interface PlainWay {
   readonly answerHeaders: ((raw: RawHeaders, status: number) => string[]) | undefined
   /** Number of times that the request is sent once more after a kept connection broke without an answer. */
   readonly retries: number
-  /** Node's client continues: it judges what was `received` and sends the rest of the answer on. */
+  /** Hands the answer over to Node's client, which parses what was `received` and forwards the rest. */
   readonly handOver: (connection: Connection, received: Buffer) => void
   readonly fail: (error: Error) => void
 }
@@ -158,7 +158,7 @@ export class PlainExchange implements Taker, ConnectionUser {
   }
 }
 
-/** As Node's client reports it. */
+/** The same error as Node's client reports. */
 const endedError = () => Object.assign(new Error('The connection ended without an answer.'), { code: 'ECONNRESET' })
 
 const TARGET = /^[\x21-\xff]+$/

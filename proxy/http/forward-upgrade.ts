@@ -90,7 +90,7 @@ export function forwardUpgrade(
       incoming.on('close', () => {
         if (!incoming.complete) socket.destroy()
       })
-      // The pipe takes more of the answer only after the reader has taken what came before.
+      // The pipe reads more of the answer only after the reader has taken the previous part.
       incoming.on('data', moved)
       incoming.pipe(socket)
     }),

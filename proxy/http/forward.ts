@@ -165,7 +165,7 @@ export function forwardRequest(
   const isBodiless = !hasBody(request.rawHeaders)
   if (connections && isBodiless) sendPlain(connections, '')
   else if (connections && hasSmallBody(request)) {
-    // By the next tick Node has parsed what came of the body with the head.
+    // By the next tick Node has parsed the part of the body that came with the head.
     process.nextTick(
       contained(() => {
         if (response.destroyed) return
@@ -201,7 +201,7 @@ function answer(
   incoming.on('close', () => {
     if (!incoming.complete) response.destroy()
   })
-  // By the next tick Node has parsed all that came with the head: a small answer is complete then.
+  // By the next tick Node has parsed everything that came with the head: a small answer is then complete.
   process.nextTick(
     contained(() => {
       if (response.destroyed) {
@@ -220,9 +220,9 @@ function answer(
 
 /** Sends a complete answer in one write and without a pipe, which would take as long as the rest of a small request. */
 function sendWhole(incoming: IncomingMessage, response: ServerResponse): void {
-  // Read before the answer ends: the end of the reading gives the connection back to the agent.
+  // Read before the answer ends: reaching its end gives the connection back to the agent.
   const body = incoming.read() as Buffer | null
-  // Node joins a text with the head; a buffer would be a second piece. Latin-1 keeps every byte.
+  // Node joins a string with the head, but sends a buffer separately. Latin-1 keeps every byte.
   if (body === null) response.end()
   else response.end(body.toString('latin1'), 'latin1')
 }
@@ -250,9 +250,9 @@ function stream(
 }
 
 /**
- * Whether the answer refuses the place at which a part of a file begins (tus). The sender asks for the right place whether it gets this
- * answer or only the end of its connection, so nothing is read for it. A browser whose connection was lost, for example by a restart of
- * the console, may send a part again by itself, and then sends all of it before it looks at the answer.
+ * Whether the answer refuses the offset of a part of a file (tus). The sender asks for the right offset whether it gets this answer or only
+ * a closed connection, so the rest of the part need not be read. A browser whose connection was lost, for example by a restart of the
+ * console, may send a part again by itself, and then sends all of it before it looks at the answer.
  */
 const isMisplaced = ({ method, headers }: IncomingMessage, { statusCode }: IncomingMessage) =>
   method === 'PATCH' && headers['content-type'] === 'application/offset+octet-stream' && statusCode === 409
@@ -260,7 +260,7 @@ const isMisplaced = ({ method, headers }: IncomingMessage, { statusCode }: Incom
 const hasNoBody = ({ method }: IncomingMessage, { statusCode }: ServerResponse) =>
   method === 'HEAD' || statusCode === 204 || statusCode === 304
 
-/** The connection of a request that Node's client sends: a lease that is there, a lease to come, or one of its own. */
+/** The connection for a request that Node's client sends: an existing lease, a lease to come, or its own. */
 function optionsOf({ connections, options }: Upstream, isSentOnce: boolean, lease?: LeasedConnection): RequestOptions {
   if (lease) return { createConnection: () => lease }
   return connections ? LeasedConnection.optionsFor(connections, isSentOnce) : options

@@ -11,12 +11,11 @@ interface HalfOpen {
 const SOON_MS = 100
 
 /**
- * Lets clients end their direction with a request and get the answer nevertheless: `nc -N`, some that speak HTTP/1.0. Node would end
- * the connection.
+ * Lets clients half-close after a request and still get the answer: `nc -N`, and some HTTP/1.0 clients. Node would end the connection.
  *
- * On the wire, a client that gave up looks the same, and its request should end at the app too. Browsers never end one direction only, so
- * theirs have gone; so has another client that ends later than with its request, or after the answer has begun. Where a client
- * goes at once, the first bytes of the answer, or the kernel's keep-alive probe, find out.
+ * On the wire, a client that gave up looks the same, and its request should end at the app too. Browsers never half-close, so an end means
+ * that they have gone; so does an end that comes later than the request, or after the answer has begun. A client that goes right after its
+ * request is noticed by the first bytes of the answer, or by the kernel's keep-alive probe.
  */
 export function answerHalfClosed(server: Server): void {
   ;(server as Server & HalfOpen).httpAllowHalfOpen = true

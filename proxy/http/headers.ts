@@ -38,7 +38,7 @@ export function endToEnd(raw: RawHeaders): string[] {
   return mapHeaders(raw, (name, value) => (HOP_BY_HOP.has(name) || named?.has(name) === true ? undefined : value))
 }
 
-/** Lower-case names that Connection lists; undefined if it is missing, as in most requests, or says what every message may say. */
+/** Lower-case names that Connection lists; undefined if the field is missing or only says the usual, as in most requests. */
 function namedByConnection(raw: RawHeaders): Set<string> | undefined {
   let named: Set<string> | undefined
   for (let i = 0; i + 1 < raw.length; i += 2) {

@@ -4,11 +4,11 @@ import { type Connection, type Connections, type ConnectionUser } from './connec
 import { withoutRepeatedLength } from './repeated-length.ts'
 
 /**
- * A kept connection as Node's HTTP client sees it, for one request. It goes back to the others when the answer is complete and
- * `keepIf` allows it; otherwise it is closed with the lease.
+ * A kept connection as Node's HTTP client sees it, for one request. It goes back to the others when the answer is complete and `keepIf`
+ * allows it; otherwise it is closed with the lease.
  *
- * With `received` the request is on its way already: what Node's client writes of it is dropped, and it reads first what was
- * received so far.
+ * With `received` the request has already been sent: what Node's client writes is dropped, and the client first reads what was received so
+ * far.
  */
 export class LeasedConnection extends Duplex implements ConnectionUser {
   readonly #connections: Connections
@@ -28,7 +28,7 @@ export class LeasedConnection extends Duplex implements ConnectionUser {
     if (received) this.onBytes(received)
   }
 
-  /** Node's client then gets a connection that is taken when there is one. */
+  /** Node's client waits until a connection is available. */
   static optionsFor(connections: Connections, isSentOnce: boolean): RequestOptions {
     return {
       createConnection: (_, done) => {
@@ -58,7 +58,7 @@ export class LeasedConnection extends Duplex implements ConnectionUser {
     this.#mayKeep = mayKeep
   }
 
-  /** As that of a `net.Socket`: Node's client calls it at the end of an answer, for a connection that no agent keeps. */
+  /** Node's client calls this, as on a `net.Socket`, at the end of an answer if no agent keeps the connection. */
   destroySoon(): void {
     const isKept = !this.#isOver && !this.#hasEnded && this.readableLength === 0 && this.#mayKeep?.() === true
     if (isKept) {

@@ -27,13 +27,13 @@ const CHUNK_SIZE = /^[0-9a-fA-F]{1,6}$/
 const LENGTH = /^\d{1,9}$/
 
 /**
- * Recognises an answer whose head is there completely, as is its body if that comes in chunks, and whose meaning no two parsers
- * disagree on.
+ * Recognises an answer whose head is there completely, as is its body if that comes in chunks, and whose meaning no two parsers disagree
+ * on.
  *
- * Threat model: the app chooses every byte. This is no second HTTP parser beside Node's: whatever is not of this one form gives
- * undefined, and Node's parser then judges the same bytes. Not of this form are, among others: a 1xx status, two lengths or
- * none, a length beside a transfer coding, chunks that are not all there or have extensions or trailers, a folded or long field, bare LF or NUL, a Connection field other than `keep-alive` or `close`, and
- * any byte after the body (an app must not get to answer the next request on this connection).
+ * Threat model: the app chooses every byte. This is no second HTTP parser beside Node's: anything not of this one form gives undefined, and
+ * Node's parser then judges the same bytes. Examples of other forms: a 1xx status, two lengths or none, a length beside a transfer coding,
+ * chunks that are not all there or have extensions or trailers, a folded or long field, bare LF or NUL, a Connection field other than
+ * `keep-alive` or `close`, and any byte after the body (an app must not get to answer the next request on this connection).
  *
  * @param bytes all that was received so far
  * @param isHead the request was a HEAD: the answer has no body, whatever its length says

@@ -3,14 +3,14 @@ import { type Duplex } from 'node:stream'
 
 /** Grace period for the peer to read the end and close the connection itself. */
 const LINGER_MS = 2_000
-/** An answer of which nothing moves for this long is cut. */
+/** An answer is cut if nothing of it moves for this long. */
 export const STALLED_MS = 60_000
 
 /**
  * Call before the answer, or the last bytes, on a socket that was meant to be upgraded: Node's server no longer ends it, and half-open
  * connections are allowed, so a peer that reads nothing, or stays, would hold it for ever.
  *
- * @returns call it when a part of the answer has moved on: the peer then has STALLED_MS again
+ * @returns a function to call when a part of the answer has moved: it gives the peer another STALLED_MS
  */
 export function cutAfterEnd(socket: Duplex, lingerMs = LINGER_MS): () => void {
   if (socket.destroyed) return () => undefined

@@ -3,19 +3,20 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { TLSSocket } from 'node:tls'
 
-/** As much as a read of a file or a socket brings: larger slices are no quicker. */
+/** The usual size of one read from a file or a socket; larger slices are not faster. */
 const SLICE_BYTES = 64 * 1024
 
 /**
- * Ends an answer with bytes that may be many. Without TLS the kernel takes what it has room for, and the rest stays in the memory that all
- * readers share. TLS encrypts all that it is given at once, also for a reader who never reads, so it gets slices that wait for the reader.
+ * Ends an answer with a body that may be large. Without TLS the kernel takes what it has room for, and the rest stays in memory that all
+ * readers share. TLS would encrypt the whole body at once, even for a client that never reads, so the body is written in slices, each after
+ * the client has read the one before.
  */
 export async function sendBytes(response: ServerResponse, bytes: Buffer): Promise<void> {
   if (bytes.length <= SLICE_BYTES || !(response.socket instanceof TLSSocket)) {
     response.end(bytes)
     return
   }
-  // A reader who hangs up is no fault.
+  // A client that hangs up is not an error.
   await pipeline(Readable.from(slicesOf(bytes), { objectMode: true, highWaterMark: 1 }), response).catch(
     () => undefined,
   )

@@ -14,8 +14,8 @@ export interface UnreadRequest {
 }
 
 /**
- * Answers requests that Node's parser refuses before there is a request object: a head that is too long, or too slow, or no HTTP.
- * While other answers are on their way, ours would be taken for a part of them: the connection ends after the last of them then.
+ * Answers requests that Node's parser refuses before there is a request object: a head that is too long, or too slow, or no HTTP. While
+ * other answers are being sent, ours would be taken for a part of them, so the connection is then only ended after the last of them.
  *
  * @param server of `createHttpServer`
  * @param answerTo makes the whole answer, which has to say `Connection: close`
@@ -38,5 +38,5 @@ export function answerUnread(server: Server, answerTo: (request: UnreadRequest) 
   })
 }
 
-/** @param bytes those in which the parser found the fault: mostly the whole head */
+/** @param bytes in which the parser found the fault: usually the whole head */
 const acceptIn = (bytes: Buffer | undefined) => /\r\naccept:([^\r\n]*)/i.exec(bytes?.toString('latin1') ?? '')?.[1]

@@ -2,8 +2,8 @@ import { type IncomingMessage } from 'node:http'
 import { hasBody } from './headers.ts'
 
 /**
- * Names of protocols that are never tunnelled. They are other forms of HTTP, or TLS around it: requests after the first would pass
- * without being looked at by the gate of an app or by the console.
+ * Names of protocols that are never tunnelled. They are other forms of HTTP, or TLS around it: later requests would pass neither the gate
+ * of an app nor the checks of the console.
  */
 const FORMS_OF_HTTP = new Set(['http', 'h2', 'h2c', 'h3', 'tls'])
 

@@ -6,7 +6,7 @@ export interface HeldListener extends LoopbackListener {
   take(socket: Socket): void
 }
 
-/** @param onConnection is told of each connection, as with a listener of our own */
+/** @param onConnection called with each connection, as for a listener of our own */
 export function createHeldListener(
   port: number,
   onConnection: (socket: Socket) => void,
@@ -20,7 +20,7 @@ export function createHeldListener(
     port,
     addresses: [],
     take(socket) {
-      // As of connections that Node's HTTP servers accept.
+      // The same setting as for connections that Node's HTTP servers accept.
       socket.allowHalfOpen = true
       server.emit('connection', socket)
     },

@@ -26,10 +26,8 @@ export const listenOnLoopback = (options: Binding): Promise<LoopbackListener> =>
 export const LOOPBACK = ['127.0.0.1', '::1'] as const
 
 /**
- * Addresses of a server that people of this computer reach as `localhost`, whatever else it listens at: another user of the computer
- * could listen at those that are left free.
- *
- * @param host address or name to listen at; undefined: loopback only
+ * Addresses of a server that people of this computer reach as `localhost`, in addition to the address it listens at: another user of the
+ * computer could listen at a free one. @param host address or name to listen at; undefined: loopback only
  */
 export const withLoopback = (host: string | undefined): readonly string[] =>
   host === undefined ? LOOPBACK : [host, ...LOOPBACK]
@@ -37,8 +35,7 @@ export const withLoopback = (host: string | undefined): readonly string[] =>
 const ATTEMPTS = 20
 
 /**
- * Listens at these addresses. Left out are addresses that this computer does not have, except the first, and those that an earlier
- * one includes.
+ * Listens at these addresses. Skips addresses that this computer does not have (except the first), and those that an earlier one includes.
  */
 export async function listenAt(hosts: readonly string[], binding: Binding): Promise<LoopbackListener> {
   for (let attempt = 0; ; attempt++) {
@@ -116,7 +113,7 @@ function addressOf(server: Server): AddressInfo {
   return address
 }
 
-/** Whether a server at the one address gets the connections to the other too. `::` takes those of IPv4 as well: only `::1` is bound without. */
+/** Whether a server at the first address also gets the connections to the second. `::` accepts IPv4 too; only `::1` does not. */
 function includes(bound: string, host: string): boolean {
   if (bound === '::') return true
   const plain = bound.replace(/^::ffff:/, '')

@@ -8,7 +8,7 @@ export interface ListenerRequest {
   readonly wanted: number | undefined
   /** Port used last time: if it is taken or reserved, silently replaced by another one. */
   readonly remembered: number | undefined
-  /** Ports that are not picked; one that the user requested is. */
+  /** Ports that are not chosen by ourselves; the user may still request one of them. */
   readonly avoided?: ReadonlySet<number>
   readonly onPortTaken: 'fail' | 'random'
   readonly onConnection: (socket: Socket) => void
@@ -35,7 +35,7 @@ export async function openListener(request: ListenerRequest): Promise<LoopbackLi
   }
 }
 
-/** The next step after an error at the first port. Another port does as well for everybody who has not asked for this one and no other. */
+/** Next step after an error at the first port. Unless the user insists on this port, another one is as good. */
 export function nextAfter(
   error: unknown,
   { wanted, onPortTaken }: Pick<ListenerRequest, 'wanted' | 'onPortTaken'>,
@@ -47,7 +47,10 @@ export function nextAfter(
   return isTaken ? 'explain' : 'fail'
 }
 
-/** Listens at a free port. Avoided ones that the system offers are held meanwhile, so that it offers another one each time. */
+/**
+ * Listens at a free port that is not avoided. Avoided ports that the system offers are held meanwhile, so that it offers another one each
+ * time.
+ */
 async function listenElsewhere({ avoided, onConnection }: ListenerRequest): Promise<LoopbackListener> {
   const offered: LoopbackListener[] = []
   try {

@@ -18,9 +18,7 @@ const TIMEOUT_MS = 3_000
 /** The folder of the installation, with a separator at its end. */
 const INSTALLATION = fileURLToPath(new URL('../../', import.meta.url))
 
-/**
- * The process that listens on a local TCP port, as far as this user may see it; otherwise undefined, and the user is told the port alone.
- */
+/** The process that listens on a local TCP port; undefined if this user may not see it, and the message then names only the port. */
 export async function findPortHolder(port: number, platform = process.platform): Promise<PortHolder | undefined> {
   try {
     const holder = await holderOn(port, platform)
@@ -66,7 +64,7 @@ async function onLinux(port: number): Promise<PortHolder | undefined> {
   return undefined
 }
 
-/** A program of the installation itself; those of the packages in it are others. */
+/** Whether a program belongs to the installation itself; programs of npm packages in it do not. */
 const isOfInstallation = (path: string): boolean =>
   path.startsWith(INSTALLATION) && !path.includes(`${sep}node_modules${sep}`)
 

@@ -8,7 +8,7 @@ const Entry = z.object({
   /** The session that used the port last: its browser origin has been cleared already. */
   sessionId: z.string(),
   usedAt: z.iso.datetime(),
-  /** Ports that it had before, the latest first. */
+  /** Earlier ports, the latest first. */
   before: z.array(z.int().min(1).max(65_535)).default([]),
 })
 type Entry = z.infer<typeof Entry>
@@ -21,7 +21,7 @@ const MAX_BEFORE = 50
 export interface PortMemory {
   recall(sessionName: string, app: string): Promise<Entry | undefined>
   remember(sessionName: string, app: string, use: { port: number; sessionId: string }): Promise<void>
-  /** All ports that are remembered, of any app: its last one and up to 50 of before. */
+  /** All remembered ports of all apps: the last one of each, and up to 50 earlier ones. */
   all(): Promise<ReadonlySet<number>>
 }
 
@@ -36,7 +36,7 @@ export function createPortMemory(directory: string, now: () => Date = () => new 
   let known: { readonly version: string; readonly book: Readonly<Record<string, Entry>> } | undefined
   const pending = new Map<string, Entry>()
   let writing: Promise<void> = Promise.resolve()
-  /** The write that has not begun: it will take all that is pending. */
+  /** The write that is queued: it will include all pending ports. */
   let next: Promise<void> | undefined
 
   /** Identifies the content: a write replaces the file, which gives it another inode. */
@@ -52,7 +52,7 @@ export function createPortMemory(directory: string, now: () => Date = () => new 
     try {
       book = Book.parse(JSON.parse((await readIfThere(path)) ?? '{}'))
     } catch {
-      // Damaged: counts as empty, and is replaced by the next write.
+      // A damaged file counts as empty; the next write replaces it.
     }
     known = { version, book }
     return book
@@ -90,7 +90,7 @@ export function createPortMemory(directory: string, now: () => Date = () => new 
   }
 }
 
-/** Ports of an app before this use of it. */
+/** Earlier ports of an app, including its last one, without the present one. */
 function portsBefore({ port, before }: Entry, last: Entry | undefined): number[] {
   const ports = new Set([...before, ...(last ? [last.port, ...last.before] : [])])
   ports.delete(port)

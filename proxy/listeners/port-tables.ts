@@ -11,7 +11,7 @@ export function listeningInodes(table: string, port: number): string[] {
 const INTERPRETER = /^(node|nodejs|bun|deno|python[\d.]*|ruby[\d.]*|perl[\d.]*|php[\d.]*|java|bash|sh|dash)$/
 
 /**
- * The name by which a person knows a program: of an interpreter with its script. Other arguments are left out: they may hold secrets.
+ * The name by which a person knows a program; for an interpreter, with its script. Other arguments may hold secrets and are left out.
  *
  * @param executable name of the file; empty if it is not known
  * @param args its command line, with its own name first
@@ -35,7 +35,7 @@ export function parseLsof(text: string): { pid: number; name: string } | undefin
 }
 
 /**
- * @param text of `netstat -ano`; the name of the state is in the language of the system, the address of the other end of a listener is not
+ * @param text of `netstat -ano`; the name of the state depends on the system's language, so a listener is recognised by its remote address
  * @returns the process
  */
 export function parseNetstat(text: string, port: number): number | undefined {

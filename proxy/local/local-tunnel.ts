@@ -48,9 +48,9 @@ export interface LocalTunnel {
   snapshot(): Tunnel
   /** Returns a one-time URL. @throws AppError `bad_request` for an app that is not HTTP */
   issueUrl(path?: string): string
-  /** The network or credentials changed: retry at once. */
+  /** Call when the network or the credentials have changed: retries at once. */
   wake(): void
-  /** The session is over. */
+  /** Call when the session is over. */
   end(): void
   close(): Promise<void>
 }
@@ -235,7 +235,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
       return origin.issueUrl(path)
     },
     wake: () => {
-      // The network may be another one.
+      // The computer may be in another network now.
       kept.clear()
       path.wake()
     },

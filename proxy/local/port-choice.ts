@@ -5,26 +5,26 @@ export interface PortWish {
   readonly port: number | undefined
   /** `random`: the port is a suggestion of a page, such as the number that the app has inside its session. */
   readonly onPortTaken: 'fail' | 'random'
-  /** Port that the same app of a session of this name had last. */
+  /** Port that the same app had last in a session of this name. */
   readonly remembered: number | undefined
-  /** Ports that tunnels of this user had. */
+  /** Ports that tunnels of this user have used. */
   readonly used: ReadonlySet<number>
-  /** Whether browsers come to the port, on a computer that has other people. */
+  /** Whether browsers use the port, on a computer that has other people. */
   readonly isExposed: boolean
 }
 
 export type PortChoice = Pick<ListenerRequest, 'wanted' | 'remembered' | 'avoided'> & {
-  /** Whether the address has to be one that the same app had before, so that bookmarks and what the app keeps in the browser last. */
+  /** Whether to keep an address that the same app had before, so that bookmarks and the app's data in the browser stay valid. */
   readonly isLasting: (port: number) => boolean
 }
 
 /**
  * Decides which port a tunnel gets.
  *
- * Threat model: a port is free while its tunnel is closed. Another user of the computer can show a page there in the meantime, which
- * leaves a service worker in the browser and reads the ticket of the next visit. So where there are other users, a web app gets a port that
- * no tunnel had, at a host name of its own: a page at a known name can make the browser visit that name at every port. The port that the person
- * insists on is honoured, at the lasting name (ADR 76).
+ * Threat model: a port is free while its tunnel is closed. Another user of the computer can show a page there in the meantime, which leaves
+ * a service worker in the browser and reads the ticket of the next visit. So where there are other users, a web app gets a port that no
+ * tunnel had, at a host name of its own: a page at a known name can make the browser visit that name at every port. A port that the person
+ * explicitly requests is used, at the lasting name (ADR 76).
  */
 export function choosePort({ port, onPortTaken, remembered, used, isExposed }: PortWish): PortChoice {
   if (!isExposed) return { wanted: port, remembered, isLasting: () => true }

@@ -2,13 +2,13 @@ import { type Tunnel, type TunnelId, type TunnelTraffic } from '#proxy/contract'
 
 export interface TrafficDeps {
   readonly tunnels: () => Iterable<Pick<Tunnel, 'id' | 'connections' | 'bytesUp' | 'bytesDown'>>
-  /** Gets the tunnels that carried bytes since the last look, and once more, with a rate of 0, those that carry none any longer. */
+  /** Receives the tunnels that carried bytes since the last measurement, and once more, with a rate of 0, those that stopped. */
   readonly onTraffic: (traffic: readonly TunnelTraffic[]) => void
   readonly now?: () => number
 }
 
 export interface TrafficMeter extends Disposable {
-  /** Call when a connection came or went. */
+  /** Call when a connection was opened or closed. */
   follow(): void
 }
 

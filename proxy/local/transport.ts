@@ -20,9 +20,9 @@ export interface Transport {
 }
 
 /**
- * The production transport: a WebSocket to the manager for every connection at a time, and the app's bytes on it.
+ * The production transport: one WebSocket to the manager per concurrent connection, which carries the app's bytes.
  *
- * @param direct where the app's container is on this computer, the bytes go there directly
+ * @param direct if the app's container is on this computer, the bytes go there directly
  */
 export function createTransport(managerUrl: string, direct?: DirectPath, network?: Network): Transport {
   return {

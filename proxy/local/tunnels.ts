@@ -28,9 +28,9 @@ export interface TunnelsDeps {
   readonly limits?: Partial<PathLimits> | undefined
   /** See AppOriginDeps.ownUserOnly. */
   readonly ownUserOnly: boolean
-  /** Whether other people use this computer: they can have the ports that tunnels leave. Asked for each tunnel. */
+  /** Whether other people use this computer and can take ports that tunnels leave. Called for each tunnel. */
   readonly isShared: () => Promise<boolean>
-  /** Tunnels at a time, also those that are being opened. */
+  /** Largest number of tunnels, including those being opened. */
   readonly most: number
   /** Follows the sessions of open tunnels; used while there are any. */
   readonly watch: (events: Pick<SessionWatchDeps, 'watched' | 'onEnded' | 'onPathChanged'>) => Disposable
@@ -40,7 +40,7 @@ export interface TunnelsDeps {
   readonly log: Log
 }
 
-/** The tunnels of a user: at most one for each app of a session. Disposing closes all of them, also those that are being opened. */
+/** The tunnels of a user: at most one for each app of a session. Disposing closes all of them, including those being opened. */
 export interface Tunnels extends AsyncDisposable {
   /**
    * @param wanted port to try first where the spec names none
@@ -59,7 +59,7 @@ export interface Tunnels extends AsyncDisposable {
 
 export function createTunnels(deps: TunnelsDeps): Tunnels {
   const { api, transport, ports, log } = deps
-  /** Also those that are being opened. */
+  /** Includes tunnels that are being opened. */
   const tunnels = new Map<string, Promise<LocalTunnel>>()
   const opened = new Map<string, LocalTunnel>()
   const traffic = createTrafficMeter({ tunnels: list, onTraffic: deps.onTraffic })

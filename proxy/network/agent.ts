@@ -5,7 +5,7 @@ import { type Duplex } from 'node:stream'
 
 type Created = (error: Error | null, socket: Duplex) => void
 
-/** The pool of connections that `http.request` and WebSockets use, with connections that are opened by `open`. */
+/** The connection pool for `http.request` and WebSockets; its connections are opened by `open`. */
 export function createAgent(protocol: string, open: (url: URL) => Promise<Socket>): RequestOptions['agent'] {
   const Base = protocol === 'https:' ? HttpsAgent : Agent
   class ProxyAgent extends Base {
@@ -13,11 +13,11 @@ export function createAgent(protocol: string, open: (url: URL) => Promise<Socket
       const name = host?.includes(':') ? `[${host}]` : host
       open(new URL(`${protocol}//${name}:${port}`)).then(
         socket => {
-          // Otherwise a connection that the proxy has closed stays in the pool, and the next request on it waits for ever.
+          // Otherwise a connection that the proxy has closed would stay in the pool, and the next request on it would wait for ever.
           socket.allowHalfOpen = false
           done?.(null, socket)
         },
-        // Node reads no socket where there is an error.
+        // Node ignores the socket argument if there is an error.
         (error: unknown) => done?.(error as Error, undefined as never),
       )
     }

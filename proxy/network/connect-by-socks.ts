@@ -42,7 +42,7 @@ export async function connectBySocks({ proxy, target, signal }: ByProxy): Promis
       const text = REPLIES[reply] ?? String(reply)
       throw new AppError('unavailable', because('proxy_socks_refused', { proxy: proxy.url, server: target.host, text }))
     }
-    // The proxy's address of the connection follows, which nobody needs.
+    // Skip the proxy's address of the connection, which nobody needs.
     const length = form === 1 ? 4 : form === 4 ? 16 : ((await take(socket, 1))[0] ?? 0)
     await take(socket, length + 2)
     return socket.pause()

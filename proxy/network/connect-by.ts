@@ -29,8 +29,8 @@ export interface ByProxy {
 }
 
 /**
- * Opens a connection to a server through an HTTP proxy (CONNECT, RFC 9110 section 9.3.6). What follows on the socket is between us
- * and the server: TLS is done by the caller, so the proxy sees the name of the server and nothing else.
+ * Opens a connection to a server through an HTTP proxy (CONNECT, RFC 9110 section 9.3.6). After that the socket leads to the server: TLS is
+ * done by the caller, so the proxy sees the name of the server and nothing else.
  *
  * @returns a paused socket; bytes that came with the answer are still in it
  * @throws ProxyAway, ProxySignInWanted; AppError `unavailable` if the proxy refuses; the signal's reason
@@ -72,7 +72,7 @@ function refusal(answer: { status: number; head: string; proxy: NetworkProxy; se
       return new ProxySignInWanted(proxy, signIn !== undefined)
     return new AppError('unavailable', because('proxy_sign_in_kind', { proxy, kinds: offered.join(', ') }))
   }
-  // Only these say that the proxy tried; after all others it is the proxy itself that does not want to.
+  // Only these statuses say that the proxy tried; any other means that the proxy itself refuses.
   const hasTried = status === 502 || status === 503 || status === 504
   return Number.isNaN(status)
     ? new AppError('unavailable', because('proxy_no_http', { proxy }))

@@ -11,7 +11,7 @@ export function placeOf({ hostname, port, protocol }: URL) {
 export const connectDirectly = async (url: URL): Promise<Socket> =>
   url.protocol === 'https:' ? await encrypted({ url }) : connect(placeOf(url))
 
-/** Begins TLS with a server, on a socket that leads there or on a new one. What is written before it is up waits. */
+/** Begins TLS with a server, on a socket that leads there or on a new one. Data written before the handshake is complete is buffered. */
 export async function encrypted({
   url,
   socket,
@@ -28,7 +28,7 @@ export async function encrypted({
   return connectTls({ ...tls, ...to, ...(isIP(place.host) ? {} : { servername: place.host }) })
 }
 
-/** Waits for the end of the handshake, in which the certificate is verified. @throws its error; the signal's reason */
+/** Waits until the handshake, which verifies the certificate, is complete. @throws its error; the signal's reason */
 export async function untilSecure(socket: TLSSocket, signal?: AbortSignal): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<undefined>()
   const onClose = () => reject(new Error('the connection was closed during the TLS handshake'))

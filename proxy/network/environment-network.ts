@@ -7,15 +7,15 @@ let readPins: () => Promise<Pins> = () => Promise.resolve({})
 /** Pins by the origins of their servers. */
 export type Pins = Readonly<Record<string, Pin>>
 
-/** Makes this program accept just these servers by their pins. Call it before the first connection, and after a change. */
+/** Makes this program accept these servers by their pins only. Call it before the first connection, and after a change. */
 export function usePins(read: () => Promise<Pins>): void {
   readPins = read
   made = undefined
 }
 
 /**
- * The network of a program that has no window: the proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name when it is first
- * used, and the certificates of `usePins`.
+ * Network settings of a program without windows: the proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name when it is first used,
+ * and the certificates of `usePins`.
  *
  * @returns undefined where there is neither; nothing else is loaded then, because OpenSSH starts such a program for every connection
  */

@@ -8,10 +8,10 @@ const ANY_6 = '0'.repeat(32)
 
 /**
  * Throws before a sign-in is sent without encryption to a port of this computer at which another user's program listens: while Berth is
- * stopped, everybody may listen there (ADR 73). Where nothing is known (an address elsewhere, TLS, other systems than Linux, nobody
- * listens in this network namespace) it does nothing.
+ * stopped, everybody may listen there (ADR 73). It does nothing where the listener is unknown (an address elsewhere, TLS, other systems
+ * than Linux, no listener in this network namespace).
  *
- * Threat model: between this look and the connection there is a moment in which the listener can change.
+ * Threat model: the listener can change between this check and the connection.
  *
  * @param listener user id that `listenerToRemember` gave at the sign-in
  * @throws AppError `unavailable` with the name of the user
@@ -23,7 +23,7 @@ export async function refuseForeignListener(endpoint: string, listener: number |
   throw new AppError('unavailable', { ...because('listener_of_other_user', values), whySaysNext: true })
 }
 
-/** User id to keep with a new sign-in; undefined if Berth runs as this user or root there, or nobody can tell. */
+/** User id to keep with a new sign-in; undefined if Berth runs there as this user or root, or if the user is unknown. */
 export const listenerToRemember = (endpoint: string): Promise<number | undefined> => lookAt(endpoint, undefined)
 
 async function lookAt(endpoint: string, listener: number | undefined): Promise<number | undefined> {
@@ -37,7 +37,7 @@ async function lookAt(endpoint: string, listener: number | undefined): Promise<n
  * Decides whether a sign-in may be sent.
  *
  * @param table text of /proc/net/tcp and tcp6
- * @returns the user who would get it, and is neither root, nor this user, nor the one of the sign-in; undefined: it may be sent
+ * @returns the user who would get the sign-in, unless that is root, this user or the one of the sign-in; undefined: it may be sent
  */
 export function foreignListener(
   table: string,
@@ -55,7 +55,7 @@ function answering(rows: readonly TcpRow[], ip: string): readonly TcpRow[] {
   const at = (...ips: string[]) => rows.filter(({ local }) => ips.includes(local.ip))
   if (ip === LOOPBACK_6) return at(ip, ANY_6)
   const listeners = at(ip, mapped(ip), ANY_4, mapped(ANY_4))
-  // Beside a listener of IPv4, one of IPv6 takes connections of IPv6 only: the kernel lets them share no port otherwise.
+  // If there is an IPv4 listener, one of IPv6 accepts only IPv6: otherwise the kernel would not let them share the port.
   return listeners.length > 0 ? listeners : at(ANY_6)
 }
 
@@ -68,7 +68,7 @@ function addressesOf({ protocol, hostname }: URL): string[] {
   return /^127(\.\d+){3}$/.test(hostname) ? [hexOf(hostname)] : []
 }
 
-/** Name of a user for people: of the list of this computer, else its id. */
+/** Name of a user for people, from this computer's list of users; the id if it has no name. */
 async function nameOf(uid: number): Promise<string> {
   const list = await readFile('/etc/passwd', 'utf8').catch(() => '')
   const fields = list.split('\n').map(line => line.split(':'))

@@ -31,11 +31,11 @@ export interface Network {
 }
 
 export interface NetworkDeps {
-  /** Asked for every new connection, as settings change while a program runs; never for this computer itself. */
+  /** Called for every new connection, because settings change while a program runs; never for this computer itself. */
   readonly findWays: FindWays
   /**
-   * Asked when a proxy wants a name and a password, or refused those that it got; the connection waits for the answer. What it
-   * answers is used for that proxy from then on, until it is refused.
+   * Called when a proxy wants a name and a password, or refused those that it got; the connection waits for the answer. The answer is used
+   * for that proxy until the proxy refuses it.
    *
    * @returns `name:password`; null if there is none
    */
@@ -50,10 +50,10 @@ type AskSignIn = NonNullable<NetworkDeps['signInFor']>
 export interface SignInWanted {
   /** Origin of the proxy. */
   readonly proxy: string
-  /** The `name:password` that it has just refused. */
+  /** The `name:password` that the proxy has just refused. */
   readonly refused: string | undefined
   /**
-   * Asks the proxy once with another one, so that a wrong password is not sent by every connection that waits: many networks lock an
+   * Tries another `name:password` with one request, so that a wrong one is not sent by every waiting connection: many networks lock an
    * account after a few of them.
    *
    * @returns whether the proxy took it
@@ -68,13 +68,13 @@ const CONNECT_MS = 10_000
 /**
  * Connections by the proxy of a network: CONNECT of HTTP, or SOCKS of version 5.
  *
- * Threat model: the proxy of a network is not trusted. It learns names and ports of servers and the user's sign-in for the proxy
- * itself; TLS is between us and the server, verified like without a proxy. A sign-in for a proxy goes to that proxy only, and in the
- * clear if the proxy speaks plain HTTP or SOCKS. Loopback addresses are never looked up nor sent anywhere, so that no setting
- * can lead the traffic of this computer out of it.
+ * Threat model: the proxy of a network is not trusted. It learns names and ports of servers and the user's sign-in for the proxy itself;
+ * TLS is between us and the server, verified like without a proxy. A sign-in for a proxy goes to that proxy only, and in the clear if the
+ * proxy speaks plain HTTP or SOCKS. Loopback addresses are never looked up nor sent anywhere, so that no setting can lead the traffic of
+ * this computer out of it.
  *
- * A server with a pin is the holder of exactly that key, whatever authorities, its name or its dates say; nothing is sent before it
- * was compared. Without a pin the certificate is verified as ever; there is no way to skip both.
+ * A server with a pin must hold exactly that key, whatever authorities, names or dates say; the key is compared before anything is sent.
+ * Without a pin the certificate is verified as usual; there is no way to skip both.
  */
 export function createNetwork({ findWays, signInFor, pinOf }: NetworkDeps): Network {
   /** Sign-ins by proxy, in memory only. */

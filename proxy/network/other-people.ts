@@ -7,7 +7,7 @@ import { within } from '#base/within'
 export interface Traces {
   readonly platform: NodeJS.Platform
   readonly own: { readonly uid: number; readonly home: string }
-  /** Directories beside the home of this process' user, and in the usual place of homes. Windows has no ids of owners: 0. */
+  /** Directories beside the home of this process' user, and in the usual folder of homes. Windows has no ids of owners: 0. */
   readonly homes: readonly { readonly path: string; readonly owner: number }[]
   /** Text of /etc/passwd; empty where accounts are kept elsewhere. */
   readonly accounts: string
@@ -36,7 +36,8 @@ export function hasOtherPeople({ platform, own, homes, accounts, signedIn }: Tra
   const isOthers = ({ path: home, owner }: Traces['homes'][number]) => {
     const name = paths.basename(home)
     if (home === own.home || name.startsWith('.') || nobodys.includes(name)) return false
-    // A second directory of one's own is no other person. Root owns homes that are not mounted yet, and all on Windows count as root's.
+    // A second directory of the same person does not count. Root owns homes that are not mounted yet, and on Windows all homes count as
+    // root's.
     return owner === 0 || owner !== own.uid
   }
   if (homes.some(isOthers)) return true
@@ -52,11 +53,11 @@ export function hasOtherPeople({ platform, own, homes, accounts, signedIn }: Tra
 const LONGEST_LOOK_MS = 1_000
 
 /**
- * Looks whether the computer has other people. What cannot be read, or not soon, counts as other people: they cost bookmarks, a computer
- * that is wrongly taken for one person's costs what that person does in a browser.
+ * Finds out whether other people use the computer. If that cannot be read in time, the answer is yes: a wrong yes only costs bookmarks, a
+ * wrong no could expose what a person does in the browser.
  *
- * Threat model: the home of another user may be mounted from a server that hangs, and a look at it holds one of the few threads that
- * Node has for files. So there is one look at a time, which takes one home after the other; whoever asks meanwhile waits for the same.
+ * Threat model: the home of another user may be mounted from a server that hangs, and a look at it holds one of the few threads that Node
+ * has for files. So there is one look at a time, which checks one home after the other; concurrent callers share it.
  */
 export function createPeopleWatch(check: () => Promise<Traces> = readTraces): () => Promise<boolean> {
   let checking: { readonly found: Promise<boolean>; readonly isLate: () => boolean } | undefined
@@ -74,7 +75,7 @@ export function createPeopleWatch(check: () => Promise<Traces> = readTraces): ()
   }
 }
 
-/** All tunnels of this process ask the same watch, whoever they belong to. */
+/** All tunnels of this process share this watch, whichever user they belong to. */
 export const isSharedComputer = createPeopleWatch()
 
 async function readTraces(): Promise<Traces> {
@@ -83,7 +84,7 @@ async function readTraces(): Promise<Traces> {
   const usual =
     platform === 'win32' ? `${env['SystemDrive'] ?? 'C:'}\\Users` : platform === 'darwin' ? '/Users' : '/home'
   const beside = path.dirname(own.home)
-  // The home of root is beside the directories of the system.
+  // The home of root is not in the usual folder, but beside system directories.
   const parents = new Set([usual, ...(beside === path.parse(beside).root ? [] : [beside])])
   const isLinux = platform === 'linux'
   const quick: Traces = {
@@ -93,14 +94,14 @@ async function readTraces(): Promise<Traces> {
     accounts: isLinux ? await orNothing(readFile('/etc/passwd', 'utf8'), '') : '',
     signedIn: isLinux ? await orNothing(readdir('/run/user'), []) : [],
   }
-  // A server with thousands of homes has others in its accounts already.
+  // On a server with thousands of homes, the accounts already show other people.
   if (hasOtherPeople(quick)) return quick
   const homes: Traces['homes'][number][] = []
   for (const parent of parents) homes.push(...(await homesIn(parent)))
   return { ...quick, homes }
 }
 
-/** Not followed: links may lead to homes that would be mounted for it. */
+/** Links are not followed: they may lead to homes that would then be mounted. */
 async function homesIn(parent: string): Promise<Traces['homes']> {
   const homes: Traces['homes'][number][] = []
   for (const name of await orNothing(readdir(parent), [])) {
@@ -111,7 +112,7 @@ async function homesIn(parent: string): Promise<Traces['homes']> {
   return homes
 }
 
-/** @throws every other error than that there is no such thing */
+/** @throws every error except that the path does not exist */
 async function orNothing<T>(read: Promise<T>, nothing: T): Promise<T> {
   return await read.catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return nothing

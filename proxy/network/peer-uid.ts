@@ -4,7 +4,7 @@ import { ESTABLISHED, hexOf, LOOPBACK_6, mapped, readTcpTables, type TcpEnd, tcp
 /** The kernel's stand-in for users that the namespace of this process does not know. */
 const UNKNOWN_UID = 65_534
 const ROOT = 0
-/** The table is read in pieces, and a row can be missed while others come and go. */
+/** The table is read in pieces, so a row can be missed while others are added and removed. */
 const LOOKS = 3
 
 type EndKey = 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'
@@ -12,11 +12,11 @@ type Ends = { readonly [Key in EndKey]?: Socket[Key] | undefined }
 
 /**
  * User id of the process that opened a connection; null where the kernel does not tell (other systems than Linux, a connection of the
- * network, a namespace of users). `hidden`: the kernel tells of connections here, but not of this one, so it is to be refused.
+ * network, a namespace of users). `hidden`: the kernel lists connections here, but not this one, so refuse it.
  *
- * Threat model: every user of this computer may connect, and chooses when to end the connection and from which address it comes. A client
- * that waits for its answer is ESTABLISHED. In every other state the kernel may name no user, or the wrong one (root for
- * a connection that has ended), so nothing else counts. The user is a hint for people, never a right: a forwarder on this computer is a user too.
+ * Threat model: every user of this computer may connect, and chooses when to end the connection and which source address to use. A client
+ * that waits for its answer is ESTABLISHED. In every other state the kernel may name no user, or the wrong one (root for a connection that
+ * has ended), so nothing else counts. The user is a hint for people, never a right: a forwarder on this computer is a user too.
  */
 export async function uidOfPeer(socket: Ends): Promise<number | 'hidden' | null> {
   const { remoteAddress, remotePort, localAddress, localPort } = socket
@@ -28,8 +28,8 @@ export async function uidOfPeer(socket: Ends): Promise<number | 'hidden' | null>
 }
 
 /**
- * Whether another user of this computer opened the connection, and neither root nor the user of this process. True for one that is
- * hidden, false where the kernel does not tell. For programs of one person, which hand something out once: a check beside those that count everywhere.
+ * Whether a user other than root and the user of this process opened the connection. True for a hidden one, false if the kernel gives no
+ * user. An additional check for programs of one person that hand something out once.
  */
 export async function isOfOtherUser(socket: Ends): Promise<boolean> {
   const uid = await uidOfPeer(socket)
@@ -37,10 +37,8 @@ export async function isOfOtherUser(socket: Ends): Promise<boolean> {
 }
 
 /**
- * Decides whose connection it is.
- *
- * @param table text of /proc/net/tcp and tcp6; undefined where there is none
- * @param ends as our end of the connection has them
+ * Decides which user opened a connection. @param table text of /proc/net/tcp and tcp6; undefined where there is none @param ends addresses
+ * and ports as seen from our end
  */
 export function peerIn(table: string | undefined, ends: Ends): number | 'hidden' | null {
   if (table === undefined) return null
@@ -48,7 +46,7 @@ export function peerIn(table: string | undefined, ends: Ends): number | 'hidden'
   const from = formsOf(remoteAddress)
   const to = formsOf(localAddress)
   const isGone = remoteAddress === ''
-  // A client here may connect to loopback from an address of the network, and the other way round. Browsers do not.
+  // A local client may connect to loopback from an address of the network, and the other way round. Browsers do not.
   if (from.length === 0 && to.length === 0 && !isGone) return null
   const isIt = ({ ip, port }: TcpEnd, forms: readonly string[], wanted: number | undefined) =>
     port === wanted && forms.includes(ip)

@@ -2,10 +2,10 @@ import { createHash, type X509Certificate } from 'node:crypto'
 import { inPairs } from '#base/hex-pairs'
 
 /**
- * How a server whose certificate no authority vouches for is recognised: `key:AB:CD:… certificate:EF:01:…`. The first is the SHA-256 of
- * its public key (SPKI), which a renewed certificate keeps, and which alone counts. The second is that of the certificate which the user
- * accepted: the number that the user has compared, and that browsers, `openssl` and `berth up` show. Earlier versions of Berth kept
- * the first alone, or one certificate as `AB:CD:…`.
+ * How a server whose certificate no authority vouches for is recognised: `key:AB:CD:… certificate:EF:01:…`. The first is the SHA-256 of the
+ * public key (SPKI), which stays when a certificate is renewed; only it is checked. The second is the SHA-256 of the certificate that the
+ * user accepted, as the user has compared it, and as browsers, `openssl` and `berth up` show it. Earlier versions of Berth kept the first
+ * alone, or one certificate as `AB:CD:…`.
  */
 export type Pin = string
 
@@ -14,11 +14,11 @@ export const PIN = new RegExp(`^(?:key:(${DIGITS})(?: certificate:(${DIGITS}))?|
 
 /** Certificate that a server has presented. */
 export interface ShownCertificate {
-  /** SHA-256 of the certificate, as browsers show it; people compare it. */
+  /** SHA-256 of the certificate, as browsers show it; people compare this. */
   readonly fingerprint: string
   /** SHA-256 of its public key. */
   readonly key: string
-  /** Recognises the server from now on. */
+  /** Pin that recognises the server from now on. */
   readonly pin: Pin
 }
 

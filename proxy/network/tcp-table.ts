@@ -6,7 +6,7 @@ export interface TcpRow {
   readonly remote: TcpEnd
   /** `ESTABLISHED`, `LISTEN`, … */
   readonly state: string
-  /** User id of whoever made the socket. */
+  /** User id of the socket's creator. */
   readonly uid: number
   readonly inode: string
 }
@@ -47,7 +47,7 @@ let next: Promise<string | undefined> | undefined
 
 /**
  * The tables of this network namespace, read after the call; undefined where the system has none to read (other systems than Linux). One
- * read at a time: whoever asks during it shares the next one, because the tables may be long, and everybody may have them read.
+ * read at a time, because the tables may be long and any client can cause reads: callers during a read share the next one.
  */
 export function readTcpTables(): Promise<string | undefined> {
   if (reading) return (next ??= reading.then(begin, begin))
@@ -69,7 +69,10 @@ async function readNow(): Promise<string | undefined> {
 
 const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'])
 
-/** A table that cannot be read just now counts as empty: whoever opens connections until this process may open no more files must not hide the table. */
+/**
+ * A table that cannot be read just now counts as empty: somebody who uses up the file descriptors of this process must not hide the other
+ * table.
+ */
 async function readTable(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')

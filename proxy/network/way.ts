@@ -1,4 +1,4 @@
-/** A proxy of the network (a company's, a university's): not to be confused with Berth's own local proxy. */
+/** A proxy of the network (of a company or a university); not Berth's own local proxy. */
 export interface NetworkProxy {
   /**
    * Origin of the proxy: `http://proxy.example:3128`, with `https:` if the connection to the proxy itself is encrypted, or
@@ -9,12 +9,12 @@ export interface NetworkProxy {
   readonly signIn?: string | undefined
 }
 
-/** Way to a server. `unknown` is a kind of proxy that Berth cannot use, such as SOCKS of version 4. */
+/** Way to a server. `unknown` stands for a kind of proxy that Berth cannot use, such as SOCKS of version 4. */
 export type Way = { readonly kind: 'direct' } | ({ readonly kind: 'proxy' } & NetworkProxy) | UnknownWay
 
 interface UnknownWay {
   readonly kind: 'unknown'
-  /** As the setting names it, for the error. */
+  /** Name of the proxy in the setting, for the error. */
   readonly named: string
 }
 

@@ -14,15 +14,15 @@ export interface FolderKey {
 export interface FolderKeys {
   /** Identifies the SFTP port of this user on this computer. */
   readonly host: FolderKey
-  /** Lets programs of this computer in. */
+  /** Authenticates programs of this computer. */
   readonly client: FolderKey
 }
 
 /**
- * The keys of the SFTP port, made at the first use and kept: saved sites of other programs go on to work.
+ * The keys of the SFTP port, made at the first use and kept, so that saved sites of other programs keep working.
  *
- * Threat model: private keys at rest, 0600 in a directory of the proxy that is 0700. The client's key is good for the SFTP port
- * of this user on this computer only, while that is open. A damaged file is replaced by a new key.
+ * Threat model: private keys at rest, 0600 in a directory of the proxy that is 0700. The client's key only opens the SFTP port of this user
+ * on this computer, and only while that port is open. A damaged file is replaced by a new key.
  *
  * @param directory of this user's proxy
  */

@@ -36,7 +36,7 @@ interface Open {
   readonly openedAt: string
 }
 
-/** Names under which the port is remembered; no session has this name. */
+/** Key under which the port is remembered; no session has this name. */
 const REMEMBERED = ['@folders', 'sftp'] as const
 
 /**

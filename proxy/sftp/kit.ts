@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import { fingerprintOf, type FolderKeys } from './folder-keys.ts'
 import { FAST_CIPHER } from './ssh-server.ts'
 
-/** User name for client programs. The server takes any: the key decides. */
+/** User name for client programs. The server accepts any name; only the key counts. */
 const USER = 'work'
 const ALIAS = 'berth-folders'
 
@@ -43,7 +43,7 @@ export async function makeFolderKit(port: FolderPort, deps: FolderKitDeps): Prom
   }
 }
 
-/** Name of the kit's entry in the ssh configuration: another data directory has another one. */
+/** Name of the kit's entry in the ssh configuration; it differs between data directories. */
 export function kitIdOf({ host }: FolderKeys): string {
   return `folders-${createHash('sha256').update(host.publicKey).digest('hex').slice(0, 12)}`
 }

@@ -7,7 +7,7 @@ export interface SftpRoute {
   readonly managerUrl: string
   /** Headers for the manager, made for each request. @throws AppError `not_signed_in` */
   readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
-  /** Default: as the environment says (HTTPS_PROXY). */
+  /** Default: the network that the environment names (HTTPS_PROXY). */
   readonly network?: Network | undefined
 }
 
@@ -26,7 +26,7 @@ export async function openSftp(
   const wire = await dialWire({
     managerUrl: base,
     path: SFTP_PATH,
-    // The manager wants a browser's sign-in to name the page. This is the page's own proxy, which has both halves of it.
+    // The manager requires the page's Origin with a browser's sign-in. This proxy belongs to the page, and has both halves of the sign-in.
     headers: 'cookie' in headers ? { ...headers, origin: new URL(base).origin } : headers,
     protocols: [TUNNEL_PROTOCOL],
     signal,

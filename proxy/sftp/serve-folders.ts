@@ -41,8 +41,8 @@ export async function writeFolderFiles({
 }
 
 /**
- * Serves all folders of the user to one SSH client on a stream, until the client ends: for a ProxyCommand. Nothing listens; the
- * client proves the key of `writeFolderFiles` all the same, because ssh asks for one.
+ * Serves all folders of the user to one SSH client on a stream, until the client ends: for a ProxyCommand. Nothing listens; the client
+ * still proves the key of `writeFolderFiles`, because ssh requires one.
  */
 export async function serveFolders(server: FolderServer, stream: Duplex): Promise<void> {
   const { host, client } = await openFolderKeys(join(server.dataDir, 'proxy', server.userId))

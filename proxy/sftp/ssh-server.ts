@@ -7,7 +7,7 @@ import { type Log } from '../log.ts'
 export interface SshServerDeps {
   /** Private key in OpenSSH's format. */
   readonly hostKey: string
-  /** Lines of `.pub` files whose owners may connect. Asked for again after some seconds. */
+  /** Lines of `.pub` files whose owners may connect. Called again after some seconds. */
   readonly allowedKeys: () => Promise<readonly string[]>
   /** Opens an SFTP connection to the manager, as a stream of bytes. @throws AppError */
   readonly openSftp: (signal: AbortSignal) => Promise<Duplex>
@@ -24,22 +24,22 @@ export interface SshServer {
   close(): void
 }
 
-/** Needs no HMAC, which costs more than the cipher. OpenSSH chooses it only if it is told to: our Host blocks do. */
+/** Needs no HMAC, which would cost more than the cipher. OpenSSH chooses it only if told to, as our Host blocks do. */
 export const FAST_CIPHER = 'aes128-gcm@openssh.com'
 /** Deadline for the handshake and the proof of a key together. */
 const PROOF_MS = 30_000
-/** Keys that one connection may try: an agent of ssh may hold many. */
+/** Largest number of keys that one connection may try: an ssh-agent may hold many. */
 const MOST_KEYS = 20
 /** Time for a client to read why its connection ends. */
 const LINGER_MS = 1_000
 const SFTP_ONLY = 'This port moves files by SFTP only. For rsync, use a session that mounts the folder.'
-/** Connections of clients that have proved a key. */
+/** Largest number of connections that have proved a key. */
 const MOST_PROVED = 64
-/** Connections of others: a further one takes the place of the oldest. */
+/** Largest number of other connections: a further one replaces the oldest. */
 const MOST_UNPROVED = 128
-/** How long the allowed keys are remembered: keys that strangers try must not become calls at the manager. */
+/** Time for which the allowed keys are cached: keys that strangers try must not each cause a call to the manager. */
 const KEYS_MS = 3_000
-/** A key that is not among them is looked for again after so long: its owner may have stored it since. */
+/** The list is fetched again for an unknown key if it is older than this: the owner may have stored the key since. */
 const NEW_KEYS_MS = 100
 const MOST_CHANNELS = 16
 const KEEPALIVE_MS = 15_000
@@ -47,14 +47,14 @@ const KEEPALIVE_MS = 15_000
 /**
  * An SSH server with one service: the subsystem `sftp`. Its bytes go to the manager as they are.
  *
- * Threat model: every user and program of this computer can connect, and containers with host networking. A client has to prove one
- * of the allowed keys; there are no passwords. Shells and commands get a text that says what the port is for, and run nothing.
- * Environment, forwarding and agents are not offered (ssh2 refuses what has no listener). Connections that have not proved a key make room for newcomers, and take no places of those that have. Each has a deadline for its proof, and bounded numbers of keys and channels; an error ends the
- * connection and no other. Compression is off: a few bytes must not become many. What the manager refuses, the client is told as an
- * error text of the channel.
+ * Threat model: every user and program of this computer can connect, and containers with host networking. A client has to prove one of the
+ * allowed keys; there are no passwords. Shells and commands get a text that says what the port is for, and run nothing. Environment,
+ * forwarding and agents are not offered (ssh2 refuses what has no listener). Connections that have not proved a key are replaced by newer
+ * ones, and do not count towards the limit of those that have. Each has a deadline for its proof, and bounded numbers of keys and channels;
+ * an error ends the connection and no other. Compression is off: a few bytes must not become many. An error of the manager reaches the
+ * client as an error text of the channel.
  *
- * Only ciphers that Node does with the processor's AES are offered, because OpenSSH would choose ChaCha20, which ssh2 does in
- * WebAssembly.
+ * Only ciphers that Node does with the processor's AES are offered, because OpenSSH would choose ChaCha20, which ssh2 does in WebAssembly.
  */
 export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
   const { default: ssh2 } = await import('ssh2') // loaded late: few proxies have an SFTP port
@@ -89,7 +89,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
 
   /** Whether the client has proved, or could prove, an allowed key. */
   async function mayEnter(tried: PublicKeyAuthContext): Promise<boolean> {
-    // A key that was stored a moment ago counts at once.
+    // If the key is unknown, fetch a newer list: a key that was just stored counts at once.
     return isAllowed(await keysNotOlderThan(KEYS_MS), tried) || isAllowed(await keysNotOlderThan(NEW_KEYS_MS), tried)
   }
 
@@ -99,7 +99,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
       if (allowed instanceof Error || !allowed.getPublicSSH().equals(key.data)) continue
       // Without a signature the client only asks whether the key would do.
       if (signature === undefined) return true
-      // An Error where the signature cannot be read, whatever the types say.
+      // ssh2 returns an Error if the signature cannot be read, despite its types.
       const verified: unknown = blob !== undefined && allowed.verify(blob, signature, hashAlgo)
       return verified === true
     }
@@ -138,7 +138,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
         log.warn({ error: String(error) }, 'an SFTP channel failed'),
       )
     })
-    // scp -O, rsync and plain ssh would say nothing but that the request failed. A terminal is only asked for before a shell.
+    // Otherwise scp -O, rsync and plain ssh would only say that the request failed. A terminal is only requested before a shell.
     session.on('pty', accept => accept())
     session.on('exec', accept => refuse(accept()))
     session.on('shell', accept => refuse(accept()))
@@ -212,7 +212,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
         gone.abort(new Error('the client has gone'))
         if (proved.delete(socket)) onChange()
       })
-      // A server for each socket, which never listens: it tells which client belongs to the socket.
+      // Each socket has its own server, which never listens: so we know which client belongs to the socket.
       const server: Server = new ssh2.Server(options)
       server.on('connection', client => serve(client, socket, gone.signal))
       server.on('error', (error: unknown) => log.debug({ error: String(error) }, 'an SSH connection failed'))
@@ -227,7 +227,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
   }
 }
 
-/** Joins what is written now: ssh2 writes each packet in three parts, and a client would wake up for each of them. */
+/** Joins writes: ssh2 writes each packet in three parts, and each of them would wake up the client. */
 function joinWrites(socket: Duplex): void {
   if (socket.writableCorked > 0) return
   socket.cork()

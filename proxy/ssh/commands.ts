@@ -10,8 +10,8 @@ export interface Connection {
 }
 
 /**
- * Command lines to copy. With the Include in place the alias is enough; without it, or where the user's own file forwards ports for all hosts,
- * ssh is told to read our file alone.
+ * Command lines to copy. With the Include line the alias is enough; without it, or if the user's own file forwards ports for all hosts, ssh
+ * reads only our file (`-F`).
  */
 export function commandsFor({ port, user, hostKeyFingerprint, installed }: Connection): SshKit['commands'] {
   const { alias } = installed

@@ -8,13 +8,13 @@ const MACHINE_ID = '/etc/machine-id'
 const PID_NAMESPACE = '/proc/self/ns/pid'
 
 /**
- * A word that distinguishes this computer from others that share its home directory, and that stays when its host name
- * changes. Linux has such an id; elsewhere we keep our own, in the system's place for data of one computer.
+ * A stable id of this computer, independent of its host name, that distinguishes it from others that share the home directory. Linux has
+ * such an id; elsewhere we store our own in the system's folder for data of one computer.
  *
  * @param stateFile file for our own id; undefined if no place belongs to one computer alone
  *
- * @param pidNamespace a link that names the process id namespace: containers may share home and machine id, but cannot see each
- * other's processes
+ * @param pidNamespace a link that names the process id namespace: containers may share home and machine id, but cannot see each other's
+ *   processes
  */
 export async function computerId(
   machineIdFile = MACHINE_ID,
@@ -24,11 +24,11 @@ export async function computerId(
   const machineId = (await readIfThere(machineIdFile))?.trim() ?? ''
   const id = /^[0-9a-f]{32}$/.test(machineId) ? machineId : ((await ownId(stateFile)) ?? hostname())
   const namespace = await readlink(pidNamespace).catch(() => '')
-  // Never the id itself: other programs may treat it as a secret. See machine-id(5)
+  // Hash the id, because other programs may treat it as a secret. See machine-id(5)
   return createHmac('sha256', id).update(`berth ssh kit${namespace}`).digest('hex').slice(0, 16)
 }
 
-/** Our own id, created by the first of several processes that begin at the same time; undefined if it cannot be stored. */
+/** Our own id; if several processes start at the same time, the first creates it. Undefined if it cannot be stored. */
 async function ownId(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined
   const read = async () => (await readIfThere(file).catch(() => undefined)) || undefined
@@ -38,7 +38,7 @@ async function ownId(file: string | undefined): Promise<string | undefined> {
   return await read()
 }
 
-/** A link to a file that is complete: no process reads an empty one, and the first of several links stays. */
+/** Links to a complete file, so that no process reads an empty one, and the first link wins. */
 async function create(file: string): Promise<void> {
   const draft = `${file}.${randomUUID()}.tmp`
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })

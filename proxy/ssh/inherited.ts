@@ -3,9 +3,9 @@ import { promisify } from 'node:util'
 
 /** Settings of other blocks, such as `Host *`, that ssh applies to a host beside those of its own block. */
 export interface Inherited {
-  /** Forwards, e.g. `RemoteForward 8080 localhost:80`. No setting of a block can refuse them without refusing `ssh -L` too. */
+  /** Forwards, e.g. `RemoteForward 8080 localhost:80`. A Host block cannot refuse them without refusing `ssh -L` too. */
   readonly forwards: readonly string[]
-  /** Variables of this computer that ssh sends, other than those of the language. */
+  /** Whether ssh sends variables of this computer, other than those of the language. */
   readonly sendsEnvironment: boolean
 }
 
@@ -35,8 +35,8 @@ export function parseInherited(text: string): Inherited {
 /**
  * Asks OpenSSH itself, which knows all of its files, patterns and `Match` blocks.
  *
- * @param configFile instead of the user's and the system's
- * @returns nothing inherited where there is no OpenSSH, or it refuses the configuration
+ * @param configFile replaces the user's and the system's
+ * @returns nothing inherited if there is no OpenSSH, or it refuses the configuration
  */
 export async function inheritedBy(alias: string, configFile?: string): Promise<Inherited> {
   const file = configFile === undefined ? [] : ['-F', configFile]

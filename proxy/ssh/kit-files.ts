@@ -61,18 +61,18 @@ export interface Installed {
   readonly configFile: string
   /** Whether the user's own configuration includes ours. */
   readonly included: boolean
-  /** Forwards of the user's for all hosts, which hold for this alias too. */
+  /** Forwards that the user sets for all hosts, and that therefore apply to this alias too. */
   readonly forwards: readonly string[]
 }
 
-/** OpenSSH takes the home directory from the user database, not from $HOME; so do we, for a user id that is in it. */
+/** OpenSSH finds the home directory in the user database, not in $HOME; for a user id in that database, so do we. */
 export const defaultSshDirectory = () => join(homeOfUser(), '.ssh')
 
 function homeOfUser(): string {
   try {
     return userInfo().homedir
   } catch {
-    // OpenSSH does not run at all without an entry. Tunnels do, and their keys need some place of this user.
+    // OpenSSH does not run for a user id without an entry. Tunnels do, and their keys need some directory of this user.
     return process.env['HOME'] ?? '/'
   }
 }
@@ -166,7 +166,7 @@ function include(sshDirectory: string, configFile: string): Promise<boolean> {
   return changeConfig(sshDirectory, before => withInclude(before, Buffer.from(line).toString('latin1')))
 }
 
-/** The forwards that the alias inherits. Variables that it inherits are taken back. */
+/** The forwards that the alias inherits. Inherited variables are removed. */
 async function forwardsOf(alias: string, sshDirectory: string): Promise<readonly string[]> {
   const file = isDefault(sshDirectory) ? undefined : join(sshDirectory, 'config')
   const { forwards, sendsEnvironment } = await inheritedBy(alias, file)
@@ -182,20 +182,20 @@ async function changeConfig(sshDirectory: string, change: (config: string) => st
     const after = change(before ?? '')
     if (after === before) return true
     const mode = before === undefined ? 0o600 : (await stat(target)).mode & 0o777
-    // A rename would replace a file that its owner has made read-only.
+    // A rename would replace even a file that its owner made read-only.
     if ((mode & 0o200) === 0) return false
     await writeFileAtomically(target, after, mode, 'latin1')
     return true
   } catch (error) {
-    // Any error of the operating system is fine: the commands then name our file, and work as well.
+    // Any error of the operating system is harmless: the commands then name our file.
     if (error instanceof Error && 'code' in error) return false
     throw error
   }
 }
 
 /**
- * The file to write: many users link their configuration from a repository. @throws if the link leads to a folder that is not there, e.g.
- * on a volume that is not mounted
+ * The file to write: many users link their configuration from a repository. @throws if the link leads to a missing folder, e.g. on a volume
+ * that is not mounted
  */
 async function targetOf(path: string): Promise<string> {
   const link = await readlink(path).catch(() => undefined)

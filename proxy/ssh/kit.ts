@@ -18,7 +18,7 @@ export interface SshKits {
   make(tunnel: Tunnel, settings: { readonly manageSshConfig: boolean }, isOpen: () => boolean): Promise<SshKit>
   /** The private key, in OpenSSH's or PuTTY's format. */
   keyFile(sessionId: SessionId, format: Exclude<KeyFormat, 'filezilla'>): Promise<KeyFile>
-  /** Call when the tunnel is closed: removes the Host block, pinned key and private key, unless another process keeps a tunnel. */
+  /** Call when the tunnel is closed: removes the Host block, pinned key and private key, unless another process still has a tunnel. */
   forget(sessionId: SessionId): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
       const checkOpen = () => {
         if (!isOpen()) throw new AppError('tunnel_not_found', because('tunnel_reopened'))
       }
-      // If the tunnel closes after this check, its files are removed after they were written: changes of the files are
+      // If the tunnel closes after this check, its files are still removed after they were written, because changes of the files are
       // serialized.
       checkOpen()
       const installed = await files.install(

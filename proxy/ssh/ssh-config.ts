@@ -22,7 +22,7 @@ export interface Owner {
   readonly run: string
 }
 
-/** Name under which the host key is known: the port changes, the session does not. */
+/** Name under which the host key is known: ports change, the name of a session's key does not. */
 export const hostKeyAlias = (sessionId: string) => `berth-${sessionId}`
 
 /** `berth-` and the session name; characters that ssh might read as a pattern become `-`. Names are matched in lower case. */
@@ -59,15 +59,15 @@ export function formatConfig(blocks: readonly Block[]): string {
 }
 
 /**
- * Settings that hold whatever the user has set for all hosts (`Host *`).
+ * Settings that override what the user has set for all hosts (`Host *`).
  *
- * Threat model: programs in a session are not trusted, and other users may listen on ports of this computer. Forwarding the agent
- * or X11 would lend the user's keys and screen to the session; without a check of the host key on loopback anybody could pose as it.
- * The rest would break the connection: another way to sign in, a command of one's own in place of that of sftp, a shared
- * connection of a session that had the port before. Options of the command line (`ssh -A`, `-L`, `-D`) still count, as the user asks
- * for them; that is why the agent of the environment stays (`none` would take it from `-A` too), and no agent of another block replaces
- * it. `IdentitiesOnly` keeps the agent's keys from being offered. `SendEnv` and forwards of all blocks add up: `withoutSendEnv` takes back the first; a block
- * that refused forwards would refuse `ssh -L` too, so where the user has some, commands name our file alone and the user is warned (`inherited.ts`).
+ * Threat model: programs in a session are not trusted, and other users may listen on ports of this computer. Forwarding the agent or X11
+ * would lend the user's keys and screen to the session; without a check of the host key on loopback anybody could pose as it. The other
+ * settings would break the connection: a different authentication, a command in place of that of sftp, or a shared connection of a session
+ * that had the port before. Options of the command line (`ssh -A`, `-L`, `-D`) still count, as the user asks for them; that is why the
+ * agent of the environment stays (`none` would take it from `-A` too), and no agent of another block replaces it. `IdentitiesOnly` keeps
+ * the agent's keys from being offered. `SendEnv` and forwards of all blocks accumulate. `withoutSendEnv` undoes `SendEnv`. Forwards cannot
+ * be refused without refusing `ssh -L` too, so if the user has some, commands name only our file, and the user is warned (`inherited.ts`).
  */
 export const NOT_INHERITED: readonly (readonly [string, string])[] = [
   ['ForwardAgent', 'no'],
@@ -85,8 +85,8 @@ export const NOT_INHERITED: readonly (readonly [string, string])[] = [
 ]
 
 /**
- * A Host block with an explicit name, not a pattern, so that editors list it. The keepalive notices a dead tunnel in under a
- * minute. `ProxyCommand none`: no bastion of the user's, whose 127.0.0.1 is another.
+ * A Host block with an explicit name, not a pattern, so that editors list it. The keepalive notices a dead tunnel in under a minute.
+ * `ProxyCommand none` avoids a bastion of the user's, which would have another 127.0.0.1.
  */
 export function blockOf(entry: HostEntry): Block {
   const { alias, sessionId, owner, port } = entry
@@ -125,8 +125,8 @@ export function withInclude(config: string, include: string): string {
 const NO_VARIABLES = '# berth: programs in sessions get no variables of this computer\nHost berth-*\n  SendEnv -*\n'
 
 /**
- * The user's configuration with a block at its end that takes back the variables that other blocks send; unchanged if it is the last one
- * already. Only there it is read after them.
+ * The user's configuration with a final block that undoes `SendEnv` of other blocks; unchanged if it is there already. It must be last to
+ * be read after them.
  */
 export function withoutSendEnv(config: string): string {
   const eol = config.includes('\r\n') ? '\r\n' : '\n'

@@ -13,11 +13,11 @@ const Handover = z.object({
   publicKey: z.base64(),
 })
 
-/** Before the signed bytes of a handover, so that a list of updates is never taken for one. */
+/** Prefix of the signed bytes of a handover, so that a list of updates can never pass for one. */
 export const HANDOVER_SIGNED_AS = 'berth-update-key-v1\n'
 export const MAX_HANDOVERS = 20
 
-/** Newest key that an app has followed. It can only shut lists out: it is compared, never used to verify. */
+/** Newest key that an app has followed. It can only reject lists: it is compared, never used to verify. */
 export interface KeySeen {
   /** Fingerprint of the key that the package pins. */
   readonly pinned: string
@@ -29,10 +29,10 @@ export interface KeySeen {
 export const fingerprintOf = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex')
 
-/** @returns AppError `forbidden` for a list of updates that is not believed */
+/** @returns AppError `forbidden` for a list of updates that is not trusted */
 export const refuseList = (why: Because): AppError => new AppError('forbidden', why)
 
-/** Verifies a signature before anything is parsed. @returns the bytes; undefined if another key signed them, or for something else */
+/** Verifies a signature before anything is parsed. @returns the bytes; undefined if the signature or the key is not valid */
 export function openSigned(text: SignedText, prefix: string, publicKey: string): Buffer | undefined {
   const bytes = Buffer.from(text.signed, 'base64')
   const signature = Buffer.from(text.signature, 'base64')
@@ -41,11 +41,11 @@ export function openSigned(text: SignedText, prefix: string, publicKey: string):
 }
 
 /**
- * Follows the makers from the key that this package pins to the one that signs now. Threat model: the list comes from anybody, and an
+ * Follows the handovers from the key that this package pins to the key that signs now. Threat model: the list comes from anybody, and an
  * earlier key may have been stolen after it was replaced. So each handover counts only with the signature of the key before it, and an app
  * that has followed one never goes back, nor to another successor.
  *
- * @param handovers all that the makers ever made, the oldest first; those before the pinned key are passed over
+ * @param handovers all that were ever made, oldest first; those before the pinned key are skipped
  * @param seen undefined, or of another pinned key: nothing was followed yet from this one
  * @returns public key (base64, SPKI)
  * @throws AppError `forbidden` for a handover that the key before did not sign, and if `seen` is not among the keys
@@ -69,7 +69,7 @@ export function followHandovers(pinned: string, handovers: readonly SignedText[]
   return current
 }
 
-/** @returns undefined for a text that is no Ed25519 key */
+/** @returns undefined for a text that is not an Ed25519 key */
 function keyOf(publicKey: string): KeyObject | undefined {
   try {
     const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' })

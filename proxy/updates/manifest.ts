@@ -40,7 +40,7 @@ const UpdateManifest = z.object({
   version: Version,
   /** Rises with every list that is signed, so that an old one is known as such. */
   serial: z.int().min(1),
-  /** After it the list says nothing: whoever keeps newer ones back is noticed. */
+  /** After this time the list is invalid, so that somebody who withholds newer lists is noticed. */
   expiresAt: z.iso.datetime(),
   files: z.array(UpdateFile).max(100),
 })
@@ -50,7 +50,7 @@ export type UpdateManifest = z.infer<typeof UpdateManifest>
 const Envelope = SignedText.extend({ handovers: z.array(SignedText).max(MAX_HANDOVERS).default([]) })
 
 export const MAX_MANIFEST_BYTES = 256 * 1024
-/** Before the signed bytes, so that a signature for something else never fits. */
+/** Prefix of the signed bytes, so that a signature for something else never fits. */
 export const SIGNED_AS = 'berth-update-v1\n'
 
 /** @returns undefined where this Berth looks for no updates */
@@ -95,7 +95,7 @@ export interface Seen {
 }
 
 /**
- * Whether a signed list has a newer version. Never a step back: an older version is no update.
+ * Whether a signed list has a newer version. An older version is never an update.
  *
  * @throws AppError `forbidden` for a list that has expired, or is older than one seen before
  */
@@ -109,7 +109,7 @@ export function isNewer(manifest: UpdateManifest, seen: Seen): boolean {
   return compareVersions(manifest.version, seen.version) > 0
 }
 
-/** Positive if `a` is newer. Of an unreleased version (`0.2.0-dev`) only the numbers count. */
+/** Positive if `a` is newer. For an unreleased version (`0.2.0-dev`) only the numbers count. */
 export function compareVersions(a: string, b: string): number {
   const numbers = (version: string) => version.split('-')[0]?.split('.').map(Number) ?? []
   const [left, right] = [numbers(a), numbers(b)]

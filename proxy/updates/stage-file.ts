@@ -20,10 +20,11 @@ export interface StageOptions {
 }
 
 /**
- * Downloads a file of an update. Under its own name it is whole and has the hash that was signed; a part, or another file, is removed.
+ * Downloads a file of an update. It gets its own name only when it is complete and has the signed hash; a partial or different file is
+ * removed.
  *
  * @returns its path
- * @throws AppError `unavailable` if the download fails, `forbidden` if it is another file than signed
+ * @throws AppError `unavailable` if the download fails, `forbidden` if it is not the signed file
  */
 export async function stageFile({ file, listUrl, folder, fetch, signal }: StageOptions): Promise<string> {
   const path = join(folder, file.name)
@@ -46,7 +47,7 @@ export async function stageFile({ file, listUrl, folder, fetch, signal }: StageO
 
 const notSigned = (name: string) => new AppError('forbidden', because('update_not_signed', { file: name }))
 
-/** Ends a download that is longer than signed, before it fills the disk. */
+/** Ends a download that is longer than the signed size, before it fills the disk. */
 function atMost(bytes: number): Transform {
   let left = bytes
   return new Transform({

@@ -12,10 +12,13 @@ const OPEN_TO_ALL: ReadonlySet<string> = new Set([
     .map(({ path }) => path),
 ])
 
-/** The caller of a request. Where the manager asks for a sign-in, the one that the request names is right or gets a short refusal. */
+/**
+ * The caller of a request. Where the manager requires a sign-in, a request with a wrong one only gets a short refusal, so its claim can be
+ * believed here.
+ */
 export function callerOf({ url = '', headers }: IncomingMessage, address: string): Caller {
   const isStranger = OPEN_TO_ALL.has(readPath(url))
-  // A signature is another one for each request, its keypair is not.
+  // A signature differs from request to request, its keypair does not.
   const signIn = headers.authorization?.split(',', 1)[0] ?? headers[ORIGIN_SECRET_HEADER]
   const isNamed = !isStranger && typeof signIn === 'string'
   const networks = networksOf(address).toReversed()

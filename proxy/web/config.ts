@@ -21,7 +21,7 @@ export interface WebConfig {
   readonly allowedHosts: readonly string[]
   /** Addresses of reverse proxies that are trusted to report the client's address and scheme. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Address of apps: for browsers on other computers, and for published ones; without it there are none. */
+  /** Address of apps, for browsers on other computers and for published apps; left out: neither is available. */
   readonly appsAddress?: AppsAddress | undefined
   /** Secret shared with the manager, which then trusts our reports about our clients. */
   readonly consoleSecret?: string | undefined

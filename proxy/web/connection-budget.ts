@@ -19,13 +19,13 @@ interface TrackedConnection {
   readonly socket: Socket
   /** Networks, widest first. */
   readonly networks: readonly string[]
-  /** Bytes of the heads of its requests that are not over. */
+  /** Bytes of the heads of its unfinished requests. */
   heads: number
   /** Requests whose bodies have not arrived. */
   bodies: number
-  /** Bytes that it had sent when its last request had arrived. */
+  /** Bytes received when its last request had arrived. */
   before: number
-  /** Bytes that had crossed it at the last look. */
+  /** Bytes transferred at the last check. */
   moved: number
   movedAt: number
 }
@@ -39,11 +39,11 @@ const MOST_BYTES = 64 * 1024 * 1024
 const CHECK_EVERY_MS = 200
 
 /**
- * Cuts connections while all of them together cost too much memory: in the network that costs most, the connection with the largest
- * product of cost and idle time. Tunnels are bounded elsewhere; a request for a tunnel counts as a connection until it is answered.
+ * Cuts connections while all of them together cost too much memory: in the network that costs most, the connection with the largest product
+ * of cost and idle time. Tunnels are bounded elsewhere; a request for a tunnel counts as a connection until it is answered.
  *
- * Threat model: a stranger opens as many connections as they like, sends long heads without their end, or sends whole ones and does not read
- * the answers. Their own connections are cut. Ordinary heads are short, and connections in use move bytes.
+ * Threat model: a stranger opens as many connections as they like, sends long heads without their end, or sends whole ones and does not
+ * read the answers. Only the stranger's connections are cut: ordinary heads are short, and connections in use move bytes.
  */
 export function createConnectionBudget({
   mostBytes = MOST_BYTES,
@@ -111,7 +111,7 @@ export function createConnectionBudget({
   }
 }
 
-/** The same for a connection and for the TLS that is spoken on it. */
+/** Same key for a connection and for the TLS on top of it. */
 const nameOf = ({ remoteAddress = '', remotePort = 0, localPort = 0 }: Socket) =>
   `${remoteAddress} ${remotePort} ${localPort}`
 
@@ -119,14 +119,14 @@ const headBytes = ({ url = '', rawHeaders }: IncomingMessage) =>
   rawHeaders.reduce((sum, text) => sum + text.length, url.length)
 
 function costOf({ socket, heads, bodies, before }: TrackedConnection): number {
-  // Bodies are not kept.
+  // Bytes of bodies are not kept in memory.
   const unread = bodies > 0 ? 0 : socket.bytesRead - before
   return BARE_BYTES + READ_HEAD_FACTOR * heads + unread
 }
 
 const weightOf = (one: TrackedConnection, now: number) => costOf(one) * (now - one.movedAt + CHECK_EVERY_MS)
 
-/** The connections of the network that costs most: of the widest ones first, then within it. */
+/** The connections of the network that costs most: first the widest network, then the costliest within it. */
 function costliest(tracked: readonly TrackedConnection[], level = 0): readonly TrackedConnection[] {
   const costs = new Map<string, number>()
   for (const one of tracked) {

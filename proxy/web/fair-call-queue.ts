@@ -2,7 +2,7 @@ import { type ServerResponse } from 'node:http'
 import { fullest } from '#base/fullest'
 
 export interface Caller {
-  /** The answer needs no sign-in: everybody may have it sent. */
+  /** True if the answer needs no sign-in: anybody may request it. */
   readonly isStranger: boolean
   /** The networks that the call comes from, widest first, and then the sign-in that it names; an empty name for none. */
   readonly branch: readonly string[]
@@ -12,9 +12,9 @@ export interface Caller {
 export interface EnteringCall {
   readonly response: ServerResponse
   readonly caller: Caller
-  /** Sends the call on; at once, or when a connection is free for it. */
+  /** Forwards the call; called at once, or when a connection becomes free. */
   readonly begin: () => void
-  /** Answers a call that has waited for too long, or that finds too many others waiting. It has not begun. */
+  /** Answers a call that has not begun, because it waited too long, or too many others are waiting. */
   readonly refuse: () => void
 }
 
@@ -31,34 +31,33 @@ export interface FairCallQueueOptions {
 }
 
 interface Call extends EnteringCall {
-  /** Names of the branches from the root: those with the same name have the same ones before. */
+  /** Names of the branches from the root; equal names have equal parents. */
   readonly path: readonly string[]
-  /** The most calls on each of these branches at a time. */
+  /** Largest number of calls on each of these branches. */
   readonly limits: readonly number[]
-  /** Bytes of its connection when they were looked at last. */
+  /** Bytes of its connection at the last check. */
   bytes: number
   timer?: NodeJS.Timeout
 }
 
-/** Between two looks. Somebody who reads takes a part of the answer in this time, also by a slow line. */
+/** Interval between two checks. A client that reads takes a part of the answer in this time, even over a slow line. */
 const CHECK_EVERY_MS = 2_000
 /** Longest wait for a connection. */
 const WAIT_MS = 30_000
-/** Answers to one sign-in, or network of strangers, whose readers are behind: with more, none of them counts as read. */
+/** Limit of answers to one sign-in, or network of strangers, whose clients are behind; above it, none of them counts as read. */
 const MOST_BEHIND = 64
-/** Parts of all connections. What one network leaves is enough for the others; a sign-in has more than any browser asks for. */
+/** Shares of all connections. One network leaves enough for the others; a sign-in gets more than any browser requests. */
 const SHARES = { strangers: 1 / 2, network: 3 / 4, signIn: 1 / 4 } as const
 
 /**
- * Shares the connections to the manager among callers. Each sign-in, each network, and all calls that need no sign-in together have a
- * part of them; what exceeds it waits. A free connection goes to the caller who has fewest, so a person without any gets the
- * next one. While calls wait, answers that are not read are cut: those to strangers first, then those to the sign-ins that have
- * most calls.
+ * Shares the connections to the manager among callers. Each sign-in, each network, and all calls that need no sign-in together have a share
+ * of them; calls above the share wait. A free connection goes to the caller with the fewest, so a person without any gets the next one.
+ * While calls wait, answers that are not read are cut: those to strangers first, then those to the sign-ins that have most calls.
  *
  * Threat model: a call may wait for an agent or send a byte a minute, and an answer is not stored here: one person could hold every
- * connection to the manager. Without a shortage nothing is cut. What a request says about its sender is not believed: callers are
- * strangers unless the manager answers only people who are signed in, whose refusals are too short to be held. One person may
- * have any number of sign-ins, so the manager bounds the calls of a person (`manager/http/call-limiter.ts`).
+ * connection to the manager. Without a shortage nothing is cut. A request's claim about its sender is not trusted: callers count as
+ * strangers unless the manager answers the route only to people who are signed in; its refusals are too short to hold a connection. One
+ * person may have any number of sign-ins, so the manager bounds the calls of a person (`manager/http/call-limiter.ts`).
  */
 export function createFairCallQueue({
   most,
@@ -120,7 +119,7 @@ export function createFairCallQueue({
     call.refuse()
   }
 
-  /** Answers whose readers are behind, and have taken nothing since the last look. */
+  /** Answers whose clients are behind, and have read nothing since the last check. */
   function findStuck(): readonly Call[] {
     const behind = [...running].filter(({ response }) => response.writableNeedDrain && !response.writableEnded)
     const counted = countsOf(behind)
@@ -138,14 +137,14 @@ export function createFairCallQueue({
       timer = undefined
       return
     }
-    // Calls wait for the narrowest branch that is full: an end elsewhere makes no room for them.
+    // Calls wait for the narrowest branch that is full: the end of a call elsewhere does not help them.
     const full = new Set([...waiting].map(call => call.path.findLast((name, at) => isFull(call, name, at))))
     const stuck = findStuck()
       .filter(({ path }) => path.some(name => full.has(name)))
       .toSorted(byBranch(countsOf([...running, ...waiting])))
     const strangers = stuck.filter(({ caller }) => caller.isStranger)
     const people = stuck.filter(({ caller }) => !caller.isStranger)
-    // At most half of the people's: those who have few calls keep theirs.
+    // Cuts at most half of the signed-in calls: callers with few calls keep theirs.
     const leaving = [...strangers, ...people.slice(0, Math.floor(people.length / 2))]
     for (const call of leaving.slice(0, waiting.size)) call.response.destroy()
   }

@@ -28,7 +28,7 @@ export interface GuestsDeps {
   readonly direct?: DirectPath | undefined
   readonly log: Log
   readonly now?: () => number
-  /** How long something that a sign-in opened may outlive it, where its end is told to nobody here. */
+  /** How long a tunnel may outlive the sign-in that opened it, where this process does not hear of the sign-in's end. */
   readonly recheckMs?: number | undefined
 }
 
@@ -41,7 +41,7 @@ export interface Credentials {
 export interface Guest {
   readonly me: Me
   readonly proxy: Proxy
-  /** Notes what this sign-in has opened, or was given beside others: it ends with the sign-in. */
+  /** Records what this sign-in has opened, or shares with others: it is closed with the sign-in. */
   readonly noteOpened: (thing: OpenedThing) => void
 }
 
@@ -74,11 +74,11 @@ interface Entry {
 
 type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string; [CONSOLE_SECRET_HEADER]?: string }>
 
-/** Sign-ins of one user that are kept. Somebody who sends ever other cookies beside the right one must not fill the memory of all. */
+/** Largest number of sign-ins kept per user. A client that sends ever new cookies beside the right one must not fill our memory. */
 const MOST_SIGN_INS = 64
-/** Tunnels of one user: their ports and descriptors are those of all users. */
+/** Largest number of tunnels per user, because all users share ports and descriptors. */
 const MOST_TUNNELS = 256
-/** Questions about sign-ins that are not known here. */
+/** Limits of questions about sign-ins that are not known here. */
 const STRANGE = { atOnce: 16, waiting: 128 }
 const CACHE_MS = 10_000
 const RECHECK_MS = 10_000
@@ -86,16 +86,15 @@ const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
 
 /**
- * Keeps a local proxy per signed-in user. The manager decides which user a sign-in belongs to (asked at most every ten seconds for
- * each); we only cache its answer.
+ * Keeps a local proxy per signed-in user. The manager decides which user a sign-in belongs to (we ask at most every ten seconds per
+ * sign-in); we only cache its answer.
  *
- * Threat model: both halves of a sign-in are kept in memory as long as its user has a proxy here, because grants are created
- * with them. They are sent to the manager only, which refuses one half without the other. Cookies of other programs on this
- * computer, which browsers send along to every port, are dropped; cookies that other programs set under our name fit no origin
- * secret. Everybody can make up sign-ins: those that cannot be one are refused here, and of the others a few are asked about at once
- * (`questions.ts`). Sign-ins that are known do not wait for them. All sign-ins of a person share one proxy, and what it opened goes on
- * with any of them. So somebody else's sign-in of that person that is ended would leave its tunnels, and with them its browser, inside:
- * what a sign-in has opened ends with it (`opened-things.ts`).
+ * Threat model: both halves of a sign-in are kept in memory as long as its user has a proxy here, because grants are created with them.
+ * They are sent to the manager only, which refuses one half without the other. Cookies of other programs on this computer, which browsers
+ * send along to every port, are dropped; cookies that other programs set under our name match no origin secret. Anybody can invent
+ * sign-ins: malformed ones are refused here, and only a few of the others are checked at a time (`questions.ts`). Known sign-ins do not
+ * wait for them. All sign-ins of a person share one proxy. If a sign-in was abused and is ended, its tunnels must not stay open: what a
+ * sign-in has opened ends with it (`opened-things.ts`).
  */
 export function createGuests(deps: GuestsDeps): Guests {
   const now = deps.now ?? (() => performance.now())
@@ -133,7 +132,7 @@ export function createGuests(deps: GuestsDeps): Guests {
     return api.me({ signal: AbortSignal.timeout(10_000) })
   }
 
-  /** Keeps an answer of the manager for a while, or lets go of a sign-in that has ended. */
+  /** Caches an answer of the manager for a while, or drops a sign-in that has ended. */
   function remembered(key: string, me: Promise<Me>): Promise<Me> {
     known.set(key, { me, until: now() + CACHE_MS })
     me.catch((error: unknown) => {
@@ -152,8 +151,9 @@ export function createGuests(deps: GuestsDeps): Guests {
   }
 
   /**
-   * Closes what ended sign-ins have opened: nobody tells us of the end of one whose page is closed. Each is asked about with what it came
-   * with then, because a cookie that another port has planted since proves no end. A manager that does not answer ends nothing.
+   * Closes what ended sign-ins have opened: a sign-in whose page is closed does not report its end. Each check uses the cookies of that
+   * time, because a cookie that another port has set since would fail without the sign-in having ended. If the manager does not answer,
+   * nothing is closed.
    */
   async function recheck() {
     const all = [...entries.values()].flatMap(({ opened }) => opened.signIns().map(headers => ({ opened, headers })))
@@ -241,7 +241,7 @@ export function createGuests(deps: GuestsDeps): Guests {
       const entry = entries.get(guest.me.user.id)
       const key = keyOf(headersOf(credentials))
       const { originSecret } = credentials
-      // Cookies of others beside the right one make no other sign-in of it: its origin secret stays.
+      // Other cookies beside the right one do not make it another sign-in: its origin secret stays.
       const leave = places.take(originSecret, guest.me.user.id)
       const ours = holders.get(key) ?? new Set()
       holders.set(key, ours.add(onSignedOut))

@@ -43,7 +43,7 @@ const MAX_BODY_BYTES = 64 * 1024
 const BODY_MS = 30_000
 const HEARTBEAT_MS = 15_000
 const MOST_BROWSER = 300
-/** A page that is this far behind does not read (a suspended tab, for example): its stream is cut, and it opens another one. */
+/** A page that is this far behind does not read (e.g. a suspended tab): its stream is cut, and the page opens another one. */
 const BEHIND_BYTES = 1024 * 1024
 
 /**
@@ -80,7 +80,7 @@ export function createHostRoutes({
       if (path === HOST_EVENTS_PATH && request.method === 'GET') {
         const credentials = credentialsOf(request)
         const guest = await guests.admit(credentials, address)
-        // No further event comes from a client that has gone in the meantime: hold nothing for it.
+        // Do not start a stream for a client that has already gone.
         if (!response.destroyed) streamEvents(guest, credentials, address, response)
         return
       }
@@ -120,9 +120,8 @@ export function createHostRoutes({
   }
 
   /**
-   * A code for `berth local`; null where the command cannot help: no socket, or a browser that does not come directly.
-   *
-   * @throws AppError `forbidden` for a client that hides its user
+   * Creates a code for `berth local`; null where the command cannot help: no socket, or a browser that does not come directly. @throws
+   * AppError `forbidden` for a client that hides its user
    */
   async function askLocally(request: IncomingMessage, email: string): Promise<LocalCode | null> {
     const port = localCommandPort()
@@ -227,7 +226,7 @@ function hostFor(
       whySaysNext: true,
     })
   }
-  /** Guards an act that writes files of the account under which this process runs. */
+  /** Guards an action that writes files of the account under which this process runs. */
   const own = <F>(act: F): F => {
     if (place !== 'neighbour') return here(act)
     throw new AppError('forbidden', { ...because('browser_other_account'), whySaysNext: true })
@@ -254,7 +253,7 @@ function hostFor(
           ...(me.user.role === 'superadmin' ? { proxyFaults: proxyFaults(), apps: apps() } : {}),
         }),
       settings: () => proxy.settings(),
-      // All of them are about SSH and SFTP, and one says whether we write into the `~/.ssh` of our account.
+      // All settings are about SSH and SFTP, and one of them lets us write into the `~/.ssh` of our account.
       saveSettings: settings => own(proxy).saveSettings(settings),
       openExternal: () => Promise.resolve(false),
       endpoint: () => Promise.resolve(fixedEndpoint),
@@ -275,7 +274,7 @@ function hostFor(
     ssh: {
       connect: async spec => connected(await own(proxy).ssh.connect(spec)),
       async keyFile(sessionId, format) {
-        // The site file of FileZilla names a key file, which is written for it, and a port.
+        // FileZilla's site file names a key file, which is written here, and a port.
         if (format === 'filezilla')
           connected(await own(proxy).ssh.connect({ sessionId, app: 'sshd', onPortTaken: 'random' }))
         return await proxy.ssh.keyFile(sessionId, format)
@@ -351,7 +350,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   let size = 0
   const deadline = setTimeout(() => request.destroy(), BODY_MS)
   try {
-    // Keep the connection, whatever is wrong with the body: the answer needs it.
+    // Keep the connection even if the body is invalid: the answer needs it.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       const bytes = chunk as Buffer
       size += bytes.length

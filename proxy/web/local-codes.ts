@@ -9,21 +9,21 @@ export type ProofLevel = 'account' | 'computer'
 
 /** Codes that a browser shows, `berth local` confirms, and the same browser then exchanges for a proof, once. */
 export interface LocalCodes {
-  /** @param owner identifies the sign-in of the browser; an earlier code of it ends */
+  /** @param owner identifies the sign-in of the browser; its earlier code becomes invalid */
   ask(owner: string, about: Omit<AskedLocally, 'secondsAgo'>): string
-  /** Undefined for a code that nobody shows now, or that is confirmed already. */
+  /** Undefined for a code that no browser shows now, or that is confirmed already. */
   find(code: string): AskedLocally | undefined
-  /** @returns false for a code that nobody shows now, or that is confirmed already */
+  /** @returns false for a code that no browser shows now, or that is confirmed already */
   confirm(code: string, level: ProofLevel): boolean
-  /** Ends the code. @returns undefined until it is confirmed, and for the code of another browser */
+  /** Redeems the code. @returns undefined until it is confirmed, and for the code of another browser */
   take(code: string, owner: string): ProofLevel | undefined
 }
 
 export const CODE_SECONDS = 5 * 60
-/** Without characters that are taken for each other: 40 bits in eight characters. */
+/** Without characters that are easily confused: 40 bits in eight characters. */
 const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ'
 const LENGTH = 8
-/** Browsers that may wait at the same time; more end the oldest code. */
+/** Largest number of waiting browsers; a further one invalidates the oldest code. */
 const MOST = 1_000
 
 export function createLocalCodes(now: () => number = () => performance.now()): LocalCodes {

@@ -15,13 +15,13 @@ const REQUEST_MS = 5_000
  * Sockets of the file system, at which `berth local CODE` confirms that the browser which shows the code runs on this computer.
  *
  * Threat model: whoever can open a socket of the file system can run programs here. A web page, another computer and a reverse proxy
- * cannot: they reach ports. Everybody may use the one socket, so nothing is secret there: it answers for a code that is known already,
- * with the address of the person who asked for it, and a confirmation helps only the browser that shows the code. The other lies in a
- * directory of our account alone (0700), and reaching it is the same as having a code of the link (`this-computer.ts`).
- * Another user may hold our directory's name: then there is no socket, and `berth up`'s link remains. A socket of theirs learns
- * codes, which are of no use in another browser.
- * What remains is that a person may be talked into confirming the code of somebody else. So the command names who asked, and refuses
- * a browser whose connection another user of the system has opened (`network/peer-uid.ts`), such as the one of a reverse proxy.
+ * cannot: they reach ports. Everybody may use the first socket, so it reveals no secret: it only answers for a code that the client already
+ * knows, with the address of the person who asked for it, and a confirmation helps only the browser that shows the code. The second lies in
+ * a directory that only our account can enter (0700), so a client there could have a code of the link as well (`this-computer.ts`). If
+ * another user has taken our directory's name, there is no socket, and only `berth up`'s link remains. A socket of that user learns codes,
+ * which are of no use in another browser. Remaining risk: a person may be talked into confirming the code of somebody else. So the command
+ * names the person who asked, and refuses a browser whose connection another user of the system has opened (`network/peer-uid.ts`), such as
+ * the one of a reverse proxy.
  */
 export async function openLocalSockets(options: {
   readonly port: number
@@ -67,7 +67,7 @@ async function makeOwn(directory: string, uid: number, mode: number): Promise<vo
 }
 
 async function listenAt(server: Server, path: string, mode: number): Promise<void> {
-  // Everybody on this computer may linger here.
+  // Everybody on this computer may connect and stay silent.
   const turnstile = createTurnstile<Socket>({
     most: MOST_CONNECTIONS,
     bytesOf: ({ bytesRead, bytesWritten }) => bytesRead + bytesWritten,

@@ -5,7 +5,7 @@ import { page } from '../http-origins/pages.ts'
 import { type PublicPage } from './public-apps/public-pages.ts'
 import { CONTENT_SECURITY_POLICY, SECURITY_HEADERS } from './security-headers.ts'
 
-/** Longest head that is parsed, so that a head above MAX_HEADER_BYTES is refused with a look at what makes it long. */
+/** Largest head that is parsed: larger than MAX_HEADER_BYTES, so that we can see what makes a head too long. */
 export const PARSED_HEADER_BYTES = 4 * MAX_HEADER_BYTES
 
 /** `cookies`: they make the head too long. `deleted`: the browser was told to delete them. `unread`: the parser gave up. */
@@ -18,10 +18,10 @@ type Cause = 'cookies' | 'deleted' | 'address' | 'unread'
  * reads. Node would answer 431 without an explanation, for ever. So the browser is told to delete the cookies of the host name
  * (`Clear-Site-Data`, which browsers follow over https and at loopback names).
  *
- * Threat model: any page can make a browser send a long head here, and that answer would sign its visitor out. So cookies are deleted
- * only if they are what makes the head too long, and for a request of our own page, or of the person (a typed address, a bookmark):
- * `Sec-Fetch-Site`, which pages cannot write, says so. Everybody else gets a page with a link, whose click is a request of our own page.
- * At places of apps nothing is deleted: their pages are foreign, and the console may have the same host name.
+ * Threat model: any page can make a browser send a long head here, and that answer would sign its visitor out. So cookies are deleted only
+ * if they are what makes the head too long, and for a request of our own page, or of the person (a typed address, a bookmark):
+ * `Sec-Fetch-Site`, which pages cannot write, says so. Everybody else gets a page with a link, whose click is a request of our own page. At
+ * addresses of apps nothing is deleted: their pages are foreign, and the console may have the same host name.
  */
 export function longHead(request: IncomingMessage, isConsole: boolean): PublicPage | undefined {
   const { url = '', rawHeaders, headers } = request

@@ -55,12 +55,12 @@ async function main() {
   const stop = () => stopped.resolve(undefined)
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  // At once: nobody holds the port of the manager any longer, and what we send could reach another program there (ADR 73).
+  // End at once: the port of the manager is not held any more, and what we send could reach another program there (ADR 73).
   onParentGone(process, () => process.exit(0))
   try {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
     const config = parseConfig(process.env, { consoleDir: join(root, 'dist', 'renderer'), version })
-    // A start that is cut short leaves nothing behind but sockets, which end with the process.
+    // An aborted start leaves nothing but sockets, which end with the process.
     const web = await Promise.race([startWeb(config, log), stopped.promise])
     if (!web) return process.exit(0)
     if (process.channel) {

@@ -27,9 +27,9 @@ const isOurs = (name: string) =>
  * callers.
  */
 const MAX_CALLS = 1024
-/** Arguments of calls that are still arriving: those of clients that are not slow on purpose are there in a moment. */
+/** Limits for calls whose arguments are still arriving: those of ordinary clients arrive within a moment. */
 const MOST_ARRIVING = { most: MAX_CALLS / 2, mostOfOne: 64 }
-/** Whether a request brings arguments. Files have other types: the manager refuses these at once wherever no file belongs. */
+/** Whether a request has arguments. Files have other content types: where no file is expected, the manager refuses these at once. */
 const bringsArguments = (request: IncomingMessage) =>
   hasBody(request.rawHeaders) && /^(application\/json\b|$)/i.test(request.headers['content-type'] ?? '')
 /** Event streams stay open, so each has its own connection and takes none from the calls. The manager bounds those of a sign-in and of a person. */
@@ -137,7 +137,7 @@ export function createForward(
       const connection = { agent: hasOwn ? unpooled : agent }
       const contained = containedBy(response, log)
       const send = contained(() => {
-        // Nothing of a body is read before.
+        // Nothing of the body is read before it is let in.
         if (bringsArguments(request)) arriving.enter(clientOf(request, trustedProxies).address, request)
         forwardRequest(request, response, upstream(request, connection), error => {
           answerProblem(response, unavailable(error))

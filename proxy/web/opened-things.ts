@@ -5,19 +5,16 @@ import { type Log } from '../log.ts'
 /** A tunnel, or the port of all folders. */
 export type OpenedThing = TunnelId | 'sftp'
 
-/** Knows which sign-ins of a person have opened what in the proxy that all of them share. @typeParam S what a sign-in is asked about with */
+/** Records what each sign-in of a person has opened in the proxy that all of them share. @typeParam S data with which to check a sign-in */
 export interface OpenedThings<S> {
   note(originSecret: string, signIn: S, thing: OpenedThing): void
-  /** Sign-ins with something open, as each was noted last. */
+  /** Sign-ins with something open, each with its latest data. */
   signIns(): S[]
-  /** Closes all that this sign-in has opened, also where others use it as well: the way in is the same for all. */
+  /** Closes everything that this sign-in has opened, even if others use it as well. */
   closeOf(originSecret: string): void
 }
 
-/**
- * A sign-in is known by its origin secret: what else comes with its requests, such as cookies that other ports have planted, changes
- * from one to the next.
- */
+/** Identifies a sign-in by its origin secret: the cookies of its requests may change, as other ports can set some. */
 export function createOpenedThings<S>(
   starting: Promise<Pick<Proxy, 'tunnel' | 'sftp' | 'on'>>,
   log: Pick<Log, 'warn'>,
@@ -38,7 +35,7 @@ export function createOpenedThings<S>(
         if (port === null) forget('sftp')
       })
     },
-    () => undefined, // whoever asked for the proxy is told
+    () => undefined, // the caller that requested the proxy gets the error
   )
 
   async function close(things: ReadonlySet<OpenedThing>): Promise<void> {

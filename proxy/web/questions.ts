@@ -1,16 +1,16 @@
 import { AppError, because } from '#manager/contract'
 import { createTurnstile } from './turnstile.ts'
 
-/** Questions of strangers to the manager, a few at a time. */
+/** Questions that strangers cause us to ask the manager, a few at a time. */
 export interface Questions {
-  /** @throws AppError `unavailable` if the question has given up its place to others before it was asked; as `question` */
+  /** @throws AppError `unavailable` if the question was dropped in favour of others before it was asked; as `question` */
   ask<T>(address: string, question: () => Promise<T>): Promise<T>
 }
 
 /**
- * Threat model: strangers make up questions as fast as they can. So few are asked at once, whatever the number of their connections, and
- * those that wait make room for newcomers, first of all those of the network that has most of them. A question that was asked is not given
- * up: that would cost its connection.
+ * Threat model: strangers cause questions as fast as they can. So few are asked at a time, whatever the number of connections. If too many
+ * wait, a waiting question of the network that has most is dropped for a new one. A question in flight is not aborted: that would cost its
+ * connection.
  *
  * @param waiting how many may wait
  */
@@ -34,7 +34,7 @@ export function createQuestions({ atOnce, waiting }: { readonly atOnce: number; 
     return promise
   }
 
-  /** Hands the place of a question that was answered to the next one. */
+  /** Starts the next question after one was answered. */
   function handOn(): void {
     const [next] = queue
     if (!next) {

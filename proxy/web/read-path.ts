@@ -1,6 +1,6 @@
 /**
- * The path of a request as the manager's router reads it: `%65vents` is `events`, and what follows a `#` does not count. Rules that compare the
- * raw path would be passed by such spellings.
+ * The path of a request as the manager's router reads it: `%65vents` is `events`, and a `#` ends the path. Such spellings would bypass
+ * rules that compare the raw path.
  */
 export function readPath(target: string): string {
   const path = target.split(/[?#]/, 1)[0] ?? ''

@@ -4,20 +4,20 @@ import { type Log } from '../log.ts'
 import { fetchByEnvironment } from '../network/environment-network.ts'
 
 export interface Reporter extends Disposable {
-  /** Reports again: something has changed. */
+  /** Call when something has changed: reports again. */
   report(): void
 }
 
 export interface ReporterDeps {
   readonly managerUrl: string
-  /** Proves to the manager that the console reports. */
+  /** Proves to the manager that the report comes from the console. */
   readonly consoleSecret: string
-  /** Port of the console; with the name of the computer it tells consoles apart. */
+  /** Port of the console; together with the name of the computer it identifies the console. */
   readonly port: number
   readonly log: Log
 }
 
-/** The manager judges by its own clock how old a report is, so it hears regularly also of what does not change. */
+/** The manager judges the age of a report by its own clock, so unchanged reports are repeated. */
 const EVERY_MS = 60 * 60_000
 const RETRY_MS = 60_000
 const CALL_MS = 10_000
@@ -26,7 +26,7 @@ const CALL_MS = 10_000
  * Reports to the manager: now, when something has changed, every hour, and again after a minute if it did not answer.
  *
  * @param send makes one report, under the name of the console
- * @param what of the report, for the log
+ * @param what subject of the report, for the log
  */
 export function reportRegularly(
   { managerUrl, consoleSecret, port, log }: ReporterDeps,
@@ -58,7 +58,7 @@ export function reportRegularly(
     timer = setTimeout(report, next)
     timer.unref()
   }
-  // Reports are sent one after the other: an older one must not arrive last.
+  // Reports are sent one after the other, so that an older one never arrives last.
   const report = () => void (sending = sending.then(sendNow))
   report()
   return {

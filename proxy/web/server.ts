@@ -40,13 +40,13 @@ export interface Web extends AsyncDisposable {
   /** URL to open in a browser. */
   readonly url: string
   readonly port: number
-  /** Takes a connection that the parent process has accepted at the console's port; only where it holds that port. */
+  /** Takes a connection that the parent process accepted at the console's port; only if the parent holds that port. */
   take(socket: Socket): void
   /** Creates a code for a link that proves that a browser runs on this computer. */
   createLocalCode(): string
-  /** Faults of the reverse proxy in front, as far as requests have shown them. */
+  /** Faults of the reverse proxy in front, as seen in requests. */
   proxyFaults(): readonly ProxyFault[]
-  /** The address of apps, and whether it leads here. */
+  /** The address of apps, and whether it leads to this console. */
   apps(): AppsState
   /** The certificate of TLS; undefined without TLS. */
   readonly certificate: CertificateKeeper | undefined
@@ -137,7 +137,8 @@ export async function startWeb(
       log,
     })
   const consoleHosts = withLoopback(config.host)
-  // Ports of apps, and the one that redirects, are reached by a name of the console, not by `localhost`: other programs may have them there.
+  // The ports of apps, and the one that redirects, are reached by a name of the console, not by `localhost`, where other programs may have
+  // them.
   const otherHosts = config.host === undefined ? consoleHosts : [config.host]
   const listenWith = (hosts: readonly string[], port: number, createServer: () => Server) =>
     listenAt(hosts, { port, onConnection, create: createServer })
@@ -179,7 +180,7 @@ export async function startWeb(
       localCommandPort = listener.port
     }
   }
-  // An authority can fetch a proof from here now, so a first certificate is ordered.
+  // From now on an authority can fetch a proof from here, so a first certificate is ordered.
   void tls?.certificate.checkNow()
   if (tls && reporterDeps) stack.use(reportCertificate(tls.certificate, reporterDeps))
   void appsAddress.check()
@@ -220,7 +221,7 @@ function countedBy(budget: ConnectionBudget, { onRequest, onUpgrade, ...more }: 
   }
 }
 
-/** Apps at an address of their own need the secret by which the manager knows this process. */
+/** Apps at their own address need the secret by which the manager recognises this process. */
 function publicAppsOf(config: WebConfig, shared: Pick<PublicAppsDeps, 'direct' | 'log'>) {
   const { appsAddress: address, managerUrl, consoleSecret, trustedProxies } = config
   if (!address) return undefined
@@ -253,7 +254,7 @@ function refusingLongHeads(
     onRequest(request, response) {
       const refusal = longHead(request, isForConsole(request))
       if (!refusal) return onRequest(request, response)
-      // The refusal would wait for the answers before it, and the long head with it.
+      // On a pipelined connection the refusal, and the long head in memory, would wait for the answers before it.
       if (isPipelined(request.socket)) {
         request.socket.destroy()
         return
@@ -288,7 +289,7 @@ const OF_SERVERS = /^\/(api|stream|agent|host|manager|metrics|healthz|readyz)/
 function listenersOf({ manager, page, publicApps, guests, names, log, host, files, proxies }: Parts) {
   function onRequest(request: IncomingMessage, response: ServerResponse) {
     const target = request.url ?? ''
-    // First of all: a request for a published app must reach nothing else.
+    // Check this first: a request for a published app must reach nothing else.
     const place = publicApps?.placeOf(request.headers.host)
     if (place !== undefined) return publicApps?.request(place, request, response)
     try {

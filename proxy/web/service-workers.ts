@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { SECURITY_HEADERS } from './security-headers.ts'
 
-/** Ends the worker in which it runs, and loads the pages anew that the worker had. */
+/** Ends the worker in which it runs, and reloads the worker's pages. */
 const END = `addEventListener('install', () => skipWaiting())
 addEventListener('activate', event => event.waitUntil((async () => {
   await registration.unregister()
@@ -13,15 +13,14 @@ addEventListener('activate', event => event.waitUntil((async () => {
  * Answers a browser that wants the script of a service worker, with one that removes the worker.
  *
  * Threat model: while Berth is stopped, another user of the computer can show a page at our address, and leave a worker there that answers
- * in our place from then on. A browser asks for the worker's script again with each visit (for one that may be cached, after a day), past the
- * worker, whatever its path is. Our own page
- * has no worker (ADR 73).
+ * in our place from then on. A browser requests the worker's script again at each visit (a cacheable one after a day), bypassing the
+ * worker, whatever the script's path. Our own page has no worker (ADR 73).
  *
  * @returns whether it was such a request
  */
 export function endServiceWorker({ method, headers }: IncomingMessage, response: ServerResponse): boolean {
   if (method !== 'GET' || headers['service-worker'] !== 'script') return false
-  // The header allows a worker of a path below another one to be ended too.
+  // The header allows ending a worker of a higher path too.
   const own = {
     'content-type': 'text/javascript; charset=utf-8',
     'cache-control': 'no-store',

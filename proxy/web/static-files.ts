@@ -136,7 +136,7 @@ function sendMissingBuild(response: ServerResponse) {
 }
 
 /**
- * Whether a browser opens an address of the page's own, as of an old bookmark. A program with a wrong base address (`/sessions` for
+ * Whether a browser opens a page address without `#`, as from an old bookmark. A program with a wrong base address (`/sessions` for
  * `/api/v1/sessions`) must not take the page for an answer: it asks for no HTML, or shows a credential.
  */
 function isPageOf({ headers }: IncomingMessage, path: string | undefined): boolean {
@@ -144,7 +144,7 @@ function isPageOf({ headers }: IncomingMessage, path: string | undefined): boole
   return isBrowser && extname(path ?? '') === ''
 }
 
-/** Leads to the page's own form of an address, behind `#`: its files are found from there only, also below a path of a reverse proxy. */
+/** Redirects to the page's form of the address, with `#`: only from there are its files found, also below a path of a reverse proxy. */
 function leadToPage({ url = '/' }: IncomingMessage, response: ServerResponse): void {
   const path = `/${url.replace(/^\/+/, '')}`
   const { length } = path.replace(/[?#].*/, '').split('/')

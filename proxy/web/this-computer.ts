@@ -7,7 +7,7 @@ import { isSameSecret } from '../http-origins/secrets.ts'
 import { isLoopbackAddress } from './guard.ts'
 import { type LocalCodes, type ProofLevel } from './local-codes.ts'
 
-/** Decides which browsers run on this process's computer, and so may have ports opened and SSH keys written there. */
+/** Decides which browsers run on this process's computer, and so may have it open ports and write SSH keys there. */
 export interface ThisComputer {
   /** Creates a code for a link that only the user of this process's account sees; valid for ten minutes. */
   createCode(): string
@@ -26,18 +26,17 @@ export interface ThisComputer {
 
 const CODE_MS = 10 * 60_000
 const LEVELS: readonly ProofLevel[] = ['account', 'computer']
-/** Kinds of message under the key: a proof of one level is none of the other. */
+/** Kinds of signed messages: a proof of one level is not valid for the other. */
 const KINDS = { account: 'proof', computer: 'computer' } as const
 
 /**
- * Threat model: a reverse proxy, an SSH forward or any program of another user here connects from loopback too, and may leave
- * out every field that would say so (nginx does by default). So a request is local only if it came from loopback, to a loopback
- * name, with no sign of a forwarder, and with a proof that belongs to its sign-in. The proof is issued for a code. Codes of links go
- * to the parent process alone (`berth up` prints them): having one means being able to run programs as the account
- * under which we listen and write. Codes that a browser shows count once a program on this computer has confirmed them, by a socket of
- * the file system (`local-socket.ts`), and for this browser only. What any user may confirm gives no right to write files of our
- * account. The key stays in a file of mode 0600, so that proofs outlive a restart; a proof ends with
- * its sign-in.
+ * Threat model: a reverse proxy, an SSH forward or any program of another user here connects from loopback too, and may leave out every
+ * field that would say so (nginx does by default). So a request is local only if it came from loopback, to a loopback name, with no sign of
+ * a forwarder, and with a proof that belongs to its sign-in. The proof is issued for a code. Codes of links go to the parent process alone
+ * (`berth up` prints them): having one means being able to run programs as the account under which we listen and write. A code that a
+ * browser shows counts only for this browser, and only once a program on this computer has confirmed it over a socket of the file system
+ * (`local-socket.ts`). A code that any user may confirm gives no right to write files of our account. The key stays in a file of mode 0600,
+ * so that proofs outlive a restart; a proof ends with its sign-in.
  * @param policy `off`: loopback and a loopback name are enough, for computers without a proxy in front and with one user
  */
 export async function openThisComputer(options: {

@@ -11,14 +11,14 @@ export interface TurnstileOptions<C extends Closing> {
   readonly most: number
   /** Limit of one address or /64; the wider networks of IPv6 have multiples of it (`WIDER_LIMITS`). Left out: as many as fit. */
   readonly mostOfOne?: number
-  /** Bytes that have crossed a connection: the one that has been idle for longest leaves then, otherwise the one that came first. */
+  /** Bytes transferred by a connection. If given, the connection that was idle for longest is cut, otherwise the oldest. */
   readonly bytesOf?: (connection: C) => number
 }
 
-/** Lets in so many requests and sockets at a time. */
+/** Limits how many requests and sockets are open at a time. */
 export interface Turnstile<C extends Closing> {
   /**
-   * Where there is no room, a connection inside is cut for it: of the network that has most, and there of the person that has most.
+   * If the limit is reached, another connection is cut: one of the network that has most, and within it of the person that has most.
    *
    * @param person tells apart people at one address
    */
@@ -36,8 +36,8 @@ interface Guest<C> {
 }
 
 /**
- * Threat model: strangers linger on purpose, from as many addresses as they have. So a newcomer is never refused, somebody who
- * lingers makes room: first of all those who have most places, and they take them from themselves.
+ * Threat model: strangers hold connections open on purpose, from as many addresses as they have. So a new connection is never refused;
+ * instead an open one is cut, of the network and person that have most. An attacker thus only displaces their own connections.
  */
 export function createTurnstile<C extends Closing>({
   most,

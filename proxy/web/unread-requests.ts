@@ -5,8 +5,8 @@ import { longHeadPage } from './long-heads.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 
 /**
- * Answers requests that Node's parser refuses before there is a request object. Nothing is known of a head that is too long even to be
- * parsed, neither its sender nor its length by cookies, so its answer deletes none (`long-heads.ts`).
+ * Answers requests that Node's parser refuses before there is a request object. If a head is too long even to be parsed, neither its sender
+ * nor the share of its cookies is known, so the answer deletes no cookies (`long-heads.ts`).
  */
 export function answerUnreadRequests(server: Server): void {
   answerUnread(server, ({ code }) => (code === 'HPE_HEADER_OVERFLOW' ? tooLong() : problem(code)))

@@ -6,13 +6,13 @@ import { isLoopbackAddress, isRelayedWithAnotherName } from './guard.ts'
 
 /** Judges the reverse proxy in front of the console by the requests that come through it. */
 export interface ProxyWatch {
-  /** Examines one request; what it finds does not change how the request is answered. */
+  /** Examines one request; the result does not change how the request is answered. */
   inspect(request: IncomingMessage): void
-  /** Faults not fixed since, latest first. */
+  /** Faults that have not been fixed since, latest first. */
   faults(): readonly ProxyFault[]
 }
 
-/** Any client can forge a fault: addresses must fill neither the log nor the memory. */
+/** Any client can forge a fault, so addresses must fill neither the log nor the memory. */
 const MAX_FAULTS = 20
 
 export function watchProxies(trusted: readonly string[], log: Log, now: () => Date = () => new Date()): ProxyWatch {

@@ -31,14 +31,14 @@ export interface AccountDeps {
   readonly onUserChanged: () => Promise<void>
   /** Called when the same user has a new token. */
   readonly onSignedInAgain: () => Promise<void>
-  /** Called when the credential store gave its token late: pages have shown the sign-in page in the meantime. */
+  /** Called when the credential store returned its token late, and pages have shown the sign-in page in the meantime. */
   readonly onSignedInLate: () => void
 }
 
 export async function openAccount(deps: AccountDeps): Promise<Account> {
   const { endpoint, ticket, credentials, fetch } = deps
   let user: UserId | undefined
-  /** Somebody has signed in or out: a token of the store counts no longer. */
+  /** True once somebody has signed in or out: a token from the store is then ignored. */
   let isDecided = false
   let held: StoredSignIn | null = null
   const kept = await credentials.get(endpoint, late => {
@@ -95,7 +95,7 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
   return account
 }
 
-/** null: the token is invalid; undefined: the manager did not say (keep the token). */
+/** null: the token is invalid; undefined: the manager did not say so (keep the token). */
 function refusedToken(error: unknown): null | undefined {
   return isAppError(error) && error.code === 'not_signed_in' ? null : undefined
 }

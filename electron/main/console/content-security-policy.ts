@@ -14,10 +14,7 @@ const POLICY = {
   'frame-ancestors': "'none'",
 }
 
-/**
- * The worker that hashes uploads has the policy that comes with its script: it compiles WebAssembly. The same as that of the web
- * proxy.
- */
+/** The worker that hashes uploads gets its policy with its script: it compiles WebAssembly. The same as that of the web proxy. */
 const HASH_WORKER = { 'default-src': "'none'", 'script-src': "'self' 'wasm-unsafe-eval'" }
 
 /** Headers of every answer of the console's scheme. @param path of the request */

@@ -46,8 +46,8 @@ export interface ForwardDeps {
 }
 
 /**
- * Whether the page takes a request up again by itself where it stopped. After a sleep its connection may be dead without a word, and
- * the system would go on sending into it for many minutes.
+ * Whether the page itself resumes an interrupted request. After a sleep the connection may be dead without notice, and the system would
+ * keep sending into it for many minutes.
  */
 const isTakenUpAgain = ({ headers }: Request) =>
   headers.has('upload-offset') || headers.get('accept') === 'text/event-stream'
@@ -65,7 +65,7 @@ export async function forwardApi(
   const path = readablePath(pathname)
   const isSignIn = SIGN_INS.has(path)
   const isSignOut = path === ROUTES.logout.path
-  // A sign-in needs no other, and must be possible where the present one is not sent.
+  // A sign-in needs no credentials, and must be possible where the present ones are not sent.
   const own = isSignIn
     ? {}
     : await account.headers().catch((error: unknown) => {
@@ -106,7 +106,7 @@ export async function forwardApi(
   return new Response(answer.body, { status: answer.status, headers: pageHeaders(answer.headers) })
 }
 
-/** A server with another certificate answers well: to look whether it runs is the wrong advice, and the text says what is right. */
+/** A server with another certificate does run, so the usual advice to check whether it runs is wrong; the text gives the right advice. */
 function failureOf(error: unknown) {
   const failure = knownFailure(error) ?? because('manager_away')
   return failure.cause === 'certificate_changed' ? { ...failure, whySaysNext: true } : failure
@@ -123,7 +123,7 @@ export function problem(error: unknown): Response {
 async function askForToken(request: Request): Promise<string> {
   const text = await request.text()
   const body: unknown = parseJson(text)
-  // Not an object: the manager's error says what is wrong with it.
+  // The body is not an object: the manager's error will explain that.
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return text
   const label = ['password', 'secretKey', 'secret'].some(key => key in body)
     ? { label: `Desktop app on ${hostname()}`.slice(0, 100) }

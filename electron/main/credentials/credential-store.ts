@@ -5,7 +5,7 @@
 export interface CredentialStore {
   /**
    * @param endpoint origin of the manager, e.g. `https://berth.example:8400`
-   * @param onLate called with a token that comes after null was returned: the user has just unlocked the store
+   * @param onLate called with a token that arrives after null was returned, because the user has just unlocked the store
    */
   get(endpoint: string, onLate?: (token: string) => void): Promise<string | null>
   set(endpoint: string, token: string): Promise<void>

@@ -4,9 +4,9 @@ import { within } from '#base/within'
 import { type CredentialStore } from './credential-store.ts'
 
 const SERVICE = 'berth'
-/** A locked store may ask the user to unlock it, and answers when they have, or never: each call to it ends after this time. */
+/** A locked store may ask the user to unlock it, and answers after that, or never: this limits each call to the store. */
 const STORE_TIMEOUT_MS = 15_000
-/** Longest wait for the store, of the first answer to the page and of a sign-in. The store may answer later. */
+/** Longest wait for the store, for the page's first answer and for a sign-in. The store may answer later. */
 const WAIT_MS = 2_000
 
 /** The part of `@napi-rs/keyring` used here. */
@@ -18,9 +18,9 @@ export interface KeyringEntry {
 export type OpenEntry = (service: string, account: string) => KeyringEntry
 
 export interface KeyringDeps {
-  /** Called when a sign-in is kept in memory only, with what the store said. */
+  /** Called when a sign-in is kept in memory only, with the text of the store. */
   readonly onUnusable: (why: string) => void
-  /** Called when a sign-in is in the store. */
+  /** Called when a sign-in has been stored. */
   readonly onKept?: () => void
   readonly openEntry?: OpenEntry
   readonly storeTimeoutMs?: number
@@ -28,14 +28,14 @@ export interface KeyringDeps {
 }
 
 /**
- * The operating system's credential store: Keychain, Credential Manager, or the Secret Service on Linux. Linux is pinned to the
- * Secret Service, because the library would otherwise fall back to the kernel keyring, which a restart empties. A locked store
- * answers reads with "absent", or does not answer, so it counts as usable only after a value was written and read back in time. If it
- * is not usable, a token stays in memory, and the user is told; there is no fallback to a file. The question of the system that unlocks
- * the store may be answered later: tokens of memory are kept then. Each sign-in tries again, too.
+ * The operating system's credential store: Keychain, Credential Manager, or the Secret Service on Linux. Linux is pinned to the Secret
+ * Service, because the library would otherwise fall back to the kernel keyring, which a restart empties. A locked store answers reads with
+ * "absent", or does not answer, so it counts as usable only after a value was written and read back in time. If it is not usable, a token
+ * stays in memory, and the user is told; there is no fallback to a file. If the user unlocks the store later, tokens in memory are stored
+ * then. Each sign-in also tries again.
  *
- * Nothing is done before the first call, and no call waits long: a store that hangs keeps the app neither from opening its window nor from
- * signing in. Calls to it run one after the other, in the background if need be.
+ * The store is not touched before the first call, and no call waits long: a store that hangs blocks neither the window nor a sign-in. Calls
+ * to it run one after the other, in the background if necessary.
  */
 export function createKeyringCredentials({
   onUnusable,
@@ -46,7 +46,7 @@ export function createKeyringCredentials({
 }: KeyringDeps): CredentialStore {
   /** Tokens that are not in the store, by endpoint. */
   const memory = new Map<string, string>()
-  /** Callers of `get` who wait for a store that was given up. */
+  /** Callers of `get` who got null because the store did not answer in time. */
   const waiting = new Map<string, (token: string) => void>()
   let probed: Promise<Probed> | undefined
   let isUnusable = false
@@ -60,7 +60,7 @@ export function createKeyringCredentials({
         () => {
           if (isLate) onUnlocked(entryOf)
         },
-        () => undefined, // as an answer in time
+        () => undefined, // like an answer in time
       )
       await inTime(storeTimeoutMs, () => probing).catch((error: unknown) => {
         isLate = true
@@ -83,7 +83,7 @@ export function createKeyringCredentials({
   }
   const entry = (entryOf: OpenEntry, endpoint: string) => entryOf(SERVICE, endpoint)
 
-  /** The user has unlocked a store that was given up. */
+  /** Called when the user has unlocked a store that did not answer before. */
   function onUnlocked(entryOf: OpenEntry): void {
     isUnusable = false
     probed = Promise.resolve({ entryOf })
@@ -149,7 +149,7 @@ export function createKeyringCredentials({
 
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
-/** How a probe of the store went: either of the two. */
+/** Result of a probe of the store: either of the two fields. */
 interface Probed {
   readonly entryOf?: OpenEntry
   readonly why?: string
@@ -159,7 +159,7 @@ interface Probed {
 const inTime = <T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   within(ms, work(AbortSignal.timeout(ms)), () => new Error('the store does not answer; it may be locked'))
 
-/** Has no time limit of its own: it ends when the user has answered the question of the system. */
+/** Has no time limit: it ends when the user has answered the system's dialog. */
 async function probe(entryOf: OpenEntry): Promise<void> {
   const entry = entryOf(SERVICE, 'probe')
   const value = randomUUID()

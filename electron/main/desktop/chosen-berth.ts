@@ -15,11 +15,11 @@ export interface ChosenBerth {
 
 interface Parts {
   readonly windows: ConsoleWindows
-  /** An event of the connection, for the tray. The pages get it too. */
+  /** Called with each event of the connection, for the tray. The pages get it too. */
   readonly heard: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
-  /** Another user, or nobody, is signed in now. */
+  /** Called when another user, or nobody, is signed in. */
   readonly onUserChanged: () => void
-  /** Another server was chosen. */
+  /** Called when another server was chosen. */
   readonly onReplaced: () => void
   readonly onUnexpected: OnUnexpected
 }

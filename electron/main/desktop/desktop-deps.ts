@@ -30,9 +30,9 @@ export interface DesktopDeps {
   readonly credentials: CredentialStore
   /** BERTH_ENDPOINT: an address or a sign-in link, which overrides the user's choice. */
   readonly fixedEndpoint?: string | undefined
-  /** Sign-in link of a Berth that was just started on this computer: used first, and the user may choose another. */
+  /** Sign-in link of a Berth that was just started on this computer: used first; the user may choose another Berth later. */
   readonly signInLink?: string | undefined
-  /** The user was sent to a browser, perhaps to sign in at a provider: its answer is for this profile. */
+  /** Called when the user was sent to a browser, perhaps to sign in at a provider: the result belongs to this profile. */
   readonly signInBegun: () => Promise<void>
   readonly startStack: (report: StackReport) => Promise<EmbeddedStack>
   readonly checkDocker: () => Promise<DockerCheck>
@@ -49,12 +49,12 @@ export interface DesktopDeps {
   readonly programs: Programs
   /** Whether this computer has a browser that opens links. */
   readonly hasBrowser: () => Promise<boolean>
-  /** The app begins in the tray: it was started by the sign-in to this computer. */
+  /** True: the app starts in the tray, because it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy
   readonly network: Pick<Network, 'fetch' | 'agentFor' | 'shownBy'>
   readonly proxySignIns: Pick<ProxySignIns, 'answered' | 'forgetCancelled'>
-  /** Answers the requests of windows that ask a question. */
+  /** Answers the requests of windows that ask a question, such as the one for a proxy's password. */
   readonly answerQuestion: (request: Request) => Promise<Response>
   /** Language of menus and questions. */
   readonly language: () => Language

@@ -8,12 +8,12 @@ interface Parts {
   readonly onUnexpected: OnUnexpected
 }
 
-/** Shows the first window, unless the app begins in the background, and from then on what links and later starts ask for. */
+/** Shows the first window, unless the app starts in the background, and later the windows that links and further starts request. */
 export function showFirstWindow(
   { links, startsInBackground }: Pick<DesktopDeps, 'links' | 'startsInBackground'>,
   { windows, server, onUnexpected }: Parts,
 ): void {
-  // Until Berth on this computer answers, and before the first choice, the page has nothing else to show.
+  // The page has nothing else to show before the first choice, and until Berth on this computer answers.
   const beginning = server.choice()
   const start = beginning === null || beginning.kind === 'embedded' ? '/start?then=console' : undefined
   let isHidden = startsInBackground

@@ -32,7 +32,7 @@ export function createLeaving(deps: DesktopDeps, parts: Parts): Leave {
     async end() {
       windows.keepState()
       work.terminals.closeAll()
-      // Before the connections that they need.
+      // Close drives before the connections that they use.
       await deps.programs.close().catch((error: unknown) => onUnexpected('drives', error))
       await work.draggedFiles.forget().catch((error: unknown) => onUnexpected('dragged files', error))
       // A stack that is still starting ends by itself when it loses its channel to us.

@@ -21,7 +21,7 @@ interface Parts {
   readonly links: Links
   readonly windows: ConsoleWindows
   readonly showLogs: () => Promise<void>
-  /** The page has chosen another language. */
+  /** Called when the page has chosen another language. */
   readonly onLanguage: () => void
   readonly onUnexpected: OnUnexpected
 }

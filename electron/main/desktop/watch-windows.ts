@@ -38,7 +38,7 @@ export function watchWindows(deps: DesktopDeps, parts: Parts): void {
     }
     contents.on('did-navigate', (_navigated, url) => {
       pageGone()
-      // Reloading is how a user tries again.
+      // A reload means that the user tries again.
       if (!isQuestionUrl(url)) deps.proxySignIns.forgetCancelled()
     })
     contents.on('destroyed', pageGone)

@@ -8,7 +8,7 @@ export interface UnresponsiveDeps {
   readonly log: { error(detail: object, message: string): void }
 }
 
-/** Asks what to do about a page that does not answer; the question goes away when the page answers again. */
+/** Asks what to do about a page that does not answer; the dialog closes when the page answers again. */
 export function askUnresponsive(contents: ContentsSlice, { ask, language, log }: UnresponsiveDeps): void {
   let question: AbortController | undefined
 
@@ -28,7 +28,7 @@ export function askUnresponsive(contents: ContentsSlice, { ask, language, log }:
         noLink: true,
         signal,
       })
-      // A process that hangs reloads nothing; after its end the page is loaded again (`revive-page.ts`).
+      // A process that hangs cannot reload: end it, and `revive-page.ts` loads the page again.
       if (response === 1 && !signal.aborted && !contents.isDestroyed()) contents.forcefullyCrashRenderer()
     } finally {
       question = undefined

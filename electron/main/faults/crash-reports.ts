@@ -6,19 +6,19 @@ import { type ElectronSlice } from '../electron-slice.ts'
 const KEPT = 10
 
 export interface CrashReports {
-  /** Writes a report of each crash from now on, also of pages that are opened later. Can only be ended with the app. */
+  /** Writes a report of each crash from now on, including pages opened later. Stops only when the app ends. */
   start(): void
   /** Opens the folder of the reports. */
   show(): Promise<void>
-  /** Removes all but the newest. */
+  /** Removes all but the newest reports. */
   tidy(): Promise<void>
 }
 
 /**
  * Reports of crashes, for the user to pass on.
  *
- * Threat model: a report has memory of the process that crashed, so perhaps names and contents of files. So there are none until the
- * user switches them on, they are sent nowhere, and the folder is the user's alone.
+ * Threat model: a report contains memory of the crashed process, and so perhaps names and contents of files. So reports are off until the
+ * user switches them on, they are sent nowhere, and only the user can read the folder.
  *
  * @param folder of the reports; call before Electron is ready
  */

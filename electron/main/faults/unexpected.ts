@@ -13,7 +13,10 @@ export interface UnexpectedDeps {
 /** At most one question an hour: a fault that repeats itself must not bury the user. */
 const AGAIN_MS = 3_600_000
 
-/** Faults of the main process that nothing caught: they are logged, and the user is told where, without Node's text. The app goes on. */
+/**
+ * Handles faults of the main process that nothing caught: they are logged, and the user is told where the log is, without Node's text. The
+ * app keeps running.
+ */
 export function listenForUnexpected(deps: UnexpectedDeps): void {
   const { ask, showLogs, language, log, now = () => performance.now() } = deps
   let toldAt = -Infinity

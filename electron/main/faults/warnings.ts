@@ -2,15 +2,15 @@ import { type DesktopWarning } from '#proxy/contract'
 import { type SettingsFile } from '../settings/settings-file.ts'
 
 /**
- * Messages of the app for its page. Each is shown until the user closes it, and a closed one does not come back with the next start: only
- * when its cause has gone and returns, or is another one.
+ * Messages of the app for its page. Each is shown until the user closes it, and a closed one does not come back at the next start, but only
+ * if its cause disappears and returns, or changes.
  */
 export interface Warnings {
   readonly open: readonly DesktopWarning[]
   add(warning: DesktopWarning): void
-  /** The cause of these warnings is gone. */
+  /** Removes warnings whose cause is gone. */
   remove(kind: DesktopWarning['kind']): void
-  /** The user has read the warning. */
+  /** Closes a warning that the user has read. */
   close(kind: DesktopWarning['kind']): void
   /** Calls the listener with all open warnings whenever these change. */
   follow(listener: (open: readonly DesktopWarning[]) => void): void

@@ -15,7 +15,10 @@ export interface GraphicsDeps {
 const CRASHES = 3
 const SOON_MS = 10 * 60_000
 
-/** Logs processes of Chromium that end, and offers to do without the graphics processor when its process keeps crashing, as with a faulty driver. */
+/**
+ * Logs Chromium processes that end. If the graphics process keeps crashing, e.g. for a faulty driver, offers to switch off graphics
+ * acceleration.
+ */
 export function watchGraphics(deps: GraphicsDeps): void {
   const { electron, ask, settings, language, log, now = () => performance.now() } = deps
   let crashes: number[] = []

@@ -17,21 +17,21 @@ import { type InvokeEvent } from '../electron-slice.ts'
 export interface DraggedFilesDeps {
   readonly account: () => Promise<Account>
   readonly fetch: Fetch
-  /** Made when it is needed. */
+  /** Folder of the copies; created when it is needed. */
   readonly folder: string
   /** The picture at the pointer. */
   readonly icon: NativeImage
-  /** Most bytes of one drag. */
+  /** Largest number of bytes of one drag. */
   readonly mostBytes?: number
 }
 
-/** Copies of files of folders on this computer: a drag of the system takes files that are there, not ones that are still to come. */
+/** Copies of files of folders on this computer: the system can only drag files that exist, not files that are still being fetched. */
 export interface DraggedFiles {
-  /** @returns id for `start` @throws `body_too_large`, `unavailable`, and what the manager says of a file */
+  /** @returns id for `start` @throws `body_too_large`, `unavailable`, and the manager's errors about a file */
   fetch(files: DraggedOut): Promise<string>
   /** @returns as in HostApi @throws `not_found` */
   start(page: Pick<InvokeEvent['sender'], 'startDrag'>, id: string): boolean
-  /** Gives up what is being fetched, and removes all copies. */
+  /** Aborts fetches in flight, and removes all copies. */
   forget(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ export function createDraggedFiles(deps: DraggedFilesDeps): DraggedFiles {
       }
       for (const old of [...kept.keys()].slice(0, -MOST_KEPT)) {
         kept.delete(old)
-        // On Windows a program that reads a file keeps it; the end of the app removes it.
+        // On Windows a file that a program still reads cannot be removed; the end of the app removes it.
         await rm(path.join(deps.folder, old), { recursive: true, force: true }).catch(() => undefined)
       }
       return id
@@ -109,14 +109,14 @@ async function bodyOf({ account, fetch }: DraggedFilesDeps, address: string, sig
   throw isProblem(problem) ? fromProblem(problem) : new AppError('unavailable', because('manager_away'))
 }
 
-/** Names for copies of these files side by side: what a system cannot write is replaced, and no two are the same. */
+/** Names for copies of these files in one folder: characters that the system does not allow are replaced, and names are unique. */
 export function namesHere(paths: readonly string[], platform: NodeJS.Platform): string[] {
   const taken = new Set<string>()
   return paths.map(one => {
     let name = shownFileName(one.split('/').at(-1) ?? '')
     if (platform === 'win32') {
       name = name.replace(/[<>:"\\|?*]/g, '_').replace(/[. ]$/, '_')
-      // Names of devices, whatever the ending.
+      // Names of devices, with any extension.
       if (/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(name)) name = `_${name}`
     }
     if (platform === 'darwin') name = name.replaceAll(':', '_')

@@ -18,7 +18,7 @@ export interface HostApiDeps {
   readonly endpoint: () => Promise<Endpoint>
   readonly setEndpoint: (choice: EndpointChoice) => Promise<Endpoint>
   readonly links: Links
-  /** A link of Berth itself was opened in the browser. */
+  /** Called when a link of Berth itself was opened in the browser. */
   readonly sentToBrowser: () => void
   readonly terminals: Terminals
   readonly desktop: Omit<HostApi['desktop'], 'report'>
@@ -47,7 +47,7 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
     tunnel: {
       open: async spec => (await proxy()).tunnel.open(spec),
       openApp: async spec => (await proxy()).tunnel.openApp(spec),
-      // For a page that is not signed in the list of tunnels is empty, not an error.
+      // For a signed-out page the list of tunnels is empty, not an error.
       list: async () =>
         (await (await deps.connection()).running()).tunnels === 0 ? [] : (await proxy()).tunnel.list(),
       close: async id => (await proxy()).tunnel.close(id),

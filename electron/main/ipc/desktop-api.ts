@@ -16,7 +16,7 @@ export interface DesktopApiDeps {
   readonly stack: () => StackStart
   readonly showLogs: () => Promise<void>
   readonly onLanguage: () => void
-  /** The user wants another try: questions that were cancelled may come again. */
+  /** Called when the user wants another try: questions that were cancelled may come again. */
   readonly tryAgain: () => void
   /** Asks whether the new certificate of the present server is trusted. */
   readonly newCertificate: () => Promise<boolean>
@@ -72,7 +72,7 @@ export function createDesktopApi(deps: DesktopApiDeps): Omit<HostApi['desktop'],
       const { current } = settings
       await settings.update({
         ...choices,
-        // Only the answer to the question adds a host, and only the question of the system adds a file.
+        // Saving can only remove: hosts are added by the answer to the question about a link, a file by the system's file dialog.
         linkHosts: current.linkHosts.filter(host => kept.includes(host)),
         caFile: caFile === current.caFile ? caFile : null,
       })

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { HOST_INPUTS as SHARED, type HostInputs } from '#proxy/contract'
 import { ENDPOINT_RULE, EndpointChoiceSchema, isEndpointUrl } from '../settings/settings-file.ts'
 
-/** Schemas of the arguments of each bridge method. The desktop app connects to its endpoint itself, and so restricts it further. */
+/**
+ * Schemas of the arguments of each bridge method. The desktop app itself connects to the endpoint, so its address is restricted further.
+ */
 export const HOST_INPUTS: HostInputs = {
   ...SHARED,
   desktop: { ...SHARED.desktop, openServer: z.tuple([z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE)]) },

@@ -2,7 +2,7 @@ import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface ProxyFormState {
   readonly proxy: string
-  /** The user typed this name before. A password is never sent back. */
+  /** Name that the user typed before. A password is never sent back. */
   readonly name: string
   readonly failure: string | undefined
   readonly isKept: boolean

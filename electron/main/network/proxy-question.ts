@@ -10,7 +10,7 @@ import { proxyForm } from './proxy-form.ts'
 export interface ProxyQuestion {
   /** Origin of the proxy. */
   readonly proxy: string
-  /** A name and a password, of this run or an earlier one, were refused. */
+  /** True if a name and a password, of this run or an earlier one, were refused. */
   readonly wasRefused: boolean
   readonly tryOut: (signIn: string) => Promise<boolean>
 }
@@ -19,7 +19,7 @@ export interface ProxyQuestion {
 export interface ProxyAnswer {
   /** `name:password` */
   readonly signIn: string
-  /** The user wants it in the credential store. */
+  /** True if the user wants it in the credential store. */
   readonly isKept: boolean
 }
 
@@ -35,7 +35,7 @@ export interface ProxyQuestions {
 export interface ProxyQuestionDeps {
   readonly electron: Pick<ElectronSlice, 'BrowserWindow'>
   readonly language: () => Language
-  /** The window to stay in front of, if any. */
+  /** Window in front of which to open, if any. */
   readonly parent: () => BrowserWindow | undefined
 }
 
@@ -45,11 +45,11 @@ interface Open {
 }
 
 /**
- * The small window that asks for the sign-in to a proxy. A window of its own, because connections of the app wait for it also while the
- * console is hidden, or shows its start screen.
+ * The small window that asks for the sign-in to a proxy. It is a separate window, because connections of the app wait for the answer even
+ * while the console is hidden or shows its start screen.
  *
- * Its page has no script and no bridge: a form, which this process fills in and reads. Its address has a random part, the form is
- * sent only there (content security policy, `guardContents`), and nothing else can open it.
+ * Its page has no script and no bridge: a form, which this process fills in and reads. Its address has a random part, the form is sent only
+ * there (content security policy, `guardContents`), and nothing else can open it.
  */
 export function createProxyQuestions({ electron, language, parent }: ProxyQuestionDeps): ProxyQuestions {
   const open = new Map<string, Open>()
@@ -58,7 +58,7 @@ export function createProxyQuestions({ electron, language, parent }: ProxyQuesti
     const { proxy, tryOut } = question
     const [name, password] = [fields.get('name')?.trim() ?? '', fields.get('password') ?? '']
     const words = wordsOf(language())
-    // The two are joined by the first colon.
+    // The first colon separates name and password.
     const isTyped = name !== '' && !name.includes(':')
     const failure = !isTyped
       ? words.proxyNameWanted
@@ -102,7 +102,7 @@ export function createProxyQuestions({ electron, language, parent }: ProxyQuesti
     },
     async answer(request) {
       const asked = open.get(new URL(request.url).pathname)
-      // Chromium names no origin with a form of this scheme.
+      // For a form of this scheme, Chromium sends no Origin or `null`.
       const origin = request.headers.get('origin') ?? 'null'
       if (!asked || (origin !== 'null' && origin !== QUESTION_ORIGIN)) return new Response(null, { status: 404 })
       if (request.method !== 'POST') {

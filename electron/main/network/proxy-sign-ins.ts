@@ -10,18 +10,18 @@ export interface ProxySignInDeps {
 
 /** The user's sign-ins to the proxies of the network. */
 export interface ProxySignIns {
-  /** For `createNetwork`. @returns `name:password`; null where the user has none, or has cancelled */
+  /** The callback for `createNetwork`. @returns `name:password`; null if the user has none, or has cancelled */
   signInFor(wanted: SignInWanted): Promise<string | null>
   /** Waits for the answers to open questions. @returns whether a sign-in is among them, so that a connection is worth another try */
   answered(): Promise<boolean>
-  /** The user wants to connect: a question that they cancelled may come again. */
+  /** Call when the user wants to connect: a question that they cancelled may come again. */
   forgetCancelled(): void
 }
 
 /**
- * Where sign-ins to proxies come from: the credential store, else the user, who is asked once for each proxy, however many connections
- * wait. One that is kept is tried out with a single connection before others use it, and is forgotten once the proxy refuses it: many
- * networks lock an account after a few wrong passwords.
+ * Provides sign-ins to proxies: from the credential store, else from the user, who is asked once per proxy, however many connections wait.
+ * A stored sign-in is tried with a single connection before others use it, and is deleted once the proxy refuses it: many networks lock an
+ * account after a few wrong passwords.
  */
 export function createProxySignIns({ store, ask, onUnexpected }: ProxySignInDeps): ProxySignIns {
   const searches = new Map<string, Promise<string | null>>()
@@ -38,7 +38,7 @@ export function createProxySignIns({ store, ask, onUnexpected }: ProxySignInDeps
       cancelled.add(proxy)
       return null
     }
-    // The connection does not depend on the store.
+    // The connection works even if the store does not.
     if (given.isKept) await store.set(entry, given.signIn).catch(onUnexpected)
     return given.signIn
   }

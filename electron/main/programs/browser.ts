@@ -4,12 +4,12 @@ import path from 'node:path'
 export interface BrowserDeps {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Name of the program that the desktop has for links of this scheme; '' for none. */
+  /** Name of the desktop's program for links of this scheme; '' for none. */
   readonly nameFor: (scheme: string) => string
   readonly isExecutable?: (file: string) => Promise<boolean>
 }
 
-/** Browsers with windows that `xdg-open` looks for where the desktop names none. */
+/** Browsers with windows that `xdg-open` tries if the desktop names none. */
 const GENERIC = [
   'x-www-browser',
   'firefox',
@@ -24,12 +24,12 @@ const GENERIC = [
 ]
 
 /**
- * Whether a link would open. On Linux the system says nothing: `xdg-open` fails after Electron has looked away, and writes the address,
- * perhaps with a one-time ticket, to the terminal that started the app.
+ * Whether a link would open. On Linux the system does not report failures: `xdg-open` fails after Electron has stopped waiting, and writes
+ * the address, perhaps with a one-time ticket, to the terminal that started the app.
  */
 export async function hasBrowser({ platform, env, nameFor, isExecutable = canRun }: BrowserDeps): Promise<boolean> {
   if (platform !== 'linux' || env['BROWSER']) return true
-  // In a sandbox of packages `xdg-open` asks the system outside, whose programs cannot be seen.
+  // In a package sandbox `xdg-open` asks the system outside, whose programs we cannot see.
   if (env['SNAP'] || env['FLATPAK_ID']) return true
   if (nameFor('https') !== '') return true
   const folders = (env['PATH'] ?? '').split(':').filter(folder => path.posix.isAbsolute(folder))

@@ -7,20 +7,20 @@ import { AppError, because } from '#manager/contract'
 import { type SshKit, type TunnelId } from '#proxy/contract'
 import { type Command, configArguments } from './program-table.ts'
 
-/** Folders or drives of this computer that are the files of sessions. */
+/** Mounts the files of sessions as folders or drives of this computer. */
 export interface Drives {
-  /** Shows the drive of a session, and makes it first if it is not there. @throws AppError `unavailable` */
+  /** Shows the drive of a session; mounts it first if necessary. @throws AppError `unavailable` */
   open(sshfs: string, kit: SshKit): Promise<void>
-  /** The tunnel is closed: takes away the drive that used it, which would hang. */
+  /** Call when a tunnel is closed: unmounts the drive that used it, which would hang. */
   tunnelClosed(id: TunnelId): Promise<void>
-  /** Takes all drives away. */
+  /** Unmounts all drives. */
   close(): Promise<void>
 }
 
 export interface DrivesDeps {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Drives appear in this folder of the user; on Windows they get a letter. */
+  /** Folder of the user in which drives appear; on Windows they get a letter. */
   readonly folder: string
   /** Shows a folder in the file manager. */
   readonly show: (folder: string) => void
@@ -58,7 +58,7 @@ export function createDrives({ platform, env, folder, show }: DrivesDeps): Drive
       await mkdir(place, { recursive: true, mode: 0o700 })
     }
     const { file, args } = driveCommand(sshfs, kit, { place, platform })
-    // The ssh that belongs to SSHFS-Win is beside it.
+    // SSHFS-Win has its own ssh in the same folder.
     const PATH = platform === 'win32' ? `${path.win32.dirname(sshfs)};${env['PATH'] ?? ''}` : env['PATH']
     const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...env, PATH } })
     let said = ''
@@ -92,7 +92,7 @@ export function createDrives({ platform, env, folder, show }: DrivesDeps): Drive
     throw new AppError('unavailable', because('drive_no_letter'))
   }
 
-  /** A Berth that was killed leaves its drive, which answers nobody any more. */
+  /** A Berth that was killed leaves its drive mounted, and nothing answers there. */
   async function removeLeftOver(place: string): Promise<void> {
     const ways =
       platform === 'darwin'
@@ -111,7 +111,7 @@ export function createDrives({ platform, env, folder, show }: DrivesDeps): Drive
   }
 
   async function removeEmpty(place: string): Promise<void> {
-    // Not empty is fine too: then it is a folder of the user.
+    // Fails if the folder is not empty, which is fine: then it is a folder of the user.
     if (platform !== 'win32') await rmdir(place).catch(() => undefined)
   }
 
@@ -145,7 +145,7 @@ export function createDrives({ platform, env, folder, show }: DrivesDeps): Drive
     const entry = { giveUp, drive: mount(sshfs, kit, giveUp.signal) }
     drives.set(id, entry)
     const forget = () => void (drives.get(id) === entry && remove(id))
-    // The user has taken it away, or the session is gone.
+    // The user has unmounted it, or the session is gone.
     entry.drive.then(({ child }) => void child.once('exit', forget), forget)
     return entry.drive
   }
@@ -161,7 +161,7 @@ export function createDrives({ platform, env, folder, show }: DrivesDeps): Drive
   }
 }
 
-/** The process of a drive. It stays in the foreground, so that its end is the end of the drive. */
+/** Command of a drive's process. It stays in the foreground, so that the drive ends with it. */
 export function driveCommand(
   sshfs: string,
   kit: Pick<SshKit, 'hostAlias' | 'identityFile'>,
@@ -169,7 +169,7 @@ export function driveCommand(
 ): Command {
   const everywhere = ['reconnect', 'follow_symlinks', 'idmap=user']
   const label = `${platform === 'linux' ? 'fsname' : 'volname'}=${kit.hostAlias}`
-  // Windows has no numbers of users: whoever mounts it owns all files. Nor has it these limits.
+  // Windows has no numeric user ids: the user who mounts owns all files. It has none of these limits either.
   const own = platform === 'win32' ? ['uid=-1', 'gid=-1'] : ['nosuid', 'nodev', 'noexec']
   const options = [...everywhere, ...own, label].join(',')
   return {

@@ -83,8 +83,8 @@ export function createPrograms({ platform, env, drives, schemes, folder }: Progr
 }
 
 /**
- * The site manager of a FileZilla that runs with a configuration of its own: one site, which logs on by the key of the session. Its
- * settings, and host keys that the user has accepted, stay there.
+ * Site manager of a FileZilla with its own configuration: one site, which logs on with the session's key. Settings, and host keys that the
+ * user has accepted, are kept there.
  */
 async function writeSite(folder: string, kit: SshKit): Promise<void> {
   const keyFile = kit.identityFile === null ? 'id_container' : `${kit.identityFile}.ppk`

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { type Program, type SshKit } from '#proxy/contract'
 
-/** Programs that are told by their arguments what to open; for the others see `drives.ts` and `gatewayUrl`. */
+/** Programs whose arguments say what to open; for the others see `drives.ts` and `gatewayUrl`. */
 export type Started = Exclude<Program, 'gateway' | 'drive'>
 
 /** A program file that was found. */
@@ -35,7 +35,7 @@ const LINUX: readonly Place[] = [
     program: 'terminal',
     files: [
       ...['ptyxis', 'kgx', 'gnome-terminal', 'konsole', 'xfce4-terminal', 'kitty', 'alacritty', 'wezterm', 'foot'],
-      // The one that Debian's alternatives name, which may be any other.
+      // `x-terminal-emulator` is the terminal that Debian's alternatives select, which may be any.
       ...['x-terminal-emulator', 'xterm'],
     ],
   },
@@ -45,14 +45,14 @@ const LINUX: readonly Place[] = [
   { program: 'filezilla', files: ['filezilla'] },
   { program: 'drive', files: ['sshfs'] },
 ]
-// An app that the desktop starts has a short PATH there.
+// On macOS an app that the desktop starts has a short PATH, so whole paths are listed.
 const MAC: readonly Place[] = [
   { program: 'terminal', files: ['/usr/bin/open'] },
   { program: 'vscode', files: ['/Applications/Visual Studio Code.app/Contents/Resources/app/bin/code'] },
   { program: 'cursor', files: ['/Applications/Cursor.app/Contents/Resources/app/bin/cursor'] },
   { program: 'drive', files: ['/usr/local/bin/sshfs', '/opt/homebrew/bin/sshfs'] },
 ]
-// Only .exe files: a .cmd file runs in a shell, which would read the arguments once more.
+// Only .exe files: a .cmd file runs in a shell, which would parse the arguments again.
 const WINDOWS: readonly Place[] = [
   { program: 'terminal', files: ['%SystemRoot%\\System32\\conhost.exe'] },
   {
@@ -91,7 +91,7 @@ export function candidates(platform: NodeJS.Platform, env: Environment): readonl
   )
 }
 
-/** How a terminal is told which program to run; the rest of the arguments is that program's. */
+/** Options that tell a terminal which program to run; all further arguments belong to that program. */
 const TERMINALS: Readonly<Record<string, readonly string[]>> = {
   ptyxis: ['--new-window', '--'],
   kgx: ['--'],
@@ -108,7 +108,7 @@ const TERMINALS: Readonly<Record<string, readonly string[]>> = {
   'conhost.exe': [],
 }
 
-/** Our own file, although the user's may include it: what stands in the user's does not concern a session. */
+/** ssh reads only our own file, even if the user's file includes it: other settings of the user must not affect a session. */
 export function configArguments({ identityFile }: Pick<ProgramKit, 'identityFile'>): readonly string[] {
   return identityFile === null ? [] : ['-F', path.join(path.dirname(identityFile), 'config')]
 }
@@ -141,7 +141,7 @@ export function commandFor(
     case 'winscp':
       return { file, args: [kit.winscpUrl] }
     case 'filezilla':
-      // Only a site of its site manager can log on by key, and the user's own sites are not ours to change.
+      // FileZilla can log on by key only with a site of its site manager, and we do not change the user's own sites.
       return { file, args: ['--site', `0/${hostAlias}`], env: { XDG_CONFIG_HOME: kit.filezillaFolder } }
   }
 }

@@ -13,7 +13,7 @@ export interface Questions {
   readonly ask: Ask
   /** Lets the user choose files. @returns none if the user cancels */
   readonly chooseFiles: (options: OpenDialogOptions) => Promise<readonly string[]>
-  /** Brings the newest open question to the front: somebody has asked again for what it is about. */
+  /** Brings the newest open question to the front, because somebody has asked again for its subject. */
   readonly raise: () => void
 }
 
@@ -24,7 +24,7 @@ export interface Questions {
 export function createQuestions({ dialog, BrowserWindow }: Pick<ElectronSlice, 'dialog' | 'BrowserWindow'>): Questions {
   const parents: ParentWindow[] = []
 
-  /** Undefined only before the first window. A question of a window that nobody sees would not be seen either. */
+  /** Undefined only before the first window. A question in front of a hidden window would not be seen. */
   function parent(): ParentWindow | undefined {
     const windows = BrowserWindow.getAllWindows()
     const found = BrowserWindow.getFocusedWindow() ?? windows.find(window => window.isVisible()) ?? windows[0]

@@ -1,4 +1,7 @@
-/** Texts of menus and questions, which are outside of the page. The language is that of the page, before its first choice that of the system. */
+/**
+ * Texts of menus and questions, which are outside of the page. The language is that of the page; before the page's first choice, that of
+ * the system.
+ */
 export type Language = 'en' | 'ko'
 
 const EN = {

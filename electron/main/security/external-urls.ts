@@ -16,7 +16,7 @@ export function isExternalUrlAllowed(text: string): boolean {
     case 'winscp-sftp:':
       return isLoopback(url.hostname) && url.password === ''
     case 'vscode:':
-      // Only our own Host blocks: any other name would be a host, or an option, chosen by an attacker.
+      // Only names of our own Host blocks: an attacker could use any other name as a host, or as an option.
       return /^vscode:\/\/vscode-remote\/ssh-remote\+berth-[a-z0-9._-]+\//.test(text)
     default:
       return false

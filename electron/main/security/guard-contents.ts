@@ -7,7 +7,7 @@ import { SECURE_WEB_PREFERENCES } from './web-preferences.ts'
 export interface GuardDeps {
   readonly links: Links
   readonly preload: string
-  /** Windows that a page of ours opens: their options, and what is done with a new one. */
+  /** Windows that our page opens: their options, and a callback for a new one. */
   readonly pageWindows: {
     readonly options: () => BrowserWindowConstructorOptions
     readonly opened: (window: WindowSlice) => void
@@ -22,7 +22,7 @@ export interface GuardDeps {
 export function guardContents(contents: ContentsSlice, { links, preload, pageWindows, log }: GuardDeps): void {
   const stay = (event: { preventDefault(): void }, url: string) => {
     const here = contents.getURL()
-    // A question sends its form to its own address, and leads nowhere else.
+    // A question window sends its form to its own address, and navigates nowhere else.
     if (isQuestionUrl(here) ? url === here : isConsoleUrl(url)) return
     event.preventDefault()
     log.warn({ url }, 'navigation refused')

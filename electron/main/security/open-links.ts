@@ -8,7 +8,7 @@ import { hostOfLink, isExternalUrlAllowed } from './external-urls.ts'
 
 export interface Links {
   /**
-   * Opens a link with the program that the operating system has for it. A link of a text opens only if the user has agreed to its host.
+   * Opens a link with the program that the operating system has for it. A link from a text opens only if the user has agreed to its host.
    *
    * @throws AppError `forbidden` for a form of links that Berth does not open
    */
@@ -34,8 +34,8 @@ const MOST_HOSTS = 200
 /**
  * Opens links outside of the app.
  *
- * Threat model: whoever writes into a terminal, a log or a file chooses the address of a link, and may hide it behind another text. So
- * the user sees the host, in its ASCII form, before a browser gets the address, and *Cancel* is the default. One question is open at a
+ * Threat model: anybody who can write into a terminal, a log or a file chooses the address of a link, and may hide it behind another text.
+ * So the user sees the host, in its ASCII form, before a browser gets the address, and *Cancel* is the default. One question is open at a
  * time: a page cannot bury the user in them.
  */
 export function createLinks({ electron, questions, settings, hasBrowser, language, log }: LinkDeps): Links {
@@ -58,7 +58,7 @@ export function createLinks({ electron, questions, settings, hasBrowser, languag
     if (response !== 0) return
     if (checkboxChecked) {
       const others = settings.current.linkHosts.filter(other => other !== host)
-      // The link opens although the answer could not be kept.
+      // The link opens even if the answer could not be saved.
       await settings
         .update({ linkHosts: [host, ...others].slice(0, MOST_HOSTS) })
         .catch((error: unknown) => log.warn({ err: error }, 'the answer to a question is not kept'))
@@ -66,7 +66,7 @@ export function createLinks({ electron, questions, settings, hasBrowser, languag
     await show(url)
   }
 
-  /** Opens the link, or offers its address where nothing would open it. */
+  /** Opens the link, or shows its address if no program would open it. */
   async function show(url: string): Promise<void> {
     if (!/^https?:/i.test(url) || (await hasBrowser())) {
       await electron.shell.openExternal(url)

@@ -12,26 +12,25 @@ export interface ServerTrustDeps {
 
 export interface ServerTrust {
   /**
-   * Asks once whether to trust the certificate that a server shows and no authority vouches for.
+   * Asks once whether to trust a server's certificate that no authority vouches for.
    *
    * @returns whether the key of the server is pinned now, so that the connection is worth another try
    */
   ask(origin: string): Promise<boolean>
   /**
-   * Asks whether to trust the new certificate of a server that is known by another one. Only after the user has asked for that.
+   * Asks whether to trust the new certificate of a server that is known by another one. Call it only at the user's request.
    *
-   * @returns whether the server shows the known certificate now
+   * @returns whether the server's certificate is trusted now
    */
   askAnew(origin: string): Promise<boolean>
-  /** The user wants to connect: a refusal of earlier counts no longer. */
+  /** Call when the user wants to connect: earlier refusals are forgotten. */
   forgetRefusals(): void
 }
 
 /**
- * Threat model: whoever is on the way to a server can show a certificate of their own. So the question shows the fingerprint to
- * compare, *Cancel* is its default, and it comes by itself only at the first sight of a server. A certificate of a known server with another
- * key blocks (`proxy/network/network.ts`) until the user asks to compare it; that question shows both fingerprints, and *Cancel* leaves all
- * as it was.
+ * Threat model: an attacker between us and a server can show another certificate. So the question shows the fingerprint to compare,
+ * *Cancel* is its default, and it appears unasked only for a new server. A certificate of a known server with another key blocks
+ * (`proxy/network/network.ts`) until the user asks to compare it; that question shows both fingerprints, and *Cancel* leaves all as it was.
  */
 export function createServerTrust({ network, settings, ask, language }: ServerTrustDeps): ServerTrust {
   const refused = new Set<string>()
@@ -58,7 +57,7 @@ export function createServerTrust({ network, settings, ask, language }: ServerTr
       if (settings.current.certificates[origin] !== undefined) return false
       const { fingerprint, pin } = await network.shownBy(new URL(origin))
       const about = `${origin} ${fingerprint}`
-      // The page goes on trying by itself.
+      // The page keeps retrying by itself.
       if (refused.has(about)) return false
       const words = wordsOf(language())
       const message = words.unknownCertificate(new URL(origin).host)

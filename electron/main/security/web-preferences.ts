@@ -8,6 +8,6 @@ export const SECURE_WEB_PREFERENCES = {
   webSecurity: true,
   allowRunningInsecureContent: false,
   webviewTag: false,
-  // Whether words are checked is a setting of the session, off unless the user switches it on.
+  // The spelling check itself is a setting of the session, off unless the user switches it on.
   spellcheck: true,
 } as const

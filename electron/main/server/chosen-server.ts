@@ -10,20 +10,20 @@ export interface ChosenServerDeps {
   readonly settings: Pick<SettingsFile, 'current' | 'update'>
   /** BERTH_ENDPOINT: an address or a sign-in link, which overrides the user's choice. */
   readonly fixedEndpoint: string | undefined
-  /** Sign-in link of a Berth that was just started on this computer: used first, and the user may choose another. */
+  /** Sign-in link of a Berth that was just started on this computer: used first; the user may choose another Berth later. */
   readonly signInLink: string | undefined
   readonly connect: (
     to: EndpointChoice,
     how: { readonly isFixed: boolean; readonly ticket: string | null },
   ) => Promise<Connection>
   readonly isStackStarting: () => boolean
-  /** The user chooses: what was refused or cancelled before is asked again. */
+  /** Called when the user chooses: questions that were refused or cancelled may come again. */
   readonly forgetRefusals: () => void
-  /** Terminals belong to the connection before. */
+  /** Closes terminals, which belong to the previous connection. */
   readonly onReplaced: () => void
   /** Opens another app for this server beside this one. */
   readonly openServer: (url: string) => Promise<void>
-  /** Shows the console, reloaded if its server is another one now. */
+  /** Shows the console; reloads it if the server has changed. */
   readonly show: (how: { readonly isNew: boolean }) => void
   readonly onFailure: (error: unknown) => void
 }
@@ -37,7 +37,7 @@ export interface ChosenServer {
   endpoint(): Promise<Endpoint>
   /** @throws AppError `forbidden` where the environment decides; as opening a connection */
   setEndpoint(wanted: EndpointChoice): Promise<Endpoint>
-  /** Another start has brought a sign-in link. What runs through the present server stays: another one opens beside it. */
+  /** Call when another start has brought a sign-in link. Work at the present server goes on: another server opens in a second app. */
   signInAt(link: string): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export interface ChosenServer {
 export function createChosenServer(deps: ChosenServerDeps): ChosenServer {
   const { settings } = deps
   const fixed = deps.fixedEndpoint === undefined ? undefined : checkedEndpoint(deps.fixedEndpoint)
-  /** Until the user chooses another Berth in this run. */
+  /** The link counts until the user chooses another Berth in this run. */
   let given = deps.signInLink === undefined ? undefined : checkedEndpoint(deps.signInLink)
 
   const choice = (): EndpointChoice | null => {
@@ -59,7 +59,7 @@ export function createChosenServer(deps: ChosenServerDeps): ChosenServer {
     const chosen = choice()
     return chosen ? connect(chosen) : Promise.reject(new AppError('unavailable', { why: 'No Berth was chosen yet.' }))
   }, deps.onFailure)
-  // The page will request the connection; until then a failure is only logged.
+  // Starts the connection early: the page will request it, and until then a failure is only logged.
   if (choice()) connector.current().catch(() => undefined)
 
   return {
@@ -78,13 +78,14 @@ export function createChosenServer(deps: ChosenServerDeps): ChosenServer {
 
     async setEndpoint(wanted) {
       if (fixed) throw new AppError('forbidden', { why: 'BERTH_ENDPOINT decides.' })
-      // The start of this computer's Berth is under way: its end is the answer, also if it fails.
+      // This computer's Berth is starting already: wait for the result of that start.
       if (wanted.kind === 'embedded' && deps.isStackStarting()) return (await connector.current()).endpoint
       deps.forgetRefusals()
       const before = await connector.settled()
       if (before && wanted.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
       const next = await connect(wanted)
-      // A person who chooses an address again, where the kept sign-in is not sent, means the program that listens there now.
+      // The kept sign-in is not sent to another user's program. A person who chooses the address again accepts that program, so forget the
+      // sign-in.
       await next.account.headers().catch(() => next.account.signOut())
       connector.replace(next)
       deps.onReplaced()
@@ -118,7 +119,7 @@ export function createChosenServer(deps: ChosenServerDeps): ChosenServer {
   }
 }
 
-/** Whether a change of the server would cut something. */
+/** Whether changing the server would interrupt something. */
 const isBusy = (running: Running | undefined) => running !== undefined && (running.tunnels > 0 || running.stack)
 
 /** @throws AppError `config_invalid` for an address that the user could not choose either */

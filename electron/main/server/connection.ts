@@ -32,13 +32,13 @@ export interface Connection extends AsyncDisposable {
   /** The proxy of the signed-in user; started with the first tunnel. */
   proxy(): Promise<UserProxy>
   running(): Promise<Running>
-  /** Call after the computer slept: connections that wait for their next try are tried now. */
+  /** Call after the computer slept: waiting connections retry now. */
   wake(): Promise<void>
 }
 
 export interface ConnectionDeps {
   readonly choice: EndpointChoice
-  /** BERTH_ENDPOINT decides on the manager: the user cannot choose another. */
+  /** True if BERTH_ENDPOINT decides on the manager: the user cannot choose another. */
   readonly isFixed: boolean
   /** Ticket of a sign-in link to this manager; null where there is none. */
   readonly ticket: string | null
@@ -52,7 +52,7 @@ export interface ConnectionDeps {
   readonly startProxy: StartUserProxy
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
   readonly onUserChanged: () => void
-  /** The sign-in came late: pages had asked for it before, and got none. */
+  /** Called if the sign-in came late: pages had asked for it before, and got none. */
   readonly onSignedInLate: () => void
 }
 

@@ -2,7 +2,7 @@ import { type Connection } from './connection.ts'
 
 /** Holds the connection in use. The page loads at once; its first request waits for the connection, and gets its failure. */
 export interface Connector {
-  /** After a failure the next caller tries again: the network, or the manager, may be back. */
+  /** The current connection; opened if necessary. After a failure the next call tries again: the network, or the manager, may be back. */
   current(): Promise<Connection>
   /** The connection after an attempt that is in flight; starts none. */
   settled(): Promise<Connection | undefined>
@@ -12,7 +12,7 @@ export interface Connector {
   replace(next: Connection): void
 }
 
-/** Minimum pause between attempts: many requests of a page fail together, and a page keeps retrying, so they share an attempt. */
+/** Minimum pause between attempts: requests of a page fail together, and pages keep retrying, so they share one attempt. */
 const AGAIN_AFTER_MS = 1_000
 
 export function createConnector(

@@ -8,11 +8,11 @@ import { deepLinkOf } from '../windows/deep-link.ts'
 /** The profile that has begun a sign-in in the browser. Null is the profile without a name. */
 const Begun = z.object({ profile: z.string().nullable(), at: z.number() })
 
-/** A provider's page is not open for longer. */
+/** Longest time that a provider's page may be open. */
 const VALID_MS = 30 * 60_000
 
 export interface SignInOwner {
-  /** This profile has sent the user to the browser. */
+  /** Call when this profile has sent the user to the browser. */
   begun(): Promise<void>
   /** The profile that a sign-in link among these arguments belongs to; undefined if it is this one, or if there is no such link. */
   otherProfile(argv: readonly string[]): { readonly profile: string | undefined } | undefined
@@ -38,7 +38,7 @@ export function createSignInOwner(file: string, profile: string | undefined, now
   }
 }
 
-/** At once: the process that was started with the link has to know before it becomes an app. */
+/** Synchronous: a process started with the link must know the answer before it becomes an app. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8')

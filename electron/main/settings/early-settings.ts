@@ -9,13 +9,13 @@ const EarlySettings = z.object({
 })
 export type EarlySettings = z.infer<typeof EarlySettings>
 
-/** Reads them at once. A file that cannot be read counts as empty here: `openSettings` asks about it later. */
+/** Reads them synchronously. A file that cannot be read counts as empty here: `openSettings` asks about it later. */
 export function readEarlySettings(file: string): EarlySettings {
   let text = '{}'
   try {
     text = readFileSync(file, 'utf8')
   } catch {
-    // There is none yet.
+    // The file does not exist yet.
   }
   return EarlySettings.catch({ graphicsAcceleration: true, crashReports: false }).parse(parseJson(text))
 }

@@ -16,8 +16,8 @@ export interface ExtraAuthorities {
  * Certificate authorities of a network, from a file that the user chooses: packages of the app ignore NODE_EXTRA_CA_CERTS, which another
  * program of the user could set.
  *
- * Threat model: whoever names such a file can pose as any server. So the page can only ask for the question of the operating system, in
- * which the user chooses, and take the file back.
+ * Threat model: anybody who can set such a file can impersonate any server. So the page can only open the system's file dialog, in which
+ * the user chooses, or remove the file.
  */
 export function createExtraAuthorities(
   { chooseFiles }: Pick<Questions, 'chooseFiles'>,

@@ -17,7 +17,7 @@ export interface LoginItemDeps {
   readonly command: readonly string[]
   /** Linux: the folder of the user's configuration, `~/.config`. */
   readonly configHome: string
-  /** Names the item, so that two profiles have one each. */
+  /** Name of the item, so that each profile has its own. */
   readonly name: string
 }
 
@@ -55,7 +55,7 @@ export function createLoginItem({ app, platform, command, configHome, name }: Lo
 /** An entry of the desktop specification. In `Exec`, every argument is quoted, and `%` would begin a field code. */
 export function desktopEntry(command: readonly string[]): string {
   const quoted = command.map(argument => `"${argument.replaceAll(/["`$\\]/g, '\\$&').replaceAll('%', '%%')}"`)
-  // The file as a whole has escapes of its own.
+  // The file format adds its own escapes to those of `Exec`.
   const exec = quoted.join(' ').replaceAll('\\', '\\\\')
   return `[Desktop Entry]\nType=Application\nName=Berth\nExec=${exec}\nTerminal=false\nX-GNOME-Autostart-enabled=true\n`
 }

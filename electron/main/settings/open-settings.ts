@@ -5,9 +5,8 @@ import { type Language, wordsOf } from '../questions/words.ts'
 import { openSettingsFile, type SettingsFile } from './settings-file.ts'
 
 /**
- * Opens the settings. If they cannot be read, it asks whether to start without them; the file is then kept beside the new one.
- *
- * @returns undefined if the user rather quits
+ * Opens the settings. If the file cannot be read, asks whether to start without it; the file is then kept beside the new one. @returns
+ * undefined if the user chooses to quit
  */
 export async function openSettings(ask: Ask, file: string, language: Language): Promise<SettingsFile | undefined> {
   try {

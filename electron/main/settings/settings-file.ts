@@ -30,7 +30,7 @@ const Settings = z.object({
   linkHosts: z.array(z.string().max(300)).max(200).default([]),
   /** Serial of the newest list of updates that was seen. */
   updateSerial: z.int().min(0).default(0),
-  /** Fingerprints of the key of updates that this package pins, and of the one that signed the newest list. Only compared with. */
+  /** Fingerprints of the update key that this package pins, and of the key that signed the newest list. Used for comparison only. */
   updateKey: z.object({ pinned: z.string(), current: z.string() }).nullable().default(null),
   keepInBackground: z.boolean().default(false),
   checkSpelling: z.boolean().default(false),
@@ -52,7 +52,7 @@ const Settings = z.object({
 })
 export type DesktopSettings = z.infer<typeof Settings>
 
-/** Whether the address is acceptable: a bearer token is sent there, never in the clear over a network. */
+/** Whether the address is acceptable: a bearer token is sent there, so http is allowed only on this computer. */
 export function isEndpointUrl(text: string): boolean {
   const url = URL.parse(text)
   if (!url || url.username !== '' || url.password !== '') return false
@@ -63,7 +63,7 @@ export function isEndpointUrl(text: string): boolean {
 export interface SettingsFile {
   readonly current: DesktopSettings
   update(change: Partial<DesktopSettings>): Promise<DesktopSettings>
-  /** Resolves when every change is in the file, or has failed to get there. */
+  /** Resolves when every change has been written, or has failed. */
   saved(): Promise<void>
 }
 

@@ -15,7 +15,7 @@ export interface DockerDeps {
   readonly isInstalled: () => Promise<boolean>
 }
 
-/** Finds out whether the Docker Engine of this computer can run sessions, and the line that mends it if not. */
+/** Finds out whether the Docker Engine of this computer can run sessions, and if not, the command that fixes it. */
 export async function checkDocker(deps: DockerDeps): Promise<DockerCheck> {
   const { platform, env } = deps
   if (platform !== 'linux') return { state: 'unsupported', command: null }
@@ -33,7 +33,7 @@ export async function checkDocker(deps: DockerDeps): Promise<DockerCheck> {
   }
 }
 
-/** Line that installs Docker Engine from the packages of the distribution itself. */
+/** Command that installs Docker Engine from the distribution's own packages. */
 export function installCommand(osRelease: string): string | null {
   const families = [...osRelease.matchAll(/^ID(?:_LIKE)?="?([^"\n]*)"?$/gm)].flatMap(([, names = '']) =>
     names.split(' '),

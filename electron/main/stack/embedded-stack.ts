@@ -9,7 +9,7 @@ import { AppError, CauseFields, isErrorCode } from '#manager/contract'
 import { parseSignInLink } from '../settings/sign-in-link.ts'
 
 const STOP_TIMEOUT_MS = 30_000
-/** Time for the last lines of a child that has ended. */
+/** Time to wait for the last lines of a child that has ended. */
 const LAST_WORDS_MS = 1_000
 
 const Coded = z.object({ code: z.string(), detail: z.record(z.string(), z.unknown()).optional() })
@@ -19,12 +19,12 @@ const Step = z.object({
   /** With `absent`: why the service was not started. */
   reason: Coded.optional(),
 })
-/** A while after the start: why sessions can reach this computer and its network; null if they cannot. */
+/** Line that follows a while after the start: why sessions can reach this computer and its network; null if they cannot. */
 const Isolation = z.object({ partlyIsolated: z.object({ why: z.string(), ...CauseFields }).nullable() })
 const Ready = z.object({ url: z.string(), pid: z.int() })
 const Line = z.union([z.object({ error: Coded }), Ready])
 
-/** Receives how the start goes. */
+/** Receives the progress of the start. */
 export interface StackReport {
   onStep(step: StackStep, state: 'running' | 'done' | 'absent', reason?: AppError): void
   /** @param why sessions can reach this computer and its network; null if they cannot */
@@ -36,9 +36,9 @@ export interface StackReport {
 export interface EmbeddedStack extends AsyncDisposable {
   /** Address of the stack, without the sign-in ticket. */
   readonly endpoint: string
-  /** One-time ticket that signs the first admin in, if the start offered one. */
+  /** One-time ticket that signs in the first admin, if the start offered one. */
   readonly ticket: string | null
-  /** False if it was already running: then we must not stop it. */
+  /** False if the stack was already running: then we must not stop it. */
   readonly owned: boolean
 }
 
@@ -57,10 +57,9 @@ export interface StackDeps {
 }
 
 /**
- * Starts `berth up` as a child and reads its one JSON line. Its lock on the data directory decides which process runs the
- * stack: if another process holds it, the line names that process, the child ends, and we are guests. The child keeps an IPC
- * channel to us, so that it also stops when the desktop app is killed. Sessions are containers of the Docker Engine and outlive
- * both.
+ * Starts `berth up` as a child and reads its one JSON line. Its lock on the data directory decides which process runs the stack: if another
+ * process holds it, the line names that process, the child ends, and we only use the running stack. The child keeps an IPC channel to us,
+ * so that it also stops when the desktop app is killed. Sessions are containers of the Docker Engine and outlive both.
  */
 export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack> {
   const stopping = new AbortController()
@@ -118,7 +117,7 @@ function launch({ command, options = [], environment = {}, report }: StackDeps):
   return child
 }
 
-/** Some failures of spawn() are thrown, others are told by the event `error`. */
+/** Some failures of spawn() are thrown, others are reported by the event `error`. */
 function attempt(start: () => ChildProcess): ChildProcess {
   try {
     return start()
@@ -152,7 +151,7 @@ function coded({ code, detail }: z.infer<typeof Coded>): AppError {
   return new AppError(isErrorCode(code) ? code : 'internal', detail)
 }
 
-/** The line that says how the start went: on standard output if it succeeded, among the progress on standard error if it failed. */
+/** Reads the line with the result of the start: on standard output if it succeeded, among the progress on standard error if it failed. */
 function readLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
   const { stdout, stderr } = child
   if (!stdout || !stderr) throw new Error('the child has no pipes')
@@ -161,7 +160,8 @@ function readLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
     child.once('exit', code => {
       const why = `The Berth services on this computer ended while starting (exit code ${String(code)}).`
       const end = () => reject(new AppError('unavailable', { why }))
-      // The child's last output may still be in the pipe, and a process that the child left behind may keep the pipe open.
+      // Do not wait for `close` alone: the last output may still be in the pipe, but a process that the child left behind may keep the pipe
+      // open.
       child.once('close', end)
       setTimeout(end, LAST_WORDS_MS).unref()
     })

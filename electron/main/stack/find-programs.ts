@@ -9,7 +9,7 @@ export interface StackPrograms {
   command(note: (line: string) => void): Promise<readonly [string, ...string[]]>
   /** Arguments of `berth up`. */
   readonly options: readonly string[]
-  /** Removes what earlier versions of the app have left; called while this app runs the services. */
+  /** Removes files of earlier versions of the app; call it while this app runs the services. */
   cleanUp(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export function findPrograms({ isPackaged, appRoot, resources, env, home }: Prog
       cleanUp: () => Promise.resolve(),
     }
   }
-  // Read when they are asked for: packages for other systems have no programs, and the app never asks there.
+  // Read on first use: packages for other systems have no programs, and the app never asks for them there.
   const packed = (): PackedPrograms => {
     const manifest: unknown = JSON.parse(readFileSync(path.join(appRoot, 'package.json'), 'utf8'))
     const data = env['BERTH_DATA'] ?? path.join(env['XDG_DATA_HOME'] ?? path.join(home, '.local/share'), 'berth')
@@ -47,7 +47,7 @@ export function findPrograms({ isPackaged, appRoot, resources, env, home }: Prog
   }
   return {
     command: note => unpackPrograms(packed(), note),
-    // A clone has built the images of sessions with `npm start`; nobody has built them for a package.
+    // In a clone, `npm start` has built the images of sessions; for a package, `berth up` builds them.
     options: ['--images'],
     cleanUp: () => removeOtherPrograms(packed()),
   }

@@ -8,10 +8,10 @@ import { AppError } from '#manager/contract'
 
 /**
  * Programs of Berth on this computer in a package of the app: Node, PostgreSQL and the servers are one archive, a third of their size,
- * and only who asks for them pays for the rest (ADR 44).
+ * which is unpacked only when it is needed (ADR 44).
  *
- * Threat model: the archive lies beside the app and may have been replaced where the app's folder can be written. Nothing of it is
- * written or run unless it has the hash that app.asar names. The unpacked files belong to the user, as everything the app runs does.
+ * Threat model: the archive lies beside the app and may have been replaced where the app's folder can be written. It is unpacked and run
+ * only if it has the hash that app.asar names. The unpacked files belong to the user, as everything the app runs does.
  */
 export interface PackedPrograms {
   /** The archive, a .tar.gz in the shape of a clone. */
@@ -44,7 +44,7 @@ export async function unpackPrograms(
     await mkdir(partial, { recursive: true, mode: 0o755 })
     await unpack(archive, partial)
     await rename(partial, programs).catch(async (error: unknown) => {
-      // Another app of this user has unpacked them meanwhile.
+      // Another app of this user has unpacked them in the meantime.
       if (!(await isThere(programs))) throw error
     })
   } catch (error) {
@@ -57,8 +57,8 @@ export async function unpackPrograms(
 }
 
 /**
- * Removes the programs of other versions. To be called while this app runs the services: then nobody runs them from another version,
- * because their data directory has a lock.
+ * Removes the programs of other versions. Call it while this app runs the services: the lock of the data directory ensures that no other
+ * version runs them.
  */
 export async function removeOtherPrograms({ sha256, folder }: PackedPrograms): Promise<void> {
   const others = (await readdir(folder)).filter(name => name !== versionOf(sha256) && !name.startsWith('.partial-'))

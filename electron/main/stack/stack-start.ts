@@ -27,7 +27,7 @@ export interface StackStarter {
   start(): Promise<EmbeddedStack>
 }
 
-/** Starts Berth on this computer, and keeps how far the start is, for pages that are opened meanwhile. */
+/** Starts Berth on this computer, and keeps the state of the start for pages that are opened meanwhile. */
 export function createStackStarter({ checkDocker, start, onChange, onIsolation }: StackStarterDeps): StackStarter {
   let now = IDLE
   const change = (part: Partial<StackStart>) => {

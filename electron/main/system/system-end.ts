@@ -11,14 +11,14 @@ export interface SystemEndDeps {
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /**
- * The end of the user's work at this computer: it shuts down, the user signs out, or somebody ends the process. Nobody is there to answer
- * a question, and what does not end in a few seconds is killed, which leaves keys of sessions behind. Call it when Electron is ready:
- * earlier listeners for signals are replaced by its own.
+ * The end of the user's work at this computer: it shuts down, the user signs out, or somebody ends the process. Nobody is there to answer a
+ * question, and an app that does not end within seconds is killed, which leaves keys of sessions behind. Call this when Electron is ready:
+ * Electron replaces earlier listeners for signals.
  */
 export function watchSystemEnd({ electron: { app, powerMonitor }, process, platform, end }: SystemEndDeps): void {
   for (const signal of SIGNALS) process.on(signal, end)
   powerMonitor.on('shutdown', event => {
-    // Linux waits a little. For macOS this would be the wish to go on, and it would not shut down at all.
+    // Linux then waits a little. On macOS this would cancel the shutdown.
     if (platform === 'linux') event?.preventDefault()
     end()
   })

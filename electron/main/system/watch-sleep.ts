@@ -1,6 +1,6 @@
 import { type ElectronSlice } from '../electron-slice.ts'
 
-/** @returns the signal of this time awake: it aborts when the computer wakes up, because what was open before is dead */
+/** @returns a signal for the time until the next sleep: it aborts when the computer wakes up, because earlier connections are then dead */
 export function watchSleep(
   { powerMonitor }: Pick<ElectronSlice, 'powerMonitor'>,
   onAwake: () => void,

@@ -12,7 +12,7 @@ export interface TerminalPage {
   emit<E extends keyof HostEvents>(event: E, payload: HostEvents[E]): void
 }
 
-/** Terminals by page: a page sees, writes to and closes only its own, which end with it. The shells continue (tmux). */
+/** Terminals by page: a page sees, writes to and closes only its own terminals, which end with the page. The shells continue (tmux). */
 export interface Terminals {
   apiFor(page: TerminalPage): HostApi['terminal']
   /** Call when the page was reloaded or closed. */
@@ -48,7 +48,7 @@ export function createTerminals({ account, agentFor }: TerminalsDeps): Terminals
         const url = new URL(`/api/v1/sessions/${sessionId}/terminal`, endpoint)
         url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
         url.search = new URLSearchParams({ name, cols: String(cols), rows: String(rows) }).toString()
-        // The proxy of the network is found by the address of the page's own calls.
+        // Look up the network's proxy by the address that the page's other calls use.
         const agent = await agentFor(new URL(endpoint))
         const options = { headers: await headers(), perMessageDeflate: false, agent }
         const socket = new WebSocket(url, TERMINAL_PROTOCOL, options)
@@ -116,6 +116,6 @@ function opened(socket: WebSocket): Promise<void> {
 function toError(status: number, text: string): AppError {
   const problem = Problem.safeParse(parseJson(text))
   if (problem.success) return fromProblem(problem.data)
-  // A gateway answered, not the manager.
+  // The answer came from a gateway, not from the manager.
   return new AppError(status === 401 ? 'not_signed_in' : 'unavailable', { why: `HTTP ${status}` })
 }

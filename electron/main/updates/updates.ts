@@ -13,7 +13,7 @@ export interface UpdatesDeps {
   /** Version of this app. */
   readonly version: string
   readonly platform: { readonly os: string; readonly arch: string; readonly kinds: readonly UpdateFile['kind'][] }
-  /** Downloads are kept here, below their version. */
+  /** Folder of the downloads, with a subfolder per version. */
   readonly folder: string
   readonly settings: SettingsFile
   readonly fetch: Fetch
@@ -27,9 +27,9 @@ export interface UpdatesDeps {
 
 export interface Updates extends Disposable {
   readonly isOn: boolean
-  /** Looks now, and says also that there is nothing. Never rejects. */
+  /** Checks now, and also reports that there is no update. Never rejects. */
   check(): Promise<void>
-  /** Looks a minute after the start and once a day, and says only what is there. */
+  /** Checks a minute after the start and then once a day, and reports only updates. */
   begin(): void
 }
 
@@ -38,17 +38,17 @@ const AGAIN_MS = 24 * 3_600_000
 
 /**
  * New versions of the app: found in a signed list, downloaded and checked, and shown to the user, who installs them with the means of the
- * system. The app replaces nothing by itself: packages of a system need its administrator, and a staged file waits as long as it must.
+ * system. The app does not install updates itself: system packages need an administrator, and a downloaded file waits for the user.
  *
- * Threat model: see `proxy/updates/manifest.ts`. The serial of the newest list and the fingerprint of its key are kept, so that an old
- * list, replayed, and one signed by a key that was replaced are refused; nothing is sent but the request itself.
+ * Threat model: see `proxy/updates/manifest.ts`. The serial of the newest list and the fingerprint of its key are kept, so that a replayed
+ * old list, and a list signed by a replaced key, are refused; the request sends no data.
  */
 export function createUpdates(deps: UpdatesDeps): Updates {
   const { source, settings, questions, language, log, now = () => new Date() } = deps
   const stop = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
-  /** Somebody waits for the answer, also of a look that the app has begun by itself. */
+  /** True if somebody waits for the answer, also of a check that the app has begun by itself. */
   let isAsked = false
 
   async function findNewer(from: UpdateSource): Promise<{ version: string; path: string } | undefined> {
@@ -70,7 +70,7 @@ export function createUpdates(deps: UpdatesDeps): Updates {
     return { version: manifest.version, path }
   }
 
-  /** A newer version has taken their place. */
+  /** Removes other versions, which a newer one has replaced. */
   async function removeOthers(version: string): Promise<void> {
     const others = (await readdir(deps.folder)).filter(name => name !== version)
     await Promise.all(others.map(name => rm(join(deps.folder, name), { recursive: true, force: true })))

@@ -14,16 +14,16 @@ export interface AppStatus {
 export interface AppStatusKeeper {
   /** Call with every event of the proxy. */
   heard<E extends keyof HostEvents>(event: E, payload: HostEvents[E]): void
-  /** A page has told its state; of several pages the latest decides, but for uploads and edits. */
+  /** Call when a page reports its state. The latest report decides, except for uploads and edits, which count for all pages. */
   reported(page: number, report: DesktopReport): void
-  /** The page was closed or loaded again: its work has ended. */
+  /** Call when the page was closed or reloaded: its work has ended. */
   pageGone(page: number): void
-  /** The work that would be lost with the pages. */
+  /** Work that would be lost with the pages. */
   readonly work: PageWork
 }
 
 export interface AppStatusDeps {
-  /** Called when something that the tray shows has changed: not with every byte. */
+  /** Called when something that the tray shows has changed, but not for every byte. */
   readonly onChange: (status: AppStatus) => void
   readonly setBadge: (count: number) => void
   /** A negative fraction removes the bar. */
@@ -31,7 +31,7 @@ export interface AppStatusDeps {
   readonly now?: () => number
 }
 
-/** A menu that is open must not change all the time. */
+/** Interval of updates for traffic: an open menu must not change all the time. */
 const TRAFFIC_EVERY_MS = 10_000
 
 /** Keeps what the tray, the badge and the task bar show: tunnels by the proxy's events, the rest as the page reports it. */
@@ -54,7 +54,7 @@ export function createAppStatus(deps: AppStatusDeps): AppStatusKeeper {
     onChange(status)
   }
 
-  /** The uploads that are furthest behind, of all windows. */
+  /** Progress of the window whose uploads are furthest behind. */
   function uploads(): DesktopReport['uploads'] {
     const all = [...works.values()].flatMap(work => work.uploads ?? [])
     return all.toSorted((a, b) => a.fraction - b.fraction)[0] ?? null

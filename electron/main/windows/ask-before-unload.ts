@@ -4,15 +4,15 @@ import { type Language, wordsOf } from '../questions/words.ts'
 
 export interface UnloadDeps {
   readonly questions: Pick<Questions, 'ask' | 'raise'>
-  /** The app ends, and nobody is there to answer. */
+  /** True while the app is ended and nobody is there to answer. */
   readonly isEnding: () => boolean
   readonly language: () => Language
   readonly onUnexpected: (where: string, error: unknown) => void
 }
 
 /**
- * Asks before a window closes or loads its page again while the page would lose uploads or edits. The page asks for that by `beforeunload`, for which
- * Electron shows no question: without one the window would stay, silently.
+ * Asks before a window closes or loads its page again while the page would lose uploads or edits. The page requests the question by
+ * `beforeunload`, for which Electron shows no dialog: without this one, the window would just stay open.
  */
 export function askBeforeUnload(
   window: WindowSlice,
@@ -58,7 +58,7 @@ export function askBeforeUnload(
     isClosing = false
     if (mayLeave || isEnding()) {
       mayLeave = false
-      // In Electron, preventing this event overrides the page: the window may close.
+      // In Electron, preventing this event overrides the page, so the window may close.
       event.preventDefault()
       return
     }

@@ -10,9 +10,9 @@ export interface ConsoleWindows {
   /** Shows the window, at the given route if any. */
   readonly show: (route?: string) => void
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
-  /** Hides the console's window; if there is none, opens a hidden one at the route: its page shows notifications and tells of sessions. */
+  /** Hides the console's window; if there is none, opens a hidden one at the route, whose page shows notifications and reports sessions. */
   hide(route?: string): void
-  /** Remembers where the window is; call before the app exits, which closes no window. */
+  /** Saves the window's position; call it before the app exits, which closes no window. */
   keepState(): void
   /** Loads the console's page again, if it is open. */
   reload(): void
@@ -20,14 +20,14 @@ export interface ConsoleWindows {
   open(route: string): void
   /** Shows a progress bar at the window in the task bar; a negative fraction removes it. */
   setProgress(fraction: number, mode: 'normal' | 'paused'): void
-  /** Registers a page of ours for events; call for every page, including terminals in their own windows. */
+  /** Registers one of our pages for events; call it for every page, including terminals in their own windows. */
   adopt(contents: Sender): void
 }
 type Sender = Pick<WindowSlice['webContents'], 'id' | 'send' | 'isDestroyed'> & {
   on(event: 'destroyed', listener: () => void): unknown
 }
 
-/** Where the console's window was when it was closed. */
+/** Position of the console's window when it was closed. */
 export interface WindowState {
   readonly bounds: { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
   readonly isMaximized: boolean
@@ -61,7 +61,7 @@ export function createConsoleWindows(deps: WindowDeps): ConsoleWindows {
     const window = new electron.BrowserWindow({
       width: 1280,
       height: 840,
-      // Electron moves a window onto a screen that is there, e.g. after the second one was unplugged.
+      // Electron moves a window onto an existing screen, e.g. after the second one was unplugged.
       ...before?.bounds,
       ...appearance(),
       webPreferences: { ...SECURE_WEB_PREFERENCES, preload },

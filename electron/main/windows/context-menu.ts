@@ -9,7 +9,7 @@ export interface ContextMenuDeps {
 
 type Params = Pick<ContextMenuParams, 'isEditable' | 'editFlags' | 'selectionText' | 'dictionarySuggestions'>
 
-/** Offers cut, copy, paste and corrections where a text field or a selection is clicked with the right button; nothing elsewhere. */
+/** Offers cut, copy, paste and corrections after a right-click on a text field or a selection; nothing elsewhere. */
 export function offerContextMenu(contents: ContentsSlice, { electron, language }: ContextMenuDeps): void {
   contents.on('context-menu', (_event, params) => {
     const template = contextMenu(params, language(), word => contents.replaceMisspelling(word))

@@ -3,13 +3,13 @@ import { type ElectronSlice } from '../electron-slice.ts'
 import { deepLinkOf, routeOfDeepLink } from './deep-link.ts'
 
 export interface DeepLinks {
-  /** Calls `show` at once, with the target of the latest earlier link, if any, and from now on with the target of each link. */
+  /** Calls `show` at once with the target of the latest earlier link, if any, and then with the target of each new link. */
   follow(acts: LinkActs): void
 }
 
 export interface LinkActs {
   show(route?: string): void
-  /** Another start of the app, by its user, has brought a sign-in link. */
+  /** Called when the user has started the app again with a sign-in link. */
   signIn(link: string): void
 }
 

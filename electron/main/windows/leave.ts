@@ -10,7 +10,7 @@ export interface LeaveDeps {
   readonly questions: Pick<Questions, 'ask' | 'raise'>
   readonly language: () => Language
   readonly windows: Pick<ConsoleWindows, 'show' | 'hide'>
-  /** The work that the connection keeps running; nothing while there is none. */
+  /** Work that the connection keeps running; nothing if there is no connection. */
   readonly running: () => Promise<Running>
   /** Uploads and edits of the pages. */
   readonly pageWork: () => PageWork
@@ -21,20 +21,20 @@ export interface LeaveDeps {
 }
 
 export interface Leave {
-  /** Asks if something would be lost, and then quits, stays, or goes on in the background. */
+  /** Asks if something would be lost, and then quits, stays, or continues in the background. */
   ask(): Promise<void>
   /** Quits; asks only about uploads and edits, because the user has just said that everything else may stop. */
   stopAndQuit(): Promise<void>
-  /** Quits without a question, also while one is open: nobody is there to answer. */
+  /** Quits without a question, even while one is open: nobody is there to answer. */
   end(): Promise<void>
   readonly isEnding: boolean
 }
 
-/** A connection that does not say in time what it keeps running does not keep the app from quitting. */
+/** Time limit for the connection to report its running work; the app quits even without an answer. */
 const ANSWER_WITHIN_MS = 3_000
 const NOTHING: Running = { tunnels: 0, connections: 0, stack: false }
 
-/** The end of the app. Whatever fails on the way, the next request to quit is heard again. */
+/** Ends the app. If something fails, the next request to quit is handled again. */
 export function createLeave(deps: LeaveDeps): Leave {
   const { electron, questions, language, windows, onUnexpected, answerWithinMs = ANSWER_WITHIN_MS } = deps
   let isAsking = false

@@ -9,13 +9,16 @@ export interface MenuDeps {
   readonly language: Language
   readonly showConsole: (route?: string) => void
   readonly showLogs: () => void
-  /** False: the environment decides on the server. */
+  /** False: the environment chooses the server. */
   readonly canChangeServer: boolean
   /** Undefined: this app looks for no updates. */
   readonly checkUpdates: (() => void) | undefined
 }
 
-/** The application menu. The console's page is the interface; the menu has its places, and the keys that people expect. Reload keeps tunnels: they are not in the page. */
+/**
+ * The application menu. The console's page is the interface; the menu lists its pages, and the keys that people expect. Reload keeps
+ * tunnels: they are not in the page.
+ */
 export function installMenu(deps: MenuDeps): void {
   const { Menu } = deps.electron
   Menu.setApplicationMenu(Menu.buildFromTemplate(menuTemplate(deps)))
@@ -30,7 +33,7 @@ export function menuTemplate(deps: MenuDeps): MenuItemConstructorOptions[] {
     ...defined({ accelerator }),
   })
   const separator = { type: 'separator' } as const
-  // The first menu of macOS is that of the app: people and the system look for these entries there.
+  // The first menu of macOS is that of the app: users and the system expect these entries there.
   const isMac = platform === 'darwin'
   const about: MenuItemConstructorOptions[] = isMac ? [{ role: 'about', label: words.about }, separator] : []
   const hiding: MenuItemConstructorOptions[] = isMac

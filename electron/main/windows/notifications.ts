@@ -6,7 +6,7 @@ export function createNotifications(
   { Notification }: Pick<ElectronSlice, 'Notification'>,
   open: (to: string) => void,
 ): (notice: DesktopNotice) => void {
-  /** Kept until they are closed: the click on a notification that was collected is lost. */
+  /** Referenced until they are closed: a click on a garbage-collected notification is lost. */
   const kept = new Set<NotificationSlice>()
   return ({ text, to }) => {
     const shown = new Notification({ title: 'Berth', body: text })

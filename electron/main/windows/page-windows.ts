@@ -3,7 +3,7 @@ import { type DesktopSettings } from '../settings/settings-file.ts'
 import { showFirst } from './show-first.ts'
 import { type WindowAppearance } from './window-appearance.ts'
 
-/** Windows that a page opens, such as terminals: each has the size of the last one that was closed. */
+/** Windows that a page opens, such as terminals: each gets the size of the last one that was closed. */
 export interface PageWindows {
   /** Options of a new window. */
   options(): WindowAppearance & { readonly width: number; readonly height: number }
@@ -23,7 +23,7 @@ export function createPageWindows(deps: {
     opened(window) {
       showFirst(window)
       window.on('close', () => {
-        // Without the place: several such windows would lie exactly upon each other.
+        // Without the position: several such windows would cover each other exactly.
         const { width, height } = window.getNormalBounds()
         deps.remember({ width, height })
       })

@@ -4,9 +4,9 @@ import { type WindowSlice } from '../electron-slice.ts'
 const PAINT_MS = 300
 
 /**
- * Shows a new window once, with its first frame if that comes: a window that is shown before flashes in the colour of its background. A
- * compositor of Wayland need not paint a window that is hidden, so the frame does not come there, and a page that cannot be loaded has
- * none: the window is shown all the same.
+ * Shows a new window once, with its first frame if that comes: a window that is shown before flashes in the colour of its background. Some
+ * Wayland compositors do not paint a hidden window, and a page that cannot be loaded has no frame: the window is shown all the same, after
+ * a moment.
  */
 export function showFirst(window: WindowSlice, show: () => void = () => window.show()): void {
   let isShown = false

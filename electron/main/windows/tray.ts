@@ -39,7 +39,7 @@ export function createTray({ electron, language, acts }: TrayDeps): AppTray {
   const update = (status = latest) => {
     latest = status
     tray.setToolTip(wordsOf(language()).trayTip(status.sessions.length, status.tunnels.length))
-    // On Linux a menu that is shown cannot be changed, so each status has its own.
+    // On Linux a menu that has been shown cannot be changed, so each status gets a new menu.
     tray.setContextMenu(electron.Menu.buildFromTemplate(trayMenu(status, language(), acts)))
   }
   tray.on('click', () => acts.show())
@@ -98,7 +98,7 @@ function amount(bytes: number): string {
   return `${value < 10 && power > 0 ? value.toFixed(1) : value.toFixed(0)} ${units[power] ?? ''}`
 }
 
-/** A text of others as a label: `&` would mark the next letter as a key of the menu, and a long text would fill the screen. */
+/** Text from others as a label: `&` would mark the next letter as a menu key, and a long text would fill the screen. */
 function plain(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 79)}…` : text
   return short.replaceAll('&', '&&')

@@ -7,7 +7,7 @@ export type WindowAppearance = Pick<
   'title' | 'backgroundColor' | 'icon' | 'minWidth' | 'minHeight' | 'show'
 >
 
-/** @param icon undefined where the system takes the icon of the program */
+/** @param icon undefined if the system uses the icon of the program */
 export function windowAppearance(
   { nativeTheme }: Pick<ElectronSlice, 'nativeTheme'>,
   icon?: NativeImage,

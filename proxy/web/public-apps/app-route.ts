@@ -27,12 +27,12 @@ export interface AppRouteDeps {
   readonly transport: Transport
   readonly addressOf: (request: IncomingMessage) => string
   readonly failurePage: AppForwardDeps['failurePage']
-  /** The right to the app has ended; no further request is forwarded. */
+  /** Called when the right to the app has ended; no further request is forwarded. */
   readonly onEnded: () => void
   readonly log: Log
 }
 
-/** Carries requests that the gate has let in to one app, with one grant: that of a link, or that of a person's sign-in. */
+/** Forwards admitted requests to one app, with one grant: that of a link, or that of a person's sign-in. */
 export interface AppRoute extends Disposable {
   request(request: IncomingMessage, response: ServerResponse): Promise<void>
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
@@ -55,7 +55,7 @@ export function createAppRoute(deps: AppRouteDeps): AppRoute {
       if (state === 'ended') deps.onEnded()
     },
   })
-  // Visitors of a link come by its name: an app may have its reasons to refuse it.
+  // Visitors of a link use its public name, which an app may have reasons to refuse.
   const isOwn = served.admits === 'tickets'
   const names = createHostChoice({
     origin: `${address.scheme}://${authorityOf(address, served)}`,
@@ -88,7 +88,7 @@ export function createAppRoute(deps: AppRouteDeps): AppRoute {
     speaksTls = grant.app.protocol === 'https'
   }
 
-  /** Before any request goes on: without the grant, the app's secret would be missing, and a visitor's own claim in its place. */
+  /** Wait before the first request: without the grant the app's secret would be missing, and a visitor could send a false one. */
   async function learnSecret(): Promise<void> {
     try {
       learn(await path.grant())

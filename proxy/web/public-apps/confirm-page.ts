@@ -4,7 +4,7 @@ import { type PageLanguage } from '../../http-origins/page-language.ts'
 import { FORM_HEADERS, type PublicPage } from './public-pages.ts'
 
 export interface Asked {
-  /** E-mail address of the person whose app it is. */
+  /** E-mail address of the app's owner. */
   readonly user: string
   readonly app: string
   readonly session: string
@@ -12,7 +12,7 @@ export interface Asked {
   readonly to: string
 }
 
-/** Names the person whose app a ticket opens, and lets the visitor go on. */
+/** Names the owner of the app that a ticket opens, and asks the visitor to continue. */
 export function confirmPage(asked: Asked): PublicPage {
   return { status: 200, headers: FORM_HEADERS, body: language => confirmForm(asked, language) }
 }

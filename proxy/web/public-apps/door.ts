@@ -11,19 +11,19 @@ export interface DoorDeps {
   readonly place: string
   readonly api: Pick<ApiClient, 'visitServedApp'>
   readonly door: PublicDoor
-  /** Address of the visitor; the manager counts wrong passwords by it. */
+  /** Address of the visitor; the manager counts wrong passwords per address. */
   readonly address: string
-  /** Apps are at ports of one host, which other apps had before. */
+  /** True if apps are at ports of one host, where other apps may have been before. */
   readonly isShared: boolean
 }
 
 const CHECK_MS = 20_000
 
 /**
- * Answers at the door of a published app: a good key (and password) becomes a cookie.
+ * Answers at the entry of a published app: a valid key (and password) is exchanged for a cookie.
  *
- * Threat model: the key travels in the address once, and the redirect takes it out of the address bar; our pages send no
- * referrer. The manager compares key and password and limits guesses. The cookie is HttpOnly and signed; it opens this app only.
+ * Threat model: the key travels in the address once, and the redirect takes it out of the address bar; our pages send no referrer. The
+ * manager compares key and password and limits guesses. The cookie is HttpOnly and signed; it opens this app only.
  */
 export async function answerAtDoor(request: IncomingMessage, deps: DoorDeps): Promise<PublicPage> {
   const shown = await readShown(request)
@@ -60,7 +60,7 @@ function refusalOf(error: unknown, { key, title }: { readonly key: string; reado
   return detail.reason === 'password' ? passwordPage({ title, key, fault: { kind: 'wrong' } }) : publicRefusal('key')
 }
 
-/** The key (and password) that a visitor shows; undefined if there is none. */
+/** The key (and password) of a visitor; undefined if there is none. */
 async function readShown(request: IncomingMessage): Promise<{ key: string; password?: string } | undefined> {
   if (request.method === 'GET') {
     const key = new URLSearchParams((request.url ?? '').slice(PUBLIC_OPEN_PATH.length)).get('key')

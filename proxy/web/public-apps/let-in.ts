@@ -8,11 +8,11 @@ export interface Entry {
   /** Cookie field of the request. */
   readonly cookie: string | undefined
   readonly expiresAt: string
-  /** The sign-in of the person whose app it is; left out for a link. */
+  /** The sign-in of the app's owner; left out for a link. */
   readonly visitor?: string | undefined
-  /** First page, and its query. */
+  /** First page, with its query. */
   readonly to: string
-  /** Apps are at ports of one host, which other apps had before. */
+  /** True if apps are at ports of one host, where other apps may have been before. */
   readonly isShared: boolean
 }
 
@@ -54,7 +54,7 @@ export function startOf(path: string): string {
   return url.host === 'app.invalid' ? url.pathname.replace(/^\/+/, '/') + url.search + url.hash : '/'
 }
 
-/** Storage of an origin that a page over http has. A database that another tab holds open is deleted when that tab goes. */
+/** Storage that an origin over http has. A database that another tab holds open is deleted when that tab closes. */
 const CLEAR = `(async () => {
   const gone = ({ name }) => new Promise(done => {
     const asked = indexedDB.deleteDatabase(name)

@@ -1,7 +1,7 @@
 import { type Log } from '../../log.ts'
 
 export interface PortListeners extends AsyncDisposable {
-  /** Ports at which nothing could listen yet. */
+  /** Ports at which listening has not succeeded yet. */
   closed(): readonly number[]
 }
 
@@ -12,13 +12,13 @@ interface Listener {
 const RETRY_MS = 30_000
 
 /**
- * Listens at every port of the range. A port that another program has is tried again, because that program may end; until then no app
- * may get it: `onChange` tells.
+ * Listens at every port of the range. A port that another program has is tried again, because that program may end; until then no app may
+ * get it, which `onChange` reports.
  */
 export async function listenAtPorts(options: {
   readonly ports: readonly number[]
   readonly listen: (port: number) => Promise<Listener>
-  /** Listens there with a server that costs nothing: servers of TLS are told of every new certificate. */
+  /** Listens at a port with a minimal server: TLS servers would have to be told of every new certificate. */
   readonly probe: (port: number) => Promise<Listener>
   readonly onChange: () => void
   readonly log: Log

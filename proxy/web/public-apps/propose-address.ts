@@ -1,11 +1,11 @@
 import { isIP } from 'node:net'
 
-/** Ports that no well-known program has, and that few systems give to outgoing connections. */
+/** Ports that no well-known program uses, and that few systems use for outgoing connections. */
 const RANGES = ['20000-20099', '21000-21099'] as const
 
 /**
- * An address of apps that works where the console speaks TLS itself and has a name: ports of the same name, with the certificate
- * that is there. Null where Berth cannot know one.
+ * Proposes an address of apps if the console speaks TLS itself and has a name: ports of the same name, with the same certificate. Null if
+ * Berth cannot know one.
  */
 export function proposeAddress(known: {
   readonly hasTls: boolean

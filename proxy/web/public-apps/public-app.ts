@@ -28,7 +28,7 @@ export interface PublicAppDeps {
   readonly transport: Transport
   /** Address of the client of a request. */
   readonly addressOf: (request: IncomingMessage) => string
-  /** The link has ended; nothing reaches the app any more. */
+  /** Called when the link has ended; nothing reaches the app any more. */
   readonly onEnded: () => void
   readonly log: Log
 }
@@ -43,7 +43,7 @@ export interface PublicApp extends Disposable {
   isUsed(): boolean
 }
 
-/** The way of one visitor to the app. */
+/** A visitor's route to the app, with its use. */
 interface Way {
   readonly route: AppRoute
   /** Open requests and sockets. */
@@ -54,17 +54,17 @@ interface Way {
 type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason']
 
 /**
- * Upgrades of one app at a time, and requests: its visitors must not use up the connections of everybody. Requests are as many as the
- * app has connections for them.
+ * Limit of open upgrades, and of requests, of one app: its visitors must not use up the connections of everybody. It equals the number of
+ * connections to the app.
  */
 const MOST_INSIDE = MOST_CONNECTIONS
-/** Forms at the door take as long as their senders like, up to a deadline. */
+/** Limits at the entry: senders may take as long as they like over a form, up to a deadline. */
 const MOST_AT_DOOR = { most: 512, mostOfOne: 16 }
 
 /**
- * Threat model: everybody may come to the door and linger there, without a key or a ticket, and a visitor may open ever more sockets and
- * read no answer. So those at the door are counted by themselves, requests and sockets inside too, and each by where they come from: who
- * has most places makes room for others.
+ * Threat model: anybody may hold connections at the entry without a key or a ticket, and a visitor may open ever more sockets and read no
+ * answer. So requests at the entry, requests inside and sockets are limited separately, each by origin: the network that has most is cut
+ * first.
  */
 export function createPublicApp(deps: PublicAppDeps): PublicApp {
   const { served, address, api, log } = deps
@@ -133,7 +133,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
           ? api.grantOwnApp({ params, body: { visitor }, ...more })
           : api.grantServedApp({ params, ...more })
         const grant = await asked
-        // The grant is for the app that has the place now. After another one came, this one never has it again: so this one had it.
+        // The grant is for the app that owns this address now. An address that went to another app never returns, so this is the right one.
         const { id } = await api.getServedApp({ params, ...more })
         if (id !== served.id) throw new AppError('published_app_not_found')
         return grant
@@ -208,7 +208,7 @@ export function refuseRaw(socket: Duplex, { status, headers, body }: PublicPage)
   answerRaw(socket, { status, type: headers['content-type'] ?? 'text/html', body: body('en') })
 }
 
-/** Node keeps the first of repeated fields, and the app might take another one. */
+/** Node keeps the first of repeated fields, but the app might use another one. */
 function soleValue(request: IncomingMessage, name: string): string | undefined {
   const values = request.headersDistinct[name]
   return values?.length === 1 ? values[0] : values?.join(', ')

@@ -30,27 +30,26 @@ export interface PublicAppsDeps {
 }
 
 /**
- * Serves apps of sessions at the address of apps, each on an origin of its own: those that users have opened to people without an
- * account, and those that people use themselves from other computers.
+ * Serves apps of sessions at the address of apps, each on an origin of its own: those that users have opened to people without an account,
+ * and those that people use themselves from other computers.
  *
- * Threat model: everybody may send requests. A request is for an app if its Host field (or the port of its listener)
- * says so; it then reaches that app and nothing else, neither the console nor the manager: this dispatch comes before both. The
- * manager is asked which app a place has, with the secret that only this process shares with it, at most every few seconds per
- * place. When a link ends, the manager cuts the tunnels and takes no grant for it any more, so an answer that is still remembered
- * here opens nothing. Places that do not exist cost one question each, a few at a time: the network that asks most gives one up for a
- * new one.
+ * Threat model: everybody may send requests. A request is for an app if its Host field (or the port of its listener) says so; it then
+ * reaches that app and nothing else, neither the console nor the manager: this dispatch comes before both. We ask the manager which app
+ * belongs to an address, with the secret that only this process shares with it, at most every few seconds per address. When a link ends,
+ * the manager cuts the tunnels and refuses its grant, so a cached answer opens nothing. Unknown addresses cost one question each, a few at
+ * a time; if there are too many, the network that asks most loses one.
  */
 export interface PublicApps extends Disposable {
-  /** The place that a Host field names, where apps are published at names. */
+  /** The app's address that a Host field names, where apps are published at names. */
   placeOf(host: string | undefined): string | undefined
   request(place: string, request: IncomingMessage, response: ServerResponse): Promise<void>
   upgrade(place: string, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
-/** How long the manager's answer about a place is good. */
+/** How long an answer of the manager about an address is cached. */
 const FRESH_MS = 5_000
 const ASK_MS = 10_000
-/** Questions about places that are not known here, in flight. */
+/** Largest number of questions in flight about unknown addresses. */
 const MOST_QUESTIONS = 16
 /** An app without visitors for this long is forgotten, with its grant. */
 const IDLE_MS = 10 * 60_000
@@ -107,7 +106,7 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
       known.freshUntil = now() + FRESH_MS
       return known
     }
-    // Another link took the place of an ended one.
+    // Another link has got the address of an ended one.
     forget(place, known)
     const app = createPublicApp({
       served,
@@ -124,7 +123,7 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     return entry
   }
 
-  /** Asks about a place that only the sender of a request has named so far. */
+  /** Asks about an address that is known only from the sender's request. */
   function askForStranger(place: string, address: string): Promise<Entry | undefined | 'busy'> {
     const giveUp = new AbortController()
     const asked = ask(place, giveUp.signal)
@@ -140,15 +139,15 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
   /** @returns undefined if nothing is served there; `busy` if too many places are being looked up */
   async function find(place: string, isAtDoor: boolean, address: string): Promise<Entry | undefined | 'busy'> {
     const known = entries.get(place)
-    // At the door the answer must be new: a place that was just given anew has another secret.
+    // At the entry the answer must be fresh: an address that was just given to another app has another secret.
     if (known && known.freshUntil > now() && !isAtDoor) return known
     const current = asking.get(place)
     if (current) {
       const found = await current
-      // Somebody else has given up, not this person.
+      // Another person's question was dropped, so ask again for this one.
       return found === 'busy' ? await find(place, isAtDoor, address) : found
     }
-    // Names that strangers make up keep nobody from an app that is known here.
+    // Names that strangers invent must not keep anybody from an app that is known here.
     const asked = (known ? ask(place) : askForStranger(place, address)).finally(() => asking.delete(place))
     asking.set(place, asked)
     return await asked

@@ -33,7 +33,7 @@ export interface PublicDoor {
 
 /** Content of a visitor's cookie. */
 interface Visited {
-  /** The sign-in that the cookie names; empty for a link. */
+  /** The sign-in in the cookie; empty for a link. */
   readonly visitor: string
   /** Tells apart visitors of one link. */
   readonly visit: string
@@ -41,7 +41,7 @@ interface Visited {
 
 export type PublicAdmission =
   | ({ readonly kind: 'pass' } & Visited)
-  /** The visitor is at the door: with a link (GET), or with a password (POST). */
+  /** The visitor is at the entry: with a link (GET), or with a password (POST). */
   | { readonly kind: 'door' }
   | {
       readonly kind: 'refuse'
@@ -51,11 +51,11 @@ export type PublicAdmission =
 /**
  * Decides who may talk to a published app, from the request head alone and before anything is dialled.
  *
- * Threat model: everybody who reaches the console's port can send requests here. The address is checked at every request, then
- * the cookie that a visitor got at the door in exchange for the key of the link and the password. Pages of other sites, siblings
- * below the same wildcard included, make a visitor's browser send requests too: a foreign Origin is refused, and so is what the
- * browser itself calls a request of another site, unless a link leads a whole tab here: a page that frames an app could have its
- * visitor click in it unknowingly. Service workers over the door's path would see keys and passwords, so they are refused.
+ * Threat model: everybody who reaches the console's port can send requests here. Each request is checked for its address, then for the
+ * cookie that a visitor got at the entry in exchange for the key of the link and the password. Pages of other sites, siblings below the
+ * same wildcard included, make a visitor's browser send requests too: a foreign Origin is refused, and so is what the browser itself calls
+ * a request of another site, unless a link leads a whole tab here: a page that frames an app could have its visitor click in it
+ * unknowingly. Service workers over the entry's path would see keys and passwords, so they are refused.
  */
 export function admitVisitor(visit: PublicVisit, door: PublicDoor): PublicAdmission {
   const isAbsolute = !visit.target.startsWith('/') && visit.target !== '*'
@@ -89,7 +89,7 @@ export function visitCookie({ scheme, name }: Pick<PublicDoor, 'scheme' | 'name'
 /** A visit lasts until the link ends, at most this long; then the visitor opens the link again. */
 export const VISIT_MS = 24 * 3_600_000
 
-/** @param visitor the sign-in of the person whose app it is; left out for a link */
+/** @param visitor the sign-in of the app's owner; left out for a link */
 export function newVisit(
   door: PublicDoor,
   expiresAtMs: number,
@@ -100,10 +100,10 @@ export function newVisit(
   return { value: `${text}.${macOf(door, text)}`, seconds: Math.ceil((until - door.nowMs) / 1000) }
 }
 
-/** Whether the cookies hold a good one of this place. */
+/** Whether the cookies include a valid one for this app. */
 export const isKnownVisitor = (cookie: string | undefined, door: PublicDoor) => visitOf(cookie, door) !== undefined
 
-/** The content of the first good cookie; other ports of the host may have set cookies of the same name. */
+/** The content of the first valid cookie; other ports of the host may have set cookies of the same name. */
 function visitOf(cookie: string | undefined, door: PublicDoor): Visited | undefined {
   for (const value of cookiesNamed(cookie, visitCookie(door).name)) {
     const end = value.lastIndexOf('.')

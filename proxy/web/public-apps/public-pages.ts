@@ -120,7 +120,7 @@ export interface PublicPage {
   readonly body: (language: PageLanguage) => string
 }
 
-/** Visitors are nobody's guests at search engines. */
+/** Search engines must not index these pages. */
 const HEADERS = { ...PAGE_HEADERS, 'x-robots-tag': 'noindex' }
 /** With `no-referrer` a form would be sent with `Origin: null`; a key or a ticket in the address goes nowhere either way. */
 export const FORM_HEADERS = { ...HEADERS, 'referrer-policy': 'strict-origin' }
@@ -137,7 +137,7 @@ export function publicRefusal(reason: Refusal): PublicPage {
   }
 }
 
-/** Page for an app that does not answer. Visitors learn neither the session's name nor why. */
+/** Page for an app that does not answer. Visitors learn neither the session's name nor the reason. */
 export function publicFailure({ code, retry, broken, language }: AppFailure): string {
   const { away, unreadable, again, ask } = FAILURE[language]
   const title = broken && broken.kind !== 'none' ? unreadable : away

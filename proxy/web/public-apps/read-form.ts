@@ -1,10 +1,10 @@
 import { type IncomingMessage } from 'node:http'
 
-/** A key and a password, or a ticket and a path, with room to spare. */
+/** Enough for a key and a password, or a ticket and a path. */
 const MOST_BYTES = 8192
 const BODY_MS = 10_000
 
-/** Fields of a form that a visitor sends at a door; undefined for a body that is too long. */
+/** Fields of a form that a visitor sends; undefined for a body that is too long. */
 export async function readForm(request: IncomingMessage): Promise<URLSearchParams | undefined> {
   const chunks: Buffer[] = []
   let size = 0

@@ -12,21 +12,21 @@ export interface TicketDoorDeps {
   readonly place: string
   readonly api: Pick<ApiClient, 'redeemAppTicket'>
   readonly door: PublicDoor
-  /** Apps are at ports of one host, which other apps had before. */
+  /** True if apps are at ports of one host, where other apps may have been before. */
   readonly isShared: boolean
 }
 
 const CHECK_MS = 20_000
 
 /**
- * Answers at the door of a person's own app: a ticket that the manager gave to the signed-in page becomes a cookie.
+ * Answers at the entry of a person's own app: a ticket that the manager gave to the signed-in page is exchanged for a cookie.
  *
- * Threat model: the ticket is in the address once; the manager takes it once, within a minute, at this place only. The redirect
- * takes it out of the address bar, and our pages send no referrer. A ticket that somebody else asked for would lead a person into an app
- * of that somebody, who then reads what the person types (login CSRF). So the browser goes on at once only if it shows the
- * cookie of the sign-in that asked, by the name that the console gives it, or has been in this app before; another one is shown whose app it is, and its person
- * confirms with a form of this origin. The gate refuses forms of other origins.
- * The cookie is HttpOnly, signed, and names the sign-in, whose rights are looked up behind it.
+ * Threat model: the ticket is in the address once; the manager accepts it once, within a minute, at this address only. The redirect takes
+ * it out of the address bar, and our pages send no referrer. A ticket that an attacker requested would lead a person into the attacker's
+ * app, where the attacker reads what the person types (login CSRF). So a browser continues at once only if it has the cookie of the sign-in
+ * that requested the ticket, or has been in this app before. Any other browser is shown the app's owner, and the person confirms with a
+ * form of this origin. The gate refuses forms of other origins. The cookie is HttpOnly, signed, and names the sign-in, whose rights are
+ * checked afterwards.
  */
 export async function answerTicket(request: IncomingMessage, deps: TicketDoorDeps): Promise<PublicPage> {
   const isForm = request.method === 'POST'

@@ -4,7 +4,7 @@ import { mapHeaders, type RawHeaders } from '../../http/headers.ts'
 /** Cookies of Berth: sign-ins at the console, apps that were opened on this computer, visits. No published app sees them. */
 const OURS = /^(__Host-|__Secure-)?berth_/
 
-/** Fields by which a forwarder reports its client; those of a visitor are claims of its own. */
+/** Fields by which a forwarder reports its client; from a visitor they are mere claims. */
 const isForwarding = (name: string) => name === 'forwarded' || name.startsWith('x-forwarded-') || name === 'x-real-ip'
 
 /** The headers of a visitor's request as the app gets them. The app's secret is set by us, never by the visitor. */
@@ -21,7 +21,7 @@ export function visitorHeaders(
   return [...kept, ...ours, ...(inject ? [inject.header, inject.value] : [])]
 }
 
-/** Fields of an answer that hold for the whole host, or for its siblings, and so for apps and pages of others. */
+/** Response fields that apply to the whole host or its siblings, and so to other people's apps and pages. */
 const OF_THE_HOST: ReadonlySet<string> = new Set([
   'clear-site-data',
   'strict-transport-security',
@@ -36,16 +36,16 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
 const RESOURCE_POLICY = 'cross-origin-resource-policy'
 
 /**
- * The headers of an answer as a visitor gets them. A cookie keeps to its own host name: with `Domain` it would reach siblings and
- * perhaps the console. `Clear-Site-Data` would sign visitors out at names beside this one, and `Strict-Transport-Security`
- * decides for all ports of the host. Only the app's own pages may frame it, or use its scripts and pictures: those of siblings are of
- * the same site, and the browser would load them with its visitor's cookie, or from the cache. Requests of siblings are refused by
- * the gate, but over http it cannot know them, and what is in the cache never reaches it.
+ * The headers of an answer as a visitor gets them. A cookie keeps to its own host name: with `Domain` it would reach siblings and perhaps
+ * the console. `Clear-Site-Data` would sign visitors out at names beside this one, and `Strict-Transport-Security` decides for all ports of
+ * the host. Only the app's own pages may frame it, or use its scripts and pictures: those of siblings are of the same site, and the browser
+ * would load them with its visitor's cookie, or from the cache. Requests of siblings are refused by the gate, but over http it cannot know
+ * them, and a cached answer never reaches it.
  *
- * Over plain http, browsers send no `Sec-Fetch-Site`. A page with the policy `no-referrer` could not send its own forms then, since
- * they would have `Origin: null`, as those of other sites may have. `same-origin` tells other sites as little (ADR 0066). Browsers
- * do not clear their cache on request there either, so nothing that a port answers is stored: it would be there for the app that
- * has the port next. `Vary: Cookie` would not do, since Chromium's memory cache does not look at it.
+ * Over plain http, browsers send no `Sec-Fetch-Site`. A page with the policy `no-referrer` could not send its own forms then, since they
+ * would have `Origin: null`, as those of other sites may have. `same-origin` tells other sites as little (ADR 0066). Browsers do not clear
+ * their cache on request there either, so nothing that a port answers is stored: it would be there for the app that has the port next.
+ * `Vary: Cookie` would not do, since Chromium's memory cache does not look at it.
  */
 export function publicAnswer(raw: RawHeaders, { scheme, kind }: Pick<AppsAddress, 'scheme' | 'kind'>): string[] {
   const isForgotten = scheme === 'http' && kind === 'ports'

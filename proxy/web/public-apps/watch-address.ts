@@ -5,13 +5,13 @@ import { type AppsAddress, appsAddressText, originOfApp } from '#manager/contrac
 import { appsFaultText, type AppsFaultCode, type AppsState } from '#proxy/contract'
 import { type Log } from '../../log.ts'
 
-/** Path at every place of apps that is ours and says that Berth serves it. */
+/** Path at every app's address that belongs to us and shows that Berth serves it. */
 export const READY_PATH = '/_berth/ready'
 export const READY_HEADER = 'berth-apps'
 
-/** Knows whether the address of apps leads here. */
+/** Knows whether the address of apps leads to this console. */
 export interface AddressWatch {
-  /** Result of the last try; one older than a minute begins another. */
+  /** Result of the last try; if it is older than a minute, another try begins. */
   state(): AppsState
   /** Tries the address now. */
   check(): Promise<AppsState>
@@ -19,7 +19,7 @@ export interface AddressWatch {
 
 const TRY_MS = 5_000
 const FRESH_MS = 60_000
-/** A name that no app has: names of apps are MACs. */
+/** A name that no app can have: names of apps are MACs. */
 const NO_APP = 'a'.repeat(16)
 
 /**

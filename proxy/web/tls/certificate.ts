@@ -16,7 +16,7 @@ const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 /**
  * Checks that a certificate and a key belong together and are valid now.
  *
- * @param named how the message calls them, e.g. their paths
+ * @param named name of the two in the message, e.g. their paths
  * @throws AppError `certificate_unusable` with what to do next
  */
 export function readCertificate(
@@ -94,8 +94,8 @@ function issuerOf({ issuer }: X509Certificate): string {
 let roots: readonly X509Certificate[] | undefined
 
 /**
- * Whether an authority of Node's list, which is Mozilla's, signs the chain. Browsers then trust the certificate everywhere, so
- * they may be told to insist on https (HSTS). An authority that only this computer knows does not count.
+ * Whether an authority of Node's list, which is Mozilla's, has signed the chain. Browsers then trust the certificate everywhere, so they
+ * may be told to insist on https (HSTS). An authority that only this computer knows does not count.
  */
 function isSignedByPublicRoot(leaf: X509Certificate, chain: readonly X509Certificate[]): boolean {
   let last = leaf
@@ -112,7 +112,7 @@ const isIssued = (certificate: X509Certificate, by: X509Certificate) =>
 
 export const unusable = (why: Because, cause?: unknown) => new AppError('certificate_unusable', why, { cause })
 
-/** Whether the certificate is good for a host name or an address; `*` stands for one label. */
+/** Whether the certificate covers a host name or an address; `*` stands for one label. */
 export function coversName({ names }: { readonly names: readonly string[] }, name: string): boolean {
   const wanted = name.toLowerCase()
   const parent = wanted.includes('.') ? `*${wanted.slice(wanted.indexOf('.'))}` : undefined

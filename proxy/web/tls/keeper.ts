@@ -21,11 +21,11 @@ export type Reason = { readonly why: string } & TextKeys
 export interface CertificateKeeper extends Disposable {
   readonly source: CertificateSource
   readonly current: ServedCertificate
-  /** Why the last look failed; undefined if it did not. */
+  /** Reason why the last check failed; undefined if it did not. */
   readonly problem: Reason | undefined
   /** Called with each new certificate and with each change of `problem`. */
   onChange(listener: () => void): void
-  /** Looks now instead of at the next interval. */
+  /** Checks now instead of at the next interval. */
   checkNow(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export function reportOf({ source, current, problem }: CertificateKeeper): Certi
   return { source, ...current.facts, problem: why, problemBy }
 }
 
-/** Why a look has failed. */
+/** Reason why a check failed. */
 export function reasonOf(error: unknown): Reason {
   return becauseOf(error) ?? { why: whyOf(error) ?? String(error) }
 }
@@ -43,10 +43,10 @@ export function reasonOf(error: unknown): Reason {
 const CHECK_EVERY_MS = 15_000
 
 /**
- * Looks after the certificate while the server runs. A failure never takes away the certificate that is presented: it is told, and
- * the next look tries again.
+ * Keeps the certificate up to date while the server runs. After a failure the present certificate stays in use; the failure is reported,
+ * and the next check tries again.
  *
- * @throws what the first look throws: a server with a certificate that cannot be used does not start
+ * @throws the error of the first check: a server with an unusable certificate does not start
  */
 export async function keepCertificate(
   supply: Supply,

@@ -24,17 +24,18 @@ import { parseKey, readCertificate, type ServedCertificate, unusable } from './c
 
 /** Browsers refuse certificates that are valid much longer than a year. */
 const VALID_DAYS = 365
-/** Time before its end at which the certificate is made anew. */
+/** Time before its expiry at which the certificate is renewed. */
 const RENEW_DAYS = 60
 const DAY_MS = 86_400_000
 
 /**
- * The certificate that Berth makes for itself, in `<directory>/own-key.pem` (0600) and `own-certificate.pem`. It is made anew
- * before it ends and when its names change, always with the same key: the desktop app, the command line and agents recognise the
- * server by its key.
+ * The certificate that Berth makes for itself, in `<directory>/own-key.pem` (0600) and `own-certificate.pem`. It is renewed before it
+ * expires and when its names change, always with the same key: the desktop app, the command line and agents recognise the server by its
+ * key.
  *
- * Threat model: no authority vouches for it, so people compare its fingerprint once. Who reads the key can pass for this server
- * until everybody trusts another key; only the user of the server reads it. A key file that others can read stops the start.
+ * Threat model: no authority vouches for the certificate, so people compare its fingerprint once. Anybody who reads the key can impersonate
+ * this server until every client trusts another key; only the user of the server can read it. A key file that others can read stops the
+ * start.
  *
  * @param names DNS names, also with `*.`, and IP addresses
  * @throws AppError `certificate_unusable`
@@ -67,7 +68,7 @@ export async function openKey(file: string): Promise<string> {
   return key
 }
 
-/** Takes a key file from everybody but its owner; Windows has no such modes. @throws AppError `certificate_unusable` */
+/** Makes a key file readable by its owner only; Windows has no such modes. @throws AppError `certificate_unusable` */
 async function keepOut(file: string): Promise<void> {
   if (process.platform === 'win32' || ((await stat(file)).mode & 0o077) === 0) return
   await chmod(file, 0o600).catch((error: unknown) => {
@@ -81,12 +82,12 @@ function isGood(pem: string, key: string, names: readonly string[], now: Date): 
     const left = new Date(facts.notAfter).getTime() - now.getTime()
     return isFor(names, new X509Certificate(pem), facts.names) && left > RENEW_DAYS * DAY_MS
   } catch {
-    // Damaged, ended, or of another key: made anew.
+    // Damaged, expired, or made with another key: renew it.
     return false
   }
 }
 
-/** Whether a certificate is for just these names. IPv6 addresses have many forms, so addresses are compared by OpenSSL. */
+/** Whether a certificate is for exactly these names. IPv6 addresses have many forms, so OpenSSL compares addresses. */
 function isFor(names: readonly string[], certificate: X509Certificate, has: readonly string[]): boolean {
   const isIn = (name: string) => (isIP(name) === 0 ? has.includes(name) : certificate.checkIP(name) !== undefined)
   return names.length === has.length && names.every(isIn)

@@ -6,7 +6,7 @@ import { SECURITY_HEADERS } from '../security-headers.ts'
 export interface PlainAnswersDeps {
   /** Whether this server answers to a host name, given without port. */
   readonly isOurs: (name: string) => boolean
-  /** Port of https, where it is another one than that of the request. */
+  /** Port of https, if it differs from that of the request. */
   readonly httpsPort?: number | undefined
   /** Answer to a challenge of a certificate authority (RFC 8555 section 8.3), by its token. */
   readonly challenge?: ((token: string) => string | undefined) | undefined
@@ -15,12 +15,12 @@ export interface PlainAnswersDeps {
 const CHALLENGE = /^\/\.well-known\/acme-challenge\/([\w-]{1,200})$/
 
 /**
- * Answers requests that came without TLS: with the same address in https, or with the proof that a certificate authority asks for.
+ * Answers requests that came without TLS: redirects to the same address in https, or gives the proof that a certificate authority requests.
  *
- * Threat model: such a request could be read and changed on its way, so nothing is ever served for it. Only names of this server are
- * redirected to: otherwise links here could lead anywhere. A request that changes something is refused instead, because its
- * sender has already shown its credentials to everybody on the way, and should learn of it. The redirect is a temporary one: browsers
- * keep permanent ones for ever, also after TLS was turned off.
+ * Threat model: such a request could be read and changed on its way, so no content is ever served for it. It redirects only to names of
+ * this server: otherwise links could lead anywhere. A request that changes something is refused instead, because its sender has already
+ * shown its credentials to everybody on the way, and should learn of it. The redirect is a temporary one: browsers keep permanent ones for
+ * ever, also after TLS was turned off.
  */
 export function createPlainAnswers({ isOurs, httpsPort, challenge }: PlainAnswersDeps) {
   return (request: IncomingMessage, response: ServerResponse): void => {

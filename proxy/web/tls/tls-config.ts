@@ -4,7 +4,7 @@ import { AppError, type AppsAddress } from '#manager/contract'
 import { type AcmeConfig } from './acme/acme-order.ts'
 import { type CertificateFiles } from './certificate-files.ts'
 
-/** How the server gets its certificate; `names` are what it is for. */
+/** How the server gets its certificate; `names` are the names that it must cover. */
 export type TlsConfig = {
   readonly names: readonly string[]
   /** A further port that only redirects to https. */
@@ -36,8 +36,8 @@ export interface Surroundings {
 }
 
 /**
- * Decides whether the server speaks TLS. It does where a certificate is given, and by default wherever other computers can connect,
- * unless a reverse proxy in front of it is named.
+ * Decides whether the server speaks TLS. It does if a certificate is configured, and by default if other computers can connect, unless a
+ * reverse proxy in front of it is named.
  *
  * @returns undefined: plain http
  * @throws AppError `config_invalid`
@@ -76,7 +76,7 @@ const DIRECTORIES: Readonly<Record<string, string>> = {
   'letsencrypt-staging': 'https://acme-staging-v02.api.letsencrypt.org/directory',
 }
 
-/** @throws AppError `config_invalid` for names that no authority issues certificates for */
+/** @throws AppError `config_invalid` for names for which no authority issues certificates */
 function acmeOf(read: TlsEnvironment, around: Surroundings): AcmeConfig | undefined {
   const { BERTH_TLS_ACME: named, BERTH_TLS_ACME_EMAIL: email, BERTH_TLS_DNS_HOOK: dnsHook } = read
   if (named === undefined) return undefined

@@ -4,7 +4,7 @@ import { type ServedCertificate } from './certificate.ts'
 
 /** First byte of a TLS handshake (RFC 8446 section 5.1); no HTTP request begins with it. */
 const HANDSHAKE = 0x16
-/** As of the HTTP servers (`create-server.ts`), whose own settings hold for connections that they accept themselves. */
+/** The same options as in `create-server.ts`, whose servers apply them only to connections that they accept themselves. */
 const CONNECTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000, allowHalfOpen: true }
 /** Limit for the first byte of a connection. */
 const FIRST_BYTE_MS = 30_000
@@ -16,11 +16,11 @@ export interface TwoServers {
 }
 
 /**
- * A server that speaks TLS, and at the same port tells clients without TLS where to go: links and bookmarks from before TLS was
- * turned on go on working.
+ * A server that speaks TLS, and redirects clients without TLS at the same port, so that links and bookmarks from before TLS was turned on
+ * keep working.
  *
- * Threat model: everybody may connect, and need not say anything. The first byte has a deadline; then the connection belongs to one
- * of the two HTTP servers, with their deadlines. The plain one answers nothing but redirects (`plain-answers.ts`).
+ * Threat model: everybody may connect, and need not say anything. The first byte has a deadline; then the connection belongs to one of the
+ * two HTTP servers, with their deadlines. The plain one answers nothing but redirects (`plain-answers.ts`).
  */
 export function createTlsServer({ tls, plain }: TwoServers): NetServer {
   // On this event Node starts to check the deadlines of connections that other listeners accepted.

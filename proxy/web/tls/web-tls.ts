@@ -16,11 +16,11 @@ import { createTlsServer, tlsOptions } from './tls-server.ts'
 /** TLS of the web process: its certificate, and servers that speak it. */
 export interface WebTls extends Disposable {
   readonly certificate: CertificateKeeper
-  /** A server for one address and port; clients without TLS are sent to the same address with it. */
+  /** A server for one address and port; clients without TLS are redirected to the same address with TLS. */
   createServer(options: HttpServerOptions): NetServer
-  /** A server without TLS, for the port that only redirects. @param httpsPort where to */
+  /** A server without TLS, for the port that only redirects. @param httpsPort target of the redirects */
   createRedirects(httpsPort: number): NetServer
-  /** URL of the console: a name that the certificate is for, where there is one. */
+  /** URL of the console, with a name that the certificate covers, if there is one. */
   urlOf(port: number): string
 }
 
@@ -36,7 +36,7 @@ export interface WebTlsDeps {
 
 const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
-/** HSTS for half a year: the header of the certificate's own names only, because sub-domains may be other people's servers. */
+/** HSTS for half a year, for the certificate's own names only, because sub-domains may be other people's servers. */
 const INSIST = 'max-age=15552000'
 
 /** @throws AppError `certificate_unusable` */
@@ -67,7 +67,7 @@ export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs, hos
     createRedirects: httpsPort => plainServer(httpsPort),
     urlOf(port) {
       const names = config.names.filter(one => !one.startsWith('*') && coversName(certificate.current.facts, one))
-      // A server at one address of the network does not answer at localhost.
+      // A server that listens at one network address only does not answer at localhost.
       const isAnywhere = host === undefined || ['0.0.0.0', '::'].includes(host)
       const name = isAnywhere ? names[0] : (names.find(one => !LOOPBACK.has(one)) ?? names[0])
       return `https://${name ?? 'localhost'}${port === 443 ? '' : `:${port}`}`
@@ -92,7 +92,7 @@ function supplyOf(config: TlsConfig, { directory, challenges, log }: SupplyDeps)
 const ownSupply = (directory: string, names: readonly string[]) =>
   keepSame('own', now => openOwnCertificate(directory, names, now))
 
-/** The same object while certificate and key are the same. */
+/** Returns the same object while certificate and key are unchanged. */
 function keepSame(kind: Supply['kind'], read: Supply['check']): Supply {
   let last: Awaited<ReturnType<Supply['check']>> | undefined
   return {

@@ -6,11 +6,11 @@ import { runDnsHook } from './dns-hook.ts'
 export interface AcmeConfig {
   /** URL of the authority's directory (RFC 8555 section 7.1.1). */
   readonly directory: string
-  /** The authority may write there before a certificate ends. */
+  /** Address to which the authority may write before a certificate expires. */
   readonly email?: string | undefined
-  /** Program that puts TXT records into the DNS and takes them out again; without it the proof is by HTTP. */
+  /** Program that adds and removes TXT records in the DNS; without it the proof is by HTTP. */
   readonly dnsHook?: string | undefined
-  /** DNS names of the certificate, also with `*.`. */
+  /** DNS names of the certificate, including wildcards (`*.`). */
   readonly ordered: readonly string[]
 }
 
@@ -45,7 +45,7 @@ export async function orderCertificate(config: AcmeConfig, keys: OrderKeys, chal
       ...defined({ email }),
       termsOfServiceAgreed: true,
       challengePriority: [kind],
-      // The authority looks from outside; this computer may not reach its own public name.
+      // The authority checks from outside; this computer may not reach its own public name.
       skipChallengeVerification: true,
       async challengeCreateFn(authorization, { token }, proof) {
         if (dnsHook === undefined) challenges.set(token, proof)

@@ -24,7 +24,7 @@ const FailuresOnDisk = z.object({
   lastAt: z.number(),
   why: z.string(),
   ...CauseFields,
-  /** The order that failed: a changed configuration is tried at once. */
+  /** Configuration of the failed order: a changed one is tried at once. */
   of: z.string(),
 })
 
@@ -48,7 +48,7 @@ export function acmeSupply(config: AcmeConfig, deps: AcmeSupplyDeps): Supply {
     try {
       return readCertificate({ cert, key: await openKey(files.key) }, files, now)
     } catch (error) {
-      // Damaged or ended: another is ordered.
+      // The certificate is damaged or expired: order another.
       if (isAppError(error)) return undefined
       throw error
     }
@@ -87,7 +87,7 @@ export function acmeSupply(config: AcmeConfig, deps: AcmeSupplyDeps): Supply {
       if (known && isGood(known, now)) return known
       if (isFirst) return known ?? (await own.check(now))
       const failed = await failures()
-      // The pause after the last failure is not over: what was presented so far stays.
+      // The pause after the last failure is not over: keep presenting the present certificate.
       if (failed && now.getTime() < retryAt(failed)) throw new AppError('certificate_order_failed', { ...failed })
       return (known = await orderNow(now))
     },

@@ -5,11 +5,11 @@ import { promisify } from 'node:util'
 const HOOK_MS = 5 * 60_000
 
 /**
- * Runs the administrator's program: `HOOK add|remove NAME VALUE`, for a TXT record such as `_acme-challenge.example.org`. It returns when
- * the record can be seen from outside, or is gone.
+ * Runs the administrator's program: `HOOK add|remove NAME VALUE`, for a TXT record such as `_acme-challenge.example.org`. The program
+ * returns once the record is visible from outside, or is gone.
  *
- * Threat model: name and value come from the authority and from our key; they are arguments of a program, never text of a shell.
- * The program runs as the user of the server, without the server's own secrets in its environment.
+ * Threat model: name and value come from the authority and from our key; they are passed as arguments, never through a shell. The program
+ * runs as the user of the server, without the server's own secrets in its environment.
  *
  * @throws Error with the end of what it printed
  */

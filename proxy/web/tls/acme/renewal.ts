@@ -15,15 +15,15 @@ const FIRST_PAUSE_MS = 15 * MINUTE_MS
 const LONGEST_PAUSE_MS = 12 * 60 * MINUTE_MS
 
 /**
- * When to order the next certificate: after two thirds of its time, and up to a twelfth of its time later, so that many servers do
- * not come at once. The same certificate always has the same moment, also after a restart. Pure.
+ * When to order the next certificate: after two thirds of the present one's lifetime, plus up to a twelfth of it, so that many servers do
+ * not order at once. The time for a certificate is always the same, also after a restart. Pure.
  */
 export function renewAt({ notBefore, notAfter, fingerprint }: CertificateFacts): number {
   const [from, until] = [Date.parse(notBefore), Date.parse(notAfter)]
   return from + (until - from) * (2 / 3 + fraction(fingerprint) / 12)
 }
 
-/** When to try again after failures: a pause that doubles, with up to a quarter more by chance. Pure. */
+/** When to try again after failures: a pause that doubles, plus up to a quarter, derived from the failure. Pure. */
 export function retryAt({ count, lastAt, why }: Failures): number {
   const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(count - 1, 10), LONGEST_PAUSE_MS)
   return lastAt + pause * (1 + fraction(`${lastAt} ${why}`) / 4)
