@@ -32,7 +32,7 @@ export interface HostWindow {
 
 export interface HostDeps {
   readonly window: HostWindow
-  /** Must send the sign-in of the page along. */
+  /** A `fetch` that sends the sign-in of the page. */
   readonly fetch: typeof fetch
   /** Adopts a newer sign-in of another tab. @returns whether it is of the same person, so that this page continues with it */
   readonly renewSignIn: () => Promise<boolean>
@@ -53,7 +53,7 @@ export function createHost(deps: HostDeps): Host {
           })
         return valueOf(await call(...args))
       }),
-      // Electron copies what a listener returns back to the main process, and fails where it cannot be copied.
+      // Electron copies the return value of a listener back to the main process, and fails if it cannot be copied.
       on: (event, listener) =>
         hostEvents.on(event, payload => {
           listener(payload)
@@ -110,7 +110,7 @@ async function post({ fetch }: HostDeps, path: string, args: unknown[]): Promise
   })
   const body: unknown = await reply.json().catch(() => undefined)
   if (isReply(body)) return body
-  // The request was refused before it was executed: the proxy, or the manager behind it, says why.
+  // The request was refused before it was executed; the body is the proxy's or the manager's reason.
   if (isProblem(body)) throw fromProblem(body)
   if (reply.status === 401) throw new AppError('not_signed_in')
   throw unavailable(`The local proxy answered with HTTP ${reply.status}.`)

@@ -14,7 +14,7 @@ export interface Services {
   readonly localProof: LocalProof
   /** The computer of the user: tunnels, SSH, files. Throws AppError. */
   readonly host: Host
-  /** Hints that something changed, and live figures of watched sessions. */
+  /** Hints about changes, and live figures of watched sessions. */
   readonly events: EventStream
 }
 

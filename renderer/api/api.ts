@@ -7,7 +7,7 @@ export interface ApiDeps {
   /** Called when the manager no longer knows this sign-in. */
   readonly onSignedOut: () => void
   /**
-   * Called when another tab has signed in anew: the cookie of the browser belongs to that sign-in now.
+   * Called when another tab has signed in anew: the browser's cookie now belongs to that sign-in.
    * @returns whether it is a sign-in of the same person as on this page
    */
   readonly adopt: (me: Me, secret: string) => boolean
@@ -15,9 +15,9 @@ export interface ApiDeps {
 
 export interface PageApi extends ApiClient {
   /**
-   * Adopts a newer sign-in after `not_signed_in`: another tab may have signed in anew, with a secret that this page does not
-   * send yet.
-   * @returns whether this page continues: there is a newer sign-in, and it is of the same person
+   * After `not_signed_in`, adopts a newer sign-in if there is one: another tab may have signed in anew, with a secret that this page does
+   * not send yet.
+   * @returns whether the page can continue: there is a newer sign-in of the same person
    */
   renewSignIn(): Promise<boolean>
 }

@@ -5,8 +5,8 @@ export interface ConnectionInfo {
   readonly state: ConnectionState
   /** When the next attempt begins (milliseconds since 1970), while `waiting`. */
   readonly retryAt?: number
-  /** While `waiting`: the console's server answered and its manager did not; false if nobody answered. */
+  /** While `waiting`: true if the console's server answered but its manager did not; false if nothing answered. */
   readonly answered?: boolean
-  /** While `waiting`: why the server has refused, where it said so. */
+  /** While `waiting`: the server's reason for refusing, if it gave one. */
   readonly problem?: Problem
 }

@@ -19,7 +19,7 @@ type StatsListener = (sessionId: SessionId, stats: SessionStats) => void
 /** The event stream: hints that something has a newer version. All tabs of this browser share one connection. */
 export interface EventStream {
   readonly connection: Readonly<Ref<ConnectionInfo>>
-  /** When a lost connection came back last (`performance.now()`); 0 if none was lost. */
+  /** Time at which a lost connection last came back (`performance.now()`); 0 if none was lost. */
   readonly backAt: () => number
   /**
    * Calls `listener` when something has changed: fetch it if the page shows an older version.
@@ -30,7 +30,9 @@ export interface EventStream {
   onResync(listener: () => void): () => void
   /** Calls `listener` with live figures of these sessions only, once per second. @returns a function that stops watching */
   watch(sessionIds: readonly SessionId[], listener: StatsListener): () => void
-  /** Asks for hints of changes that sessions make in a directory of a folder, which this page shows. @returns a function that stops watching */
+  /**
+   * Requests hints about changes that sessions make in a folder's directory that this page shows. @returns a function that stops watching
+   */
   watchDirectory(folderId: FolderId, path: string): () => void
   /** Opens the stream; call it after signing in. Idempotent. */
   start(): void
@@ -55,7 +57,7 @@ export interface EventStreamDeps {
  * this tab come first, then those of the tabs that reported last.
  */
 const MAX_WATCHED = 80
-/** Upper bound of the directories in the URL, in characters. Servers on the way take 8 KiB. */
+/** Upper bound of the directories in the URL, in characters. Servers in between accept 8 KiB. */
 const LONGEST_DIRECTORIES = 4_000
 
 export function createEventStream(deps: EventStreamDeps): EventStream {
@@ -106,9 +108,8 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
   const wantedNow = () => chooseWanted(new Set([...ownIds(), ...(channel?.peerIds() ?? [])]))
 
   /**
-   * A stream that was open when the network went away looks alive until it has been silent for long, and the pause before the next
-   * attempt may last while the network is back already. So the server is asked again at each change. On this computer it
-   * answers without a network too.
+   * When the network goes away, an open stream looks alive until it has been silent for long; when it comes back, the pause before the next
+   * attempt may still last. So the stream reconnects at each change. A server on this computer answers without a network too.
    */
   const onNetwork = () => {
     if (connection.value.state !== 'signed_out') sse?.reconnect()
@@ -216,7 +217,7 @@ function chooseWanted(names: ReadonlySet<string>): Wanted {
   return { sessions: sessions.toSorted(), directories: directories.slice(0, MOST_SHOWN_DIRECTORIES).toSorted() }
 }
 
-/** A smaller set is no reason to reconnect, unless nothing is left: what is no longer wanted is ignored. */
+/** A smaller set is no reason to reconnect unless it is empty: surplus events are ignored. */
 function isServed(wanted: readonly string[], held: readonly string[]): boolean {
   if (wanted.length === 0) return held.length === 0
   return wanted.every(name => held.includes(name))

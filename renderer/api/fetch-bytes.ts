@@ -3,7 +3,7 @@ import { type ApiClient, AppError, fromProblem, isAppError, isProblem } from '#m
 import { fetchWithSecret, type OriginSecret } from './origin-secret.ts'
 
 export interface FetchBytesDeps {
-  /** Renews the sign-in where it can, or shows that it ended. */
+  /** Renews the sign-in if possible, or shows that it has ended. */
   readonly api: ApiClient
   readonly secret: Pick<OriginSecret, 'get'>
   readonly fetch?: typeof fetch
@@ -12,7 +12,7 @@ export interface FetchBytesDeps {
 /** `fetch` that throws an AppError unless the answer is good, or 416: the file is empty, so no range of it exists. */
 export type FetchBytes = (url: string, init?: RequestInit) => Promise<Response>
 
-/** For answers that are bytes: these have no JSON form, so they are fetched beside the typed client. */
+/** For answers that consist of bytes: they have no JSON form, so the typed client cannot fetch them. */
 export function createFetchBytes(deps: FetchBytesDeps): FetchBytes {
   const send = fetchWithSecret(
     deps.fetch ?? ((input, init) => fetch(input, { ...init, credentials: 'same-origin', cache: 'no-store' })),

@@ -7,18 +7,18 @@ const KEY = 'berth.local-proof'
 export interface LocalProof {
   /** Headers for requests to the local proxy; empty for other paths, and without a proof. */
   headers(path: string): Record<string, string>
-  /** A code for `berth local`; null where the console has no such command. @throws what the console answers */
+  /** Requests a code for `berth local`; null if the console has no such command. @throws the console's error */
   ask(): Promise<LocalCode | null>
   /**
-   * Exchanges a code: of a link that `berth up` printed, or of `ask`. @returns false if the code is too old, from another computer, or not
-   * confirmed yet
+   * Exchanges a code, from a link that `berth up` printed or from `ask`, for a proof. @returns false if the code is too old, from another
+   * computer, or not confirmed yet
    */
   prove(code: string): Promise<boolean>
 }
 
 export function createLocalProof(deps: {
   readonly storage: Pick<Storage, 'getItem' | 'setItem'>
-  /** Must send the sign-in of the page along. */
+  /** A `fetch` that sends the sign-in of the page. */
   readonly fetch: typeof fetch
 }): LocalProof {
   const { storage } = deps

@@ -10,7 +10,7 @@ export interface PacedOptions {
   readonly run: () => Promise<boolean>
   /** Milliseconds that the first run waits, because events of one change arrive together. */
   readonly gatherMs: number
-  /** Least distance in milliseconds between the starts of runs under load. */
+  /** Minimum time in milliseconds between the starts of runs under load. */
   readonly busyMs: number
 }
 

@@ -1,8 +1,8 @@
 import { shallowRef } from 'vue'
 
 /**
- * Milliseconds by which the clock of the server is ahead of this browser's, which may be set wrongly or belong to a laptop that slept. Learnt
- * from the `Date` of answers, which has whole seconds: a difference that this or the way of the answer may explain counts as none.
+ * Milliseconds by which the clock of the server is ahead of this browser's, which may be set wrongly or belong to a laptop that slept.
+ * Derived from the `Date` of answers, which has whole seconds: a difference that rounding or network delay may explain counts as 0.
  */
 export const serverAheadMs = shallowRef(0)
 const EXACTNESS_MS = 1_000
@@ -10,8 +10,8 @@ const EXACTNESS_MS = 1_000
 export const serverNow = () => new Date(Date.now() + serverAheadMs.value)
 
 /**
- * Fetches as `send` does, and learns the time of the server from each answer that the manager gave: only those name their request. Consoles
- * and local proxies answer too, by the clock of another computer.
+ * Fetches as `send` does, and learns the server's time from each answer of the manager, which is recognised by its request id. Consoles and
+ * local proxies answer too, with the clock of another computer.
  */
 export function fetchWithClock(send: typeof fetch): typeof fetch {
   return async (input, init) => {
@@ -23,7 +23,7 @@ export function fetchWithClock(send: typeof fetch): typeof fetch {
   }
 }
 
-/** @param told time of the server, rounded down to seconds, somewhen between sending and receiving */
+/** @param told time of the server, rounded down to seconds, at some moment between sending and receiving */
 function learn(told: number, sentAt: number, receivedAt: number): void {
   const least = told - receivedAt
   const most = told + EXACTNESS_MS - sentAt

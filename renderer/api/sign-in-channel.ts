@@ -1,7 +1,7 @@
 import { type UserId } from '#manager/contract'
 
 export interface SignInChannel extends Disposable {
-  /** Tells other tabs that this person signed in here: the cookie of all tabs is theirs from now on. */
+  /** Tells other tabs that this person signed in here: from now on the cookie of all tabs belongs to this person. */
   announce(signIn: NewSignIn): void
   /** Tells other tabs that somebody signed out on this page, on purpose. */
   announceSignOut(): void
@@ -9,7 +9,7 @@ export interface SignInChannel extends Disposable {
 
 export interface NewSignIn {
   readonly userId: UserId
-  /** Sent along because the storage, which holds it too, may reach other tabs later than this message. */
+  /** Included because storage, which also holds it, may reach other tabs later than this message. */
   readonly originSecret: string
 }
 

@@ -23,7 +23,7 @@ export interface SseOptions {
 }
 
 export interface SseConnection {
-  /** Reconnects now and resumes after the last event: for changed parameters, or when the network is back. */
+  /** Reconnects now and resumes after the last event; for changed parameters, or when the network is back. */
   reconnect(): void
   close(): void
 }
@@ -99,7 +99,7 @@ export function connectSse(options: SseOptions): SseConnection {
     onState?.('waiting', { retryAt: Date.now() + pause, answered: outcome === 'refused', ...defined({ problem }) })
     timer = setTimeout(() => void run(), pause)
   }
-  // A function, so that the compiler does not take the flag for constant across an await.
+  // A function, because the compiler would take a plain flag for constant across an await.
   const isClosed = () => closed
 
   const stop = () => {

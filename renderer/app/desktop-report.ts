@@ -12,8 +12,8 @@ import { showDesktopWarnings } from './desktop-warnings.ts'
 const MOST_SESSIONS = 20
 
 /**
- * Tells the desktop app what its badge, tray and task bar show, whenever that changes, and when the network of this computer has
- * changed, and shows its warnings, until the component that called it is gone. A file of its own, which browsers do not load.
+ * Tells the desktop app what its badge, tray and task bar show, whenever that changes. Also reports changes of this computer's network, and
+ * shows the app's warnings. Ends with the component that called it. A separate file, so that browsers do not load it.
  */
 export function reportToDesktop(host: Pick<Host, 'desktop' | 'on' | 'tunnel'>): void {
   const account = useAccount()
@@ -30,7 +30,7 @@ export function reportToDesktop(host: Pick<Host, 'desktop' | 'on' | 'tunnel'>): 
   function uploads(): DesktopReport['uploads'] {
     const { pending, paused, bytes, bytesSent } = transfers.totals
     if (pending === 0 && paused === 0) return null
-    // Steps of a percent: the task bar shows no less, and each is a call.
+    // In steps of one percent: the task bar shows no less, and each step is a call.
     const fraction = bytes === 0 ? 0 : Math.round((bytesSent / bytes) * 100) / 100
     return { fraction: Math.min(1, fraction), isPaused: pending === 0 }
   }
@@ -42,7 +42,7 @@ export function reportToDesktop(host: Pick<Host, 'desktop' | 'on' | 'tunnel'>): 
     () => send({ unread: notices.unread, sessions: running(), uploads: uploads(), hasEdits: hasEdits.value }),
     { immediate: true },
   )
-  // `online` tells that there is a network again, a change of the connection that it is another one.
+  // `online` says that there is a network again; a change of the connection says that it is another network.
   const { connection } = navigator as { connection?: EventTarget }
   globalThis.addEventListener('online', wake)
   connection?.addEventListener('change', wake)

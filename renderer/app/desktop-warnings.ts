@@ -8,10 +8,10 @@ import { logError } from '../ui/error-log.ts'
 import { type Notification, useNotifications } from '../ui/useNotifications.ts'
 import { t } from '../words/en/desktop-warnings.ts'
 
-/** Page of the administration that keeps saying why sessions are isolated only partly. */
+/** Administration page that shows permanently why sessions are only partly isolated. */
 const AGENTS = '#/admin/agents'
 
-/** Shows the open warnings of the desktop app as messages that stay until the person closes them, until the scope ends. */
+/** Shows the open warnings of the desktop app, until the scope ends, as messages that stay until the person closes them. */
 export function showDesktopWarnings(host: Pick<Host, 'desktop' | 'on'>): void {
   const account = useAccount()
   const notifications = useNotifications()
@@ -20,7 +20,7 @@ export function showDesktopWarnings(host: Pick<Host, 'desktop' | 'on'>): void {
 
   function takeAway(kind: DesktopWarning['kind']): void {
     const id = shown.get(kind)
-    // Forgotten before it is dismissed, so that the app does not take this for the person's answer.
+    // Remove it from `shown` before it is dismissed, so that the app does not take this for the person's answer.
     shown.delete(kind)
     if (id !== undefined) notifications.dismiss(id)
   }

@@ -3,13 +3,10 @@ import { savesData } from '../ui/data-saver.ts'
 
 let idleLoads = 0
 
-/** Whether a page is loaded that nobody has asked for yet. */
+/** Whether a page is being loaded that nobody has requested yet. */
 export const isLoadingWhenIdle = () => idleLoads > 0
 
-/**
- * Loads the pages that the navigation leads to, one after the other, while the browser has nothing else to do; none where it
- * saves data.
- */
+/** Loads the pages of the navigation, one after the other, while the browser is idle; none if the browser saves data. */
 export function loadPagesWhenIdle(router: Router, paths: readonly string[]): void {
   const [path, ...others] = paths
   if (path === undefined || savesData()) return

@@ -2,13 +2,13 @@ import { type Router } from 'vue-router'
 import { isLoadingWhenIdle } from './load-pages.ts'
 
 const KEY = 'berth.reloaded'
-/** A part that fails again within this time was not lost in transit: the page is not reloaded a second time. */
+/** A part that fails again within this time was not just lost in transit, so the page is not reloaded a second time. */
 const AGAIN_MS = 10_000
 
 /**
- * Reloads the page when one of its modules failed to load, e.g. because Chromium aborts requests in flight when a network
- * interface comes or goes (`ERR_NETWORK_CHANGED`). Browsers remember that failure and never request the module again. A page that
- * was only loaded ahead disturbs nobody: if somebody opens it, its failure is reported then.
+ * Reloads the page when one of its modules failed to load, e.g. because Chromium aborts requests in flight when a network interface comes
+ * or goes (`ERR_NETWORK_CHANGED`). Browsers remember that failure and never request the module again. A page that failed to load in advance
+ * needs no reload: its failure is reported when somebody opens it.
  */
 export function reloadLostParts(router: Router): void {
   let wanted: string | undefined
@@ -38,8 +38,8 @@ export function reloadLostParts(router: Router): void {
 }
 
 /**
- * Whether the server answers. While it does not, the page that is shown is better than a failed reload. The wait also gives
- * the router time to report the failed navigation (`wanted`).
+ * Whether the server answers. If it does not, the present page is better than a failed reload. The wait also gives the router time to
+ * report the failed navigation (`wanted`).
  */
 const answers = () =>
   fetch(location.pathname, { method: 'HEAD', cache: 'no-store' }).then(

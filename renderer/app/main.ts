@@ -56,11 +56,11 @@ const router = createPageRouter(host.isDesktop)
 reloadLostParts(router)
 logUncaught(window)
 loadShellWithPages(router)
-// Nobody is signed in to a browser that has no secret.
+// A browser without a secret has no sign-in.
 if (host.isDesktop || secret.get() !== '') loadAhead(router)
 app.use(router)
 void startLanguage(error => useNotifications(pinia).error(error)).then(() => {
-  // Menus and questions of the desktop app have the language and the theme of the page.
+  // Menus and questions of the desktop app use the language and the theme of the page.
   if (host.isDesktop) {
     const tell = (told: Promise<void>) => void told.catch((error: unknown) => logError(error))
     watch(

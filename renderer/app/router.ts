@@ -150,7 +150,7 @@ const routes: RouteRecordRaw[] = [
 export function createPageRouter(isDesktop: boolean): Router {
   const router = createRouter({ history: createWebHashHistory(), routes })
   router.beforeEach(async to => {
-    // The start page of the desktop app comes before any manager.
+    // In the desktop app the start page is shown before any manager is known.
     if (to.name === 'start') return isDesktop || { path: '/' }
     const account = useAccount()
     if (account.state === 'unknown') await account.begin()
@@ -176,8 +176,8 @@ export function createPageRouter(isDesktop: boolean): Router {
 }
 
 /**
- * The router follows the address only once its first page is there, and then writes the address of that page over another one. What
- * was entered meanwhile is opened afterwards.
+ * The router follows the address only once its first page has loaded, and then overwrites the address with that page's. An address that was
+ * entered meanwhile is opened afterwards.
  */
 function followEarly(router: Router): void {
   let entered: string | undefined

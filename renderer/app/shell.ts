@@ -2,7 +2,7 @@ import { shallowRef, type Component } from 'vue'
 import { type Router } from 'vue-router'
 import { loadPages } from './load-pages.ts'
 
-/** The shell component, null until loaded. A chunk of its own, because the sign-in page does not need it. */
+/** The shell component, null until loaded. A separate chunk, because the sign-in page does not need it. */
 export const shell = shallowRef<Component | null>(null)
 
 async function loadShell(): Promise<void> {
@@ -10,8 +10,8 @@ async function loadShell(): Promise<void> {
 }
 
 /**
- * Starts to load the shell and the page of the address before the server has said who is signed in: on a page load, their files
- * arrive beside that answer instead of after it. Nothing runs of a page but its modules. Failures are reported where they are needed.
+ * Starts to load the shell and the page of the address before the server has said who is signed in: so their files arrive in parallel with
+ * that answer instead of after it. Of the page, only its modules are evaluated. Failures are reported when the page is opened.
  */
 export function loadAhead(router: Router): void {
   const route = router.resolve(location.hash.slice(1) || '/summary')

@@ -4,53 +4,59 @@ import { createPaced } from '../api/paced.ts'
 import { useServices, type Services } from '../services.ts'
 
 export interface Fetched<T> {
-  /** Null before the first answer, and, unless it `keeps`, after a change of the key. An error leaves it as it is. */
+  /** Null before the first answer and, unless `keeps` is set, after a change of the key. An error does not change it. */
   readonly value: Readonly<ShallowRef<T | null>>
-  /** Error of the last question; null if it was answered. */
+  /** Error of the last request; null if it succeeded. */
   readonly error: Readonly<Ref<unknown>>
-  /** True while a question is open, or a key rests before its question. */
+  /** True while a request is in flight, or a key waits for its request. */
   readonly loading: DeepReadonly<Ref<boolean>>
-  /** Asks now. Resolves when this question is answered, has failed, or was overtaken by a newer one. */
+  /** Fetches now. Resolves when this request has been answered, has failed, or was superseded by a newer one. */
   readonly again: () => Promise<void>
   /**
-   * Shows what an action has changed. A question that is open is from before it: its answer is dropped, and asked for again.
+   * Shows the result of an action. A request in flight is older than the action: its answer is dropped, and the value is fetched again.
    * @param value null if it is not known yet
    */
   readonly put: (value: T | null) => void
 }
 
-/** Hints after which a value may be old. */
+/** Event hints after which a value may be stale. */
 export interface FetchedHints {
-  /** Topics of hints after which the value may be old. Left out: it does not age by itself, so that not even a resync asks again. */
+  /**
+   * Topics of hints after which the value may be stale. Left out: it does not become stale by itself, and not even a resync fetches it
+   * again.
+   */
   readonly topics?: readonly EventHint['topic'][]
   /** Chooses among the hints of the topics. Left out: all count. */
   readonly concerns?: (hint: EventHint) => boolean
 }
 
 export interface FetchedOptions<T, K> extends FetchedHints {
-  /** Key of the thing that is asked for: plain data, compared by content. A change asks; undefined asks for nothing. Left out: there is one thing only. */
+  /**
+   * Key of the thing to fetch: plain data, compared by content. A new key fetches; undefined fetches nothing. Left out: there is only one
+   * thing.
+   */
   readonly key?: () => K | undefined
-  /** @param signal aborted when a newer question, or the end of the page, makes the answer useless */
+  /** @param signal aborted when a newer request, or the end of the page, makes the answer useless */
   readonly fetch: (key: K, signal: AbortSignal) => Promise<T>
-  /** Milliseconds after which figures without hints are asked for again, while the page is seen and `while` says so. */
+  /** Interval in milliseconds for figures without hints, while the page is visible and `while` allows it. */
   readonly everyMs?: number
   readonly while?: () => boolean
-  /** False: the owner calls `again` first. Default true: asked for at once. */
+  /** False: nothing is fetched before the owner calls `again`. Default true. */
   readonly atOnce?: boolean
-  /** True: the value stays until there is one for the new key. Default false: nobody may take it for that of the new key. */
+  /** True: the value stays until there is one for the new key. Default false, so that nobody takes it for that of the new key. */
   readonly keeps?: boolean
-  /** Milliseconds that a key has to rest before it is asked for, because somebody types. No `before`: the first one. */
+  /** Milliseconds that a key must stay unchanged before it is fetched, e.g. while somebody types. No `before`: the first key. */
   readonly restMs?: (next: K, before: K | undefined) => number
 }
 
-/** Milliseconds in which hints are gathered, because changes arrive in groups, and the distance of questions under load. */
+/** Milliseconds in which hints are gathered, because changes arrive in groups, and between requests under load. */
 const PACE = { gatherMs: 300, busyMs: 2_000 }
 
 /**
- * A value of the manager that this component or store shows, kept current. The newest question wins, in whatever order answers arrive;
- * nothing arrives after the scope has ended. Hints are gathered; a resync of the event stream asks again; a failure is tried
- * again with back-off where its code says so (`ERRORS[code].retry`).
- * @param services for callers outside of a setup
+ * A value of the manager that this component or store shows, kept current. The newest request wins, in whatever order answers arrive;
+ * nothing arrives after the scope has ended. Hints are gathered; a resync of the event stream fetches again; a failure is retried with
+ * back-off where its code says so (`ERRORS[code].retry`).
+ * @param services for callers outside of a component's setup
  */
 export function useFetched<T, K = true>(
   options: FetchedOptions<T, K>,
@@ -61,9 +67,9 @@ export function useFetched<T, K = true>(
   const value = shallowRef<T | null>(null)
   const error = shallowRef<unknown>(null)
   const loading = ref(false)
-  /** The newest question. */
+  /** The newest request. */
   let open: AbortController | undefined
-  /** Hints ask only for what was asked for before. */
+  /** True once the value was requested: hints only refresh requested values. */
   let isWanted = atOnce
   let before = key()
   let rest: ReturnType<typeof setTimeout> | undefined
@@ -110,7 +116,7 @@ export function useFetched<T, K = true>(
     paced.cancel()
     if (!(await ask())) later()
   }
-  /** Forgets at once, because nobody may take the value for that of the new key; asks when the key is settled. */
+  /** Clears the value at once, because nobody must take it for that of the new key; fetches when the key is settled. */
   function changed(): void {
     const next = key()
     drop()
@@ -156,7 +162,7 @@ export function useFetched<T, K = true>(
       drop()
       value.value = next
       error.value = null
-      // Whatever it was asked for may be more than the action has changed.
+      // The request in flight may have covered more than the action has changed.
       if (wasOpen) later()
     },
   }

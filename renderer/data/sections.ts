@@ -16,7 +16,7 @@ export interface Section {
   readonly to: string
   readonly label: keyof typeof en
   readonly icon: string
-  /** Not in the navigation: reached by the menu of the account and the palette. */
+  /** Left out of the navigation, and reached by the account menu and the palette. */
   readonly hidden?: true
   /** Only for administrators. */
   readonly admin?: true

@@ -55,7 +55,7 @@ export function testApi(answers: Partial<ApiClient>): ApiClient {
   return { ...(Object.fromEntries(missing) as ApiClient), ...answers }
 }
 
-/** The origin secret of one browser profile; every `testSecret` with the same `items` is another tab of it. */
+/** The origin secret of one browser profile; calls with the same `items` are tabs of one browser. */
 export function testSecret(items = new Map<string, string>()) {
   return createOriginSecret({
     getItem: key => items.get(key) ?? null,
@@ -78,7 +78,7 @@ export function withServices(answers: Partial<ApiClient>, events = testEvents(),
   const api = testApi(answers)
   provideServices(app, { api, events, host: host as Host, secret, localProof })
   setActivePinia(pinia)
-  // A store that stays would hear the sign-ins and sign-outs of other tests, also of those in other files.
+  // A store that is not disposed would hear sign-ins and sign-outs of other tests, even in other files.
   onTestFinished(() => disposePinia(pinia))
   return { app, api, events, pinia, secret }
 }

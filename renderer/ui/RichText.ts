@@ -5,8 +5,8 @@ const MARKED = /<([a-zA-Z]+)>(.*?)<\/\1>/g
 const ELEMENTS: Readonly<Record<string, string>> = { b: 'strong', code: 'code' }
 
 /**
- * A text with marked parts, so that a sentence with a link stays one message: `<b>…</b>` and `<code>…</code>` become elements, and
- * each other `<name>…</name>` is given to the slot `name` as `text`. The marks are the only markup: a text is never HTML.
+ * A text with marked parts, so that a sentence with a link stays one message: `<b>…</b>` and `<code>…</code>` become elements, and any
+ * other `<name>…</name>` is passed to the slot `name` as `text`. These marks are the only markup: a text is never parsed as HTML.
  */
 const RichText: FunctionalComponent<{ text: string }> = ({ text }, { slots }) => {
   const shown = visibleMarks(text)

@@ -1,4 +1,4 @@
-/** Runs `act` once the next frame is painted. @returns cancels it */
+/** Runs `act` once the next frame is painted. @returns a function that cancels it */
 export function afterFrame(act: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   // A frame is painted after its callbacks, and before this timer.

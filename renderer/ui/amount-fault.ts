@@ -19,13 +19,13 @@ export function writeAmount(slot: SlotName, amount: number, round: Rounding = Ma
   return amount < GIB ? `${round(amount / MIB)} MiB` : `${round((amount / GIB) * 100) / 100} GiB`
 }
 
-/** The fault of an amount outside its range, else empty. Bounds are rounded so that typing the shown number is valid. */
+/** The mistake of an amount outside its range, else empty. Bounds are rounded so that typing the shown number is valid. */
 export function rangeFault(slot: SlotName, amount: number, { min, max }: { min: number; max: number }): string {
   if (amount < min) return t('imageMinimum', { amount: writeAmount(slot, min, Math.ceil) })
   return amount > max ? shared('atMost', { amount: writeAmount(slot, max, Math.floor) }) : ''
 }
 
-/** The fault of a text that cannot be read as an amount, with the correct form; empty if it can be read. */
+/** The mistake of a text that cannot be parsed as an amount, with the correct form; else empty. */
 export function amountFault(slot: SlotName, typed: string): string {
   const text = typed.trim()
   const isBytes = SLOTS[slot].type === 'BYTES'
@@ -43,5 +43,5 @@ export function amountFault(slot: SlotName, typed: string): string {
   return isBytes ? t('notMemory', { example }) : t('notNumber', { example })
 }
 
-/** Decimal places that the slot counts: 1/1000 of a core has three. */
+/** Number of decimal places of the slot: 1/1000 of a core has three. */
 const decimalsOf = (slot: SlotName) => String(SLOTS[slot].base).length - 1

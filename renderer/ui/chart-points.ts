@@ -4,14 +4,14 @@ export interface ChartLine {
   readonly values: readonly (number | null)[]
 }
 
-/** Measured points of a chart: times in seconds since 1970, rising, with the values of each line. */
+/** Measured points of a chart: ascending times in seconds since 1970, with the values of each line. */
 export interface ChartPoints {
   readonly times: readonly number[]
   readonly lines: readonly ChartLine[]
 }
 
 /**
- * Breaks the lines where nothing was measured for more than two steps: a line across a gap would claim figures that nobody has.
+ * Breaks the lines where nothing was measured for more than two steps: a line across a gap would suggest figures that do not exist.
  * @param step seconds between two points
  */
 export function withGaps({ times, lines }: ChartPoints, step: number): ChartPoints {
@@ -29,7 +29,7 @@ export function withGaps({ times, lines }: ChartPoints, step: number): ChartPoin
   return { times: filled, lines: lines.map(({ label }, at) => ({ label, values: values[at] ?? [] })) }
 }
 
-/** Rate per second of a total that only grows; null where it starts again from 0. */
+/** Rate per second of a growing total; null where the total restarts from 0. */
 export function ratesOf(totals: readonly number[], times: readonly number[]): (number | null)[] {
   return totals.map((total, index) => {
     if (index === 0) return null
@@ -40,13 +40,13 @@ export function ratesOf(totals: readonly number[], times: readonly number[]): (n
 }
 
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, power) => 2 ** power)
-/** Parts of an axis between 0 and its top. */
+/** Largest number of parts of an axis between 0 and its top. */
 const MOST_PARTS = 4
 
 /**
- * Steps of an axis from 0 up: at most four, and the last of them is not below the highest value.
+ * Steps of an axis from 0: at most four, the last of which is not below the highest value.
  * @param high largest value to show
- * @param finest smallest step, where texts show no finer difference: a power of ten
+ * @param finest smallest step that the texts can show: a power of ten
  */
 export function axisSteps(high: number, { binary = false, finest }: { binary?: boolean; finest?: number }): number[] {
   const most = Math.max(high, finest ?? 1)
@@ -55,7 +55,7 @@ export function axisSteps(high: number, { binary = false, finest }: { binary?: b
   return Array.from({ length: Math.ceil(most / step) + 1 }, (_, index) => index * step)
 }
 
-/** The last value that was measured; null if none was. */
+/** The last measured value; null if there is none. */
 export const lastKnown = (values: readonly (number | null | undefined)[]): number | null =>
   values.findLast(value => typeof value === 'number') ?? null
 

@@ -2,7 +2,7 @@ interface Connection {
   readonly saveData: boolean
 }
 
-/** Whether the browser's data saver is on: then nothing is loaded that nobody asked for. Only Chromium tells. */
+/** Whether the browser's data saver is on: then load only what was requested. Only Chromium reports it. */
 export function savesData(): boolean {
   return (navigator as { readonly connection?: Connection }).connection?.saveData === true
 }

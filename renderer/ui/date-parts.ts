@@ -1,6 +1,6 @@
 import { clockOf, dateFormat } from './format.ts'
 
-/** Parts of a date, for charts and reports. A file of its own, which the first page does not load. */
+/** Parts of a date, for charts and reports. A separate file, which the first page does not load. */
 
 /** `Nov 27` */
 export const formatDay = (date: Date): string => dateFormat({ day: 'numeric', month: 'short' }).format(date)

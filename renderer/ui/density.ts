@@ -6,7 +6,7 @@ const KEY = 'berth.density'
 
 const read = (): Density => DENSITIES.find(density => density === globalThis.localStorage.getItem(KEY)) ?? 'comfortable'
 
-/** How close the rows of tables are. Remembered on this computer and followed by every open tab. */
+/** Density of table rows. Remembered on this computer, and shared by all open tabs. */
 export const density = ref<Density>(read())
 watch(density, next => globalThis.localStorage.setItem(KEY, next))
 globalThis.addEventListener('storage', ({ key }) => {

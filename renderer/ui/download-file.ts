@@ -1,4 +1,4 @@
-/** Gives a text or bytes to the browser as a download; the page keeps nothing of it. */
+/** Passes a text or bytes to the browser as a download; the page does not keep them. */
 export function downloadFile({
   fileName,
   mediaType,
@@ -14,6 +14,6 @@ export function downloadFile({
   link.href = url
   link.download = fileName
   link.click()
-  // The browser took the URL with the click. Keeping the URL would keep the content, perhaps a key, in memory.
+  // The browser has used the URL with the click. Keeping the URL would keep the content, perhaps a key, in memory.
   setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

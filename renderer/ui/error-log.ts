@@ -8,14 +8,14 @@ export interface LoggedError {
   readonly text: string
 }
 
-/** Enough for a report about a day of work. */
+/** Largest number of errors: enough for a report about a day of work. */
 const MOST_KEPT = 2_000
 const MOST_CHARACTERS = 1_000
 const KEY = 'berth.errors'
 
 /**
- * The last errors of this tab, newest first; a reload keeps them. They may name files and sessions, so they end with the tab, or when
- * the person signs out.
+ * The last errors of this tab, newest first; a reload keeps them. They may name files and sessions, so they are deleted with the tab, and
+ * when the person signs out.
  */
 export const errorLog = shallowRef<readonly LoggedError[]>(readStored())
 
@@ -33,11 +33,11 @@ function store(): void {
     const lines = errorLog.value.map(({ at, text }) => [at.getTime(), text])
     globalThis.sessionStorage.setItem(KEY, JSON.stringify(lines))
   } catch {
-    // Storage that is full or denied: the list stays in memory.
+    // If storage is full or denied, the list stays in memory only.
   }
 }
 
-/** For the next person at this tab. */
+/** Deletes the errors for the next person at this tab. */
 export function clearErrors(): void {
   errorLog.value = []
   store()
@@ -53,10 +53,10 @@ export function logError(error: unknown): void {
   store()
 }
 
-/** Notes what no part of the page has caught. The browser still writes it to its console. */
+/** Records errors that no part of the page has caught. The browser still writes them to its console. */
 export function logUncaught(target: Window): void {
   target.addEventListener('error', ({ error, message }: ErrorEvent) => {
-    // The browser's word for measuring again in the next frame: nothing is wrong.
+    // With this message the browser only says that it measures again in the next frame.
     if (!message.startsWith('ResizeObserver loop')) logError(error ?? message)
   })
   target.addEventListener('unhandledrejection', ({ reason }: PromiseRejectionEvent) => logError(reason))

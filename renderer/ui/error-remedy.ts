@@ -1,6 +1,6 @@
 import { type CauseKey, isAppError } from '#manager/contract'
 
-/** A button beside an error, where the page itself can do something about it. */
+/** A button beside an error that the page itself can remedy. */
 export interface Remedy {
   readonly label: string
   readonly run: () => void

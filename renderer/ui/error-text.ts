@@ -17,9 +17,8 @@ const translatedTitle = defineTranslations<Record<ErrorCode, string>>('errors')
 const hasStep = (code: ErrorCode): code is ErrorCode & keyof typeof en => Object.hasOwn(en, code)
 
 /**
- * The text of an error: what happened, why, and the next step. Unknown failures say so instead of guessing. The title and the step
- * are those of the code in the language of the page, and so is the cause if it is a sentence of the table of causes; any
- * other cause is the server's English.
+ * The text of an error: what happened, why, and the next step. An unknown failure is called unknown. Title and step come from the code, in
+ * the language of the page. The cause is translated if it is in the table of causes; any other cause is the server's English.
  */
 export function errorText(error: unknown): ErrorText {
   const code = isAppError(error) ? error.code : 'internal'
@@ -37,13 +36,13 @@ export function errorText(error: unknown): ErrorText {
   }
 }
 
-/** The text of an error in one line, for places with little room. */
+/** The text of an error in one line, for places with little space. */
 export function errorLine(error: unknown): string {
   const { title, why, next } = errorText(error)
   return [sentence(title), why, next].filter(Boolean).join(' ')
 }
 
-/** The reason alone, where the reader has nothing to do next. */
+/** The reason alone, if the reader cannot do anything next. */
 export function reasonLine(error: unknown): string {
   const { title, why } = errorText(error)
   return why || title

@@ -1,13 +1,13 @@
 import { onUnmounted, watch, type Directive, type Ref } from 'vue'
 
-/** Longest time in frames that a dialog may take to become visible. */
+/** Largest number of frames that a dialog may take to become visible. */
 const FRAMES = 60
 const FIELDS = 'input:not([type="hidden"]), textarea, button'
 
 /**
- * `v-focus` focuses the first field of its element as soon as that field is visible. Vuetify's own `autofocus` does so some time
- * later and takes the focus from a user who is already typing: the rest of their name goes into the address field. The attribute
- * `autofocus` of HTML works once per document. `v-focus="false"` does nothing.
+ * `v-focus` focuses the first field of its element as soon as that field is visible. Vuetify's own `autofocus` comes later and can take the
+ * focus from a user who is already typing in another field. The attribute `autofocus` of HTML works once per document. `v-focus="false"`
+ * does nothing.
  */
 export const vFocus: Directive<HTMLElement, boolean | undefined> = {
   mounted(element, { value }) {
@@ -43,13 +43,13 @@ export function useFocusReturn(open: Readonly<Ref<boolean>>): void {
     const place = returns.indexOf(mine)
     const above = returns[place + 1]
     returns.splice(place, 1)
-    // Another dialog opened above this one: the element it came from disappears with this dialog, so it inherits ours.
+    // Another dialog was opened from this one: the element to which it would return the focus disappears with this dialog, so it gets ours.
     if (above) above.to = mine.to
     else focusIfThere(mine.to)
     mine = undefined
   }
 
-  // Remember before the dialog takes the focus; give back after the dialog has released it.
+  // Remember before the dialog takes the focus; return it after the dialog has released it.
   watch(open, isOpen => isOpen && remember(), { immediate: true, flush: 'sync' })
   watch(open, isOpen => isOpen || giveBack(), { flush: 'post' })
   onUnmounted(giveBack)

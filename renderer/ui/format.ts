@@ -21,7 +21,7 @@ export function formatNumber(value: number, maximumFractionDigits = 2, locale?: 
   return numberFormat(maximumFractionDigits, locale).format(value)
 }
 
-/** Hours and the like: one decimal, and two below 1, so that what is not nothing is not shown as 0: `12.3`, `0.04`, `< 0.01`. */
+/** Hours and the like: one decimal, and two below 1, so that a small amount is not shown as 0: `12.3`, `0.04`, `< 0.01`. */
 export function formatAmount(value: number, locale?: string): string {
   if (value > 0 && value < 0.005) return `< ${formatNumber(0.01, 2, locale)}`
   return formatNumber(value, value < 1 ? 2 : 1, locale)
@@ -88,7 +88,7 @@ export function clockOf(locale = formatLocale()): Intl.DateTimeFormatOptions {
   return { hour: hour12 ? 'numeric' : '2-digit', minute: '2-digit' }
 }
 
-/** The time of a moment today, else its day and time. */
+/** The time of day for a moment today, else its day and time. */
 export function formatStart(date: Date, now: Date, locale?: string): string {
   const time = clockOf(locale)
   if (date.toDateString() === now.toDateString()) return dateFormat(time, locale).format(date)

@@ -5,7 +5,7 @@ export interface FrameTask {
   now(): void
 }
 
-/** Longest delay in milliseconds. A hidden page gets no frames: not even the one that was requested just before it was hidden. */
+/** Longest delay in milliseconds. A hidden page gets no frames, not even one that was requested just before it was hidden. */
 const LONGEST_MS = 250
 
 /** Creates a task that runs at most once per frame, for work that many answers request at once. */

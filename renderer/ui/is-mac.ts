@@ -1,2 +1,2 @@
-/** Whether the keyboard is that of a Mac: Option types characters there, and Command does what Ctrl does elsewhere. */
+/** Whether this is a Mac keyboard: Option types characters there, and Command does what Ctrl does elsewhere. */
 export const isMac = (platform: string = navigator.platform): boolean => /^(Mac|iPad|iPhone|iPod)/.test(platform)

@@ -1,4 +1,4 @@
-/** The text of `datetime-local` fields for a time: local, to the minute. */
+/** Formats a time for `datetime-local` fields: local, to the minute. */
 export function localInput(date: Date): string {
   const two = (value: number) => String(value).padStart(2, '0')
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`

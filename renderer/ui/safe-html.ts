@@ -4,10 +4,10 @@ import MarkdownIt from 'markdown-it'
 /**
  * HTML of files and announcements, for the console's own page.
  *
- * Threat model: anybody who may write into a folder writes this HTML, and it is shown to others with their sign-in. So nothing
- * of it may run, load from elsewhere, cover the page, or send a form: only tags and attributes for text, tables and pictures stay;
- * no style, class or id (spoofed dialogs, clobbered names), pictures only as data, links only to web and mail addresses and in a
- * new tab. The content security policy of the page is the second wall.
+ * Threat model: anybody who may write into a folder can write this HTML, and it is shown to others with their sign-in. So it must not run,
+ * load from elsewhere, cover the page, or send a form: only tags and attributes for text, tables and pictures stay; no style, class or id
+ * (spoofed dialogs, clobbered names), pictures only as data, links only to web and mail addresses and in a new tab. The page's content
+ * security policy is a second protection.
  */
 const purify = DOMPurify()
 const TAGS =
@@ -42,5 +42,5 @@ const markdown = new MarkdownIt({ html: true, linkify: true })
 export const markdownHtml = (text: string): string => safeHtml(markdown.render(text))
 
 const plainMarkdown = new MarkdownIt({ html: false, linkify: true, breaks: true })
-/** Renders Markdown of an administrator: HTML in it is shown as text, and line breaks stay. */
+/** Renders Markdown of an administrator: HTML in it is shown as text, and line breaks are kept. */
 export const plainMarkdownHtml = (text: string): string => safeHtml(plainMarkdown.render(text))

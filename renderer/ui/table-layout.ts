@@ -4,28 +4,28 @@ import { type ListSort } from './list-sort.ts'
 export interface TableHead<Key extends string = string> {
   readonly key: string
   readonly label: string
-  /** The key that a press of the head sorts by; without it the column does not sort. */
+  /** Key by which a press of the head sorts; left out: the column does not sort. */
   readonly sort?: Key
-  /** The first press sorts falling: of times, the newest come first. */
+  /** True if the first press sorts in descending order: for times, so that the newest come first. */
   readonly fallsFirst?: boolean
   readonly class?: string
-  /** Width in pixels, where no style sheet says it. */
+  /** Width in pixels, unless a style sheet sets it. */
   readonly width?: number
 }
 
 /** How a table is laid out at its width. */
 export interface TableLayout<Key extends string = string> {
-  /** Heads of the columns; in cards those that sort stay as a strip above the cards. */
+  /** Heads of the columns; for cards, the sortable ones form a strip above the cards. */
   readonly heads: readonly TableHead<Key>[]
   /** Height of each row in pixels. */
   readonly rowHeight: number
-  /** Rows are cards. */
+  /** True if rows are cards. */
   readonly cards: boolean
   /** Further classes of the table. */
   readonly classes: readonly string[]
 }
 
-/** The order after a press of a head: another column, or the same one the other way round. */
+/** The order after a press of a head: by another column, or reversed. */
 export function pressed<Key extends string>(sort: ListSort<Key>, head: TableHead<Key>): ListSort<Key> {
   if (head.sort === undefined) return sort
   const isSame = sort.key === head.sort
@@ -34,7 +34,8 @@ export function pressed<Key extends string>(sort: ListSort<Key>, head: TableHead
 
 /**
  * The selection after a press of the checkbox of a row.
- * @param anchor key of the row that was pressed before: with it all rows from there on get the same state; null, or gone: this row alone
+ * @param anchor key of the row that was pressed before: all rows between the two get the same state; if it is null or gone, only this row
+ *   changes
  */
 export function withPicked<Id extends string>(
   selected: ReadonlySet<Id>,

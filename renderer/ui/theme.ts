@@ -1,8 +1,8 @@
 import { type ThemeDefinition } from 'vuetify'
 
 /**
- * Sea and paper: a deep petrol for what can be done, ink for what can be read, warm signals for what needs attention.
- * Every pair of text and ground below has a contrast of at least 4.5 to 1 (WCAG 2.2 AA).
+ * Sea and paper: a deep petrol for actions, ink for text, warm signals for what needs attention. Every pair of text and background below
+ * has a contrast of at least 4.5 to 1 (WCAG 2.2 AA).
  */
 export const light: ThemeDefinition = {
   dark: false,

@@ -6,7 +6,7 @@ export const hasEdits = computed(() => edited.value > 0)
 
 const warn = (event: BeforeUnloadEvent) => event.preventDefault()
 
-/** Makes the browser ask before it leaves the page, as long as the text is dirty and its component is there. */
+/** Makes the browser ask before it leaves the page, as long as the text is dirty and its component exists. */
 export function guardEdits(isDirty: Readonly<Ref<boolean>>): void {
   let isGuarded = false
   function guard(next: boolean): void {

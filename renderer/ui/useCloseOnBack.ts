@@ -3,11 +3,11 @@ import { routerKey, type Router } from 'vue-router'
 
 /** Open dialogs, the innermost last. */
 const dialogs: object[] = []
-/** Where the URL has the outer dialog, and the one that it opens (`useDialogAddress`). */
+/** Keys of the query for the outer dialog, and for the one above it (`useDialogAddress`). */
 const KEYS = ['dialog', 'over']
 let isOwnStep = false
 
-/** Goes back to leave the URL of a dialog that closes, also where another dialog has opened above it. */
+/** Goes back to leave the URL of a dialog that closes, even if another dialog has opened above it. */
 export function stepBack(router: Router): void {
   isOwnStep = true
   const stop = router.afterEach(() => {
@@ -18,11 +18,11 @@ export function stepBack(router: Router): void {
 }
 
 /**
- * Back closes the innermost dialog. One that has a URL is closed by leaving that; for one without, the page stays where it is. Vuetify's
- * own `closeOnBack` does not see a Back to a page that was opened by a link or that replaced another one.
+ * Back closes the innermost dialog. A dialog with a URL closes when its URL is left; for one without, the page stays as it is. Vuetify's
+ * own `closeOnBack` misses a Back to a page that was opened by a link or that replaced another one.
  *
  * @param options.persistent Back does not close it either
- * @param options.hasUrl the page keeps it in the URL in its own way
+ * @param options.hasUrl the page itself keeps the dialog in the URL
  */
 export function useCloseOnBack(open: Ref<boolean>, options: Readonly<{ persistent: boolean; hasUrl: boolean }>): void {
   const router = inject(routerKey, undefined)

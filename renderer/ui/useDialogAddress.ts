@@ -2,30 +2,30 @@ import { computed, readonly, ref, shallowRef, watch, type ComputedRef, type Ref,
 import { type RouteLocationResolved, type Router, useRoute, useRouter } from 'vue-router'
 import { stepBack } from './useCloseOnBack.ts'
 
-/** The dialog that a URL asks for, and the ID or name of the thing that it is about. */
+/** The dialog that a URL names, and the id or name of the thing that it is about. */
 export interface AskedDialog<N extends string> {
   readonly name: N
   readonly of: string | undefined
 }
 
 /**
- * Dialogs that are part of the URL: `?dialog=share&of=ID`, and above it the dialog that it opens: `&over=options&overOf=NAME`. Back
- * closes the innermost, and the URL opens both again elsewhere.
+ * Dialogs that are part of the URL: `?dialog=share&of=ID`, and above it another dialog: `&over=options&overOf=NAME`. Back closes the
+ * innermost dialog, and the URL opens both again elsewhere.
  */
 export interface DialogAddress<N extends string> {
-  /** Null: none of these dialogs. */
+  /** Null: none of these dialogs is open. */
   readonly shown: ComputedRef<AskedDialog<N> | null>
   readonly open: (name: N, of?: string) => void
-  /** Goes back if the page before is this one without the dialog; does nothing while none of these dialogs is open. */
+  /** Goes back if the previous page is this one without the dialog; does nothing while none of these dialogs is open. */
   readonly close: () => void
 }
 
-/** Routers that are on their way out of a dialog. */
+/** Routers that are already leaving a dialog. */
 const leaving = new WeakSet<Router>()
 
-/** Leaves the URL of a dialog for the one without it: back, where that is the page before, so that the history has it once. */
+/** Leaves the URL of a dialog for the one without it: by going back if that is the previous page, so that the history has it once. */
 export function leaveDialog(router: Router, without: RouteLocationResolved): void {
-  // A navigation takes a moment, in which a dialog may be closed twice, for example by one key that two parts hear.
+  // A navigation takes a moment, in which a dialog may be closed twice, for example by one key that two components handle.
   if (leaving.has(router)) return
   leaving.add(router)
   const stop = router.afterEach(() => {
@@ -36,10 +36,7 @@ export function leaveDialog(router: Router, without: RouteLocationResolved): voi
   else void router.replace(without)
 }
 
-/**
- * @param names dialogs of the component; those of others on the same page stay untouched
- * @param key `over`: another dialog opens these
- */
+/** @param names dialogs of the component; those of other components are not touched @param key `over`: dialogs above another dialog */
 export function useDialogAddress<N extends string>(
   names: readonly N[],
   key: 'dialog' | 'over' = 'dialog',
@@ -47,7 +44,7 @@ export function useDialogAddress<N extends string>(
   const route = useRoute()
   const router = useRouter()
   const ofKey = key === 'over' ? 'overOf' : 'of'
-  // The same object while the rest of the query changes: a dialog is not built anew because another one opens above it.
+  // Returns the same object while the rest of the query changes, so that a dialog is not rebuilt when another one opens above it.
   const shown = computed((before?: AskedDialog<N> | null) => {
     const name = names.find(known => known === route.query[key])
     if (name === undefined) return null
@@ -74,11 +71,11 @@ export function useDialogAddress<N extends string>(
 }
 
 /**
- * The thing of the open dialog, looked up once: what happens to the thing meanwhile neither closes the dialog nor changes what is
- * being edited. It stays while the dialog closes.
+ * The thing of the open dialog, looked up once: later changes of the thing neither close the dialog nor change the edited values. The thing
+ * is kept while the dialog closes.
  *
  * @param find null: there is no such thing, and the dialog is not shown; undefined: not known yet
- * @returns `ready` is true while a dialog is open whose thing is known, or that is about none
+ * @returns `ready` is true while a dialog is open whose thing is known, or that needs none
  */
 export function useDialogThing<N extends string, T>(
   address: DialogAddress<N>,

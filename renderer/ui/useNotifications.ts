@@ -14,14 +14,14 @@ export interface Notification {
     /** The message stays until it is used or dismissed. */
     readonly stays?: boolean
   }
-  /** Called when the message was used or dismissed, for which it stays. */
+  /** Called when the message was used or dismissed; with it, the message stays until then. */
   readonly closed?: () => void
 }
 
-/** Whether a message goes by itself only when it was used or dismissed. */
+/** Whether a message stays until it is used or dismissed. */
 export const isKept = ({ action, closed }: Notification): boolean => action?.stays === true || closed !== undefined
 
-/** Short messages at the lower edge: at most three at a time, and those that stay; errors stay longer. */
+/** Short messages at the lower edge: at most three at a time, besides those that stay; errors are shown longer. */
 export const useNotifications = defineStore('notifications', () => {
   const items = ref<Notification[]>([])
   let nextId = 1

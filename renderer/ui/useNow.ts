@@ -1,6 +1,6 @@
 import { computed, onScopeDispose, shallowRef, toValue, watch, type MaybeRefOrGetter, type Ref } from 'vue'
 
-/** How exact a shown time is; null while none is shown. */
+/** Precision of a shown time; null while none is shown. */
 export type Step = 'second' | 'minute' | null
 const EVERY_MS = { second: 1_000, minute: 60_000 }
 
@@ -9,7 +9,7 @@ interface Clock {
   join(): () => void
 }
 
-/** Makes a timer for the whole page, which runs only while somebody uses it. */
+/** Creates a timer for the whole page, which runs only while it is used. */
 function createClock(everyMs: number): Clock {
   const now = shallowRef(new Date())
   let users = 0
@@ -36,8 +36,8 @@ function createClock(everyMs: number): Clock {
 const clocks: Partial<Record<NonNullable<Step>, Clock>> = {}
 
 /**
- * The current time. An idle page should do nothing, so ask for no more than is shown: what shows minutes, or the time of a day, needs no
- * second. With null the time stands still.
+ * The current time. An idle page should do nothing, so request only the precision that is shown: a text in minutes needs no seconds. With
+ * null the time stands still.
  */
 export function useNow(step: MaybeRefOrGetter<Step> = 'second'): Readonly<Ref<Date>> {
   const joined = shallowRef<Clock>()

@@ -2,8 +2,8 @@ import { computed, onScopeDispose, ref, watch, type ComputedRef } from 'vue'
 import { afterFrame } from './after-frame.ts'
 
 /**
- * The parts of a page that are drawn: the first one at once, and one more after each frame, where all together take long and the first
- * ones fill the window. A page that nobody sees has no frames, and is drawn whole.
+ * The parts of a page to draw: the first one at once, and one more after each frame. For parts that together take long to draw, of which
+ * the first ones fill the window. A hidden page has no frames, and is drawn whole.
  */
 export function useOneByOne<T>(all: () => readonly T[]): ComputedRef<readonly T[]> {
   const drawn = ref(1)

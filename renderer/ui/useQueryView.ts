@@ -7,7 +7,7 @@ export interface QueryView<V> {
   readonly set: (change: Partial<V>, how: 'push' | 'replace') => void
 }
 
-/** Keeps what a page shows in sync with the query of its URL. */
+/** Keeps the view of a page in sync with the query of its URL. */
 export function useQueryView<V extends object>(options: {
   /** Name of the page's route: queries of other routes are ignored. */
   readonly route: string

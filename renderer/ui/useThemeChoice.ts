@@ -13,7 +13,7 @@ export function readThemeChoice(): ThemeChoice {
 /** The theme: light, dark, or that of the system. Remembered on this computer and followed by every open tab. */
 export const themeChoice: Ref<ThemeChoice> = ref(readThemeChoice())
 
-/** Applies the theme that is chosen to the page, from now on. For the root component. */
+/** Applies the chosen theme to the page from now on. For the root component. */
 export function useThemeChoice(): Ref<ThemeChoice> {
   const theme = useTheme()
   const choice = themeChoice

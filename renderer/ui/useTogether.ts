@@ -4,10 +4,10 @@ import { inject, onBeforeUnmount, onMounted, provide, readonly, ref, watch, type
 const LONGEST_WAIT_MS = 4_000
 
 /**
- * Lets the parts of a page appear in one frame: a part that came later than others would push them away from under the pointer. What
- * is slower than `LONGEST_WAIT_MS` comes when it comes.
+ * Lets the parts of a page appear in one frame: a part that appears later would push others away from under the pointer. After
+ * `LONGEST_WAIT_MS` they no longer wait.
  *
- * @param isTold whether all that the parts need has been answered, or has failed
+ * @param isTold whether everything that the parts need has been answered or has failed
  * @returns whether the parts are shown; stays true
  */
 export function useTogether(isTold: () => boolean): Readonly<Ref<boolean>> {
@@ -21,7 +21,7 @@ export function useTogether(isTold: () => boolean): Readonly<Ref<boolean>> {
 
 const AWAITED: InjectionKey<Ref<number>> = Symbol('awaited')
 
-/** Like `useTogether`, for parts that fetch what they need by themselves, and report it with `useArrival`. */
+/** Like `useTogether`, for parts that fetch their own data, and report it with `useArrival`. */
 export function useArrivals(): Readonly<Ref<boolean>> {
   const awaited = ref(0)
   const isMounted = ref(false)
@@ -30,7 +30,7 @@ export function useArrivals(): Readonly<Ref<boolean>> {
   return useTogether(() => isMounted.value && awaited.value === 0)
 }
 
-/** Makes the other parts of the page wait until this one has loaded for the first time, or has failed. */
+/** Makes the other parts of the page wait until this one has first loaded, or has failed. */
 export function useArrival(loading: Readonly<Ref<boolean>>): void {
   const awaited = inject(AWAITED, undefined)
   if (!awaited) return

@@ -5,8 +5,8 @@ const FIRST_MS = 1_000
 const BUSY_MS = 2_000
 
 /**
- * Asks again by itself while something is away of which no hint tells when it is back, such as a storage: soon, then with longer
- * pauses, and not while the page is hidden. What is there costs no request. Ends with the component.
+ * Fetches again and again while something is away whose return is not reported by hints, such as a storage host: soon, then with longer
+ * pauses, and not while the page is hidden. While nothing is away, it sends no request. Ends with the component.
  *
  * @param isAway reactive
  */

@@ -7,9 +7,9 @@ export interface VirtualRows {
   /** Heights of the empty space above and below the rendered rows. */
   readonly before: ComputedRef<number>
   readonly after: ComputedRef<number>
-  /** Width of the list in pixels: the last one that was not 0, as that of a hidden list is. */
+  /** Last width of the list in pixels that was not 0; a hidden list has width 0. */
   readonly width: Readonly<Ref<number>>
-  /** Range of the rows that are really on screen, its end exclusive, for data that only those need. */
+  /** Range of the rows that are really visible, end exclusive, for data that only they need. */
   readonly visible: ComputedRef<readonly [number, number]>
   /**
    * True while the scrollbar is dragged (the list jumps by more than a screenful), until the list rests: rows may draw a
@@ -18,7 +18,7 @@ export interface VirtualRows {
   readonly skimming: Readonly<Ref<boolean>>
 }
 
-/** A list that has not moved for this long rests. */
+/** Time without movement after which a list counts as resting. */
 const REST_MS = 80
 /** First guess for the size of a new list, in pixels: that of the previous list. */
 let usualHeight = 800

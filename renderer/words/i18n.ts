@@ -5,8 +5,8 @@ export const LANGUAGES = ['en', 'ko'] as const
 export type Language = (typeof LANGUAGES)[number]
 
 /**
- * The texts of the page, in English until another language has been loaded. Messages arrive compiled (build/vite-words.ts):
- * texts, and functions for those with placeholders. So the page has neither a parser of messages nor a need for eval.
+ * The texts of the page, in English until another language has been loaded. Messages arrive compiled (build/vite-words.ts): texts, and
+ * functions for those with placeholders. So the page needs neither a message parser nor eval.
  */
 const { global } = createI18n({
   legacy: false,
@@ -28,7 +28,7 @@ export function addLanguage(name: Language, messages: Readonly<Record<string, Me
 
 /**
  * The texts of a feature.
- * @param en English texts, which are part of the feature's own file; those of other languages are loaded when chosen
+ * @param en English texts, which are in the feature's own file; other languages are loaded when chosen
  * @returns `t(key, values)`: the text in the language of the page; it changes with the language where it is read reactively
  */
 export function defineWords<const M extends Messages>(feature: string, en: M): Read<M> {
@@ -40,7 +40,7 @@ export function defineWords<const M extends Messages>(feature: string, en: M): R
 
 /**
  * The texts of a feature whose English comes from the server.
- * @returns the text in the language of the page; undefined in English, and for a code that the page has no text for
+ * @returns the text in the language of the page; undefined in English, and for a code without a text
  */
 export function defineTranslations<M extends Messages>(feature: string) {
   return <K extends keyof M & string>(key: K, ...[values]: Parameters<M[K]>): string | undefined =>
@@ -58,7 +58,7 @@ export function translation(
   return values ? global.t(path, values) : global.t(path)
 }
 
-/** The compiled message of `feature.key`: keys are flat within a feature. A text becomes a function, which needs no compiler. */
+/** The compiled message of `feature.key`: keys are flat within a feature. A text becomes a function, so that no compiler is needed. */
 function findMessage(messages: unknown, path: string): PathValue {
   const dot = path.indexOf('.')
   const feature = (messages as Readonly<Record<string, Readonly<Record<string, PathValue>>>>)[path.slice(0, dot)]

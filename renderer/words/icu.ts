@@ -14,7 +14,7 @@ function pluralRules(language: string): Intl.PluralRules {
 
 type Branches = Readonly<Record<string, (amount: string) => string>>
 
-/** The branch of a plural: that of the exact number (`=0`), else that of its category (`one`), else `other`. */
+/** The branch of a plural: for the exact number (`=0`), else for its category (`one`), else `other`. */
 export function plural(language: string, value: unknown, branches: Branches): string {
   const amount = Number(value)
   const branch = branches[`=${amount}`] ?? branches[pluralRules(language).select(amount)] ?? branches['other']

@@ -1,6 +1,6 @@
 import { type Messages } from './message-types.ts'
 
-/** The Korean texts of all features but those of administration: one file, loaded when Korean is chosen. */
+/** The Korean texts of all features except administration: one file, loaded when Korean is chosen. */
 const files = import.meta.glob<Messages>(['./ko/*.ts', '!./ko/admin*.ts'], { eager: true, import: 'default' })
 
 export default Object.fromEntries(

@@ -5,7 +5,7 @@ import { type Messages } from './message-types.ts'
 export type LanguageChoice = Language | 'system'
 const KEY = 'berth.language'
 
-/** How texts are loaded, by language. English has no entry: its texts are part of the files that use them. */
+/** Functions that load texts, by language. English has no entry: its texts are part of the files that use them. */
 export type TextLoaders = Readonly<
   Record<Exclude<Language, 'en'>, () => Promise<{ readonly default: Readonly<Record<string, Messages>> }>>
 >
@@ -20,7 +20,7 @@ function readChoice(): LanguageChoice {
   return LANGUAGES.find(name => name === stored) ?? 'system'
 }
 
-/** The first language of the browser's settings that the page has; English if it has none of them. */
+/** The first language of the browser's settings that the page supports; English if there is none. */
 function systemLanguage(): Language {
   for (const tag of globalThis.navigator.languages) {
     const known = LANGUAGES.find(name => name === tag.split('-')[0])
@@ -30,7 +30,7 @@ function systemLanguage(): Language {
 }
 
 let newest = 0
-/** Loads the texts of the chosen language and shows them. A choice that is made while another language loads wins. */
+/** Loads the texts of the chosen language and shows them. A choice made during the loading of another language wins. */
 async function show(): Promise<void> {
   const turn = (newest += 1)
   const next = choice.value === 'system' ? systemLanguage() : choice.value
@@ -41,13 +41,13 @@ async function show(): Promise<void> {
   document.documentElement.lang = next
 }
 
-/** Adds texts of pages that few people open. They are loaded now in the language of the page, and with every later choice. */
+/** Adds texts of rarely opened pages. They are loaded now in the language of the page, and after every later choice. */
 export async function addTexts(added: TextLoaders): Promise<void> {
   loaders.push(added)
   await show()
 }
 
-/** Changes the language and remembers it. @throws if the texts cannot be loaded; the page keeps the language that it shows */
+/** Changes the language and remembers it. @throws if the texts cannot be loaded; the page keeps its language */
 export async function chooseLanguage(next: LanguageChoice): Promise<void> {
   const before = choice.value
   choice.value = next
@@ -62,7 +62,7 @@ export async function chooseLanguage(next: LanguageChoice): Promise<void> {
 
 /**
  * Shows the chosen language from the start of the page, and follows choices of other tabs and of the browser's settings.
- * @param onFailure called when texts cannot be loaded; the page keeps the language that it shows, at the start English
+ * @param onFailure called when texts cannot be loaded; the page keeps its language, at the start English
  * @returns resolved when the page can be shown
  */
 export async function startLanguage(onFailure: (error: unknown) => void): Promise<void> {

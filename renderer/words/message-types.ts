@@ -18,8 +18,8 @@ type PlainKey<M extends Messages> = {
 }[keyof M & string]
 
 /**
- * Reads a text. Two signatures, because vue-tsc does not report the wrong number of values of a generic function in a property of a
- * component: a key of another feature would pass.
+ * Reads a text. Two signatures, because with a single generic one, vue-tsc misses a wrong number of arguments in component properties: a
+ * key of another feature would pass.
  */
 export interface Read<M extends Messages> {
   (key: PlainKey<M>): string

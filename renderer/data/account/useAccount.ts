@@ -28,8 +28,8 @@ export const useAccount = defineStore('account', () => {
   const belongsTo = (id: UserId) => holder === undefined || holder === id
 
   /**
-   * Adopts a sign-in for this page, unless it belongs to another person: the cookie is shared by the whole browser. For another
-   * person the page reloads, so that nothing of the first person stays in memory or is done in the other's name.
+   * Adopts a sign-in for this page, unless it belongs to another person: the cookie is shared by the whole browser. For another person the
+   * page reloads, so that no data of the first person stays in memory, and nothing is done in the other's name.
    * @param originSecret secret of the same sign-in
    * @returns false if the page reloads
    */
@@ -50,14 +50,14 @@ export const useAccount = defineStore('account', () => {
 
   const isOpen = () => state.value === 'signed_in' || state.value === 'expired'
   /**
-   * Tells the other tabs of this browser about sign-ins and sign-outs. Tabs of the same person, and tabs on which nobody has been
-   * signed in, adopt a new sign-in. All other tabs reload, and so do signed-in tabs at a deliberate sign-out: nothing of the
-   * previous person stays in their memory.
+   * Tells the other tabs of this browser about sign-ins and sign-outs. Tabs of the same person, and tabs on which nobody has been signed
+   * in, adopt a new sign-in. All other tabs reload, and so do signed-in tabs at a deliberate sign-out, so that no data of the previous
+   * person stays in their memory.
    */
   const channel = openSignInChannel({
     onSignIn({ userId, originSecret }) {
       if (!belongsTo(userId)) globalThis.location.reload()
-      // A page that is still starting asks the manager by itself.
+      // A page that is still starting queries the manager itself.
       else if (state.value !== 'unknown') void restore(originSecret).catch(() => undefined)
     },
     onSignOut() {
@@ -114,7 +114,7 @@ export const useAccount = defineStore('account', () => {
     signedIn(await api.loginWithTicket({ body: { ticket } }))
   }
 
-  /** Signs out here and on the server. An unreachable server keeps nobody signed in on the page. */
+  /** Signs out here and on the server. If the server is unreachable, the page is signed out all the same. */
   async function signOut(): Promise<void> {
     await api.logout().catch(() => undefined)
     events.stop()
@@ -129,7 +129,7 @@ export const useAccount = defineStore('account', () => {
     if (state.value === 'signed_in') state.value = 'expired'
   }
 
-  /** Number of times that `proveLocal` succeeded in this page: what was read about its place before is stale. */
+  /** Number of times that `proveLocal` succeeded on this page: answers about its place from before are stale. */
   const localProofs = ref(0)
 
   /**
@@ -147,7 +147,7 @@ export const useAccount = defineStore('account', () => {
     await api.changePassword({ body: { oldPassword, newPassword } })
   }
 
-  // Another tab may be the first to see that the sign-in expired, and may be the one in which it is renewed.
+  // Another tab may notice the expired sign-in first, and the person may renew it there.
   watch(events.connection, ({ state: connection }) => {
     if (connection === 'signed_out') expire()
     if (connection === 'live' && state.value === 'expired') void restore().catch(() => undefined)

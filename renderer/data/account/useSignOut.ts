@@ -3,12 +3,12 @@ import { clearErrors } from '../../ui/error-log.ts'
 import { forgetLaunch } from '../launch/forget-launch.ts'
 import { useAccount } from './useAccount.ts'
 
-/** Records in the storage of this browser that show the first page sooner, and are not for the next person at it. */
+/** Records in this browser's storage that speed up the first page, and that the next person must not see. */
 const RECORDS = ['berth.announcement', 'berth.resource-groups']
 
 /**
- * Signs out and loads the page again at the sign-in, so that nothing of the person stays in its memory. Records of the person in
- * this browser are removed before.
+ * Signs out and loads the page again at the sign-in, so that no data of the person stays in memory. The person's records in this browser
+ * are removed first.
  */
 export function useSignOut(): () => Promise<void> {
   const account = useAccount()
@@ -17,7 +17,7 @@ export function useSignOut(): () => Promise<void> {
     for (const record of RECORDS) globalThis.localStorage.removeItem(record)
     clearErrors()
     await account.signOut()
-    // Uploads of the person end with their sign-in: the browser does not ask whether to leave them.
+    // The person's uploads end with the sign-in, so the browser must not ask whether to leave them.
     await nextTick()
     globalThis.history.replaceState(null, '', '#/sign-in')
     globalThis.location.reload()

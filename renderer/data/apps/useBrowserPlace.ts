@@ -20,7 +20,7 @@ export function placeOf({ kind, isUnproven }: Pick<HostInfo, 'kind' | 'isUnprove
   return isUnproven ? 'unproved' : 'elsewhere'
 }
 
-/** The place of this page, asked once, and again after a proof. */
+/** The place of this page; fetched once, and again after a proof. */
 export const useBrowserPlace = defineStore('browser place', () => {
   const { host } = useServices()
   const account = useAccount()
@@ -31,9 +31,9 @@ export const useBrowserPlace = defineStore('browser place', () => {
   const isElsewhere = computed(() => place.value === 'elsewhere')
   /** Whether web apps open at the address of apps instead of a port of this computer. */
   const usesAppsAddress = computed(() => !opensPorts.value && info.value?.opensApps === true)
-  /** Whether the console has called the address of apps and found a fault; told to superadmins. */
+  /** Whether the console has called the address of apps and found a fault; known to superadmins only. */
   const hasAppsFault = computed(() => Boolean(info.value?.apps?.fault))
-  /** Whether a click can open a web app. A browser that has not proved its place is told how. */
+  /** Whether a click can open a web app. In a browser that has not proved its place, the page explains how. */
   const opensWebApps = computed(() => !isElsewhere.value || usesAppsAddress.value)
 
   watch(
@@ -46,7 +46,7 @@ export const useBrowserPlace = defineStore('browser place', () => {
   async function read(): Promise<BrowserPlace> {
     const proofs = account.localProofs
     const read = await host.host.info()
-    // An answer from before a proof is stale.
+    // A proof has come in the meantime, so this answer is stale.
     if (proofs !== account.localProofs) return known()
     info.value = read
     return placeOf(read)

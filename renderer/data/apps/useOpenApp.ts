@@ -13,7 +13,7 @@ import { t } from '../../words/en/opening.ts'
 export type Opening =
   | { readonly status: 'starting'; readonly since: Date }
   /**
-   * `url` is set if the user has to open the app with a click; the URL works once. No tunnel: a web app at the address of apps.
+   * `url` is set if the user has to open the app with a click; the URL works once. `tunnel` is null for a web app at the address of apps.
    */
   | { readonly status: 'ready'; readonly url: string | null; readonly tunnel: Tunnel | null }
   | {
@@ -30,7 +30,7 @@ export interface OpenOptions {
   readonly onPortTaken?: 'fail' | 'random'
   /** First page of a web app. */
   readonly path?: string
-  /** Arguments and variables; an app that runs with others is started again. */
+  /** Arguments and variables; an app that runs with others is restarted. */
   readonly start?: AppOptions
 }
 
@@ -41,7 +41,7 @@ export function useOpenApp(sessionId: SessionId) {
   const tunnels = useTunnels()
   const notifications = useNotifications()
   const openings = reactive(new Map<string, Opening>())
-  /** The opening of each app that is in progress; cancelled or opened again, it is aborted. */
+  /** Attempts to open apps, by name; an attempt is aborted when it is cancelled or the app is opened again. */
   const attempts = new Map<string, AbortController>()
   const tabs = new Map<string, AppTab>()
   let shown = true
@@ -86,9 +86,9 @@ export function useOpenApp(sessionId: SessionId) {
     }
   }
 
-  /** A one-time URL of a web app: at a port of this computer, or at the address of apps for a browser that has no such ports. */
+  /** A one-time URL of a web app: at a port of this computer, or, for a browser on another computer, at the address of apps. */
   async function openPage(app: App, spec: TunnelSpec): Promise<{ url: string; tunnel: Tunnel | null }> {
-    // An unknown place is asked by the opening itself, which then says what is wrong.
+    // If the place cannot be found out, the attempt to open continues, and reports what is wrong.
     await browser.known().catch(() => undefined)
     if (!browser.usesAppsAddress) return await host.tunnel.openApp(spec)
     const body = spec.path === undefined ? {} : { path: spec.path }

@@ -18,12 +18,12 @@ export function useOpenDirectly(openLabel: (app: App) => string) {
   return async function openDirectly({ id }: Pick<Session, 'id'>, app: App): Promise<void> {
     const scope = effectScope(true)
     const opener = scope.run(() => context?.runWithContext(() => useOpenApp(id)))
-    // The tab must open with the click, so this comes before anything asynchronous. Without its scope the opener reports failures.
+    // The tab must open with the click, so this comes before anything asynchronous. After its scope has ended, the opener reports failures.
     const opening = opener?.open(app)
     scope.stop()
     await opening
     const state = opener?.openings.get(app.name)
-    // The browser kept the tab from opening: one more click opens it.
+    // The browser blocked the tab: one more click opens it.
     if (state?.status !== 'ready' || state.url === null) return
     const { url } = state
     notifications.success(app.title, { label: openLabel(app), run: () => void window.open(url) })

@@ -13,13 +13,13 @@ import { createPaced } from '../../api/paced.ts'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
 
-/** Milliseconds in which reasons to ask again are gathered, longer than the local proxy takes to close the tunnels of an ended session. */
+/** Pace of fetching. Reasons to fetch are gathered for longer than the local proxy takes to close the tunnels of an ended session. */
 const PACE = { gatherMs: 500, busyMs: 4_000 }
 
 /**
- * The open tunnels of this user on this computer. A page that shows their list follows the events of the host (`load`). Any other page of
- * a browser asks once (`look`), and again when a tab has opened or closed one, a session of theirs has changed, or the page is shown
- * again: events of the host would take one of the few connections that browsers open to a server.
+ * The open tunnels of this user on this computer. A page that shows their list follows the events of the host (`load`). Any other page in a
+ * browser fetches them once (`check`), and again when a tab has opened or closed a tunnel, a session with tunnels has changed, or the page
+ * is shown again: events of the host would take one of the few connections that browsers open to a server.
  */
 export const useTunnels = defineStore('tunnels', () => {
   const { host, events } = useServices()
@@ -34,7 +34,7 @@ export const useTunnels = defineStore('tunnels', () => {
   let listening = false
   let isAsked = false
   let asking: Promise<void> | undefined
-  /** Counts what makes answers old that were asked for before. */
+  /** Increases with each change that makes answers in flight stale. */
   let changes = 0
 
   const keep = (tunnel: Tunnel) => byId.value.set(tunnel.id, tunnel)
@@ -91,7 +91,7 @@ export const useTunnels = defineStore('tunnels', () => {
 
   const again = createPaced({ run: () => check().then(() => true), ...PACE })
   function checkAgain(): void {
-    // A page that nobody sees asks when it is shown.
+    // A hidden page fetches when it is shown.
     const isHidden = (globalThis as Partial<typeof globalThis>).document?.hidden ?? false
     if (isAsked && !isHidden && account.state === 'signed_in') again.ask()
   }
@@ -112,7 +112,7 @@ export const useTunnels = defineStore('tunnels', () => {
     tabs.close()
   })
 
-  /** Notes what this page did, and tells the other tabs. */
+  /** Records an action of this page, and tells the other tabs. */
   function acted(): void {
     changes++
     tabs.postMessage(null)
@@ -129,7 +129,7 @@ export const useTunnels = defineStore('tunnels', () => {
     },
   )
 
-  /** Notes a tunnel that this page has opened. */
+  /** Adds a tunnel that this page has opened. */
   function put(tunnel: Tunnel): void {
     keep(tunnel)
     acted()

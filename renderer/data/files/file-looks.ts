@@ -38,7 +38,7 @@ export function extensionOf(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1).toLowerCase()
 }
 
-/** Chosen by name and kind only: a list has hundreds of files, whose content is not known. */
+/** Chooses by name and kind only: a list has hundreds of files, whose content is not known. */
 export function looksOf(name: string, kind: EntryKind): FileLooks {
   if (kind !== 'file') return kind
   return LOOKS.get(extensionOf(name)) ?? 'file'

@@ -36,7 +36,7 @@ export function sessionPath(folderName: string, path: string): string {
 
 export type NameFault = 'empty' | 'dots' | 'slash' | 'control' | 'long'
 
-/** Fault of a name that a user typed; undefined if files may have it. */
+/** Mistake in a name that a user typed; undefined if the name is allowed. */
 export function nameFault(name: string): NameFault | undefined {
   if (name === '') return 'empty'
   if (name === '.' || name === '..') return 'dots'
@@ -46,7 +46,7 @@ export function nameFault(name: string): NameFault | undefined {
   return undefined
 }
 
-/** Length of the part of a name before its extension: what a rename selects. */
+/** Length of a name without its extension: the part that a rename selects. */
 export function stemLength(name: string, isDirectory: boolean): number {
   if (isDirectory) return name.length
   const compound = /\.tar\.[a-z0-9]{1,4}$/i.exec(name)

@@ -16,7 +16,7 @@ export interface FolderView {
   readonly sort: FolderSort
 }
 
-/** Folders by name; the trash with what was moved there last on top. */
+/** Default orders: folders by name; in the trash, the latest first. */
 const USUAL: Readonly<Record<FolderTab, FolderSort>> = {
   folders: { key: 'name', descending: false },
   automount: { key: 'name', descending: false },
@@ -55,7 +55,7 @@ export const mountsItself = ({ name, ownerId }: Pick<Folder, 'name' | 'ownerId'>
 export const modeText = ({ usageMode }: Pick<Folder, 'usageMode'>) =>
   t(({ general: 'shortGeneral', data: 'shortData', model: 'shortModel' } as const)[usageMode])
 
-/** Every word must occur in the name, what the folder is for, the owner, the storage host or the id. Case does not matter. */
+/** Keeps folders that contain every word in their name, purpose, owner, storage host or id. Case does not matter. */
 export function filterFolders(folders: readonly Folder[], text: string, ownerOf: (folder: Folder) => string) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return folders
@@ -74,7 +74,7 @@ export function sortFolders(
 ): Folder[] {
   const sign = descending ? -1 : 1
   const byName = (a: Folder, b: Folder) => collator.compare(a.name, b.name)
-  // Folders that are not counted yet come before an empty one.
+  // Folders whose size is not known yet come before empty ones.
   const sizeOf = ({ usage }: Folder) => usage?.bytes ?? -1
   if (key === 'size') return folders.toSorted((a, b) => sign * (sizeOf(a) - sizeOf(b)) || byName(a, b))
   const TEXT: Readonly<Record<Exclude<FolderSortKey, 'size'>, (folder: Folder) => string>> = {

@@ -7,10 +7,10 @@ const LONGEST = 63
 /** The owner of a folder; folders of one owner have different names in any letter case. */
 type Owned = Pick<Folder, 'ownerId' | 'group'>
 
-/** Whether a session of its owner mounts a folder of this name without being asked to. */
+/** Whether sessions of its owner mount a folder of this name automatically. */
 export const isDotName = (name: string) => name.startsWith('.')
 
-/** The mistake in the name of a folder, in the order in which people run into them; empty if there is none. */
+/** The first mistake in the name of a folder; empty if there is none. */
 export function folderNameFault(name: string, owner: Owned, others: readonly (Owned & Pick<Folder, 'name'>)[]): string {
   if (name === '') return t('faultEmpty')
   if (/\s/.test(name)) return t('faultSpace')

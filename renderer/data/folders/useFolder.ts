@@ -3,7 +3,7 @@ import { type FolderId } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { useFetched } from '../fetched.ts'
 
-/** Fetches a folder of this person and keeps it current: a hint tells of a new name, of changed rights, or of the end of sharing. */
+/** Fetches a folder of this person and keeps it current: hints report a new name, changed rights, or the end of sharing. */
 export function useFolder(id: () => FolderId | '') {
   const { api } = useServices()
   const { value, error, again } = useFetched({

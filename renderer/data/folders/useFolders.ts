@@ -19,7 +19,7 @@ const NAMES: readonly FolderListName[] = ['ready', 'trashed']
 export const useFolders = defineStore('folders', () => {
   const { api } = useServices()
   const account = useAccount()
-  /** Nothing is asked for before a page does. While the sign-in is expired, nothing could be fetched. */
+  /** Nothing is fetched before a page requests it, or while the sign-in is expired. */
   const current = { topics: ['folder'], concerns: () => account.state === 'signed_in', atOnce: false } as const
   const fetchedList = (query: { readonly trashed?: 'true' }) =>
     useFetched<readonly Folder[]>({
@@ -45,7 +45,7 @@ export const useFolders = defineStore('folders', () => {
   const mountable = computed(() => lists.value.ready.items?.filter(({ usable }) => usable) ?? null)
   const problemOf = (host: string) => hosts.value?.find(({ name }) => name === host)?.problem ?? null
 
-  /** Fetches a list unless it is loaded, and asks for the state of the storage hosts, of which no hint tells. */
+  /** Fetches a list unless it is loaded, and the state of the storage hosts, about which there are no hints. */
   async function load(name: FolderListName): Promise<void> {
     await Promise.all([storage.again(), lists.value[name].items ? undefined : fetched[name].again()])
   }
@@ -68,7 +68,7 @@ export const useFolders = defineStore('folders', () => {
     const { value, put: show } = fetched[folder.status === 'trashed' ? 'trashed' : 'ready']
     if (value.value) show([...value.value, folder])
   }
-  /** An answer in flight may be older than the action: it is dropped, and asked for again. */
+  /** An answer in flight may be older than the action: it is dropped, and the list is fetched again. */
   function take(id: FolderId): void {
     for (const name of NAMES) fetched[name].put(fetched[name].value.value?.filter(each => each.id !== id) ?? null)
   }
@@ -101,7 +101,7 @@ export const useFolders = defineStore('folders', () => {
   /** @throws as the route */
   const remove = (id: FolderId) => shown(api.deleteFolder({ params: { id } }), () => take(id))
 
-  /** Gives up the membership of a folder of somebody else. @throws as the route */
+  /** Leaves somebody else's folder. @throws as the route */
   const leave = (id: FolderId) => shown(api.leaveFolder({ params: { id } }), () => take(id))
 
   return {

@@ -4,8 +4,8 @@ import { type UserId } from '#manager/contract'
 export const keyOf = (user: UserId | undefined) => `berth.launch.${user ?? ''}`
 
 /**
- * Removes the choices of the last launch from this browser: names of folders and commands are not for the next person at it. The
- * sign-out calls it, so it is a file of its own, which is loaded at the start.
+ * Removes the choices of the last launch from this browser: the next person must not see names of folders and commands. The sign-out uses
+ * this, so it is a separate file, which is loaded at the start.
  */
 export function forgetLaunch(user: UserId | undefined, storage: Storage = localStorage): void {
   storage.removeItem(keyOf(user))

@@ -10,10 +10,10 @@ export const useLaunch = defineStore('launch', () => {
   const notifications = useNotifications()
   const isOpen = ref(false)
   const like = shallowRef<SessionDetails | null>(null)
-  /** The question for the session of the last click. */
+  /** Aborts the request for the session of the last click. */
   let asking = new AbortController()
 
-  /** Opens the dialog; with a session once its variables are known, which lists leave out. */
+  /** Opens the dialog; for a session, once its variables are fetched, which lists leave out. */
   function open(session: Session | null = null): void {
     asking.abort()
     asking = new AbortController()

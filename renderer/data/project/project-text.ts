@@ -2,7 +2,7 @@ import { parseSlots, type Resources, type ResourceSlots, SLOT_NAMES, type ScopeU
 import { t } from '../../words/en/project.ts'
 import { SLOT_LABEL, slotAmount } from '../usage/usage-text.ts'
 
-/** The rest of the limits of a project: `Left: 4 CPU, 2 GPU, 3 sessions`. */
+/** Amounts that the limits of a project leave: `Left: 4 CPU, 2 GPU, 3 sessions`. */
 export function leftText(scope: ScopeUsage | undefined): string {
   if (!scope) return ''
   const amounts = amountsOf(parseSlots(scope.left))

@@ -6,7 +6,7 @@ import { useServices } from '../../services.ts'
 import { useFetched } from '../fetched.ts'
 
 const KEY = 'berth.resource-group'
-/** Names of the groups as they were known last, so that the selector is there before they are fetched. */
+/** Record of the last known group names, so that the selector can be shown before they are fetched. */
 const KNOWN = 'berth.resource-groups'
 
 function readKnown(): readonly string[] {
@@ -21,7 +21,7 @@ function readKnown(): readonly string[] {
 export const useResourceGroup = defineStore('resource-group', () => {
   const { api } = useServices()
   const names = ref(readKnown())
-  /** True once the manager has answered, or could not; also where the groups are known from before. */
+  /** True once the manager has answered or failed, and from the start if the groups are known from earlier. */
   const isKnown = ref(globalThis.localStorage.getItem(KNOWN) !== null)
   const chosenName = ref(globalThis.localStorage.getItem(KEY))
   /** A person with one group has no choice. */
@@ -29,7 +29,7 @@ export const useResourceGroup = defineStore('resource-group', () => {
     if (names.value.length < 2) return null
     return names.value.find(name => name === chosenName.value) ?? null
   })
-  /** No figures are asked for before `follow`. */
+  /** True once `follow` was called: no figures are fetched before. */
   const followed = ref(false)
   const { value: figures } = useFetched({
     key: () => (followed.value ? (chosen.value ?? undefined) : undefined),
@@ -73,7 +73,7 @@ export const useResourceGroup = defineStore('resource-group', () => {
     },
     atOnce: false,
   })
-  /** Figures of groups by name, as they were when the menu was opened. */
+  /** Figures of groups by name, as of the time when the menu was opened. */
   const room = computed((): ReadonlyMap<string, Resources> => rooms.value.value ?? new Map<string, Resources>())
   /** Fetches what is free in each group, for the menu. @param group the project whose limits count */
   async function check(group: string | null): Promise<void> {

@@ -13,7 +13,7 @@ import {
 type LaunchAnswer = Awaited<ReturnType<ApiClient['createSession']>>
 
 /**
- * Acts of a person on sessions. The rows change with the answer, before any hint; all throw as their routes.
+ * Actions of a person on sessions. The rows change with the answer, before any hint; all actions throw as their routes.
  *
  * @param put adds the sessions of an answer to those on the page
  */
@@ -41,7 +41,7 @@ export function createSessionActs(api: ApiClient, put: (sessions: readonly Sessi
       putFresh(answer.items)
       return answer
     },
-    /** Postpones the end that the owner was warned of. */
+    /** Postpones the end of which the owner was warned. */
     async extend(id: SessionId): Promise<void> {
       await shown(api.extendSession({ params: { id }, body: {} }))
     },
@@ -59,7 +59,7 @@ export function createSessionActs(api: ApiClient, put: (sessions: readonly Sessi
     async addFolder(id: SessionId, body: FolderMountSpec): Promise<void> {
       await shown(api.addSessionFolder({ params: { id }, body }))
     },
-    /** Takes a folder out of a running session. */
+    /** Removes a folder from a running session. */
     async takeFolder(id: SessionId, folderId: FolderId, force: boolean): Promise<void> {
       await shown(api.removeSessionFolder({ params: { id, folderId }, query: force ? { force: 'true' } : {} }))
     },

@@ -40,7 +40,7 @@ export function createSessionLists({
     failed: { cursor: null, pages: 0 },
   }
   const fetchingMore = new Set<ListName>()
-  /** True if sessions have moved to the other list, or are gone, since the totals were read. */
+  /** True if sessions have moved to the other list, or disappeared, since the totals were fetched. */
   let moved = false
 
   const setList = (name: ListName, change: Partial<ListState>) => {
@@ -110,9 +110,9 @@ export function createSessionLists({
     more,
     fetchList,
     refreshTotals,
-    /** Notes that a session has moved to the other list, or is gone. */
+    /** Records that a session has moved to the other list, or is gone. */
     noteMoved: () => (moved = true),
-    /** Lists that somebody has asked for. */
+    /** Lists that somebody has requested. */
     begun: () => NAMES.filter(name => lists.value[name].status !== 'idle'),
   }
 }

@@ -19,7 +19,7 @@ export function createSessionStats(events: Pick<EventStream, 'watch'>, get: (id:
     })
   }
 
-  /** The newest figures: the last live ones, or those of an answer after the session was watched. */
+  /** The newest figures: the last live ones, or those of an answer that came after the session was last watched. */
   function statsOf(id: SessionId): SessionStats | null {
     const last = live.get(id)
     const answered = get(id)?.stats ?? null

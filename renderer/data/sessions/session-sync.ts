@@ -4,7 +4,7 @@ import { createSyncPlan, type HeldSessions, type ListName, type ListPage } from 
 
 /** Milliseconds in which the hints of one change are gathered. */
 const GATHER_MS = 60
-/** Least distance in milliseconds between the starts of rounds under load. */
+/** Minimum time in milliseconds between the starts of rounds under load. */
 const BUSY_MS = 1_000
 const MOST_IN_FLIGHT = 6
 

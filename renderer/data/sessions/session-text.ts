@@ -56,7 +56,7 @@ export function shownStatus(session: Pick<Told, 'status' | 'result' | 'reason'>)
 }
 
 const ORDINAL = new Intl.PluralRules('en', { type: 'ordinal' })
-/** `3rd in line`; only English asks which ending a number has. */
+/** The position in the queue, such as `3rd in line`; only English needs the ending of the number. */
 const positionText = (position: number) => t('position', { position, which: ORDINAL.select(position) })
 
 /** The state of a session in words, for the list, the detail and the terminal. */
@@ -86,7 +86,7 @@ export function statusText(session: Told, now = serverNow()): StatusText {
 const KEPT_MS = 24 * 3600_000
 type Left = Pick<Session, 'status' | 'startedAt' | 'endedAt' | 'kernels'>
 
-/** True if the agent may still keep the home folder: the session ran, ended less than `KEPT_MS` ago, and had one container. */
+/** Whether the agent may still keep the home folder: the session ran, ended less than `KEPT_MS` ago, and had one container. */
 export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Date): boolean {
   if (!isFinished(status) || startedAt === null || endedAt === null || kernels.length !== 1) return false
   return now.getTime() - Date.parse(endedAt) < KEPT_MS

@@ -17,11 +17,11 @@ export interface ListPage {
 }
 
 /**
- * Decides what to fetch next so that the sessions on the page become equal to those on the server. Holds plain data: the caller
- * sends the requests and decides when (`session-sync.ts`).
+ * Decides what to fetch next so that the sessions on the page become equal to those on the server. It only holds data: the caller sends the
+ * requests and decides when (`session-sync.ts`).
  *
- * A hint names one session: it is fetched by its id, unless the page already holds that version. A resync means that hints were
- * lost: whole lists are fetched again. After that, sessions that should have been in a list and were not are fetched by id.
+ * A hint names one session: it is fetched by its id, unless the page already holds that version. A resync means that hints were lost: whole
+ * lists are fetched again. After that, sessions that should have been in a list and were not are fetched by id.
  */
 export interface SyncPlan {
   hint(id: SessionId, version: number): void

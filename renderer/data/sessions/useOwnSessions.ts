@@ -10,14 +10,13 @@ export interface OwnList {
   readonly error: unknown
 }
 
-/** Ended sessions that the summary looks at: more than anybody reads in its list and in the news. */
+/** Largest number of ended sessions that the summary fetches: more than anybody reads there. */
 const MOST_FINISHED = 100
 const MOST_LIVE = 500
 
 /**
- * The person's own sessions, for the summary. The lists of the sessions page have those of everybody whom an administrator may see,
- * page by page: the person's own may be on a page that is not loaded. The sessions themselves are in `useSessions`, which hints keep
- * current.
+ * The person's own sessions, for the summary. An administrator's lists on the sessions page also have sessions of others, page by page, so
+ * the person's own may not be loaded there. The sessions themselves are in `useSessions`, which hints keep current.
  */
 export const useOwnSessions = defineStore('own-sessions', () => {
   const { api } = useServices()

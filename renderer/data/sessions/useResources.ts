@@ -24,7 +24,7 @@ export const useResources = defineStore('resources', () => {
   const occupied = computed(() => parseSlots(resources.value?.occupied ?? {}))
   const largest = computed(() => parseSlots(resources.value?.largest ?? {}))
   const free = computed(() => parseSlots(resources.value?.free ?? {}))
-  /** Amounts that limits leave; a slot that is not in it is not limited. */
+  /** Amounts that limits still allow; a slot that is missing here is not limited. */
   const left = computed(() => parseSlots(resources.value?.left ?? {}))
 
   const load = async () => void (await Promise.all([figures.again(), launchable.again()]))

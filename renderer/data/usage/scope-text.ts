@@ -5,7 +5,7 @@ export function scopeTitle({ kind, name }: ScopeUsage): string {
   return kind === 'user' ? t('you') : t(kind, { name })
 }
 
-/** Says whose sessions count for a scope, and where its limit comes from. */
+/** Says whose sessions count towards a scope, and where its limit comes from. */
 export function scopeNote({ kind, policy }: ScopeUsage): string {
   const whose = {
     user: t('yourSessions'),

@@ -13,7 +13,7 @@ export interface Meter {
 }
 /** A meter of the signed-in person. */
 export interface OwnMeter extends Meter {
-  /** The figures of the meter as a sentence, with those of the chosen project, and of the chosen resource group or the whole cluster. */
+  /** Sentence with the figures of the meter, of the chosen project, and of the chosen resource group or the whole cluster. */
   readonly hint: string
 }
 

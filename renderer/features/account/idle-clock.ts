@@ -1,10 +1,10 @@
 /** Time of the last use of the console in any tab of this browser: milliseconds since 1970. */
 const KEY = 'berth.last-use'
-/** Uses in a row are written once in this time. */
+/** Consecutive uses are written once within this time. */
 const WRITE_MS = 5_000
 
 export interface IdleClock {
-  /** A person, or an app that a person has opened, uses the console. */
+  /** Call when a person, or an app that a person has opened, uses the console. */
   use(): void
   /** Reads the last use again, for example after another tab wrote it. Starts over after `onOver`. */
   check(): void
@@ -14,20 +14,20 @@ export interface IdleClock {
 export interface IdleClockDeps {
   /** Milliseconds without use after which `onOver` is called. */
   readonly limitMs: number
-  /** `onWarn` is called so many milliseconds before. */
+  /** `onWarn` is called this many milliseconds earlier. */
   readonly warnMs: number
   readonly storage: Pick<Storage, 'getItem' | 'setItem'>
-  /** Whether something runs that must not be cut off, such as an upload: that counts as a use. */
+  /** Whether something runs that must not be interrupted, such as an upload; it counts as a use. */
   readonly isBusy: () => boolean
   readonly onWarn: (endsAt: Date) => void
-  /** The console is used again after a warning. */
+  /** Called when the console is used again after a warning. */
   readonly onUse: () => void
   readonly onOver: () => void
 }
 
 /**
- * Says when nobody has used any tab of the console for a time. Wall-clock time counts, so that the time in which a computer
- * sleeps counts too. The clock begins with a use.
+ * Detects that nobody has used any tab of the console for a time. Wall-clock time counts, so that sleep counts too. The clock starts as if
+ * just used.
  */
 export function createIdleClock({ limitMs, warnMs, storage, isBusy, onWarn, onUse, onOver }: IdleClockDeps): IdleClock {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -41,7 +41,7 @@ export function createIdleClock({ limitMs, warnMs, storage, isBusy, onWarn, onUs
   function check(): void {
     clearTimeout(timer)
     if (isBusy()) write()
-    // A time in the future comes from a clock that was set back.
+    // A time in the future means that the clock was set back.
     const idle = Date.now() - Math.min(Number(storage.getItem(KEY)) || 0, Date.now())
     const before = state
     state = idle >= limitMs ? 'over' : idle >= limitMs - warnMs ? 'warned' : 'used'

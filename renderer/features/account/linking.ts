@@ -7,10 +7,10 @@ import { t } from '../../words/en/identities.ts'
 const KEY = 'berth.sso.link'
 
 /**
- * Begins to link an account at a provider, as `beginSso` begins a sign-in: a browser goes there in this tab, the desktop app opens the
- * browser of the system, which shows a code. The secret stays in the storage of this tab.
+ * Begins to link an account at a provider, as `beginSso` begins a sign-in: a browser opens the provider in this tab, the desktop app opens
+ * it in the system's browser, which then shows a code. The secret stays in the storage of this tab.
  *
- * @throws AppError as `startLinking`; `sso_expired` where the provider would come back to another address of this Berth
+ * @throws AppError as `startLinking`; `sso_expired` if the provider would redirect to another address of this Berth
  */
 export async function beginLinking(
   { api, host }: Pick<Services, 'api' | 'host'>,
@@ -28,7 +28,7 @@ export async function beginLinking(
   else location.assign(url)
 }
 
-/** Links the account with the code that the browser came back with. @throws AppError `sso_expired` if this tab began nothing */
+/** Links the account with the code from the provider. @throws AppError `sso_expired` if this tab has not begun to link */
 export async function finishLinking(api: Services['api'], code: string): Promise<OwnIdentity> {
   const secret = sessionStorage.getItem(KEY)
   if (secret === null) throw new AppError('sso_expired', { why: sso('startSignInAgain') })

@@ -3,11 +3,11 @@ import { type LocationQuery } from 'vue-router'
 /** A program on this computer that wants the code of a sign-in. */
 export interface ProgramRequest {
   readonly code: string
-  /** Where it listens, on 127.0.0.1. */
+  /** Port on 127.0.0.1 at which the program listens. */
   readonly port: number
-  /** The person at the provider. */
+  /** Name of the person at the provider. */
   readonly name: string
-  /** The program shows the same. */
+  /** Word that the program shows as well. */
   readonly word: string
 }
 
@@ -16,7 +16,7 @@ const MOST_NAME = 320
 export const isSignInCode = (text: unknown): text is string =>
   typeof text === 'string' && /^berth_[\w-]{43}$/.test(text)
 
-/** Reads the address to which the manager sent the browser. @returns null if a part is missing or is none */
+/** Reads the address to which the manager sent the browser. @returns null if a part is missing or invalid */
 export function programRequestOf(query: LocationQuery): ProgramRequest | null {
   const text = (key: string) => (typeof query[key] === 'string' ? query[key] : '')
   const [code, port, name, word] = [text('code'), Number(text('port')), text('name'), text('word')]

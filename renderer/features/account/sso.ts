@@ -14,10 +14,11 @@ interface Begun {
 }
 
 /**
- * Begins a sign-in at a provider. A browser goes to the provider in this tab; the desktop app opens the browser of the system, which comes back with
- * a code.
+ * Begins a sign-in at a provider. A browser opens the provider in this tab; the desktop app opens it in the system's browser, which returns
+ * with a code.
  *
- * Threat model: the secret stays in the storage of this tab and origin (scheme, host and port), so a code that somebody else sends is of no use here.
+ * Threat model: the secret stays in the storage of this tab and origin (scheme, host and port), so a code that somebody else sends is of no
+ * use here.
  */
 export async function beginSso(
   { api, host }: Pick<Services, 'api' | 'host'>,
@@ -31,7 +32,7 @@ export async function beginSso(
     await host.host.openExternal(url, 'berth')
     return
   }
-  // The provider sends the browser to the public address: the sign-in begins there, where its secret is then found.
+  // The provider redirects to the public address, so the sign-in begins there, where its secret is then found.
   const home = new URL(consoleUrl).origin
   location.assign(home === location.origin ? url : `${home}/#/sign-in?${new URLSearchParams({ provider }).toString()}`)
 }

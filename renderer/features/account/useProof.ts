@@ -4,7 +4,7 @@ import { t } from '../../words/en/account.ts'
 
 const FIELD_OF_CODE = { login_failed: 'password', totp_invalid: 'code' } as const
 
-/** A signed-in person's proof of identity; with the code where the account has a second factor. */
+/** A signed-in person's proof of identity: the password, and the code if the account has a second factor. */
 export interface OwnProof {
   readonly password: string
   readonly totp?: string
@@ -28,9 +28,9 @@ export function useProof() {
     if (refused.value === 'code') return t('codeWrong')
     return tried.value && code.value.trim().length < 6 ? t('enterCode') : ''
   })
-  /** The failure, if it concerns neither field. */
+  /** The failure, if it is not about one of the two fields. */
   const otherFailure = computed(() => (refused.value === null ? failureText.value : null))
-  /** Clears the failure after an edit: the new value is not known to be wrong. */
+  /** Clears the failure after an edit, because the new value has not been tried. */
   function changed(): void {
     failure.value = null
   }

@@ -3,7 +3,7 @@ import { addAdminTexts } from '../../words/admin-texts.ts'
 import { ADMIN_PARTS } from './pages.ts'
 import { t as titleOf } from '../../words/en/admin-titles.ts'
 
-/** Adds the addresses below `/admin` to the router, in place of the one that loads this file. */
+/** Adds the addresses below `/admin` to the router, replacing the one that loads this file. */
 export async function addAdminPages(router: Router): Promise<void> {
   if (!router.hasRoute('administration')) return
   await addAdminTexts()

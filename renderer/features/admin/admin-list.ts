@@ -6,21 +6,21 @@ import { allPages } from './all-pages.ts'
 import { type ListColumn, searchRows, sortRows } from './list-column.ts'
 import { type ListState, type ListView } from './list-view.ts'
 
-/** The rows of a list of administration, with what a page shows while they are not there. */
+/** The rows of a list of administration, and the state that a page shows while there are none. */
 export interface AdminList<T> {
   /** Null until the first answer. */
   readonly rows: readonly T[] | null
-  /** Number of all rows that match, also of those that are not loaded; null if it is not known. */
+  /** Number of all matching rows, including those not loaded; null if unknown. */
   readonly total: number | null
-  /** Whether a search or a filter leaves rows out. */
+  /** Whether a search or a filter hides rows. */
   readonly narrowed: boolean
-  /** Number of rows that the list leaves out by itself, without a filter that somebody chose; 0 if that is not known. */
+  /** Number of rows that the list hides by default, without a chosen filter; 0 if unknown. */
   readonly hidden: number
   readonly error: unknown
   readonly load: () => Promise<void>
-  /** The end of the loaded rows is near. */
+  /** Call when the end of the loaded rows is near. */
   more(): void
-  /** Every row that matches, page by page, for an export: no page is kept. */
+  /** All matching rows, page by page, for an export; pages are not kept. */
   pages(): AsyncIterable<readonly T[]>
 }
 
@@ -71,7 +71,7 @@ export function useWholeList<T>(options: {
 export interface PageQuery extends ListState {
   readonly limit: number
   readonly cursor: string | undefined
-  /** As the server takes it: `email`, or `-email` for falling. */
+  /** Order in the server's form: `email`, or `-email` for descending. */
   readonly order: string
 }
 
@@ -82,7 +82,7 @@ export interface ListPage<T> {
 }
 
 interface ShownPage<T> {
-  /** Search and order of the rows: the next page is asked with the same. */
+  /** Search and order of the rows: the next page is requested with the same. */
   readonly state: ListState
   readonly items: readonly T[]
   readonly nextCursor: string | null
@@ -112,7 +112,7 @@ export function usePagedList<T>(options: {
     put,
   } = useFetched<ShownPage<T>, ListState>({
     key: () => view.state,
-    /** The first page; as many rows as are shown, so that the page does not jump. */
+    /** Fetches the first page, with as many rows as are shown, so that the page does not jump. */
     async fetch(state, signal) {
       const limit = Math.min(EXPORT_PAGE, Math.max(PAGE, shown.value?.items.length ?? 0))
       const first = await ask(state, limit, undefined, signal)
@@ -123,7 +123,7 @@ export function usePagedList<T>(options: {
     restMs: (next, before) => (before && next.search !== before.search ? TYPING_MS : 0),
     atOnce: false,
   })
-  // Not before, because the number of rows is part of the question.
+  // Only now, because the number of rows is part of the request.
   void again()
   const appendError = shallowRef<unknown>(null)
   watch(shown, () => (appendError.value = null))
@@ -135,7 +135,7 @@ export function usePagedList<T>(options: {
     appending = true
     try {
       const next = await ask(before.state, PAGE, before.nextCursor, left.signal)
-      // Rows that came meanwhile have another order, or other rows.
+      // The list was replaced meanwhile, so these rows do not belong to it.
       if (isOvertaken()) return
       put({ ...before, items: [...before.items, ...next.items], nextCursor: next.nextCursor })
     } catch (cause) {
@@ -162,7 +162,7 @@ export function usePagedList<T>(options: {
     load: again,
     more: () => void append(),
     pages() {
-      // A file is finished, also when the page is left.
+      // The file is completed even if the page is left.
       const { signal } = new AbortController()
       return allPages(cursor => ask(view.state, EXPORT_PAGE, cursor, signal))
     },

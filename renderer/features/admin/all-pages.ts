@@ -1,4 +1,4 @@
-/** Every page of a list that the server sends page by page; none is kept. */
+/** All pages of a list that the server sends page by page; pages are not kept. */
 export async function* allPages<T>(
   ask: (cursor: string | undefined) => Promise<{ readonly items: readonly T[]; readonly nextCursor: string | null }>,
 ): AsyncIterable<readonly T[]> {

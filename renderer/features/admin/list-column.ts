@@ -7,19 +7,19 @@ export interface ListColumn<T> {
   readonly label: string
   /** The text of a cell: shown and searched. */
   readonly text: (row: T) => string
-  /** The value in an exported file, where it is not the text: a time as ISO 8601, or a plain number. */
+  /** The value in an exported file, if it is not the text: a time as ISO 8601, or a plain number. */
   readonly value?: (row: T) => CsvValue
   /** The value to sort by where the page has the whole list, or `text` for the text of the cell. Without it the column does not sort. */
   readonly sort?: 'text' | ((row: T) => string | number)
-  /** The server sorts by this column. */
+  /** Set if the server sorts by this column. */
   readonly serverSort?: true
   /** Width in pixels; columns without one share what is left. */
   readonly width?: number
-  /** The smallest width of the list, in pixels, at which there is room for the column. */
+  /** Smallest width of the list, in pixels, at which the column is shown. */
   readonly from?: number
-  /** Also a line of the card that stands for a row in a narrow list. */
+  /** Set if the column is also a line of the card that stands for a row in a narrow list. */
   readonly card?: true
-  /** Numbers end where those of the other rows end. */
+  /** Aligns numbers to the right. */
   readonly numeric?: true
 }
 

@@ -3,11 +3,11 @@ import { useRoute, type LocationQuery, type LocationQueryRaw } from 'vue-router'
 import { type ListSort, parseSort, textOf, writeSort } from '../../ui/list-sort.ts'
 import { useQueryView } from '../../ui/useQueryView.ts'
 
-/** State of a list, as its address has it. */
+/** State of a list, as stored in its address. */
 export interface ListState {
   readonly search: string
   readonly sort: ListSort
-  /** Values of the filters that are set. */
+  /** Values of the active filters. */
   readonly filters: Readonly<Record<string, string>>
 }
 
@@ -16,7 +16,7 @@ export interface ListView {
   search: string
   sort: ListSort
   filterBy(key: string, value: string): void
-  /** Without search and filters. */
+  /** Removes search and filters. */
   clear(): void
 }
 

@@ -24,7 +24,7 @@ import {
 import { type Component } from 'vue'
 import { type default as titles } from '../../words/en/admin-titles.ts'
 
-/** Least role for a page of administration. The manager refuses the same by itself. */
+/** Lowest role for a page of administration. The manager enforces the same itself. */
 export type AdminAccess = 'domain_admin' | 'superadmin'
 
 export interface AdminPageEntry {
@@ -33,7 +33,7 @@ export interface AdminPageEntry {
   readonly icon: string
   readonly access: AdminAccess
   readonly load: () => Promise<{ readonly default: Component }>
-  /** Not in the list of pages: the page of one thing, below the list of all. */
+  /** Set for the page of a single thing, which is not in the list of pages. */
   readonly below?: true
 }
 

@@ -6,9 +6,9 @@ import { t } from '../../words/en/admin.ts'
 
 /** The question before a deactivation, which `DeactivateDialog` asks. */
 export interface Deactivation<T> {
-  /** Whether the question is open; setting it closes the question. */
+  /** Whether the question is open; set it to close the question. */
   readonly asking: WritableComputedRef<boolean>
-  /** The thing that the question is about, also while the dialog closes; undefined before the first question. */
+  /** The thing that the question is about, kept while the dialog closes; undefined before the first question. */
   readonly asked: Readonly<ShallowRef<T | undefined>>
   readonly nameOf: (thing: T) => string
   /** Called once the user agrees. */
@@ -16,8 +16,8 @@ export interface Deactivation<T> {
 }
 
 /**
- * Activates a thing of a list at once, and deactivates it after a question, which is part of the URL (`?dialog=deactivate&of=KEY`).
- * Tells both, and loads the list again.
+ * Activates a thing of a list at once, and deactivates it after a question, which is part of the URL (`?dialog=deactivate&of=KEY`). Shows a
+ * message about both, and fetches the list again.
  */
 export function useActivation<T extends { readonly active: boolean }>(options: {
   readonly source: RowSource<T>

@@ -3,8 +3,8 @@ import { useDialogAddress, useDialogThing } from '../../ui/useDialogAddress.ts'
 import { type RowSource, useRowOf } from './useRowOf.ts'
 
 /**
- * A dialog about one thing of the page, which is part of the URL (`?dialog=NAME&of=KEY`). A URL of a thing that the page does not
- * have opens nothing and is corrected. The thing stays while the dialog closes.
+ * A dialog about one thing of the page, which is part of the URL (`?dialog=NAME&of=KEY`). A URL of an unknown thing opens nothing and is
+ * corrected. The thing is kept while the dialog closes.
  */
 export function useAskedRow<T>(name: string, source: RowSource<T>) {
   const address = useDialogAddress([name])

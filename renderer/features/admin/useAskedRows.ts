@@ -3,15 +3,15 @@ import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAskedRow } from './useAskedRow.ts'
 import { type RowSource } from './useRowOf.ts'
 
-/** A choice of things, as an address names it: `of=KEY,KEY`. */
+/** Several things, as an address names them: `of=KEY,KEY`. */
 interface Choice<T> {
   readonly key: string
   readonly things: readonly T[]
 }
 
 /**
- * As `useAskedRow`, about several things. Those that the page has not loaded are asked for; those that are gone, or that the dialog
- * cannot be about, are left out, and without any the dialog does not open.
+ * Like `useAskedRow`, for several things. Things that are not loaded are fetched; those that are gone, or do not fit the dialog, are left
+ * out. If none is left, the dialog does not open.
  */
 export function useAskedRows<T>(name: string, { keyOf, rows, find, fits = () => true }: RowSource<T>) {
   const notifications = useNotifications()
@@ -26,7 +26,7 @@ export function useAskedRows<T>(name: string, { keyOf, rows, find, fits = () => 
   }
   const { asked, asking, ask } = useAskedRow<Choice<T>>(name, {
     keyOf: ({ key }) => key,
-    // No row is a choice: `find` puts each together, once there are rows.
+    // No row stands for several things: `find` combines them once there are rows.
     rows: () => rows() && [],
     async find(key, signal) {
       const found = await Promise.all(key.split(',').map(one => rowOf(one, signal)))

@@ -6,13 +6,13 @@ import { type RowSource, useRowOf } from './useRowOf.ts'
 import { t } from '../../words/en/admin.ts'
 
 /**
- * State of the editor of a list: the thing that is created, edited or deleted, as the URL says it (`?dialog=edit&of=NAME`), and the
- * messages when that is done.
+ * State of a list's editor: the thing that is created, edited or deleted, as in the URL (`?dialog=edit&of=NAME`), and the messages after
+ * that.
  */
 export function useEditor<T>(options: {
   readonly list: Pick<AdminList<T>, 'rows' | 'load'>
   readonly nameOf: (thing: T) => string
-  /** Tells things of equal names apart; their names if left out. */
+  /** Key that distinguishes things with equal names; the name if left out. */
   readonly keyOf?: (thing: T) => string
   readonly find?: RowSource<T>['find']
   readonly remove: (thing: T) => Promise<unknown>

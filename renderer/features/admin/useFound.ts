@@ -3,15 +3,15 @@ import { useFetched } from '../../data/fetched.ts'
 
 /** Number of matches that a field offers. */
 export const FOUND = 20
-/** Time without a key press after which the server is asked. */
+/** Pause in typing after which the server is asked. */
 const PAUSE_MS = 250
 
 /**
  * The first things that match what is typed into a field, for a choice among many.
  *
  * @param ask asks the server; an empty text stands for all
- * @param failed told of a search that failed
- * @param isWanted false: there is nothing to choose, so nothing is asked
+ * @param failed called when a search has failed
+ * @param isWanted false: there is nothing to choose, so nothing is requested
  */
 export function useFound<Thing>(
   ask: (text: string, signal: AbortSignal) => Promise<readonly Thing[]>,

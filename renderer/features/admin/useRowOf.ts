@@ -7,13 +7,13 @@ export interface RowSource<T> {
   readonly keyOf: (thing: T) => string
   /** Rows that the dialog may be about; null until they are loaded. */
   readonly rows: () => readonly T[] | null
-  /** Asks the server for a row that is not among the loaded ones; undefined: there is none. Left out: the list has all. */
+  /** Requests a row that is not loaded from the server; undefined: there is none. Left out: the list has all rows. */
   readonly find?: ((key: string, signal: AbortSignal) => Promise<T | undefined>) | undefined
-  /** Whether the dialog may be about this one; left out: about each. */
+  /** Whether the dialog can be about this thing; left out: always. */
   readonly fits?: (thing: T) => boolean
 }
 
-/** The thing that the open dialog is about; null: there is none; undefined: not known yet, or about none. */
+/** The thing that the open dialog is about; null: it does not exist; undefined: not known yet, or no dialog is open. */
 export function useRowOf<T>(
   address: Pick<DialogAddress<string>, 'shown'>,
   { keyOf, rows, find, fits = () => true }: RowSource<T>,

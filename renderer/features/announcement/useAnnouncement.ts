@@ -8,12 +8,12 @@ import { useServices } from '../../services.ts'
 /** An announcement that the page shows. */
 export type ShownAnnouncement = Announcement & { readonly id: string; readonly text: string }
 
-/** Shortest time in milliseconds between two looks at an announcement that is about to change: the clocks may differ. */
+/** Shortest time in milliseconds between two fetches of an announcement that is about to change: clocks may differ. */
 const AGAIN_MS = 5_000
-/** Longest time in milliseconds that a timer is set to; it is set again after that. */
+/** Longest time in milliseconds for one timer; it is then set again. */
 const LONGEST_MS = 24 * 3_600_000
 
-/** The announcement as it was known last, so that its bar is there before the manager has answered, and moves nothing when it comes. */
+/** Record of the last known announcement, so that its bar is shown before the manager answers, and nothing moves afterwards. */
 const KNOWN = 'berth.announcement'
 
 function readKnown(): Announcement | null {
@@ -37,7 +37,7 @@ export const useAnnouncement = defineStore('announcement', () => {
     topics: ['announcement'],
     atOnce: false,
   })
-  /** True once the manager has answered, or could not. */
+  /** True once the manager has answered or failed. */
   const isKnown = ref(false)
   let hasBegun = false
   let timer: ReturnType<typeof setTimeout> | undefined

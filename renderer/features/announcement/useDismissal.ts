@@ -1,7 +1,7 @@
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { type ShownAnnouncement, useAnnouncement } from './useAnnouncement.ts'
 
-/** Dismisses an announcement by a button; a failure is told. */
+/** Dismisses an announcement for a button; shows a message if that fails. */
 export function useDismissal(): (announcement: ShownAnnouncement) => Promise<void> {
   const store = useAnnouncement()
   const notifications = useNotifications()

@@ -42,7 +42,7 @@ const LOOKS: readonly { readonly match: RegExp; readonly icon: string; readonly 
 export function appCards(session: Pick<Session, 'apps'>): AppCard[] {
   const missing = BUILT_IN.filter(built => !session.apps.some(app => app.name === built.name))
   const cards = [...session.apps, ...missing].map(app => ({ app: named(app), kind: kindOf(app), ...lookOf(app) }))
-  // Web pages first, because people come for them; then the terminal, SSH, and bare ports.
+  // Web pages first, because people mostly want them; then the terminal, SSH, and bare ports.
   const order: readonly AppKind[] = ['http', 'terminal', 'ssh', 'tcp']
   return cards.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
 }
@@ -53,7 +53,7 @@ export function portCard(appName: string): AppCard | undefined {
   return app && { app: { ...app, title: t('port', { port: app.port }) }, kind: kindOf(app), ...lookOf(app) }
 }
 
-/** The built-in apps have names in every language; other apps are called as their image calls them. */
+/** Built-in apps have translated names; other apps have the name that their image gives. */
 function named(app: App): App {
   if (app.name === 'sshd') return { ...app, title: t('sshAndSftp') }
   return app.name === 'terminal' ? { ...app, title: t('terminal') } : app
@@ -68,7 +68,7 @@ function kindOf(app: App): AppKind {
 /** A program of the user's computer that shows a graphical desktop. */
 export type Viewer = 'vnc' | 'rdp'
 
-/** The viewer for an app that is a bare port; null if the port is for another program. A page needs no viewer. */
+/** The viewer for an app that is a bare port; null if other programs use the port. A web app needs no viewer. */
 export function viewerOf(app: Pick<App, 'name' | 'protocol'>): Viewer | null {
   if (isWebApp(app)) return null
   if (/rdp/.test(app.name)) return 'rdp'

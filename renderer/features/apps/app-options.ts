@@ -1,7 +1,7 @@
 import { parseJson } from '#base/parse-json'
 import { type AllowedOptions, type App, type AppOptions } from '#manager/contract'
 
-/** An argument or variable in the dialog. An argument is used if it is checked; an unchecked one is left to the app. */
+/** An argument or variable in the dialog. Only a checked argument is passed; otherwise the app uses its own value. */
 export interface OptionRow {
   readonly name: string
   used: boolean
@@ -21,10 +21,10 @@ export const isTensorBoard = ({ name }: Pick<App, 'name'>) => /tensorboard/.test
 export const isLogDirectory = (row: Pick<OptionRow, 'name'>) => row.name === LOGDIR
 
 /**
- * The options that an app takes. Images made for Backend.AI declare them in a file that only the agent reads; TensorBoard takes a
- * log directory in each of them.
+ * The options that an app takes. Images made for Backend.AI declare them in a file that only the agent reads; TensorBoard takes a log
+ * directory in each of them.
  *
- * @returns undefined if the app takes none, as far as is known here
+ * @returns undefined if the app takes none, as far as the page knows
  */
 export function allowedOf(app: App): AllowedOptions | undefined {
   const { allowedOptions } = app

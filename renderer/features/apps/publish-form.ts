@@ -10,7 +10,7 @@ export interface PublishForm {
 
 const HOURS = [1, 8, 24, 168, 720] as const
 
-/** Lifetimes to choose from, the most that the administrators allow among them. */
+/** Lifetimes to choose from, including the longest that the administrators allow. */
 export function hoursOffered({ maxHours }: Pick<Publishing, 'maxHours'>): number[] {
   const within = HOURS.filter(hours => hours < maxHours)
   return [...within, maxHours].slice(0, HOURS.length)
@@ -27,7 +27,7 @@ export function isPortOffered(text: string, ports: Publishing['ports']): boolean
   return ports !== null && Number.isInteger(port) && port >= ports.first && port <= ports.last
 }
 
-/** Is the link without a password, or with one that the manager takes? */
+/** Whether the link has no password, or one that the manager accepts. */
 export const isPasswordOffered = (password: string) => password === '' || isStrongPassword(password)
 
 export function specOf({ hours, password, addresses, port }: PublishForm): PublishSpec {

@@ -21,7 +21,7 @@ export function usePublished(sessionId?: SessionId) {
   })
   const links = computed(() => value.value?.items ?? [])
   const publishing = computed(() => value.value?.publishing ?? null)
-  /** Whether apps may be opened to the public, or are. */
+  /** Whether apps may be opened to the public, or already are. */
   const isOffered = computed(() => publishing.value !== null && (publishing.value.on || links.value.length > 0))
   const ending = ref(new Set<PublishedAppId>())
   function putLinks(items: PublishedApp[]): void {

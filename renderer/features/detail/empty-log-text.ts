@@ -5,7 +5,7 @@ import { t } from '../../words/en/detail.ts'
 /** Longest part of a start-up command that is shown, in characters. */
 const SHOWN_LENGTH = 200
 
-/** Text in place of an empty log: what ran in the containers of the session, and how the session ended. For `RichText`. */
+/** Text in place of an empty log: what ran in the session's containers, and how the session ended. For `RichText`. */
 export function emptyLogText(session: Pick<Session, 'startupCommand' | 'status' | 'reason' | 'startedAt'>): string {
   const { startupCommand, status, reason, startedAt } = session
   const end = isFinished(status) ? reasonText(reason) : ''

@@ -1,11 +1,11 @@
 import { type ApiClient, type SessionEvent, type SessionId } from '#manager/contract'
 import { firstPages } from '../../data/first-pages.ts'
 
-/** The end of a timeline. */
+/** The newest part of a timeline. */
 export interface LatestEvents {
   /** Oldest first. */
   readonly events: readonly SessionEvent[]
-  /** Whether there are events before these. */
+  /** Whether there are earlier events. */
   readonly hasEarlier: boolean
 }
 

@@ -7,5 +7,5 @@ export interface Kept {
 }
 export const NOTHING_KEPT: Kept = { keepCommand: false, keepFiles: false }
 
-/** Whether an administrator launched the session for its owner, so that the owner is asked what another run takes over. */
+/** Whether an administrator launched the session for its owner; the owner is then asked what a restart keeps. */
 export const isOfOther = ({ launchedBy }: Session): boolean => launchedBy !== null

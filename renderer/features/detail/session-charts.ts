@@ -10,7 +10,7 @@ export interface SessionChart {
   readonly title: string
   readonly points: ChartPoints
   readonly format: (value: number) => string
-  /** The values are bytes. */
+  /** True if the values are bytes. */
   readonly binary: boolean
   readonly limit: { readonly label: string; readonly value: number } | null
 }
@@ -35,7 +35,7 @@ function shareBytes(kernels: Session['kernels'], figures: readonly SessionStats[
 }
 
 /**
- * The charts of a session, with what was asked for as a line.
+ * The charts of a session, with the requested amount as a line.
  * @param step seconds between two figures
  */
 export function sessionCharts(

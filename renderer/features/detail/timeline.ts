@@ -7,14 +7,15 @@ export interface TimelineRow {
   readonly durationMs: number | null
   /** True for the current state, whose duration still grows. */
   readonly ongoing: boolean
-  /** Length of the bar: the share of the longest wait, 0…1. Null for running: a long life would flatten all other bars. */
+  /**
+   * Length of the bar: the duration relative to the longest wait, 0…1. Null for running, because a long run would flatten all other bars.
+   */
   readonly share: number | null
 }
 
 /**
- * Lists the states of a session with their durations. Both the session and its kernels report transitions, and some of them
- * twice: a transition into the current state is left out, unless it tells of an interruption or of
- * a program that was ended.
+ * Lists the states of a session with their durations. Both the session and its kernels report transitions, and some of them twice: a
+ * transition into the current state is left out, unless it reports an interruption or a program that was killed.
  *
  * @param events oldest first
  */
@@ -31,7 +32,7 @@ export function timelineRows(events: readonly SessionEvent[], now: Date): Timeli
   return rows.map(row => ({ ...row, share: isWait(row) ? (row.durationMs ?? 0) / longest : null }))
 }
 
-/** Whether the event is worth a row although the state stays the same. */
+/** Whether the event deserves a row although the state does not change. */
 const isNews = ({ reason: { code } }: SessionEvent) =>
   code === 'interruption_announced' || code === 'interruption_called_off' || code === 'memory_killed'
 

@@ -1,4 +1,4 @@
-/** The origin that somebody typed: a bare host name means https. @returns null if it is none */
+/** The origin that somebody typed: a bare host name means https. @returns null for an invalid one */
 export function typedAddress(text: string): string | null {
   const typed = text.trim()
   if (typed === '') return null

@@ -1,6 +1,6 @@
 const MOST = 1_000_000_000
 
-/** A number of files as typed, thousands also with commas; null for an empty field, undefined if it is no such number. */
+/** Parses a typed number of files, with or without commas; null for an empty field, undefined for an invalid text. */
 export function fileLimitOf(text: string): number | null | undefined {
   const plain = text.trim().replace(/(?<=\d)[, ](?=\d{3}\b)/g, '')
   if (plain === '') return null

@@ -4,7 +4,7 @@ import { type Folder } from '#manager/contract'
 export const QUESTIONS = ['create', 'sftp', 'share', 'leave', 'rename', 'clone', 'trash', 'remove'] as const
 export type Question = (typeof QUESTIONS)[number]
 
-/** Whether the row of a folder offers this dialog: the URL of one may be opened by somebody else, or later. */
+/** Whether the row of a folder offers this dialog: another person may open its URL, or the same person later. */
 export function offers(question: Question, { manageable, usable, invited, cloning, trashedAt }: Folder): boolean {
   const inTrash = trashedAt !== null
   if (cloning) return false

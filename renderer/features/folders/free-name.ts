@@ -1,12 +1,12 @@
 import { type Folder } from '#manager/contract'
 import { folderNameFault } from '../../data/folders/folder-name.ts'
 
-/** Longest name without the ending of a copy. */
+/** Longest name that leaves space for the ending of a copy. */
 const LONGEST = 54
 
 /**
- * A name for the copy of a folder that its new owner has not used: `data` → `data-copy`, `data-copy-2`. A dot in front is left out: a copy of `.local`
- * would be mounted in each session.
+ * A name for the copy of a folder that its new owner has not used: `data` → `data-copy`, `data-copy-2`. A leading dot is removed: otherwise
+ * a copy of `.local` would be mounted in each session.
  */
 export function freeName(
   name: string,

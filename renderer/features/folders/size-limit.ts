@@ -2,7 +2,7 @@ const GIB = 2 ** 30
 const SMALLEST = 2 ** 20
 const LARGEST = 2 ** 50
 
-/** Bytes of a number of GiB as typed; null for an empty field, undefined if it is no such number. */
+/** Parses a typed number of GiB to bytes; null for an empty field, undefined for an invalid text. */
 export function sizeLimitOf(text: string): number | null | undefined {
   const plain = text.trim().replace(',', '.')
   if (plain === '') return null
@@ -11,6 +11,6 @@ export function sizeLimitOf(text: string): number | null | undefined {
   return bytes >= SMALLEST && bytes <= LARGEST ? bytes : undefined
 }
 
-/** The text that `sizeLimitOf` reads. */
+/** Formats a limit so that `sizeLimitOf` can parse it. */
 export const sizeLimitText = (bytes: number | null): string =>
   bytes === null ? '' : String(Number((bytes / GIB).toFixed(6)))

@@ -5,8 +5,8 @@ import { t } from '../../words/en/folders.ts'
 type Sized = Pick<Folder, 'usage' | 'limit' | 'fileLimit'>
 
 /**
- * Size of a folder and number of its files, with their limits. Until the folder is counted the size is a dash, and the number of files
- * is empty; limits are told all the same.
+ * Size of a folder and number of its files, with their limits. Until the folder is counted, the size is a dash and the number of files is
+ * empty, but limits are shown.
  */
 export function sizeTexts({ usage, limit, fileLimit }: Sized): { readonly bytes: string; readonly files: string } {
   if (usage === null)
@@ -22,7 +22,7 @@ export function sizeTexts({ usage, limit, fileLimit }: Sized): { readonly bytes:
   }
 }
 
-/** When a folder was counted, and what its limits mean for sessions. */
+/** Says when a folder was counted, and what its limits mean for sessions. */
 export function sizeNote({ usage, limit, fileLimit }: Sized): string {
   const counted = usage === null ? [] : [t('measured', { time: formatDateTime(new Date(usage.measuredAt)) })]
   const limits = [limit, fileLimit].filter(one => one !== null)

@@ -7,8 +7,8 @@ import { useFolders } from '../../data/folders/useFolders.ts'
 import { t } from '../../words/en/folders.ts'
 
 /**
- * Copies that fill folders of the page, with their progress: also those that another tab or the command line began. Kept current by
- * the hints of their tasks.
+ * Copies that fill folders of the page, with their progress, including those that another tab or the command line began. Kept current by
+ * hints about their tasks.
  */
 export function useClones() {
   const { api } = useServices()
@@ -26,16 +26,16 @@ export function useClones() {
     key: () => (filled.value.length > 0 ? filled.value.map(({ id }) => id) : undefined),
     async fetch(ids, signal) {
       const answers = await Promise.allSettled(ids.map(async id => await fetchOne(id, signal)))
-      // A folder that was deleted meanwhile has no copies: the list of folders tells.
+      // A folder that was deleted meanwhile has no copy; the list of folders will show that.
       return new Map(answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : [])))
     },
     topics: ['task'],
     keeps: true,
   })
-  /** The copy that fills each folder; null for a folder that somebody else fills, whose copy this person does not see. */
+  /** The copy that fills each folder; null if somebody else started it, because this person cannot see that copy. */
   const tasks = computed((): ReadonlyMap<FolderId, Task | null> => value.value ?? new Map())
 
-  /** Tells how a copy has ended; the server deletes the folder of one that failed. */
+  /** Reports how a copy has ended; the server deletes the folder of a failed one. */
   function tellEnd({ id, name }: Folder): void {
     const found = store.byId.get(id)
     if (found) notifications.success(t('cloned', { name }))
@@ -45,14 +45,14 @@ export function useClones() {
     if (store.lists.ready.items === null) return
     for (const folder of before) if (!now.some(({ id }) => id === folder.id)) tellEnd(folder)
   })
-  /** Ends the copy; the server deletes the folder with it. */
+  /** Cancels the copy; the server deletes its folder too. */
   async function cancel({ id, name }: Folder): Promise<void> {
     const task = tasks.value.get(id)
     if (!task || cancelling.value.has(id)) return
     cancelling.value = new Set([...cancelling.value, id])
     try {
       const { status } = await api.cancelCopy({ params: { id, taskId: task.id } })
-      // A copy that another server runs ends a moment later.
+      // A copy on another server ends a moment later.
       if (status !== 'cancelled' && status !== 'running') return
       cancelled.add(id)
       notifications.info(t('cloneCancelled', { name }))

@@ -2,7 +2,7 @@ import { computed } from 'vue'
 import { useQueryView } from '../../ui/useQueryView.ts'
 import { readFolderView, writeFolderView, type FolderView } from '../../data/folders/folder-list.ts'
 
-/** The tab, search and sort order of the page, in sync with the URL. Another tab adds a history entry. */
+/** The tab, search and sort order of the page, in sync with the URL. Switching tabs adds a history entry. */
 export function useFolderView() {
   const { view, set } = useQueryView<FolderView>({
     route: 'data',
@@ -14,7 +14,7 @@ export function useFolderView() {
     tab: computed({
       get: () => view.value.tab,
       set: tab => {
-        // Each tab has its own usual order.
+        // Each tab has its own default order.
         if (tab !== view.value.tab) set(readFolderView({ tab }), 'push')
       },
     }),

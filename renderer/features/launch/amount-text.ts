@@ -11,7 +11,7 @@ export function amountText(slot: SlotName, amount: number): string {
   return slot === 'cuda.shares' ? `${text} fGPU` : t('wholeGpus', { count, amount: text })
 }
 
-/** `1.5 cores`, where a label beside the text says what they are. */
+/** Text such as `1.5 cores`, for places with a label beside it. */
 export function coresText(milli: number): string {
   const count = milli / SLOTS.cpu.base
   return t('coresOnly', { count, amount: formatNumber(count) })

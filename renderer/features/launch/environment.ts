@@ -34,11 +34,11 @@ export function environError(rows: readonly EnvironmentRow[]): string {
   return t('variableFault', { name: wrong.row.name || t('aVariable'), fault })
 }
 
-/** The rows that are saved: an unfinished one, without a name or without a value, is left out. */
+/** The rows to save: unfinished ones, without a name or a value, are dropped. */
 export const completeRows = (rows: readonly EnvironmentRow[]): EnvironmentRow[] =>
   rows.filter(({ name, value }) => name !== '' && value !== '')
 
-/** Whether two lists hold the same variables; rows in which nothing was typed do not count. */
+/** Whether two lists have the same variables; empty rows do not count. */
 export function sameRows(some: readonly EnvironmentRow[], others: readonly EnvironmentRow[]): boolean {
   const typed = (rows: readonly EnvironmentRow[]) => rows.filter(({ name, value }) => name !== '' || value !== '')
   return JSON.stringify(typed(some)) === JSON.stringify(typed(others))

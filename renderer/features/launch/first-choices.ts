@@ -4,18 +4,18 @@ import { byUse } from './image-order.ts'
 import { defaultForm, formLike, type LaunchForm } from './launch-form.ts'
 import { type Remembered } from './remembered.ts'
 
-/** Sources of the choices with which the form begins. */
+/** Sources of the form's initial choices. */
 interface Sources {
   /** The session to repeat. */
   readonly like: SessionDetails | null
   readonly last: Remembered | null
-  /** The empty form; the wish keeps its place and its app. */
+  /** The empty form; its place and its app are kept. */
   readonly form: LaunchForm
   /** Largest amounts of one session. */
   readonly most: ResourceSlots
 }
 
-/** The choices with which the form begins. Those of the last launch count only for its image; without it the most used image is chosen. */
+/** Initial choices of the form. Those of the last launch apply only to its image; without a last launch, the most used image is chosen. */
 export function firstChoices(images: readonly Image[], { like, last, form, most }: Sources) {
   const start = imageNamed(images, like?.image ?? last?.image) ?? images.toSorted(byUse)[0]
   const kept = like ? formLike(like) : last && last.image === start?.reference ? { ...last, count: 1 } : {}

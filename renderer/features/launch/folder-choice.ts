@@ -17,7 +17,7 @@ export interface FolderChoice {
   readOnly: boolean
 }
 
-/** Most folders of one session. */
+/** Largest number of folders of one session. */
 const MOST = 50
 const pathOf = ({ path, name }: FolderChoice) => mountPath(path.trim() || name)
 
@@ -28,7 +28,7 @@ export const choiceOf = ({ id, name, permission }: Folder): FolderChoice => ({
   readOnly: permission === 'ro',
 })
 
-/** The folders of a session, for a copy of it. Its dot-folders are among them: a copy mounts them as the session did. */
+/** The folders of a session, for repeating it, including its dot-folders: the copy mounts them as the session did. */
 export const choicesLike = ({ folders }: Session): FolderChoice[] =>
   folders.map(({ folderId, name, path, readOnly }) => {
     const relative = path.startsWith(`${SESSION_HOME}/`) ? path.slice(SESSION_HOME.length + 1) : path

@@ -23,11 +23,11 @@ interface Situation {
   readonly resources: Resources | null
   readonly largest: ResourceSlots
   readonly free: ResourceSlots
-  /** Connected agents that hold the image. */
+  /** Number of connected agents that hold the image. */
   readonly holders: number
 }
 
-/** Predicts what happens after "Launch" from what the page knows. The scheduler decides later, by what is free then. */
+/** Predicts what happens after "Launch" from the data on the page. The scheduler decides later, by the capacity that is free then. */
 export function forecast({ requested, count, resources, largest, free, holders }: Situation): Forecast {
   if (!resources || Object.values(requested).some(Number.isNaN)) return { kind: 'unknown', text: '' }
   if (resources.agents.connected === 0 || !isKnown(largest)) {
@@ -65,15 +65,14 @@ function limitText(requested: ResourceSlots, { left, sessionsLeft }: Resources):
   return over ? t('limitsLeave', { amount: leftText(over, limits[over] ?? 0) }) : ''
 }
 
-/** Like `amountText`, for the rest of a limit: `6 CPU cores`, `no GPU`. */
+/** Like `amountText`, for the remaining amount of a limit: `6 CPU cores`, `no GPU`. */
 export function leftText(slot: SlotName, amount: number): string {
   return amount > 0 ? amountText(slot, amount) : t('leftNothing', { slot: SLOTS[slot].label })
 }
 
 /**
- * A sentence on what the user's limits leave, if the limits and not the agents set the maximum of a field.
- *
- * @returns empty if the agents set the maximum, or there is no limit
+ * Sentence about what the user's limits leave, if they set the maximum of a field. @returns empty if the agents set the maximum, or there
+ * is no limit
  */
 export function quotaNote(slot: SlotName, largest: ResourceSlots, left: ResourceSlots): string {
   const limit = left[slot]

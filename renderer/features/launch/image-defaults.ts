@@ -9,11 +9,11 @@ import {
 import { type LaunchForm } from './launch-form.ts'
 import { formOf } from './repeated.ts'
 
-/** The parts of the form that defaults of an image hold. */
+/** The parts of the form that an image's defaults can set. */
 const KEPT = ['cpu', 'mem', 'shmem', 'gpu', 'environ', 'folders'] as const
 type Kept = Pick<LaunchForm, (typeof KEPT)[number]>
 
-/** The values that the defaults of an image have put into the form, and those that were there before. */
+/** The values that an image's defaults have set in the form, and the values before that. */
 export interface AppliedDefaults {
   readonly before: Kept
   readonly after: Kept
@@ -30,8 +30,8 @@ export const defaultsFor = (image: Pick<Image, 'reference' | 'aliases'> | undefi
   all.find(each => each.image === image?.reference) ?? all.find(each => image?.aliases.includes(each.image))
 
 /**
- * The form with the defaults in it. Amounts and folders that the defaults do not name stay.
- * @param folders that the user can mount, by id
+ * The form with the defaults applied. Amounts and folders that the defaults do not name are kept. @param folders that the user can mount,
+ * by id
  */
 export function withDefaults(
   form: LaunchForm,
@@ -53,13 +53,13 @@ export function withDefaults(
   }
 }
 
-/** Values of a form that allow to take the defaults back. @param before the form without them */
+/** Values of a form with which the defaults can be undone. @param before the form without them */
 export const applied = (before: LaunchForm, after: LaunchForm): AppliedDefaults => ({
   before: keptOf(before),
   after: keptOf(after),
 })
 
-/** Takes defaults out of the form when another image is chosen; values that were edited since stay. */
+/** Undoes defaults in the form when another image is chosen; values that were edited since are kept. */
 export function withoutDefaults(form: LaunchForm, { before, after }: AppliedDefaults): LaunchForm {
   const untouched = KEPT.filter(key => isSame(form[key], after[key]))
   return { ...form, ...Object.fromEntries(untouched.map(key => [key, before[key]])) }

@@ -9,7 +9,7 @@ import { t } from '../../words/en/launch.ts'
 /** The last launch of this computer, ready to be sent again. */
 export interface LastLaunch {
   readonly title: string
-  /** `2 sessions · Batch · 3 × 2 CPU cores · 4 GiB RAM · 1 GPU`, without what goes without saying. */
+  /** Text such as `2 sessions · Batch · 3 × 2 CPU cores · 4 GiB RAM · 1 GPU`, without default values. */
   readonly size: string
   readonly spec: SessionSpec
   /** Name of the app to open when the session runs; empty for none. */
@@ -17,9 +17,9 @@ export interface LastLaunch {
 }
 
 /**
- * The request that repeats the last launch, with amounts that agents and limits still allow; null if nothing is remembered or its
- * image is gone.
- * @param place chosen in the top bar, in place of the remembered one
+ * The request that repeats the last launch, with amounts that agents and limits still allow; null if nothing is remembered or its image is
+ * gone.
+ * @param place choice in the top bar, which replaces the remembered one
  */
 export function lastLaunch(
   last: Remembered | null,

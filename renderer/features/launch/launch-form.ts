@@ -30,12 +30,12 @@ export const GIB = 2 ** 30
 export const LOWEST_PRIORITY = -10
 const MOST_DEPENDENCIES = 20
 const MOST_SESSIONS = 50
-/** Maximum of the fields while no agent is connected, so that the size of the largest is unknown. The request then waits. */
+/** Maximum of the fields while no agent is connected and the largest size is unknown. The request then waits. */
 const UNKNOWN_LARGEST: ResourceSlots = { cpu: 64_000, mem: 256 * GIB }
 const YEAR_SECONDS = 31_536_000
 const MINUTE_SECONDS = 60
 
-/** The data of the dialog. Amounts in base units: cpu 1/1000 core, memory bytes, shares 1/100; NaN for text that cannot be read. */
+/** The data of the dialog. Amounts are in base units: cpu 1/1000 core, memory bytes, shares 1/100; NaN for text that cannot be parsed. */
 export interface LaunchForm {
   image: string
   /** Project id; empty if there is no choice. */
@@ -51,23 +51,23 @@ export interface LaunchForm {
   clusterSize: number
   environ: EnvironmentRow[]
   folders: FolderChoice[]
-  /** Mounts the own dot-folders too. */
+  /** Whether to mount the person's own dot-folders too. */
   automount: boolean
   kind: SessionKind
   startupCommand: string
-  /** Runs the program of the image instead of a startup command. */
+  /** Whether to run the image's program instead of a startup command. */
   runImageCommand: boolean
   /** Durations as typed, such as `8h`; empty for no limit. */
   maxLifetime: string
   idleTimeout: string
   priority: number
-  /** May be stopped for a session of higher priority, and continue later. */
+  /** Whether the session may be stopped for a session of higher priority, and continue later. */
   interruptible: boolean
-  /** Own sessions that must end successfully before this one starts. */
+  /** Sessions of the owner that must end successfully before this one starts. */
   dependsOn: SessionId[]
   /** Local time before which the session does not start, as `datetime-local` fields give it; empty for none. */
   startsAt: string
-  /** E-mail address of the user that an admin launches for; empty for oneself. */
+  /** E-mail address of the user for whom an admin launches; empty for oneself. */
   owner: string
   /** Name of the app that the page opens, or offers to open, when the session runs; empty for none. Not part of the request. */
   opens: string
@@ -77,7 +77,7 @@ export type LaunchErrors = Readonly<Partial<Record<LaunchField, string>>>
 
 export type GpuSlot = 'cuda.device' | 'cuda.shares'
 
-/** Range of each amount: from the image's minimum to the largest agent, or to what limits leave of it. */
+/** Range of each amount: from the image's minimum to the largest agent, or to the remainder of the limits. */
 export interface LaunchLimits {
   readonly cpu: Range
   readonly mem: Range
@@ -94,7 +94,7 @@ interface Range {
 /** False if no connected agent could run the session, so that the size of the largest one is unknown. */
 export const isKnown = (largest: ResourceSlots) => (largest.cpu ?? 0) > 0
 
-/** The smaller of the largest agent and what limits leave, per slot. A slot that is not in `left` is not limited. */
+/** Per slot the smaller of the largest agent's amount and the remainder of the limits. A slot that is missing in `left` is not limited. */
 export function atMost(connected: ResourceSlots, left: ResourceSlots): ResourceSlots {
   const largest = isKnown(connected) ? connected : UNKNOWN_LARGEST
   const names = SLOT_NAMES.filter(name => largest[name] !== undefined)
@@ -104,8 +104,8 @@ export function atMost(connected: ResourceSlots, left: ResourceSlots): ResourceS
 }
 
 /**
- * The ranges of the fields.
- * @param left what limits leave. A field ends there, or at the image's minimum if that is larger; the session then waits.
+ * The ranges of the fields. @param left remainder of the limits: a field ends there, or at the image's minimum if that is larger; the
+ * session then waits
  */
 export function limitsOf(
   image: Image | undefined,
@@ -136,7 +136,7 @@ export function requestedSlots(form: LaunchForm, limits: LaunchLimits): Resource
   return { cpu: cpu * kernels, mem: mem * kernels, ...gpus }
 }
 
-/** Default values for this image if nothing is remembered: two cores and 4 GiB, or what there is. */
+/** Default values for this image if nothing is remembered: two cores and 4 GiB, or less on a small machine. */
 export function defaultForm(image: Image | undefined, largest: ResourceSlots): LaunchForm {
   const minimum = parseSlots(image?.minimum ?? {})
   const within = (wanted: number, min = 0, max = 0) => Math.max(min, Math.min(wanted, max || wanted))
@@ -146,7 +146,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     project: '',
     resourceGroup: DEFAULT_RESOURCE_GROUP,
     name: '',
-    // At most half of a small machine, so that a second session still has room.
+    // At most half of a small machine, so that a second session still fits.
     cpu: within(
       Math.max(1000, Math.min(2000, Math.floor((largest.cpu ?? 4000) / 2000) * 1000)),
       minimum.cpu,
@@ -189,15 +189,15 @@ export function fitForm(
   return { ...form, cpu: clamp(form.cpu, limits.cpu), mem, shmem, gpu: limits.gpu ? clamp(form.gpu, limits.gpu) : 0 }
 }
 
-/** The form that launches a finished session again. It keeps the name, which is free once the session has ended. */
+/** The form that launches a finished session again. It keeps the name, which is free after the session's end. */
 export function formLike(session: SessionDetails): LaunchForm {
   const variables = session.launchedBy === null ? Object.entries(session.environ) : []
   return { ...settingsLike(session), environ: variables.map(([name, value]) => ({ name, value })) }
 }
 
 /**
- * The form without the variables, whose values no list of sessions has. Command and variables of a session that an administrator
- * launched for its owner are left out: what the owner launches has the owner's dotfiles.
+ * The form without the variables, whose values no list of sessions has. Command and variables are left out if an administrator launched the
+ * session for its owner: a session that the owner launches has the owner's dotfiles, which a foreign command must not see.
  */
 export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
   const requested = parseSlots(session.requested)
@@ -213,9 +213,9 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     gpu: requested['cuda.shares'] ?? requested['cuda.device'] ?? 0,
     count: 1,
     clusterSize: session.clusterSize,
-    // Somebody else chose its folders: programs may run what lies in them.
+    // If somebody else chose the folders, programs may run files from them.
     folders: isForeign ? [] : choicesLike(session),
-    // The folders of a session that its owner launched include those that were mounted by themselves.
+    // The folders of a session that its owner launched already include the automatic ones.
     automount: isForeign,
     kind: session.kind,
     startupCommand: isForeign ? '' : (session.startupCommand ?? ''),
@@ -224,7 +224,7 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     idleTimeout: secondsText(session.idleTimeoutSeconds),
     priority: Math.min(session.priority, 0),
     interruptible: session.interruptible,
-    // The sessions that it depended on have ended.
+    // The sessions on which it depended have ended.
     dependsOn: [],
     startsAt: '',
     owner: '',
@@ -241,11 +241,11 @@ export interface LaunchContext {
   readonly taken: ReadonlySet<string>
   /** The highest priority that the user may set. */
   readonly topPriority: number
-  /** Ids of the folders that the user can mount; null until they are known. */
+  /** Ids of the folders that the user can mount; null until known. */
   readonly folders?: ReadonlySet<string> | null
 }
 
-/** Finds the mistakes of the form. Empty if the manager will accept it, as far as this page can know. */
+/** Finds the mistakes in the form. Empty if the manager will accept it, as far as the page knows. */
 export function validate(
   form: LaunchForm,
   { limits, images, taken, topPriority, folders = null }: LaunchContext,
@@ -303,7 +303,7 @@ export function durationError(text: string): string {
   return seconds > YEAR_SECONDS ? t('atMostYear') : ''
 }
 
-/** The mistake in the name, in the order in which people run into them. An empty name is valid: the manager makes one. */
+/** The first mistake in the name. An empty name is valid: the manager makes one. */
 export function nameError(name: string, count: number, taken: ReadonlySet<string>): string {
   if (name === '') return ''
   if (/\s/.test(name)) return t('noSpaces')
@@ -353,7 +353,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     dependsOn: form.dependsOn.length === 0 ? undefined : form.dependsOn,
     startsAt: form.startsAt === '' ? undefined : new Date(form.startsAt).toISOString(),
     owner: form.owner.trim() || undefined,
-    // Owners set both in the list of their sessions.
+    // The owner sets both in the list of sessions.
     tags: undefined,
     note: undefined,
   }

@@ -1,2 +1,2 @@
-/** Loads the launch dialog, which is a part of its own; a page that may need it soon calls this ahead. */
+/** Loads the launch dialog, which is a separate chunk; a page that may need it soon calls this in advance. */
 export const loadLaunchDialog = () => import('./LaunchDialog.vue')

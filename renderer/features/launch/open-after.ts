@@ -11,20 +11,20 @@ export interface AppChoice {
 /** The name of the terminal, which every session has. */
 export const TERMINAL = 'terminal'
 
-/** The apps with a page that the image declares, and the terminal. Other ports need a program of the user. */
+/** Apps of the image that have a page, and the terminal. Other ports need a program on the user's computer. */
 export function appsToOpen(image: Pick<Image, 'apps'> | undefined): AppChoice[] {
   const pages = (image?.apps ?? []).filter(app => isWebApp(app) && app.name !== TERMINAL)
   return [...pages.map(({ name, title }) => ({ name, title })), { name: TERMINAL, title: t('terminal') }]
 }
 
 /**
- * False for requests whose app nobody would wait for, or could open: several sessions, batch sessions, those of other users, and
- * those that start later.
+ * False for requests whose app nobody would wait for, or that the user cannot open: several sessions, batch sessions, sessions of other
+ * users, and those that start later.
  */
 export const canOpenAfter = (form: Pick<LaunchForm, 'count' | 'kind' | 'owner' | 'startsAt'>): boolean =>
   form.count === 1 && !isBatch(form) && form.owner.trim() === '' && form.startsAt === ''
 
-/** Name of the app to open when the session runs; empty for none, also where the chosen image has no such app. */
+/** Name of the app to open when the session runs; empty for none, and if the chosen image has no such app. */
 export function appToOpen(
   form: Pick<LaunchForm, 'count' | 'kind' | 'owner' | 'startsAt' | 'opens'>,
   image: Pick<Image, 'apps'> | undefined,

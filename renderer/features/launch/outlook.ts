@@ -8,7 +8,7 @@ import { startText, type Forecast } from './forecast.ts'
 import { type GpuSlot, type LaunchForm } from './launch-form.ts'
 import { t } from '../../words/en/launch.ts'
 
-/** A change of one slot with which the session would start now. */
+/** A change of one slot after which the session would start now. */
 export interface Offer {
   readonly field: 'cpu' | 'mem' | 'gpu'
   readonly amount: number
@@ -42,7 +42,7 @@ export const OUTLOOK_ICONS: Readonly<Record<Forecast['kind'], string>> = {
   unknown: mdiTimerSandEmpty,
 }
 
-/** Turns a what-if answer into words. @param pulled whether the image has to be pulled first */
+/** Formats the answer to a what-if request. @param pulled whether the image has to be pulled first */
 export function outlookOf(
   { startsNow, reason, smaller }: WhatIf,
   { count, pulled, gpu }: { count: number; pulled: boolean; gpu: GpuSlot | undefined },
@@ -59,13 +59,13 @@ export function outlookOf(
   return { kind: 'waits', text: reason ? waitText(reason) : t('queued'), offer: offers[0] ?? null }
 }
 
-/** The outlook of a session that is to start later: what is free then is not known. */
+/** The forecast for a session that starts later: the free capacity at that time is not known. */
 export function scheduledFor(startsAt: string): Outlook {
   const time = formatStart(new Date(startsAt), new Date())
   return { kind: 'waits', text: t('startsLater', { time }), offer: null }
 }
 
-/** Turns a refusal into words. @returns null for a failure that says nothing about the request */
+/** Formats a refusal. @returns null for a failure that says nothing about the request */
 export function outlookOfRefusal(error: unknown): Outlook | null {
   if (!isAppError(error) || !REFUSALS.has(error.code)) return null
   const { title, why } = errorText(error)

@@ -12,7 +12,7 @@ import { leftText } from './forecast.ts'
 import { fitForm, isKnown, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
 import { t } from '../../words/en/launch.ts'
 
-/** Resources that a session can get at the moment, by agents and by limits. */
+/** Resources that a session can get now, according to agents and limits. */
 export interface Room {
   readonly largest: ResourceSlots
   readonly free: ResourceSlots
@@ -22,7 +22,7 @@ export interface Room {
   readonly sharedGpus: Resources['sharedGpus']
 }
 
-/** The choices and limits that decide about the amounts of a preset. */
+/** Choices and limits that determine the amounts of a preset. */
 interface PresetContext {
   readonly limits: LaunchLimits
   readonly image: Image | undefined
@@ -37,21 +37,21 @@ export function presetSize(preset: Preset): string {
   return SLOT_NAMES.flatMap(name => (slots[name] ? [amountText(name, slots[name])] : [])).join(' · ')
 }
 
-/** Whether a preset is worth showing: one with GPUs is not where no host has any. */
+/** Whether a preset is worth showing: one with GPUs is not if no host has GPUs. */
 export function isOffered(preset: Preset, { largest }: Pick<Room, 'largest'>): boolean {
   const slots = parseSlots(preset.slots)
   const wantsGpu = GPU_SLOTS.some(name => (slots[name] ?? 0) > 0)
   return !wantsGpu || !isKnown(largest) || GPU_SLOTS.some(name => (largest[name] ?? 0) > 0)
 }
 
-/** The reason why a preset cannot be chosen; empty if it can. Limits are named before agents: users can ask for more of them. */
+/** The reason why a preset cannot be chosen; empty if it can. Limits come before agents, because users can ask for higher limits. */
 export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: Room): string {
   const slots = parseSlots(preset.slots)
   const over = (most: ResourceSlots) => SLOT_NAMES.find(name => (slots[name] ?? 0) > (most[name] ?? 0))
   const limited = SLOT_NAMES.find(name => (slots[name] ?? 0) > (room.left[name] ?? Infinity))
   if (limited) return t('limitLeaves', { amount: leftText(limited, Math.max(0, room.left[limited] ?? 0)) })
   if (!isKnown(room.largest)) {
-    // The preset can be requested and waits; which GPUs there will be is unknown.
+    // The preset can be requested and would wait; the future GPUs are unknown.
     return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? t('gpusUnknown') : ''
   }
   const tooLarge = over(room.largest)
@@ -59,7 +59,7 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
   return GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0) ? t('otherGpuKind') : ''
 }
 
-/** Reason why a session of a preset that can be chosen would wait now; empty if it would not. */
+/** Reason why a session of a selectable preset would wait now; empty if it would not. */
 export function presetWait(preset: Preset, room: Room): string {
   if (preset.fits || !isKnown(room.largest)) return ''
   const slots = parseSlots(preset.slots)
@@ -85,7 +85,7 @@ export function withPreset(form: LaunchForm, preset: Preset, { limits, image, ro
   return fitForm(sized, image, room.largest, room.left)
 }
 
-/** Name of the preset whose amounts the form has, and that can be chosen; null if it has others. */
+/** Name of the selectable preset with the amounts of the form; null if there is none. */
 export function presetShown(form: LaunchForm, presets: readonly Preset[], context: PresetContext): string | null {
   const { limits, room } = context
   const shown = presets.find(preset => {

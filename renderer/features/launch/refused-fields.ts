@@ -44,7 +44,7 @@ export function refusedFields(error: unknown): LaunchErrors {
     const text = String(path)
     return [FIELD_OF_PATH[text] ?? FIELD_OF_PATH[text.split('.')[0] ?? ''], String(message)] as const
   })
-  // A message without a field must not be hidden by the messages that have one: show the whole refusal above the form.
+  // A message without a field must not be hidden behind messages that have one: show the whole refusal above the form.
   if (placed.some(([target]) => target === undefined)) return {}
   return Object.fromEntries(placed) as LaunchErrors
 }

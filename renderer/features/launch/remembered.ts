@@ -12,9 +12,9 @@ const KINDS: readonly unknown[] = ['interactive', 'batch'] satisfies LaunchForm[
 const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'folders'] as const
 
 /**
- * The choices of the last launch of an account, stored in this browser until it signs out. The name is left out (it is taken now),
- * and so are the values of environment variables: they often hold passwords and keys, which do not belong in browser storage.
- * What belongs to one launch only is left out too: its start time, the sessions that it waited for, and the owner.
+ * The choices of the last launch of an account, stored in this browser until it signs out. The name is left out (it is taken now), and so
+ * are the values of environment variables: they often hold passwords and keys, which do not belong in browser storage. Values that belong
+ * to one launch only are left out too: its start time, the sessions that it waited for, and the owner.
  */
 export type Remembered = Pick<LaunchForm, 'image' | (typeof NUMBERS)[number]> &
   Partial<Pick<LaunchForm, (typeof OPTIONAL)[number]>>
@@ -24,7 +24,7 @@ export function remember(user: UserId | undefined, form: LaunchForm, storage: St
   storage.setItem(keyOf(user), JSON.stringify(kept))
 }
 
-/** Reads the remembered choices. @returns null if there are none, or they do not (or no longer) have the shape of `remember` */
+/** Reads the remembered choices. @returns null if there are none, or their shape is not that of `remember` */
 export function recall(user: UserId | undefined, storage: Storage = localStorage): Remembered | null {
   const value = parseJson(storage.getItem(keyOf(user)) ?? 'null')
   if (typeof value !== 'object' || value === null) return null

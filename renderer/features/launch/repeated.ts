@@ -43,8 +43,8 @@ export function formOf(spec: SessionSpec, folders: ReadonlyMap<string, Pick<Fold
 }
 
 /**
- * The form with the choices of an earlier launch or a template. A project or resource group that cannot be chosen leaves that of the
- * form; owner and app stay.
+ * The form with the choices of an earlier launch or a template. If its project or resource group cannot be chosen, that of the form is
+ * kept; owner and app are kept too.
  *
  * @param taken names of live sessions
  */
@@ -63,14 +63,14 @@ export function refilled(
     resourceGroup: offered.resourceGroups.some(({ name }) => name === wish.resourceGroup)
       ? wish.resourceGroup
       : resourceGroup,
-    // The name of a live session is taken: the copy gets one of its own.
+    // A live session has this name: the copy gets another one.
     name: offered.taken.has(wish.name) ? '' : wish.name,
     owner,
     opens,
   }
 }
 
-/** The last launches that differ in more than their name and the values of their variables, which lists do not have; newest first. */
+/** The last launches that differ in more than their name and their variables' values, which lists do not have; newest first. */
 export function recentLaunches(sessions: readonly Session[]): Session[] {
   const seen = new Set<string>()
   const recent: Session[] = []

@@ -7,17 +7,17 @@ import { type SectionId } from './sections.ts'
 import { startFault } from './start-time.ts'
 import { t } from '../../words/en/launch.ts'
 
-/** Names in a line; the rest is counted. */
+/** Largest number of names in a line; the others are counted. */
 const MOST_NAMES = 3
 
 export interface SectionFacts {
-  /** Title of the image, which differs from those of others. */
+  /** Title of the image, distinct from those of other images. */
   readonly title: string | undefined
   readonly mounted: readonly string[]
   readonly gpu: GpuSlot | undefined
 }
 
-/** Choices of a section in one line, shown while the section is folded. */
+/** The choices of a section in one line, shown while it is folded. */
 export function sectionSummary(id: SectionId, form: LaunchForm, { title, mounted, gpu }: SectionFacts): string {
   switch (id) {
     case 'environment':

@@ -1,8 +1,8 @@
 import { type LaunchErrors, type LaunchField } from './launch-form.ts'
 
-/** The parts of the form in their order on the page; the outline beside it lists them. Titles are keys of the catalogue. */
+/** The parts of the form in the order of the page; the outline lists them. Titles are keys of the catalogue. */
 export const SECTIONS = [
-  // The app to open is chosen beside the launch button; which ones there are follows from the environment.
+  // The app to open is chosen beside the launch button, but the environment determines the possible apps.
   { id: 'environment', title: 'environment', fields: ['image', 'opens'] },
   { id: 'resources', title: 'resources', fields: ['cpu', 'mem', 'shmem', 'gpu', 'clusterSize'] },
   { id: 'folders', title: 'folders', fields: ['folders', 'automount'] },
@@ -30,9 +30,9 @@ export function faultySections(errors: LaunchErrors): ReadonlySet<SectionId> {
 }
 
 /**
- * The section that a reader looks at.
+ * The section that the reader is looking at.
  * @param places of the headings, in their order, in CSS pixels below the top of the visible part
- * @param reached the section that was chosen or has the focus: it counts while its heading is visible
+ * @param reached the section that was chosen or has the focus: it takes precedence while its heading is visible
  */
 export function sectionInView(
   places: readonly { readonly id: SectionId; readonly top: number }[],
@@ -43,5 +43,5 @@ export function sectionInView(
   return (chosen ?? places.findLast(({ top }) => top <= height / 3) ?? places[0])?.id
 }
 
-/** Id of the element of a section, which the outline scrolls to. */
+/** Id of a section's element, to which the outline scrolls. */
 export const sectionElement = (id: SectionId) => `launch-section-${id}`

@@ -2,7 +2,7 @@ import { t } from '../../words/en/launch.ts'
 
 const YEAR_MS = 365 * 86_400_000
 
-/** The mistake in a start time as such a field gives it; an empty one is valid: the session starts as soon as there is room. */
+/** The mistake in a start time from such a field. An empty text is valid: the session starts as soon as there is capacity. */
 export function startFault(text: string, now = Date.now()): string {
   if (text === '') return ''
   const at = new Date(text).getTime()

@@ -50,14 +50,14 @@ export function useFilledForm(owner: Readonly<Ref<User | null>>, taken: Readonly
   const image = computed(() => imageNamed(resources.images, form.value.image))
   const filled = ref(false)
   const own = useImageDefaults()
-  /** Changes that the defaults of the chosen image made to the form. */
+  /** Changes to the form made by the defaults of the chosen image. */
   let ownApplied: AppliedDefaults | null = null
-  /** Amounts that were chosen together with another project or resource group, whose room is not known yet. */
+  /** Amounts chosen together with another project or resource group, whose capacity is not known yet. */
   let awaited: Partial<LaunchForm> = {}
-  /** The template with which the form begins; undefined until that is known, null for none. */
+  /** The initial template; undefined until known, null for none. */
   const preferred = shallowRef<SessionSpec | null | undefined>(launch.like ? null : undefined)
 
-  // Fill the form once images and limits are first known. Later updates change nothing that was typed.
+  // Fill the form once, when images and limits are first known. Later updates do not overwrite typed values.
   watch(
     () => [resources.images, place.resources.value, place.ready.value, preferred.value] as const,
     ([images, known, placed, template]) => {
@@ -85,7 +85,7 @@ export function useFilledForm(owner: Readonly<Ref<User | null>>, taken: Readonly
     form.value = fitForm({ ...form.value, ...awaited }, image.value, place.room.value.largest, place.room.value.left)
     awaited = {}
   })
-  // A remembered folder may be gone since the last launch. In a copy of a session it stays, with its fault.
+  // A remembered folder may have been deleted since. In a copy of a session it stays, marked as a mistake.
   watch(
     () => [folders.mountable, filled.value] as const,
     ([mountable, isFilled]) => {
@@ -96,7 +96,7 @@ export function useFilledForm(owner: Readonly<Ref<User | null>>, taken: Readonly
     { immediate: true },
   )
 
-  // A failure costs only the default: the form begins with the last launch then.
+  // After a failure the form just begins with the last launch.
   watch(own.error, cause => cause !== null && logError(cause))
   const ownLoaded = own.load()
   if (preferred.value === undefined) {
@@ -105,7 +105,7 @@ export function useFilledForm(owner: Readonly<Ref<User | null>>, taken: Readonly
     void Promise.all([load(), ownLoaded]).then(settle)
   }
 
-  /** The choices whose folders the user can mount still, with their present names. */
+  /** The choices whose folders the user can still mount, with their present names. */
   function stillMountable(choices: LaunchForm['folders']): LaunchForm['folders'] {
     return choices.flatMap(choice => {
       if (!folders.mountable) return [choice]
@@ -113,7 +113,7 @@ export function useFilledForm(owner: Readonly<Ref<User | null>>, taken: Readonly
       return found ? [{ ...choice, name: found.name }] : []
     })
   }
-  /** Fills the form with the wish, and with the user's own defaults for the image. */
+  /** Fills the form with these choices, and with the user's own defaults for the image. */
   function beginWith(wish: LaunchForm, next: Image | undefined): void {
     const { largest, left } = place.room.value
     const before = fitForm(wish, next, largest, left)
@@ -155,7 +155,7 @@ export function useFilledForm(owner: Readonly<Ref<User | null>>, taken: Readonly
     place,
     image,
     filled,
-    /** The form begins with the choices of an earlier launch. */
+    /** True if the form begins with the choices of an earlier launch. */
     repeats: launch.like !== null || last !== null,
     imageDefaults,
     chooseImage,

@@ -14,7 +14,7 @@ export function useImageDefaults() {
     atOnce: false,
   })
 
-  /** Stores the defaults, in place of those that the image has. */
+  /** Stores the defaults, replacing those of the image. */
   async function put(body: ImageDefaultsSpec): Promise<void> {
     await api.putImageDefaults({ body })
     await load()

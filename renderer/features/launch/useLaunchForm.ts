@@ -24,7 +24,7 @@ export function useLaunchForm() {
   const sessions = useSessions()
   const folders = useFolders()
 
-  /** The account that an admin launches for; null for oneself. */
+  /** The account for which an admin launches; null for oneself. */
   const owner = shallowRef<User | null>(null)
   const ownerId = computed(() => (owner.value ?? account.user)?.id)
   const taken = computed(
@@ -43,7 +43,7 @@ export function useLaunchForm() {
   const limits = computed(() => limitsOf(image.value, place.room.value.largest, form.value.mem, place.room.value.left))
   // Ordinary users may set at most 0; only administrators may go above it.
   const topPriority = computed(() => (account.user?.role === 'user' ? 0 : 10))
-  // Returns the same object while no error changes, so that a key press re-renders none of the parts that show errors.
+  // Returns the same object while no error changes, so that a key press does not re-render the parts that show errors.
   const errors = computed<LaunchErrors>(before => {
     const mountable = folders.mountable && new Set(folders.mountable.map(({ id }) => id))
     const context = { folders: mountable, limits: limits.value, images: resources.images ?? [], taken: taken.value }
@@ -61,10 +61,10 @@ export function useLaunchForm() {
   function takeOffer(offer: Offer): void {
     form.value = withOffer(form.value, offer)
   }
-  /** The preset that the fields show. */
+  /** The preset whose amounts the fields show. */
   const preset = computed(() => presetShown(form.value, place.presets.value, presetContext()))
 
-  /** The request in the form for a template; null while it has a fault. */
+  /** The request in the form, for a template; null while the form has a mistake. */
   function specToKeep(): SessionSpec | null {
     const { name: _name, startsAt: _startsAt, ...others } = errors.value
     if (firstFault(others) !== null) return null

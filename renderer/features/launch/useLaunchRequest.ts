@@ -10,7 +10,7 @@ import { refusedFields } from './refused-fields.ts'
 import { remember } from './remembered.ts'
 import { useOpenAfter } from './useOpenAfter.ts'
 
-/** Sends the request of the form, and keeps what the manager refused in it until the form is edited. */
+/** Sends the request of the form, and keeps the manager's refusals until the form is edited. */
 export function useLaunchRequest(form: Readonly<Ref<LaunchForm>>) {
   const account = useAccount()
   const notifications = useNotifications()
@@ -20,7 +20,7 @@ export function useLaunchRequest(form: Readonly<Ref<LaunchForm>>) {
   const failure = ref<ErrorText | null>(null)
   const refused = ref<LaunchErrors>({})
 
-  // An edit clears the refusals of the manager: the new values are not known to be wrong.
+  // An edit clears the manager's refusals, because the new values have not been tried.
   watch(
     form,
     () => {

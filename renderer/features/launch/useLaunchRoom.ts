@@ -7,8 +7,8 @@ import { useResources } from '../../data/sessions/useResources.ts'
 import { type LaunchForm } from './launch-form.ts'
 
 /**
- * The place of the session and what it offers: agents of the resource group, limits of the project, presets. Everything is
- * fetched again when the choice changes, and when an event hint reports another change.
+ * The capacity for the session: agents of the resource group, limits of the project, presets. Everything is fetched again when the choice
+ * changes, and when an event hint reports another change.
  */
 export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | null>>) {
   const { api } = useServices()
@@ -44,7 +44,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
   })
   const resources = computed(() => offered.value.value?.figures ?? overall.resources)
   const presets = computed(() => offered.value.value?.presets ?? [])
-  /** True once the figures belong to the choice in the form, or fetching them has failed. Nobody may take others for those. */
+  /** True once the figures belong to the choice in the form, or fetching them has failed. Until then, they must not be used for it. */
   const ready = computed(
     () => listed.value && JSON.stringify(offered.value.value?.asked) === JSON.stringify(query.value),
   )
@@ -58,7 +58,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
     sharedGpus: resources.value?.sharedGpus ?? [],
   }))
 
-  /** Keeps the form's project if it can still be chosen; otherwise selects the one that the manager would take. */
+  /** Keeps the form's project if it can still be chosen; otherwise selects the manager's default. */
   function settleProject(): void {
     const mine = projects.value
     const project = mine.find(({ id }) => id === form.value.project) ?? mine.find(({ name }) => name === 'default')
@@ -72,7 +72,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
     form.value.resourceGroup = chosen?.name ?? DEFAULT_RESOURCE_GROUP
   }
 
-  /** Fetches the resource groups and, in parallel, the room in the group that will most likely be chosen. */
+  /** Fetches the resource groups and, in parallel, the capacity of the group that will probably be chosen. */
   async function begin(): Promise<void> {
     settleProject()
     void offered.again()

@@ -2,13 +2,13 @@ import { nextTick, reactive, ref, type Ref } from 'vue'
 import { focusFault, type Fault } from './first-fault.ts'
 import { sectionElement, sectionInView, sectionOf, SECTIONS, type SectionId } from './sections.ts'
 
-/** Open sections of the form, the one in view, and ways to reach them. @param body of the form, once it is rendered */
+/** State of the sections: which are open, which is visible, and functions to go to one. @param body of the form, once it is rendered */
 export function useLaunchSections(body: Readonly<Ref<HTMLElement | null>>, first: readonly SectionId[]) {
   const open = reactive(
     Object.fromEntries(SECTIONS.map(({ id }) => [id, first.includes(id)])) as Record<SectionId, boolean>,
   )
   const inView = ref<SectionId>(SECTIONS[0].id)
-  /** The section that was reached last by the outline or by the focus: it counts while it is on the screen. */
+  /** The section last reached by the outline or the focus: it takes precedence while it is on the screen. */
   let reached: SectionId | null = null
   const elementOf = (id: SectionId) => body.value?.querySelector<HTMLElement>(`#${sectionElement(id)}`)
 

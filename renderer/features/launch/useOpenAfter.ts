@@ -10,9 +10,9 @@ import { TERMINAL } from './open-after.ts'
 import { t } from '../../words/en/launch.ts'
 
 /**
- * Opens an app of a session that was launched here, when the session runs. Browsers allow a new tab only shortly after a click, so
- * that most of the time a message with a button takes its place; the message stays until it is used or closed, until the session
- * ends, or until the user signs out. All of it ends with the page.
+ * Opens an app of a session that was launched here, when the session runs. Browsers allow a new tab only shortly after a click, so a
+ * message with a button is usually shown instead; the message stays until it is used or closed, until the session ends, or until the user
+ * signs out. All of it ends with the page.
  */
 export function useOpenAfter() {
   const { host } = useServices()
@@ -47,9 +47,9 @@ export function useOpenAfter() {
     const [session, ...others] = launched
     if (!session || others.length > 0 || name === '') return
     const { id } = session
-    // Hints keep a session current only with its list.
+    // Hints keep a session current only while its list is loaded.
     void sessions.load('live')
-    // A scope of its own: the dialog of the launch is gone long before the session runs.
+    // A separate scope: the launch dialog is closed long before the session runs.
     const scope = effectScope(true)
     let offered = false
     scope.run(() =>
@@ -71,11 +71,11 @@ export function useOpenAfter() {
   }
 }
 
-/** `over` also for a session that the page does not hold any more: the user has signed out. */
+/** Stage of the session. `over` also if the page no longer has the session, because the user has signed out. */
 function stageOf(session: Session | undefined): 'waits' | 'runs' | 'over' {
   if (!session || session.status === 'TERMINATING' || isFinished(session.status)) return 'over'
   return session.status === 'RUNNING' ? 'runs' : 'waits'
 }
 
-/** Whether the browser still lets this page open a tab. Old browsers do not tell, and get the message. */
+/** Whether the browser still allows this page to open a tab. Old browsers do not say, so they get the message. */
 const isClickRecent = (): boolean => (navigator as Partial<Navigator>).userActivation?.isActive === true

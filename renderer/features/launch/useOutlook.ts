@@ -4,15 +4,15 @@ import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 import { outlookOfRefusal, type Outlook } from './outlook.ts'
 
-/** Debounce time in milliseconds: long enough for a slider to come to rest. */
+/** Debounce time in milliseconds: long enough for a slider to stop. */
 const REST_MS = 400
 
 /**
  * Asks the manager what would happen to the request in the form, once the form has not changed for a moment.
  *
- * @param request the request to ask about, or null for a form with mistakes
+ * @param request the request, or null for a form with mistakes
  * @param revision changes when the answer may have changed although the request has not
- * @param read turns an answer into words; runs again when another part of the form changes the words
+ * @param read formats an answer; runs again when another part of the form changes the text
  */
 export function useOutlook(
   request: () => SessionSpec | null,
@@ -35,7 +35,7 @@ export function useOutlook(
     keeps: true,
     restMs: () => REST_MS,
   })
-  /** Null without an answer to this very request, also an older one: the page then shows its own forecast. */
+  /** Null without an answer to this exact request; the page then shows its own forecast. */
   const outlook = computed(() => {
     const said = value.value
     if (!said || said.about !== JSON.stringify(request())) return null

@@ -39,8 +39,8 @@ export function usePrediction({
     }),
   )
   /**
-   * Ignores mistakes in fields that the what-if request does not contain: typing an unfinished name neither discards the answer
-   * nor asks again.
+   * Ignores mistakes in fields that the what-if request does not contain: an unfinished name neither discards the answer nor sends another
+   * request.
    */
   const canBeAsked = computed(() => {
     const { name: _name, count: _count, environ: _environ, ...others } = errors.value

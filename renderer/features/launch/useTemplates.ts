@@ -14,7 +14,7 @@ export function useTemplates() {
     atOnce: false,
   })
 
-  /** Stores the request under the name, in place of the template that has it. */
+  /** Stores the request under the name, replacing an existing template. */
   async function save(name: string, body: SessionSpec): Promise<void> {
     await api.saveSessionTemplate({ params: { name }, body })
     await load()
@@ -23,7 +23,7 @@ export function useTemplates() {
     await api.deleteSessionTemplate({ params: { name } })
     await load()
   }
-  /** Lets the launch dialog begin with this template, or no longer. */
+  /** Makes this the template with which the launch dialog begins, or not. */
   async function setDefault(name: string, isDefault: boolean): Promise<void> {
     await api.setDefaultSessionTemplate({ params: { name }, body: { isDefault } })
     await load()

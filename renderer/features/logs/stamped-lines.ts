@@ -7,10 +7,10 @@ export interface StampedLine {
   readonly text: string
 }
 
-/** As the engine writes them: `2026-11-22T21:10:00.123456789Z text`. */
+/** Time stamp as the engine writes it: `2026-11-22T21:10:00.123456789Z text`. */
 const STAMP = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z) ?/
 
-/** Splits a log into lines with times. A line that has none was written with the line before it. */
+/** Splits a log into lines with times. A line without a time belongs to the line before it. */
 export function stampedLines(text: string): StampedLine[] {
   if (text === '') return []
   let at: number | null = null
@@ -25,7 +25,7 @@ export function stampedLines(text: string): StampedLine[] {
 }
 
 export interface MergedLine extends StampedLine {
-  /** Number of the log that the line is of. */
+  /** Index of the log from which the line comes. */
   readonly log: number
 }
 

@@ -8,7 +8,7 @@ import { stampedLines, type StampedLine } from './stamped-lines.ts'
 /** A log of the page. */
 export interface OpenLog {
   readonly id: SessionId
-  /** Undefined until the session is loaded, and if there is none. */
+  /** Undefined until the session is loaded, and if it does not exist. */
   readonly session: Session | undefined
   /** Null until the log is loaded. */
   readonly lines: readonly StampedLine[] | null
@@ -16,7 +16,7 @@ export interface OpenLog {
   readonly reload: () => void
 }
 
-/** Lines of each log: enough to see what happened, and few enough to read all of them every two seconds. */
+/** Number of lines of each log: enough to see what happened, and few enough to read all of them every two seconds. */
 const TAIL = 500
 
 /** Reads the logs of these sessions with times, and follows those that run. */

@@ -5,14 +5,14 @@ const KEY = 'berth.desktop-notices'
 
 export type DesktopState = 'missing' | 'denied' | 'off' | 'on'
 
-/** How the desktop app shows a notification; undefined in a browser, which has its own. */
+/** Shows a notification through the desktop app; undefined in a browser, which shows its own. */
 type AppNotify = ((notice: DesktopNotice) => Promise<void>) | undefined
 
 /**
- * Notifications of the desktop. In a browser they are off until the person switches them on; in the desktop app on until switched off.
- * The choice is kept on this computer.
+ * Notifications of the desktop. In a browser they are off until the person switches them on; in the desktop app on until switched off. The
+ * choice is kept on this computer.
  *
- * @param isInFront whether the person looks at the console; they need no notification then
+ * @param isInFront whether the person is looking at the console and needs no notification
  */
 export function desktopNotices(appNotify: AppNotify, isInFront = () => Promise.resolve(document.hasFocus())) {
   const chosen = () => globalThis.localStorage.getItem(KEY)
@@ -32,7 +32,7 @@ export function desktopNotices(appNotify: AppNotify, isInFront = () => Promise.r
       if (isOn && state() === 'off') await Notification.requestPermission()
       return state()
     },
-    /** Shows one, unless the console is in front. @param id of the event: several tabs show it once */
+    /** Shows a notification, unless the console is in front. @param id of the event: several tabs show it once */
     async show(id: string, text: string, to: string): Promise<void> {
       if (state() !== 'on' || (await isInFront())) return
       if (appNotify) {

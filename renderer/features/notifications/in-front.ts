@@ -1,17 +1,17 @@
-/** Time in milliseconds for other tabs to answer. Browsers let a timer of a tab in the background wait longer. */
+/** Time in milliseconds for other tabs to answer. Browsers delay timers of background tabs. */
 const ANSWER_MS = 200
 
 type FrontMessage = { readonly kind: 'ask'; readonly turn: string } | { readonly kind: 'here'; readonly turn: string }
 
 export interface FrontWatch {
-  /** Whether the person looks at this tab or at another tab of the console in this browser. */
+  /** Whether the person is looking at this tab or at another tab of the console in this browser. */
   isInFront(): Promise<boolean>
   close(): void
 }
 
 /**
- * Asks the other tabs whether one of them has the focus, which is known of one's own tab only. Any page of this origin may answer: at
- * worst a notification is shown too much, or not.
+ * Asks the other tabs whether one of them has the focus, because a tab knows that only of itself. Any page of this origin may answer: at
+ * worst one notification too many, or none, is shown.
  */
 export function watchFront(hasFocus = () => document.hasFocus(), name = 'berth-front'): FrontWatch {
   const channel = new BroadcastChannel(name)

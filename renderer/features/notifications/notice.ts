@@ -22,10 +22,10 @@ export type NoticeKind =
 
 /** Something that happened while the page was open, for the list under the bell. */
 export interface Notice {
-  /** The same for the same event in every tab: it is noted once. */
+  /** The same in every tab for the same event, so that it is recorded once. */
   readonly id: string
   readonly kind: NoticeKind
-  /** Name of the session or folder; the text of a message. */
+  /** Name of the session or folder, or the text of a message. */
   readonly name: string
   /** Sender of an invitation or a message, or owner of a shared session. */
   readonly person?: string
@@ -37,7 +37,7 @@ export interface Notice {
   readonly read: boolean
 }
 
-/** Last known state of a session, to tell what happens to it. */
+/** Last known state of a session, to detect changes. */
 export interface Seen {
   readonly status: Session['status']
   readonly warnedAt: string | null
@@ -45,10 +45,10 @@ export interface Seen {
 export const seenOf = (session: Warned): Seen => ({ status: session.status, warnedAt: warnedAtOf(session) })
 
 type Warned = Pick<Session, 'status' | 'ends' | 'interruptAt'>
-/** The last warning, as a time that is another one for another warning; null before the first. */
+/** The last warning, as a time that differs between warnings; null before the first. */
 export const warnedAtOf = ({ ends, interruptAt }: Warned) => interruptAt ?? ends?.warnedAt ?? null
 
-/** Kind of the change of a session; undefined if it is nothing to tell. A session that was cancelled by its owner is not news. */
+/** Kind of the change of a session; undefined if there is nothing to report. A session that its owner cancelled is not news. */
 export function noticeKind(before: Seen, session: Warned & Pick<Session, 'result' | 'reason'>): NoticeKind | undefined {
   const { status } = session
   if (status !== before.status) {
@@ -77,7 +77,7 @@ const KINDS: readonly string[] = [
   'tunnelsBack',
 ] satisfies NoticeKind[]
 
-/** Reads stored notices; what does not have their form is dropped. Paths that do not lead into the console are not followed. */
+/** Reads stored notices; those of another shape are dropped. Paths that lead out of the console are dropped too. */
 export function readNotices(text: string | null): Notice[] {
   const value = parseJson(text ?? '[]')
   if (!Array.isArray(value)) return []
@@ -87,7 +87,7 @@ export function readNotices(text: string | null): Notice[] {
     const texts = [id, kind, name, to].every(part => typeof part === 'string')
     return (
       texts &&
-      // Kinds of what is told of the account are many, and the first page loads none of them.
+      // There are many kinds of account news, and the first page loads none of them.
       (KINDS.includes(kind as string) || (kind as string).startsWith('told_')) &&
       (to as string).startsWith('/') &&
       typeof at === 'number' &&

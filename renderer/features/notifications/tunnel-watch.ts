@@ -4,9 +4,9 @@ import { type Tunnel, type TunnelId } from '#proxy/contract'
 const GRACE_MS = 5_000
 
 export interface TunnelWatchDeps {
-  /** @param count tunnels without a connection to their sessions */
+  /** Called when tunnels have been lost for a while. @param count tunnels without a connection to their sessions */
   readonly onLost: (count: number) => void
-  /** All tunnels that were lost work again. */
+  /** Called when all lost tunnels work again. */
   readonly onBack: (count: number) => void
 }
 
@@ -14,7 +14,7 @@ export interface TunnelWatch extends Disposable {
   check(tunnels: readonly Pick<Tunnel, 'id' | 'state'>[]): void
 }
 
-/** Tells when tunnels lose their connection and get it back: once for all of them, because they share one network. */
+/** Reports when tunnels lose their connection and get it back: once for all of them, because they share one network. */
 export function createTunnelWatch({ onLost, onBack }: TunnelWatchDeps): TunnelWatch {
   let lost: ReadonlySet<TunnelId> = new Set()
   let told = 0
@@ -38,7 +38,7 @@ export function createTunnelWatch({ onLost, onBack }: TunnelWatchDeps): TunnelWa
         return
       }
       stop()
-      // Tunnels that were closed in the meantime are not back.
+      // Tunnels that were closed in the meantime do not count as back.
       const back = Math.min(told, tunnels.filter(({ state }) => state === 'open').length)
       told = 0
       if (back > 0) onBack(back)

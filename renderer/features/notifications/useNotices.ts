@@ -14,7 +14,7 @@ import type { TunnelWatch } from './tunnel-watch.ts'
 
 const MOST_KEPT = 50
 
-/** Messages of Berth itself to superadmins, each with the page where they act. */
+/** Messages from Berth itself to superadmins, each with the page where they can act. */
 const TOLD_BY_BERTH = {
   backup_failed: { kind: 'backupFailed', to: '/admin/maintenance' },
   certificate: { kind: 'certificate', to: '/admin/about' },
@@ -22,12 +22,12 @@ const TOLD_BY_BERTH = {
   host_well: { kind: 'hostWell', to: '/admin/agents' },
 } as const satisfies Record<Exclude<NonNullable<Message['about']>, AccountNewsKind>, Pick<Notice, 'kind' | 'to'>>
 const isTold = (about: NonNullable<Message['about']>): about is AccountNewsKind => !Object.hasOwn(TOLD_BY_BERTH, about)
-/** Page where the person acts; the account for most. */
+/** Page where the person can act; usually the account page. */
 const PAGES: Partial<Record<AccountNewsKind, string>> = {
   left_invitations: '/admin/invitations',
   left_account_links: '/admin/users',
 }
-/** Notices that go when their message is cleared, besides those of what others did. */
+/** Kinds of notices that disappear when their message is cleared, besides those about actions of others. */
 const OF_MESSAGES: ReadonlySet<NoticeKind> = new Set([
   'message',
   ...Object.values(TOLD_BY_BERTH).map(({ kind }) => kind),
@@ -37,7 +37,7 @@ const isOfMessage = (kind: NoticeKind) => kind.startsWith('told_') || OF_MESSAGE
 /** News of the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
 export const useNotices = defineStore('notices', () => {
   const { api, host } = useServices()
-  /** Loaded while nobody waits, or with the first notice. */
+  /** Loaded when the browser is idle, or with the first notice. */
   let loaded: ReturnType<typeof loadDesktop> | undefined
   async function loadDesktop() {
     const [{ desktopNotices }, { watchFront }, { noticeText }] = await Promise.all([
@@ -66,7 +66,7 @@ export const useNotices = defineStore('notices', () => {
     items.value = next
     globalThis.localStorage.setItem(key.value, JSON.stringify(next))
   }
-  /** Notes an event. Another tab may have noted it already. */
+  /** Records an event. Another tab may have recorded it already. */
   function add(notice: Omit<Notice, 'at' | 'read'>): void {
     const known = readNotices(globalThis.localStorage.getItem(key.value))
     if (known.some(({ id }) => id === notice.id)) {
@@ -89,7 +89,7 @@ export const useNotices = defineStore('notices', () => {
     void api.clearMessages({ query: { until: newest.id } }).catch(loadMessages)
   }
 
-  /** Messages of administrators, newest first. The manager keeps them, so that they are there on every computer. */
+  /** Messages of administrators, newest first. The manager stores them, so that every computer shows them. */
   const {
     value: messages,
     again: loadMessages,
@@ -128,7 +128,7 @@ export const useNotices = defineStore('notices', () => {
   }
 
   const seen = new Map<SessionId, Seen>()
-  /** Compares the sessions with what was known of them. The first look at a session is no news. */
+  /** Compares the sessions with their last known state. Seeing a session for the first time is not news. */
   function check(): void {
     const isKnown = sharedBefore !== null
     for (const session of sessions.byId.values()) {
@@ -147,7 +147,7 @@ export const useNotices = defineStore('notices', () => {
     if (isKnown || live.status !== 'ready' || !live.complete) return
     sharedBefore = new Set([...sessions.byId.values()].filter(one => one.sharedAs !== null).map(({ id }) => id))
   }
-  /** Sessions that others share with the person; null before the first whole list. */
+  /** Sessions that others share with the person; null before the first complete list. */
   let sharedBefore: Set<SessionId> | null = null
   function checkShared({ id, name, sharedAs, ownerEmail }: Session): void {
     if (sharedAs === null || sharedBefore === null || sharedBefore.has(id)) return
@@ -183,7 +183,7 @@ export const useNotices = defineStore('notices', () => {
   )
   onScopeDispose(() => void tunnelWatch?.then(it => it[Symbol.dispose]()))
 
-  /** Begins to watch, once somebody is signed in. */
+  /** Starts watching, once somebody is signed in. */
   function begin(): void {
     read()
     void sessions.load('live')

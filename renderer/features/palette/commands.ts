@@ -4,7 +4,7 @@ export interface Command {
   readonly group: 'pages' | 'administration' | 'sessions' | 'folders' | 'actions'
   readonly title: string
   readonly hint?: string
-  /** True: it matches, whatever the title and the hint say. */
+  /** True if it always matches, whatever the title and the hint say. */
   readonly found?: true
   readonly run: () => void
 }

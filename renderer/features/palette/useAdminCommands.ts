@@ -8,7 +8,7 @@ export function useAdminCommands(go: (to: string) => () => void) {
   const account = useAccount()
   const pages = shallowRef<readonly { readonly to: string; readonly title: () => string }[]>([])
   if (account.isAdmin) {
-    // Without them the page of administration still leads there.
+    // If they cannot be loaded, the page of administration still leads to the pages.
     import('../admin/palette-pages.ts')
       .then(async ({ loadPalettePages }) => {
         pages.value = await loadPalettePages(account.isSuperadmin)

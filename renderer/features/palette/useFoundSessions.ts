@@ -3,12 +3,12 @@ import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 import { logError } from '../../ui/error-log.ts'
 
-/** Time without a key press after which the server is asked. */
+/** Pause in typing after which the server is asked. */
 const PAUSE_MS = 250
 const LEAST_LETTERS = 2
 const MOST = 10
 
-/** The newest finished sessions that the server finds by the typed text; the live ones are all on the page. */
+/** The newest finished sessions that the server finds for the typed text; all live ones are on the page already. */
 export function useFoundSessions(text: Readonly<Ref<string>>) {
   const { api } = useServices()
   const { value, error } = useFetched({
@@ -21,7 +21,7 @@ export function useFoundSessions(text: Readonly<Ref<string>>) {
     keeps: true,
     restMs: () => PAUSE_MS,
   })
-  // A failure costs only these hits.
+  // After a failure only these results are missing.
   watch(error, cause => cause !== null && logError(cause))
   return computed(() => value.value ?? [])
 }

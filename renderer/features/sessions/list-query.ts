@@ -4,10 +4,10 @@ import { readSort, textOf, writeSort } from '../../ui/list-sort.ts'
 import { NEWEST_FIRST, type Sort, type SortKey } from './session-filter.ts'
 import { type ListName } from '../../data/sessions/sync-plan.ts'
 
-/** Tabs of the sessions page: two lists, and a part of each. the first has all live sessions, `waiting` those of them that wait. */
+/** Tabs of the sessions page: two lists, and a part of each. `live` has all live sessions, `waiting` only the waiting ones. */
 export const LIST_TABS = ['live', 'waiting', 'finished', 'failed'] as const
 export type ListTab = (typeof LIST_TABS)[number]
-/** The list that a tab shows, or shows a part of. */
+/** The list that a tab shows, or of which it shows a part. */
 export const listOf = (tab: ListTab): Exclude<ListName, 'failed'> =>
   tab === 'live' || tab === 'waiting' ? 'live' : 'finished'
 
@@ -16,13 +16,13 @@ export interface ListView {
   readonly tab: ListTab
   readonly search: string
   readonly statuses: readonly SessionStatus[]
-  /** Only sessions with this tag; empty for all. */
+  /** Tag that sessions must have; empty for all. */
   readonly tag: string
   readonly sort: Sort
 }
 
 const SORT_KEYS: readonly SortKey[] = ['name', 'status', 'created', 'owner', 'group']
-/** Statuses to filter a tab by; none where all of its sessions have the same. */
+/** Statuses by which a tab can be filtered; none if all of its sessions have the same. */
 export function statusesOf(tab: ListTab): readonly SessionStatus[] {
   if (tab === 'live') return LIVE_STATUSES
   return tab === 'finished' ? FINISHED_STATUSES : []

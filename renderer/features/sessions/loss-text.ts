@@ -1,15 +1,15 @@
 import { type Session } from '#manager/contract'
 import { t } from '../../words/en/terminate.ts'
 
-/** Folders are missing where a list does not tell them. */
+/** Folders are undefined in a list that does not know them. */
 export type Ending = Pick<Session, 'clusterSize'> & Partial<Pick<Session, 'folders'>>
 
-/** Most names in one sentence. */
+/** Largest number of names in one sentence. */
 const NAMED = 3
 
 /**
- * The fate of programs and files of started sessions that end: files in mounted folders stay, and the rest of a home is kept for a
- * while, except that of a session with several containers.
+ * Fate of programs and files of started sessions that end: files in mounted folders stay, and the rest of a home is kept for a while,
+ * except for a session with several containers.
  */
 export function lossText(started: readonly Ending[]): string {
   const count = started.length

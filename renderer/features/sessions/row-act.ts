@@ -1,2 +1,2 @@
-/** The action of a button of a row; `menu` opens the menu of the row at its button. */
+/** The action of a row's button; `menu` opens the row's menu at its button. */
 export type RowAct = 'apps' | 'terminal' | 'lab' | 'terminate' | 'again' | 'menu'

@@ -6,7 +6,7 @@ import { reasonText } from '../../data/sessions/reason-text.ts'
 import { statusText } from '../../data/sessions/session-text.ts'
 import { t as listWords } from '../../words/en/sessions.ts'
 
-/** Columns of a file of sessions: amounts as plain numbers, times in UTC, so that programs read them. */
+/** Columns of an exported file of sessions: amounts as plain numbers, times in UTC, for other programs. */
 export function sessionCsvColumns(): readonly CsvColumn<Session>[] {
   const column = (label: string, value: (session: Session) => CsvValue): CsvColumn<Session> => ({ label, value })
   return [
@@ -43,7 +43,7 @@ function amountsOf({ requested, clusterSize }: Session) {
   return { cpu: cpu * clusterSize, mem: mem * clusterSize, gpus: (gpus + shares / 100) * clusterSize }
 }
 
-/** A tab of the list, of which not all pages may be loaded. */
+/** A tab of the list; not all of its pages may be loaded. */
 interface ListedTab {
   readonly name: string
   /** Loads the next page. */
@@ -51,14 +51,11 @@ interface ListedTab {
   readonly isComplete: () => boolean
   /** Number of loaded sessions. */
   readonly held: () => number
-  /** The sessions that are shown of those that are loaded. */
+  /** The shown sessions among the loaded ones. */
   readonly shown: () => readonly Session[]
 }
 
-/**
- * Saves the shown sessions of a tab as a file. Pages that are not loaded yet are loaded before.
- * @throws AppError if a page does not arrive
- */
+/** Saves the shown sessions of a tab as a file. Loads missing pages first. @throws AppError if a page does not arrive */
 export async function exportSessions({ name, more, isComplete, held, shown }: ListedTab): Promise<void> {
   for (let before = -1; !isComplete();) {
     const now = held()

@@ -3,8 +3,8 @@ import { useRoute, useRouter } from 'vue-router'
 import { readListView, writeListView, type ListView } from './list-query.ts'
 
 /**
- * The view of the sessions list, in sync with the URL. Another list adds a history entry; a search, filter or sort replaces the
- * current entry.
+ * The view of the sessions list, in sync with the URL. Switching lists adds a history entry; a search, filter or sort replaces the current
+ * entry.
  */
 export function useListView() {
   const route = useRoute()

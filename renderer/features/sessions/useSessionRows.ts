@@ -17,45 +17,42 @@ export function useSessionRows({ tab, search, statuses, tag, sort }: View) {
   const account = useAccount()
   const project = useProject()
 
-  /** The sessions of a tab, of those that are loaded. */
+  /** The loaded sessions of a tab. */
   function part(name: ListTab): readonly Session[] {
     const whole = sessions[listOf(name)]
     if (name === 'waiting') return whole.filter(({ status }) => status === 'PENDING')
     return name === 'failed' ? whole.filter(hasFailed) : whole
   }
-  /** The list of the server that has the whole tab. Where all finished sessions are loaded, the failed ones are among them. */
+  /** The server's list that has the whole tab. If all finished sessions are loaded, the failed ones are among them. */
   const sourceOf = (name: ListTab): ListName =>
     name === 'failed' && !sessions.lists.finished.complete ? 'failed' : listOf(name)
   const all = computed(() => part(tab.value))
   const inProject = computed(() => (project.chosen ? all.value.filter(project.holds) : all.value))
   const searching = computed(() => search.value.trim() !== '' || statuses.value.length > 0 || tag.value !== '')
   return {
-    /** The list of the server that the tab shows, or shows a part of. */
+    /** The server's list that the tab shows, or of which it shows a part. */
     source: computed(() => sourceOf(tab.value)),
-    /** All of the tab. */
+    /** All loaded sessions of the tab. */
     all,
     /** Sessions of the chosen project. */
     inProject,
-    /** Sessions of the project that match search and filters too, in the order of the view. */
+    /** Sessions of the project that also match search and filters, in the order of the view. */
     rows: computed(() => {
       const filter = { text: search.value, statuses: statuses.value, tag: tag.value }
       return sortSessions(filterSessions(inProject.value, filter), sort.value)
     }),
     filtering: computed(() => searching.value || project.chosen !== null),
-    /** Tags of the loaded sessions, with the one that is chosen. */
+    /** Tags of the loaded sessions, and the chosen one. */
     tags: computed(() => {
       const used = new Set(all.value.flatMap(session => session.tags))
       if (tag.value !== '') used.add(tag.value)
       return [...used].toSorted((a, b) => a.localeCompare(b))
     }),
-    /** Sessions of others are in the list: of everybody for admins, and those that are shared. */
+    /** True if the list has sessions of others: for admins, and if some are shared. */
     showOwner: computed(() => account.isAdmin || all.value.some(session => session.sharedAs !== null)),
-    /** Sessions of several resource groups are in the list. */
+    /** True if the list has sessions of several resource groups. */
     showGroup: computed(() => new Set(all.value.map(session => session.resourceGroup)).size > 1),
-    /**
-     * The number beside a tab; null until it is known. The total on the server, for a list that is not loaded whole, knows nothing
-     * of the project.
-     */
+    /** The number beside a tab; null until known. For a partly loaded list it is the server's total, which ignores the project. */
     countOf: (name: ListTab): number | null => {
       const { status, complete, total } = sessions.lists[sourceOf(name)]
       if (status !== 'ready') return sourceOf(name) === 'failed' ? total : null

@@ -1,17 +1,17 @@
-/** A person who has, or is offered, access to a thing of somebody else. */
+/** A person who has access, or an invitation, to somebody else's thing. */
 export interface Person<P extends string> {
   readonly key: string
   readonly email: string
   /** Empty while the person has not accepted. */
   readonly name: string
-  /** A line below the name, in the language of the moment; empty for none. */
+  /** Line below the name, in the current language; empty for none. */
   note(): string
   readonly permission: P
   setPermission(next: P): Promise<unknown>
   remove(): Promise<unknown>
 }
 
-/** The texts of `SharingDialog`, in the language of the console. */
+/** Texts of `SharingDialog` in the current language. */
 export interface SharingWords<P extends string> {
   readonly title: string
   readonly email: string

@@ -6,7 +6,7 @@ const HIGHEST = 65_535
 /** Message for a text that `parsePort` rejects. */
 export const portRule = () => t('portRule', { lowest: LOWEST, highest: HIGHEST })
 
-/** Parses a port from `LOWEST` to `HIGHEST`; lower ports belong to the system. @returns undefined if the text is no such port */
+/** Parses a port from `LOWEST` to `HIGHEST`; lower ports belong to the system. @returns undefined for any other text */
 export function parsePort(text: string): number | undefined {
   const digits = text.trim()
   const port = Number(digits)

@@ -14,7 +14,7 @@ export interface StatisticsChart {
   readonly finest: number
 }
 
-/** The charts of a history. GPUs are left out where nobody held one. */
+/** The charts of a history. GPUs are left out if nobody held one. */
 export function statisticsCharts(items: readonly Period[]): StatisticsChart[] {
   const times = items.map(({ at }) => Date.parse(at) / 1000)
   const number = (value: number) => formatAmount(value)

@@ -10,12 +10,12 @@ export interface News {
   readonly at: string
 }
 
-/** Failures first: they are what the owner may have to act on. */
+/** Order of news: failures first, because the owner may have to act. */
 const RANK: Readonly<Record<NewsKind, number>> = { failed: 0, ending: 1, ended: 2, started: 3 }
 
 /**
- * News of sessions since a moment: sessions that failed, ended or started, and running ones whose end their owner
- * was warned of. Most urgent first, then newest first.
+ * News of sessions since a time: failed, ended and started sessions, and running ones of whose end their owner was warned. Most urgent
+ * first, then newest first.
  */
 export function newsSince(sessions: Iterable<Session>, since: number): News[] {
   const news: News[] = []

@@ -3,13 +3,13 @@ import { useServices } from '../../services.ts'
 import { useAccount } from '../../data/account/useAccount.ts'
 
 /**
- * The visit of the signed-in person. The manager keeps it, because people come back on another computer; it is told when
- * the page is opened, and when it is left or hidden, so that what was on the screen is not news the next time.
+ * The visit of the signed-in person. The manager stores it, because people come back on another computer. The page reports when it is
+ * opened, left or hidden, so that events that were on the screen are not news the next time.
  */
 export function useVisit() {
   const { api } = useServices()
   const account = useAccount()
-  /** End of the visit before, in milliseconds since 1970; null on the first visit, undefined before the first answer. */
+  /** End of the previous visit, in milliseconds since 1970; null on the first visit, undefined before the first answer. */
   const since = shallowRef<number | null>()
   const error = shallowRef<unknown>(null)
 
@@ -22,7 +22,7 @@ export function useVisit() {
       error.value = cause
     }
   }
-  // The page is left, too, by signing out and by a sign-in that ends: then nobody is there to ask for.
+  // Signing out and an expired sign-in also leave the page: then there is nobody to fetch for.
   const again = () => {
     if (account.state === 'signed_in') void load()
   }

@@ -2,8 +2,8 @@ import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
 import { type Terminal } from '@xterm/xterm'
 
 /**
- * Has the terminal count cells as tmux in the session does: two for an emoji, also one that several characters make up. By itself xterm.js
- * has the widths of Unicode 6: one cell, so that what a program redraws on that line is misplaced.
+ * Makes the terminal count cells as tmux in the session does: two for an emoji, including one made of several characters. By default
+ * xterm.js uses the widths of Unicode 6: one cell, so that redrawn parts of such a line would be misplaced.
  */
 export function countCellsLikeTmux(terminal: Terminal): void {
   terminal.loadAddon(new UnicodeGraphemesAddon())

@@ -2,7 +2,10 @@ import { onBeforeUnmount, onMounted } from 'vue'
 
 type Key = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>
 
-/** The keys that browsers zoom with. @returns a step of the font's size, 'normal' for its first size, undefined for all other keys */
+/**
+ * Recognises the keys with which browsers zoom. @returns a step of the font's size, 'normal' for the default size, undefined for all other
+ * keys
+ */
 export function fontStep({ key, ctrlKey, metaKey, altKey }: Key): 1 | -1 | 'normal' | undefined {
   if (altKey || ctrlKey === metaKey) return undefined
   // On many keyboards + is above =, and _ above -.
@@ -11,16 +14,16 @@ export function fontStep({ key, ctrlKey, metaKey, altKey }: Key): 1 | -1 | 'norm
   return key === '0' ? 'normal' : undefined
 }
 
-/** Height in pixels that the wheel rolls, or two fingers on a touchpad move, for one step: a notch of most wheels. */
+/** Scroll height in pixels, by wheel or touchpad, for one step: one notch of most wheels. */
 const STEP_PX = 100
 
 type Roll = Pick<WheelEvent, 'deltaY' | 'deltaMode'>
 
-/** Gathers what a wheel rolls into whole steps: a touchpad sends many small events. @returns the steps of an event, up is larger */
+/** Gathers scroll movements into whole steps: a touchpad sends many small events. @returns the steps of an event; up means larger */
 export function createWheelSteps(): (roll: Roll) => number {
   let rest = 0
   return ({ deltaY, deltaMode }) => {
-    // Firefox counts lines and pages: each event is a notch.
+    // Firefox counts in lines and pages: each event is one notch.
     if (deltaMode !== WheelEvent.DOM_DELTA_PIXEL) return -Math.sign(deltaY)
     if (Math.sign(deltaY) !== Math.sign(rest)) rest = 0
     rest += deltaY
@@ -32,12 +35,12 @@ export function createWheelSteps(): (roll: Roll) => number {
 }
 
 /**
- * Calls `act` instead of the zoom by keys and by Ctrl with the wheel, for as long as the component is on the page. The zoom of a window is
- * that of all windows of its origin.
+ * Calls `act` instead of zooming with keys and with Ctrl and the wheel, as long as the component is on the page. Electron's own zoom would
+ * affect all windows of the origin.
  */
 export function useFontZoom(act: (step: 1 | -1 | 'normal') => void): void {
   const stepsOf = createWheelSteps()
-  // The shell would get key and wheel too.
+  // Otherwise the shell would get key and wheel too.
   function keepFromShell(event: Event): void {
     event.preventDefault()
     event.stopPropagation()

@@ -23,7 +23,7 @@ export interface ConnectionDeps {
 
 export interface TerminalConnection {
   start(size: TerminalSize): void
-  /** Sends input. It is dropped while there is no connection: keys typed into a dead line must not run later. */
+  /** Sends input. While there is no connection, it is dropped: keys typed without a connection must not run later. */
   write(data: Uint8Array<ArrayBuffer>): void
   resize(size: TerminalSize): void
   /** Connects now instead of after the back-off pause; works also after `exited` and `failed`. */
@@ -38,7 +38,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
   let link: TerminalLink | undefined
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
-  /** The attempt in progress. The next attempt, a loss and a stop abort it, so that its late reports are ignored. */
+  /** The attempt in progress. The next attempt, a lost connection and a stop abort it, so that its late reports are ignored. */
   let attempt = new AbortController()
   function next(): AbortSignal {
     attempt.abort()
@@ -80,7 +80,7 @@ export function createTerminalConnection(deps: ConnectionDeps): TerminalConnecti
       return
     }
     if (code === TUNNEL_CLOSE.done || code === TUNNEL_CLOSE.service_ended) {
-      // The end of the shell and the end of the session look alike here; the manager knows which it was.
+      // The end of the shell and the end of the session look the same here; the manager knows which it was.
       const ended = await readSession().then(
         session => isFinished(session.status) || session.status === 'TERMINATING',
         () => false,

@@ -2,7 +2,10 @@ import { isMac } from '../../ui/is-mac.ts'
 import { type KeyHint } from '../../ui/key-hint.ts'
 import { t } from '../../words/en/terminal.ts'
 
-/** Keys that the terminal page takes; all others go to the shell. @param zooms in the desktop app it takes the keys of the zoom, too */
+/**
+ * Keys that the terminal page handles; all others go to the shell. @param zooms true in the desktop app: the page handles the zoom keys,
+ * too
+ */
 export const terminalKeys = (zooms: boolean): readonly KeyHint[] => [
   { keys: 'Ctrl+Shift+C', what: t('keyCopy') },
   { keys: 'Ctrl+Shift+V', what: t('keyPaste') },
@@ -14,7 +17,7 @@ export const terminalKeys = (zooms: boolean): readonly KeyHint[] => [
   ...(isMac() ? [{ keys: 'Option+←', what: t('keyWord') }] : []),
 ]
 
-/** Text for Option and an arrow on a Mac, which moves by a word in every shell, as in the terminals of that system. */
+/** Input for Option and an arrow key on a Mac, which moves by a word in every shell, as in that system's own terminals. */
 export function wordKeys(
   event: Pick<KeyboardEvent, 'key' | 'altKey' | 'ctrlKey' | 'metaKey' | 'shiftKey'>,
   mac: boolean = isMac(),

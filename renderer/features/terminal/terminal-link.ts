@@ -69,7 +69,7 @@ export function attachBySocket(origin: string, originSecret: () => string): Atta
 /** Attaches from the desktop app: its main process holds the WebSocket, because the page has no credentials. */
 export function attachByHost({ terminal, on }: Pick<Host, 'terminal' | 'on'>): AttachTerminal {
   return async (spec, listener) => {
-    // Events may arrive before the reply that tells this link's id: they wait here, and are then handled in their order.
+    // Events may arrive before the reply with this link's id: they wait here, and are then handled in order.
     const early: { id: string; handle: () => void }[] = []
     let own: string | undefined
     const handleOwn = (id: string, handle: () => void) => {

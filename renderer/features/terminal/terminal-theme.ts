@@ -1,6 +1,6 @@
 import { type ITheme } from '@xterm/xterm'
 
-/** Terminal colours: contrast of at least 4.5 to 1 with the background in both themes, from the page's palette where possible. */
+/** Terminal colours, from the page's palette where possible, with a contrast of at least 4.5 to 1 in both themes. */
 export const TERMINAL_THEMES: Readonly<Record<'light' | 'dark', ITheme>> = {
   dark: {
     background: '#0c1418',

@@ -6,7 +6,7 @@ export const FONT_SIZES = { min: 9, max: 28, normal: 14 } as const
 export interface TerminalSettings {
   fontSize: number
   screenReader: boolean
-  /** On keyboards of a Mac, Option sends Escape before a key, as Alt does elsewhere; otherwise it types `@`, `|`, `[` and others. */
+  /** On a Mac keyboard, Option sends Escape before a key, as Alt does elsewhere; otherwise it types `@`, `|`, `[` and others. */
   optionIsMeta: boolean
 }
 

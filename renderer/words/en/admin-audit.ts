@@ -1,6 +1,6 @@
 import { defineWords } from '../i18n.ts'
 
-/** Actions of the audit log: routes that change something, then acts of Berth itself and of programs without a route. */
+/** Actions in the audit log: routes that change something, then actions of Berth itself and of programs without a route. */
 const en = {
   login: 'Sign in',
   loginWithTicket: 'Sign in with a one-time link',

@@ -47,7 +47,7 @@ const en = {
   passwordRule: 'At least 8 characters with a letter, a digit and a special character',
   emailWrong: 'Enter an e-mail address, such as ada@example.org',
 
-  // Deeds
+  // Actions
   activate: 'Activate again',
   activated: '{email} is active.',
   deactivated: '{email} is deactivated.',

@@ -1,7 +1,7 @@
 import { type ErrorCode } from '#manager/contract'
 import { defineWords } from '../i18n.ts'
 
-/** Next steps of the reader after an error, by code. A code without a step has none, or says it in its cause. */
+/** Next steps of the reader after an error, by code. Codes are missing that have no next step, or name it in their cause. */
 const en = {
   access_key_invalid: 'Check both, or make a new access key in your account.',
   agent_unreachable:

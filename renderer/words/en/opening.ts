@@ -1,6 +1,6 @@
 import { defineWords } from '../i18n.ts'
 
-/** Words while an app opens, with one click from a row too: apart from the dialog of apps, which is loaded later. */
+/** Texts shown while an app opens, also with one click from a row: separate from the dialog of apps, which is loaded later. */
 const en = {
   startingTab: 'Starting {app}…',
   ownTunnel: 'your connection to {app} of {session}',

@@ -1,6 +1,6 @@
 /**
- * Reasons for the status of a session, by code (`REASON_CODES`). English readers see the manager's own text, which names hosts and
- * amounts: this file is what translations start from, and is not part of the page.
+ * Reasons for the status of a session, by code (`REASON_CODES`). English readers see the manager's own text, which names hosts and amounts:
+ * this file is only the basis for translations, and not part of the page.
  */
 export default {
   requested: 'Requested, waiting for the scheduler.',

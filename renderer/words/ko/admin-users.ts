@@ -48,7 +48,7 @@ export default {
   passwordRule: '글자, 숫자, 특수 문자를 포함해 8자 이상',
   emailWrong: 'ada@example.org와 같은 이메일 주소를 입력하세요',
 
-  // Deeds
+  // Actions
   activate: '다시 활성화',
   activated: '{email}: 활성화했습니다.',
   deactivated: '{email}: 비활성화했습니다.',

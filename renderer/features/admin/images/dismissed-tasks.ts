@@ -1,4 +1,4 @@
 import { shallowReactive } from 'vue'
 
-/** Tasks that ended and that the administrator has closed; they stay away until the page is loaded anew. */
+/** Ended tasks that the administrator has closed; they stay hidden until the page is reloaded. */
 export const dismissedTasks = shallowReactive(new Set<string>())

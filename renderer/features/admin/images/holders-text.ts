@@ -10,7 +10,7 @@ export function holdersText({ holders, firstAgents = [] }: Pick<Image, 'holders'
   return others > 0 ? t('moreAgents', { names, count: others }) : names
 }
 
-/** Names of all agents that have an image, with the id of one that is forgotten; empty where nobody has it. */
+/** Names of all agents that have an image; for a forgotten agent, its id. Empty if no agent has it. */
 export const allHoldersText = (
   { agentIds = [] }: Pick<Image, 'agentIds'>,
   names: ReadonlyMap<AgentId, string>,

@@ -1,7 +1,7 @@
 import { type AgentSummary, type ApiClient } from '#manager/contract'
 import { allPages } from '../all-pages.ts'
 
-/** All agents but forgotten ones, by name: to choose from, or to name those that have an image. */
+/** All agents except forgotten ones, by name: to choose from, or to name those that have an image. */
 export async function loadAgents(
   api: Pick<ApiClient, 'listAgentSummaries'>,
   signal: AbortSignal,

@@ -12,7 +12,7 @@ export interface TaskBar {
 export interface TaskRow {
   readonly task: Task
   readonly text: string
-  /** Progress of a rescan whose total is known. */
+  /** Progress of a rescan, 0 to 1; null unless its total is known. */
   readonly fraction: number | null
   readonly agents: readonly (TaskBar & { readonly layers: readonly TaskBar[] })[]
   /** The end of the log of a build; empty without one. */
@@ -24,7 +24,7 @@ export interface TaskRow {
 /** How long a task that ended with something to read stays on the page. */
 const RECENT_MS = 10 * 60_000
 
-/** Tasks that run, and recent ones that failed or found something, without those that the administrator has closed. */
+/** Running tasks, and recent ones that failed or found something, without those that the administrator has closed. */
 export function shownTasks(
   tasks: readonly Task[],
   { kinds, dismissed, now }: { kinds: readonly Task['kind'][]; dismissed: ReadonlySet<string>; now: number },
@@ -86,7 +86,7 @@ function agentBar({ agentName, status, progress, error }: AgentPull, kind: Task[
   }
 }
 
-/** The engine's word for a layer, in ours. @see Docker Engine API, "ImageCreate" and "ImagePush" */
+/** Our word for the engine's state of a layer. @see Docker Engine API, "ImageCreate" and "ImagePush" */
 function layerState(status: string): string {
   if (/exists/i.test(status)) return t('layerThere')
   if (/^(pull complete|pushed|mounted)/i.test(status)) return t('pull_done')

@@ -3,11 +3,11 @@ import { type AccessMatrix, type ResourceGroupAccess } from '#manager/contract'
 /** Whether one domain or project may use one resource group. */
 export interface AccessCell {
   readonly resourceGroup: string
-  /** By a grant of its own. */
+  /** True if it has its own grant. */
   readonly granted: boolean
-  /** True for a project whose domain has a grant: that lets in all its projects. */
+  /** True for a project whose domain has a grant, which admits all its projects. */
   readonly inherited: boolean
-  /** Number of projects with a grant, for a domain that has none itself; otherwise 0. */
+  /** For a domain without its own grant: number of its projects with a grant; otherwise 0. */
   readonly projects: number
 }
 
@@ -19,7 +19,7 @@ export interface AccessLine {
   readonly name: string
   readonly domain: string
   readonly active: boolean
-  /** Number of projects that can be opened below it: 0 for a project, and where a search shows some of them. */
+  /** Number of hidden projects below it that can be opened; 0 for a project, and for a domain of which a search shows some. */
   readonly projects: number
   readonly cells: readonly AccessCell[]
 }
@@ -75,7 +75,7 @@ export function linesOf(
   })
 }
 
-/** Number of users with a grant of their own, by resource group in their order. */
+/** Number of users with their own grant, for each resource group in order. */
 export function usersOf({ resourceGroups, grants }: AccessMatrix): { readonly name: string; readonly users: number }[] {
   const users = grants.filter(({ kind }) => kind === 'user')
   return resourceGroups.map(({ name }) => ({
@@ -84,7 +84,7 @@ export function usersOf({ resourceGroups, grants }: AccessMatrix): { readonly na
   }))
 }
 
-/** The matrix with these grants of one resource group in place of those that it had. */
+/** The matrix with the grants of one resource group replaced. */
 export function withGrants(
   matrix: AccessMatrix,
   resourceGroup: string,

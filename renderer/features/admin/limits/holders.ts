@@ -38,7 +38,7 @@ export async function holdersOfGroup(
   ]
 }
 
-/** The project `default` goes with its domain. */
+/** The project `default` is deleted with its domain, so it does not count. */
 export async function holdersOfDomain(
   api: Api,
   { name: domain }: Domain,

@@ -4,7 +4,7 @@ import { formatBytes } from '../../../ui/format.ts'
 import { amountText } from '../../../ui/slot-text.ts'
 import { t as shared } from '../../../words/en/admin.ts'
 
-/** `8 CPU, 64 GiB RAM`; nothing for no slot. */
+/** Text such as `8 CPU, 64 GiB RAM`; empty without slots. */
 export function slotsText(slots: WireSlots): string {
   return SLOT_NAMES.flatMap(slot => {
     const amount = slots[slot]
@@ -17,13 +17,13 @@ export const countText = (count: number | null): string => (count === null ? sha
 export const timeText = (seconds: number | null): string =>
   seconds === null ? shared('unlimited') : durationText(seconds)
 
-/** How many folders, and how much in all of them: `20, 100 GiB`. */
+/** Limits of number and total size of folders: `20, 100 GiB`. */
 export function foldersText({ maxFolders, maxFolderBytes }: ResourcePolicy): string {
   const parts = [maxFolders, maxFolderBytes === null ? null : formatBytes(maxFolderBytes)]
   return parts.filter(part => part !== null).join(', ') || shared('unlimited')
 }
 
-/** The largest limit on a number of files that a form takes. */
+/** The largest limit on the number of files that a form accepts. */
 export const MOST_FILES = 1_000_000_000
 
 /** The faults of the fields of a form, by the names of those that have one. */

@@ -3,16 +3,16 @@ import { FOUND } from '../useFound.ts'
 
 type Api = Pick<ApiClient, 'getUser' | 'listUsers' | 'listGroups'>
 
-/** Somebody or something that has a weight, and the name by which people know it. */
+/** A user or project that has a weight, with the name by which people know it. */
 export interface WeightHolder {
   readonly id: string
   readonly name: string
 }
 
-/** How holders of weights are found by what is typed, and named by id. */
+/** Finds holders of weights by a typed text, and names them by id. */
 interface Directory {
   find(api: Api, text: string, signal: AbortSignal): Promise<readonly WeightHolder[]>
-  /** Undefined for what is gone. */
+  /** Undefined if the holder has been deleted. */
   nameOf(api: Api, id: string, signal: AbortSignal): Promise<string | undefined>
 }
 

@@ -15,7 +15,7 @@ export const CHECKS = [
 ] as const
 export type Check = (typeof CHECKS)[number]
 
-/** Where each is set up: the dialog, where there is one. */
+/** Where each part is set up: the dialog, if there is one. */
 export const CHECK_PAGES: Readonly<Record<Check, string>> = {
   agent: '/admin/agents?dialog=join',
   secondAdmin: '/admin/users?role=superadmin&dialog=invite',
@@ -35,7 +35,7 @@ export function missingChecks(
     readonly connected: number
     readonly gpus: number
     readonly superadmins: number
-    /** The console has called the address of apps and found a fault. */
+    /** True if the console has called the address of apps and found a fault. */
     readonly appsFault: boolean
   },
 ): readonly Check[] {
@@ -45,7 +45,7 @@ export function missingChecks(
     secondAdmin: superadmins > 1,
     https: settings.publicUrl?.startsWith('https://') ?? false,
     certificate: certificates.every(({ state }) => state === 'good'),
-    // Without an address of the console, nobody comes from another computer.
+    // Without an address of the console, nobody connects from another computer.
     apps: appsAddress || settings.publicUrl === null,
     appsAnswer: !appsFault,
     mail: settings.mailReady,

@@ -22,8 +22,7 @@ export function rangeQuery(range: Range, now: Date) {
 type Held = 'cpuHours' | 'gpuHours'
 
 /**
- * The amount that sessions held on average in each period. The last period is not over, so what was held in it counts over the
- * part that has passed.
+ * The amount that sessions held on average in each period. The last period is not over, so its average is over the part that has passed.
  */
 export function heldPoints(
   items: UsageHistory['items'],

@@ -4,7 +4,7 @@ import { useFetched } from '../../../data/fetched.ts'
 import { useServices } from '../../../services.ts'
 import { RANGES, type Range, rangeQuery } from './use-chart.ts'
 
-/** The resources that sessions held over the range of the URL. They are asked for at once, together with what the other cards show. */
+/** The resources that sessions held over the range in the URL. Fetched at once, in parallel with the data of the other cards. */
 export function useHistory() {
   const { api } = useServices()
   const route = useRoute()
@@ -26,7 +26,7 @@ export function useHistory() {
   })
   /** Null before the first answer. */
   const items = computed(() => value.value?.items ?? null)
-  /** Time at which the items were asked for. */
+  /** Time of the request for the items. */
   const asked = computed(() => value.value?.asked ?? new Date())
   return { items, asked, error, range, load: again }
 }

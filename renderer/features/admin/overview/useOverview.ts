@@ -6,7 +6,7 @@ import { useServices } from '../../../services.ts'
 /** The figures of the overview, kept up to date. `error` is that of the last attempt; older figures stay beside it. */
 export function useOverview() {
   const { api, events } = useServices()
-  /** Missing parts of the set-up are asked for when the page opens, not with every change of a session. */
+  /** Missing parts of the set-up are fetched when the page opens, not after every change of a session. */
   let asksSetUp = true
   onScopeDispose(events.onResync(() => (asksSetUp = true)))
   const {
@@ -21,7 +21,7 @@ export function useOverview() {
       return { ...all, setUp: all.setUp ?? overview.value?.setUp ?? null }
     },
     topics: ['session', 'agent', 'resources', 'user'],
-    // Figures of GPUs come without hints.
+    // There are no hints about figures of GPUs.
     everyMs: 60_000,
   })
   /** Null for admins of a domain. */

@@ -8,10 +8,10 @@ type Action = keyof typeof actions
 const isAction = (name: string): name is Action => Object.hasOwn(actions, name)
 const isCode = (code: string): code is ErrorCode => Object.hasOwn(ERRORS, code)
 
-/** The words for an action; its name for one that this page does not know. */
+/** The text of an action; its name if this page does not know it. */
 export const actionText = (name: string): string => (isAction(name) ? actionWord(name) : name)
 
-/** All actions with their words, in the order of the alphabet. */
+/** All actions with their texts, in alphabetical order. */
 export const actionChoices = (): { value: string; title: string }[] =>
   Object.keys(actions)
     .map(value => ({ value, title: actionText(value) }))
@@ -26,7 +26,7 @@ export const resultText = (result: string): string => {
 export const triedBy = ({ actor, address, target, targetName }: AuditEntry): string | null =>
   actor === null && address !== null && target?.startsWith('user:') === true ? targetName : null
 
-/** The person; the account that was tried; Berth, for what came over no network. */
+/** The person; without a sign-in, the account that was tried; Berth, if there was no network request. */
 export function actorText(entry: AuditEntry): string {
   if (entry.actor !== null) return entry.actor
   if (entry.address === null) return t('system')

@@ -7,7 +7,7 @@ import {
   type StoredSettings,
 } from '#manager/contract'
 
-/** How a setting is typed or chosen. */
+/** Kind of input for a setting. */
 export type SettingField =
   | { readonly kind: 'text' | 'lines' | 'switch' | 'moment' | 'time' }
   | { readonly kind: 'number'; readonly min: number; readonly max: number; readonly empty?: 'forEver' | 'notSet' }
@@ -15,7 +15,7 @@ export type SettingField =
 
 export type SettingKey = keyof StoredSettings
 
-/** The settings by subject, in the order of the page. Their ranges are checked by the manager as well. */
+/** The settings by subject, in the order of the page. The manager checks their ranges as well. */
 export const SETTING_PARTS = {
   announcement: ['announcement', 'announcementLevel', 'announcementFrom', 'announcementUntil'],
   signUp: [

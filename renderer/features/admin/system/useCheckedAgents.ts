@@ -15,18 +15,18 @@ export function useCheckedAgents() {
       const { items, total } = await firstPages(wanted, page =>
         api.listAgentSummaries({ query: { ...page, sort: '-problems' }, signal }),
       )
-      // An agent whose problems changed meanwhile may be on two pages.
+      // An agent whose problems changed between two requests may be on two pages.
       return { agents: [...new Map(items.map(agent => [agent.id, agent])).values()], total }
     },
   })
-  /** Loads so many agents anew, or all if there are fewer. */
+  /** Fetches this many agents again, or all if there are fewer. */
   function load(most = wanted): Promise<void> {
     wanted = most
     return again()
   }
   return {
     agents: computed(() => value.value?.agents ?? []),
-    /** Number of all agents, also of those that are not loaded; null until it is known. */
+    /** Number of all agents, including those not loaded; null until known. */
     total: computed(() => value.value?.total ?? null),
     error,
     load,

@@ -1,7 +1,7 @@
 import { computed, onScopeDispose, type Ref, ref, shallowReactive } from 'vue'
 import { type AgentSummary, type ApiClient, type Diagnosis, type Manager } from '#manager/contract'
 
-/** Hosts that are checked at once: each check starts a process there, and some wait for a disk or a driver. */
+/** Number of hosts checked at once: each check starts a process there, and some wait for a disk or a driver. */
 const AT_ONCE = 4
 
 export type DiagnosisState =
@@ -11,13 +11,13 @@ export type DiagnosisState =
 
 export type CheckedAgent = Pick<AgentSummary, 'id' | 'name' | 'status'>
 
-/** A manager or an agent. */
+/** A manager or an agent to be checked. */
 export type Patient = { readonly key: string } & (
   | { readonly manager: Manager; readonly agent: null }
   | { readonly manager: null; readonly agent: CheckedAgent }
 )
 
-/** Runs `berth doctor` for managers and agents, and keeps the results. One that hangs keeps nobody waiting. */
+/** Runs `berth doctor` for managers and agents, and keeps the results. A host that hangs does not delay the others. */
 export function useDiagnoses(api: ApiClient, managers: Ref<readonly Manager[]>, agents: Ref<readonly CheckedAgent[]>) {
   const states = shallowReactive(new Map<string, DiagnosisState>())
   const running = ref(false)
@@ -29,7 +29,7 @@ export function useDiagnoses(api: ApiClient, managers: Ref<readonly Manager[]>, 
     ...agents.value.map(agent => ({ key: agent.id, manager: null, agent })),
   ])
   const reachable = computed(() => patients.value.filter(({ agent }) => agent === null || agent.status === 'CONNECTED'))
-  /** Patients that need a hand come first, and managers come before agents of the same state. */
+  /** Hosts with problems come first; in the same state, managers come before agents. */
   const sorted = computed(() => patients.value.toSorted((a, b) => rankOf(a) - rankOf(b)))
 
   function rankOf({ key, agent }: Patient): number {

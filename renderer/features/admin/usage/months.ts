@@ -3,7 +3,7 @@ export interface Month {
   /** As in the address: `2026-11`. */
   readonly key: string
   readonly from: Date
-  /** The begin of the next month. */
+  /** The beginning of the next month. */
   readonly to: Date
 }
 

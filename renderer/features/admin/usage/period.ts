@@ -3,7 +3,7 @@ export const PERIOD_DAYS = ['1', '7', '30', '90', '365'] as const
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = '30'
 
-/** A period as the address has it: a number of days until now, or two days of this computer's time zone, the last one included. */
+/** A period as in the address: a number of days until now, or the first and last day in this computer's time zone, both included. */
 export interface PeriodQuery {
   readonly days?: string | undefined
   readonly from?: string | undefined
@@ -13,7 +13,7 @@ export type PeriodChoice = (typeof PERIOD_DAYS)[number] | 'dates'
 
 const DAY = /^(\d{4})-(\d{2})-(\d{2})$/
 
-/** Midnight of a day of this computer's time zone; undefined for a text that is no day. */
+/** Midnight of a day in this computer's time zone; undefined for a text that is not a day. */
 export function dayOf(text: string | undefined): Date | undefined {
   const [, year, month, day] = DAY.exec(text ?? '') ?? []
   if (year === undefined) return undefined
@@ -28,7 +28,7 @@ export function choiceOf({ days }: PeriodQuery): PeriodChoice {
   return days === 'dates' ? 'dates' : (PERIOD_DAYS.find(one => one === days) ?? DEFAULT_DAYS)
 }
 
-/** Begin and end of a report; undefined while the dates make no period. */
+/** Begin and end of a report; undefined while the dates are not a valid period. */
 export function periodOf(query: PeriodQuery, now: Date): { readonly from: string; readonly to?: string } | undefined {
   const choice = choiceOf(query)
   if (choice !== 'dates') return { from: new Date(now.getTime() - Number(choice) * DAY_MS).toISOString() }

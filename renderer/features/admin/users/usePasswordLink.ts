@@ -3,7 +3,7 @@ import { type SentLink } from '#manager/contract'
 import { useNotifications } from '../../../ui/useNotifications.ts'
 import { t } from '../../../words/en/admin-users.ts'
 
-/** A link for somebody's password: the page shows one to pass on, and tells that one was mailed. */
+/** Creates a password link for a person: the page shows it to pass on, or says that it was mailed. */
 export function usePasswordLink() {
   const notifications = useNotifications()
   const shown = shallowRef<{ readonly url: string; readonly expiresAt: string } | null>(null)

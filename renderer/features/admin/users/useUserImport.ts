@@ -9,14 +9,14 @@ import {
 } from '#manager/contract'
 import { useServices } from '../../../services.ts'
 
-/** The manager checks and creates so many rows at a time; the page shows how far it is in between. */
+/** Rows that the manager checks or creates per request; the page shows the progress in between. */
 const BATCH = MAX_IMPORT_ROWS / 4
-/** More rows than anybody waits for in a dialog; the command line has no limit. */
+/** Largest number of rows: nobody waits for more in a dialog; the command line has no limit. */
 export const MOST_ROWS = 5000
 
 export type FileFault = 'encoding' | 'noColumn' | 'noRows' | 'tooManyRows'
 
-/** An import of users: the file, what the manager says about its rows in a dry run, and what came of them. */
+/** An import of users: the file, the manager's findings in a dry run, and the outcomes. */
 export function useUserImport() {
   const { api } = useServices()
   const rows = shallowRef<readonly UserImportRow[]>([])
@@ -24,7 +24,7 @@ export function useUserImport() {
   /** Outcomes of the dry run, then of the import. */
   const outcomes = shallowRef<readonly UserImportOutcome[]>([])
   const done = ref(false)
-  /** Rows that the manager has answered in the call that runs. */
+  /** Number of rows that the manager has answered in the present step. */
   const progress = ref(0)
   const counts = computed(() => {
     const of = (wanted: UserImportOutcome['outcome']) => outcomes.value.filter(one => one.outcome === wanted).length
@@ -55,7 +55,7 @@ export function useUserImport() {
     try {
       await send(rows.value, { dryRun: false, mail }, items => made.push(...items))
     } finally {
-      // After a failure in the middle the links of the accounts that were made would be lost otherwise.
+      // Otherwise a failure in the middle would lose the links of the accounts that were created.
       if (made.length > 0) {
         outcomes.value = made
         done.value = true

@@ -4,7 +4,7 @@ import { t } from '../../../words/en/admin-users.ts'
 export const ROLES = ['user', 'domain_admin', 'superadmin'] as const satisfies readonly Role[]
 export const roleText = (role: Role): string => t(`role_${role}`)
 
-/** Whether the person can sign in, in a word with its tone. */
+/** Whether the person can sign in, as a word with its tone. */
 export function userState({ active, emailVerified }: Pick<User, 'active' | 'emailVerified'>) {
   if (!active) return { tone: 'neutral', label: t('inactive') } as const
   return emailVerified

@@ -2,12 +2,12 @@ import { isSameText } from '#base/normal-forms'
 import { type FileConflict, firstForRequest, isAppError } from '#manager/contract'
 import { nameOf } from '../../../data/files/file-path.ts'
 
-/** Fate of a file whose name exists at the destination. */
+/** Treatment of a file whose name exists at the destination. */
 export type ConflictChoice = 'replace' | 'rename' | 'skip'
 
 export interface ConflictQuestion {
   readonly name: string
-  /** Further files, which may have conflicts too. */
+  /** Number of further files, which may have conflicts too. */
   readonly more: number
 }
 
@@ -18,13 +18,13 @@ export interface PendingConflict extends ConflictQuestion {
 
 export interface ConflictAnswer {
   readonly choice: ConflictChoice
-  /** Applies to all further conflicts. */
+  /** True if the answer applies to all further conflicts. */
   readonly forAll: boolean
 }
 
 /**
- * Moves or copies files and asks about each conflict until an answer holds for all. A request does its files in order and stops at
- * the first conflict, so those before it are done; or it is refused before anything is done, and says so.
+ * Moves or copies files and asks about each conflict until an answer applies to all. A request processes its files in order and stops at
+ * the first conflict, so the files before it are done; or it is refused before anything is done, and the error says so.
  * @param run sends one request; `file_exists` names the file in conflict, and may have the number of files that are done
  * @returns whether all files were moved, copied or skipped; false if the user cancelled at a conflict
  */

@@ -2,10 +2,10 @@ import { joinPath } from '../../../data/files/file-path.ts'
 import { type Entry } from '../../../data/files/files-client.ts'
 
 /**
- * Path of the directory that an entry opens: of a link the directory itself, so that what is done there is done to real paths.
+ * Path of the directory that an entry opens: for a link, the directory that it leads to, so that actions there use real paths.
  *
  * @param path of the directory that has the entry
- * @returns undefined for what opens no directory
+ * @returns undefined for an entry that opens no directory
  */
 export function directoryOf(
   { name, kind, target }: Pick<Entry, 'name' | 'kind' | 'target'>,

@@ -20,11 +20,11 @@ export function putDrag({ dataTransfer }: DragEvent, files: DraggedFiles, file?:
 }
 
 /**
- * Data of a drag for Chromium on Windows and macOS, `TYPE:NAME:ADDRESS`: a program that the file is dropped on, e.g. the desktop, gets a
- * file that Chromium downloads then, with the sign-in of this page. Other browsers and systems ignore it.
+ * Data of a drag for Chromium on Windows and macOS, `TYPE:NAME:ADDRESS`: the program on which the file is dropped, e.g. the desktop, gets a
+ * file that Chromium then downloads with the sign-in of this page. Other browsers and systems ignore it.
  */
 export function downloadOf(name: string, folderId: FolderId, path: string, page: string): string {
-  // Neither separates parts of this text then, nor directories on the user's computer.
+  // Then the name contains neither separators of this text nor directory separators of the user's computer.
   const plainName = shownFileName(name).replace(/[:\\/]/g, '_')
   const address = new URL(fileContentAddress(folderId, path, true), page)
   return `application/octet-stream:${plainName}:${address.href}`

@@ -4,7 +4,7 @@ import { type DraggedFiles } from './drag-files.ts'
 import { type Entry } from '../../../data/files/files-client.ts'
 import { t } from '../../../words/en/explorer.ts'
 
-/** Files up to this sum are fetched while the user drags; it takes less time than to leave the window. */
+/** Files up to this total size are fetched at once: that takes less time than dragging them out of the window. */
 const AT_ONCE_BYTES = 2 ** 20
 const DROP_MS = 500
 
@@ -15,16 +15,16 @@ export interface DragOutDeps {
 }
 
 /**
- * Drags out of the window of the desktop app. The drag of a page offers other programs no files, and that of the system only files of
- * this computer. So small files are fetched when their drag begins, and larger ones when one has left the window, for the next one. Drags
- * within the page are those of the page, and cost nothing.
+ * Drags files out of the window of the desktop app. A drag of the page offers no files to other programs, and a drag of the system only
+ * files of this computer. So small files are fetched when their drag begins; larger ones are fetched when a drag has left the window, for
+ * the next attempt. Drags within the page remain drags of the page, and fetch nothing.
  */
 export function createDragOut({ host, tell, fail }: DragOutDeps) {
-  /** Ids of fetched files, by what was listed of them: a file that has changed is fetched again. */
+  /** Ids of fetched files, by their listed properties: a file that has changed is fetched again. */
   const ready = new Map<string, string>()
   const running = new Map<string, Promise<void>>()
   let latest: Drag | undefined
-  /** The drag of the system that is going on, or has just ended. */
+  /** The drag of the system that is in progress, or has just ended. */
   let own: Drag | undefined
 
   function fetchOnce({ key, files }: Drag): Promise<void> {
@@ -55,7 +55,7 @@ export function createDragOut({ host, tell, fail }: DragOutDeps) {
         if (own === drag) own = undefined
       }
       const hasEnded = await host.drag.start(ready.get(drag.key) ?? '')
-      // A drop on this page is an event of its own, which follows. The page gets moves of the pointer once a drag is over.
+      // A drop on this page is a separate event, which follows. The page gets pointer moves once a drag is over.
       if (hasEnded) setTimeout(forget, DROP_MS)
       else addEventListener('pointermove', forget, { once: true })
     } catch (error) {
@@ -68,7 +68,7 @@ export function createDragOut({ host, tell, fail }: DragOutDeps) {
   }
 
   return {
-    /** @returns true if a drag of the system takes the place of that of the page */
+    /** @returns true if a drag of the system replaces that of the page */
     begin(
       event: Pick<DragEvent, 'preventDefault'>,
       files: DraggedFiles,
@@ -87,7 +87,7 @@ export function createDragOut({ host, tell, fail }: DragOutDeps) {
       void takeOver(latest)
       return true
     },
-    /** A drag of the page has ended. If that was outside of the window, its files are fetched. */
+    /** Call when a drag of the page has ended. If that was outside of the window, its files are fetched. */
     async end({
       dataTransfer,
       clientX,
@@ -109,7 +109,7 @@ export function createDragOut({ host, tell, fail }: DragOutDeps) {
         fail(error)
       }
     },
-    /** The files of this page that the drag of the system carries now. */
+    /** The files of this page that the present drag of the system carries. */
     carried: () => own?.files,
   }
 }

@@ -5,7 +5,7 @@ import { type Rows } from './selection.ts'
 const PAGE = 500
 /** The largest page of the API, for requests that show no rows. */
 const NAMES_PAGE = 1_000
-/** Pages that are kept, around the rows on screen: 30,000 entries. Others are fetched again when they come into view. */
+/** Number of pages kept around the visible rows: 30,000 entries. Others are fetched again when they come into view. */
 const KEPT = 60
 
 export interface ListingState {
@@ -23,7 +23,7 @@ export interface ListingState {
 interface HeldPage {
   readonly after: string | null
   readonly count: number
-  /** Null if it was dropped. */
+  /** Null if the page was dropped. */
   readonly items: readonly Entry[] | null
 }
 
@@ -37,9 +37,9 @@ export interface Listing extends Rows {
   entryOf(name: string): Entry | undefined
   /** True if all entries are loaded and none has the name. */
   isGone(name: string): boolean
-  /** Loads the pages of these rows, and the next page near the end. */
+  /** Loads the pages of these rows, and near the end also the next page. */
   show(start: number, end: number): void
-  /** Fetches what is held again; what is shown stays until then: `quietly` also a failure, because no person waits. */
+  /** Fetches the held pages again; the shown ones stay until then. With `quietly` they stay after a failure too, because nobody waits. */
   refresh(options?: { readonly quietly?: boolean }): Promise<void>
   /** Names of all entries, fetched anew. @returns undefined if there are more than `most` */
   allNames(most: number): Promise<readonly string[] | undefined>
@@ -64,7 +64,7 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
   let range: readonly [number, number] = [0, 0]
   let aborter = new AbortController()
   const ended = new AbortController()
-  /** Cursors whose page is on its way. */
+  /** Cursors whose page is being fetched. */
   const pending = new Set<string | null>()
 
   function publish(change: Partial<ListingState>): void {
@@ -91,7 +91,7 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     return -1
   }
 
-  /** Drops the pages that are farthest from the rows on screen. */
+  /** Drops the pages that are farthest from the visible rows. */
   function trim(): void {
     const held = pages.flatMap(({ items }, index) => (items ? [index] : []))
     if (held.length <= kept) return
@@ -139,7 +139,7 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     const { signal } = aborter
     pending.clear()
     const wanted = pages.length === 0 ? 1 : pages.length
-    // A long list is fetched again around the rows on screen only.
+    // A long list is fetched again only around the visible rows.
     const isLong = wanted > 4
     const from = isLong ? Math.max(0, pageOf(range[0]) - 1) : 0
     const to = isLong ? Math.max(from, pageOf(Math.max(0, range[1] - 1)) + 1) : wanted - 1
@@ -176,7 +176,7 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     return names.length > most ? undefined : names
   }
 
-  // Both read the state, so that what is computed from them follows its changes.
+  // Both functions read the reactive state, so that values computed from them follow its changes.
   const entryAt = (index: number) => {
     const at = index < state.value.count ? pageOf(index) : -1
     return at === -1 ? undefined : pages[at]?.items?.[index - (offsets[at] ?? 0)]

@@ -6,13 +6,13 @@ export interface Selection {
   readonly names: ReadonlySet<string>
   /** The file that has the focus; keys act on it. */
   readonly focus: string | null
-  /** The other end of a range that Shift selects. */
+  /** The fixed end of a range that Shift selects. */
   readonly anchor: string | null
 }
 
 export const NOTHING: Selection = { names: new Set(), focus: null, anchor: null }
 
-/** The list as far as it is loaded. */
+/** The loaded part of the list. */
 export interface Rows {
   readonly count: number
   nameAt(index: number): string | undefined
@@ -30,7 +30,7 @@ export function toggle(selection: Selection, name: string): Selection {
   return { names, focus: name, anchor: name }
 }
 
-/** Shift+click and Shift+arrow: selects from the anchor to the file, instead of what was selected (`add`: besides it). */
+/** Shift+click and Shift+arrow: selects from the anchor to the file, replacing the selection (`add`: extending it). */
 export function selectRange(selection: Selection, rows: Rows, name: string, add = false): Selection {
   const anchor = selection.anchor ?? selection.focus ?? name
   const from = rows.indexOf(anchor)

@@ -1,6 +1,6 @@
 /**
  * Lets the browser download from an address: it writes the bytes to the disk as they arrive, shows the progress, and continues after a lost
- * connection. The page holds nothing of them.
+ * connection. The page itself holds no bytes.
  */
 export function startDownload(address: string): void {
   const link = document.createElement('a')

@@ -10,7 +10,7 @@ import { createFilesClient, type EntrySort, type FilesClient } from '../../../da
 import { createListing, type Listing } from './listing.ts'
 import { NOTHING, without, type Selection } from './selection.ts'
 
-/** The explorer of one folder: where it is, what it lists, and what is selected. */
+/** The explorer of one folder: its directory, its entries, and the selection. */
 export interface Explorer {
   readonly folderId: Readonly<Ref<FolderId>>
   /** Null before the answer, and if there is no such folder. */
@@ -24,17 +24,17 @@ export interface Explorer {
   readonly listing: Readonly<Ref<Listing>>
   readonly client: Readonly<Ref<FilesClient>>
   readonly selection: Ref<Selection>
-  /** May create, change and copy. */
+  /** Whether the person may create, change and copy. */
   readonly canWrite: Readonly<Ref<boolean>>
-  /** May also delete, rename and move. */
+  /** Whether the person may also delete, rename and move. */
   readonly canDelete: Readonly<Ref<boolean>>
-  /** Changes a part of the view in the URL, which then has no dialog. @param how `push` adds a history entry */
+  /** Changes a part of the view in the URL, and removes any dialog from it. @param how `push` adds a history entry */
   setView(change: Partial<ExplorerView>, how?: 'push' | 'replace'): Promise<unknown>
   loadFolder(): Promise<void>
   refresh(): Promise<void>
 }
 
-/** Least distance in milliseconds between two listings while files are changed without end. */
+/** Minimum time in milliseconds between two listings while files keep changing. */
 const BUSY_MS = 5_000
 
 const EXPLORER: InjectionKey<Explorer> = Symbol('explorer')
@@ -104,7 +104,7 @@ export function provideExplorer(): Explorer {
 
   watch(() => route.fullPath, follow, { immediate: true })
   const refreshes = createPaced({ run: () => refresh().then(() => true), gatherMs: 60, busyMs: BUSY_MS })
-  // Not every directory is watched, and hints of changes by sessions are not repeated after an interruption.
+  // Not every directory is watched, and hints about changes by sessions are lost during an interruption: refresh when the page is shown.
   const onVisible = () => {
     if (document.visibilityState === 'visible' && isHere()) void refresh()
   }
@@ -116,7 +116,7 @@ export function provideExplorer(): Explorer {
     if (topic === 'files' && id === folderId.value && changed === path.value) refreshes.ask()
   })
   const stopResync = events.onResync(() => void refresh())
-  // No hint tells that a storage is back.
+  // There is no hint that a storage host is back.
   useUntilBack(
     () => {
       const { error } = listing.value.state.value

@@ -22,7 +22,7 @@ export interface FileActions {
   askConflict(question: ConflictQuestion): Promise<ConflictAnswer | null>
   createDirectory(name: string): Promise<void>
   createFile(name: string): Promise<void>
-  /** @throws AppError, for the field of the name */
+  /** @throws AppError to show at the field of the name */
   rename(name: string, next: string): Promise<void>
   remove(files: DoomedFiles): Promise<void>
   /** Moves or copies into a directory, also from another folder, and asks about conflicts. Failures are notifications. */
@@ -36,7 +36,7 @@ export interface FileActions {
 /** Files of one folder. */
 export type FilesOf = Pick<ClippedFiles, 'folderId' | 'paths'>
 
-/** Files that a question is about. They stay the same, whatever directory or folder the page shows meanwhile. */
+/** Files that a question is about. They do not change, whatever directory or folder the page shows meanwhile. */
 export interface DoomedFiles extends Pick<FilesOf, 'paths'> {
   readonly client: Pick<FilesClient, 'remove'>
   readonly names: readonly string[]
@@ -70,13 +70,13 @@ export function useFileActions(explorer: Explorer): FileActions {
     return spec => client.move(spec).then(() => ({ task: null }))
   }
 
-  /** Says what a copy lacks. @returns whether it continues as a task */
+  /** Reports files that a copy left out. @returns whether the copy continues as a task */
   function isContinued({ task, leftOut }: Copied): boolean {
     if (leftOut) notifications.info(t('copyLacks', { count: leftOut.total, name: leftOut.paths[0] ?? '' }))
     return task !== null
   }
 
-  /** @returns whether all is done; false if the user cancelled, or something continues */
+  /** @returns true if everything is done; false if the user cancelled, or a task continues */
   async function withConflicts(mode: 'copy' | 'move', { folderId, paths }: FilesOf, to: string): Promise<boolean> {
     const send = sending(mode, folderId)
     const tasks: unknown[] = []
@@ -133,7 +133,7 @@ export function useFileActions(explorer: Explorer): FileActions {
     async createFile(name) {
       await explorer.client.value.write(pathOf(name), '', null)
       await show(name)
-      // In place of the dialog that asked for the name.
+      // This replaces the dialog that asked for the name.
       await explorer.setView({ open: name })
     },
     async rename(name, next) {

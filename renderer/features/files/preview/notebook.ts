@@ -21,7 +21,7 @@ const BASE64 = /^[A-Za-z0-9+/=\s]+$/
 // eslint-disable-next-line no-control-regex -- escape sequences begin with the control character ESC
 const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g
 
-/** Reads a notebook of format 4. @returns null if it is none */
+/** Reads a notebook of format 4. @returns null for another text */
 export function readNotebook(text: string): NotebookCell[] | null {
   let json: unknown
   try {
@@ -38,7 +38,7 @@ export function readNotebook(text: string): NotebookCell[] | null {
   }))
 }
 
-/** The richest form that is shown: picture, HTML, text. Scripts and widgets are never shown. */
+/** The richest form that we show: picture, HTML, or text. Scripts and widgets are never shown. */
 function outputOf(output: Json): NotebookOutput | undefined {
   const type = output['output_type']
   if (type === 'stream') return plain(textOf(output['text']), output['name'] === 'stderr')

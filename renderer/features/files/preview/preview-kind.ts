@@ -2,7 +2,7 @@ import { extensionOf, looksOf } from '../../../data/files/file-looks.ts'
 
 export type PreviewKind = 'text' | 'image' | 'pdf' | 'table' | 'markdown' | 'notebook' | 'audio' | 'video' | 'none'
 
-/** Chosen by name; a file of an unknown kind is shown as text unless it has binary bytes. */
+/** Chooses by name; a file of an unknown kind is shown as text unless it has binary bytes. */
 export function previewKind(name: string): PreviewKind {
   const extension = extensionOf(name)
   const looks = looksOf(name, 'file')
@@ -14,7 +14,7 @@ export function previewKind(name: string): PreviewKind {
   return looks === 'archive' ? 'none' : 'text'
 }
 
-/** Bytes that a preview reads at most: text and tables show their beginning, other kinds are all or nothing. */
+/** Largest number of bytes that a preview reads: text and tables show their beginning, other kinds need the whole file. */
 export function mostBytes(kind: PreviewKind): number {
   if (kind === 'text' || kind === 'markdown') return MIB
   if (kind === 'table') return 8 * MIB
@@ -23,7 +23,7 @@ export function mostBytes(kind: PreviewKind): number {
 }
 const MIB = 1024 * 1024
 
-/** Largest text that is edited; the manager writes no larger one (`PUT content`). */
+/** Largest text that can be edited; the manager writes no larger one (`PUT content`). */
 export const MOST_EDITED_BYTES = MIB
 
 /** Media types that are shown. The type is ours and never text/html, whatever the file contains. */

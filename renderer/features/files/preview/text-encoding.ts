@@ -1,4 +1,7 @@
-/** Encodings of texts that are shown. `euc-kr` of browsers is CP949, and `windows-1252` is Latin-1 with some more signs. @see https://encoding.spec.whatwg.org */
+/**
+ * Encodings that the preview can show. `euc-kr` of browsers is CP949, and `windows-1252` is Latin-1 with some more characters. @see
+ * https://encoding.spec.whatwg.org
+ */
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'euc-kr', 'windows-1252'] as const
 export type TextEncoding = (typeof ENCODINGS)[number]
 
@@ -7,11 +10,12 @@ export interface DecodedText {
   readonly encoding: TextEncoding
 }
 
-/** Bytes that are looked at to tell text from other files. */
+/** Number of bytes that are examined to distinguish text from other files. */
 const LOOKED_AT = 8_192
 
 /**
- * Decodes text: UTF-16 by its mark, UTF-8 if it is valid, and else what old Korean or European files have. The last is a guess, which the reader can change.
+ * Decodes text: UTF-16 by its mark, UTF-8 if it is valid, and else an encoding of old Korean or European files. The latter is a guess,
+ * which the reader can change.
  *
  * @param isWhole false: the end may be cut within a character
  * @returns null for binary files: they have control characters
@@ -21,7 +25,7 @@ export function decodeText(bytes: Uint8Array, isWhole: boolean): DecodedText | n
   if (marked) return { text: decodeAs(bytes, marked), encoding: marked }
   if (bytes.subarray(0, LOOKED_AT).includes(0)) return null
   try {
-    // The mark of UTF-8 stays in the text: it is saved with it.
+    // Keep the byte order mark in the text, so that it is saved too.
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
     return { text: decoder.decode(bytes, { stream: !isWhole }), encoding: 'utf-8' }
   } catch {
@@ -31,7 +35,7 @@ export function decodeText(bytes: Uint8Array, isWhole: boolean): DecodedText | n
   }
 }
 
-/** Decodes text in an encoding that the reader has chosen. What is no character there becomes U+FFFD. */
+/** Decodes text in an encoding that the reader has chosen. Invalid bytes become U+FFFD. */
 export const decodeAs = (bytes: Uint8Array, encoding: TextEncoding): string => new TextDecoder(encoding).decode(bytes)
 
 function encodingOfMark([first, second]: Uint8Array): TextEncoding | undefined {
@@ -42,7 +46,7 @@ function encodingOfMark([first, second]: Uint8Array): TextEncoding | undefined {
 /** Control characters that texts do not have: all but tab, line breaks, form feed and escape. */
 const isControl = (byte: number) => byte < 0x20 && ![0x09, 0x0a, 0x0c, 0x0d, 0x1b].includes(byte)
 
-/** Whether bytes above ASCII come in the pairs of Korean letters; European letters mostly stand alone between others. */
+/** Whether bytes above ASCII come in pairs, as in Korean text; European letters usually stand alone between others. */
 function looksKorean(bytes: Uint8Array): boolean {
   let pairs = 0
   let alone = 0

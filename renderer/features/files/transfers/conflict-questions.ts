@@ -11,9 +11,9 @@ export interface UploadQuestion {
 
 /** Asks what to do about files that exist at the destination. */
 export interface ConflictQuestions {
-  /** The one that waits for its answer. */
+  /** The question that waits for its answer. */
   readonly question: ShallowRef<UploadQuestion | null>
-  /** Asks one question at a time; an answer for all holds for the other files of the batch. */
+  /** Asks one question at a time; an answer for all applies to the other files of the batch. */
   readonly decide: (item: TransferItem) => Promise<ConflictAnswer['choice'] | null>
 }
 
@@ -38,7 +38,7 @@ export function createConflictQuestions(): ConflictQuestions {
         }
       })
       if (!answer) {
-        // Cancelled: all files of the batch that need an answer are skipped.
+        // After a cancel, all files of the batch that need an answer are skipped.
         batch.onConflict = 'skip'
         return 'skip'
       }

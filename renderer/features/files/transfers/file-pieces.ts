@@ -1,4 +1,4 @@
-/** Bytes of one request. Its progress is known only at its end, and one piece of each upload is in memory. */
+/** Bytes per request. Progress is known only at the end of a request, and one piece of each upload is held in memory. */
 export const PIECE_BYTES = 8 * 1024 * 1024
 
 /**
@@ -10,7 +10,7 @@ export function openInPieces(file: Blob) {
     size: file.size,
     async slice(start: number, end: number) {
       const value = new Uint8Array(await file.slice(start, end).arrayBuffer())
-      // The size of the file is known, so the end of the pieces needs no mark; tus would look for a size of the last one.
+      // The size of the file is known, so the last piece needs no mark; with one, tus would expect its size.
       return { value, done: false }
     },
     close: () => undefined,

@@ -1,6 +1,6 @@
 /** A file that the user chose or dropped, with its path below the destination. */
 export interface FileSource {
-  /** Relative to the destination, with the directories that were dropped. */
+  /** Relative to the destination, including the dropped directories. */
   readonly path: string
   /** Opens the file. Files of dropped directories are opened when their turn comes. */
   open(): Promise<File>
@@ -8,7 +8,7 @@ export interface FileSource {
 
 export interface DroppedFiles {
   readonly files: readonly FileSource[]
-  /** Directories without files, which no upload makes. */
+  /** Directories without files, which would otherwise not be created. */
   readonly emptyDirectories: readonly string[]
 }
 
@@ -51,7 +51,7 @@ async function readAll(entries: readonly FileSystemEntry[]): Promise<DroppedFile
 const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile
 const isDirectory = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory
 
-/** All children: browsers hand out some hundred at a time, and an empty list at the end. */
+/** All children: browsers return some hundred at a time, and an empty list at the end. */
 async function childrenOf(directory: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = directory.createReader()
   const all: FileSystemEntry[] = []

@@ -1,4 +1,4 @@
-// `import type`, not inline types: those leave an import behind, and the page would run the worker's code.
+// `import type` instead of inline types: those leave an import behind, and the page would run the worker's code.
 import type { HashReply, HashRequest } from './hash-worker.ts'
 
 /** Small files are hashed by the browser itself: a message to the worker would cost more. */
@@ -9,7 +9,7 @@ let nextId = 1
 
 /** SHA-256 of a file in hex, read as a stream. @throws Error if the file cannot be read any more */
 export async function hashFile(file: File): Promise<string> {
-  // Plain http from another computer has no `crypto.subtle`.
+  // On pages loaded by plain http from another computer there is no `crypto.subtle`.
   if (file.size <= SMALL_BYTES && 'subtle' in crypto) {
     const digest = await crypto.subtle.digest('SHA-256', await file.arrayBuffer())
     return hexOf(new Uint8Array(digest))
@@ -33,7 +33,7 @@ function startWorker(): Worker {
     if ('hash' in data) one.resolve(data.hash)
     else one.reject(new Error(data.failed))
   })
-  // A worker that could not start answers nothing: the uploads fail with a reason, and the next one starts another worker.
+  // A worker that could not start never answers: the uploads fail with a reason, and the next one starts another worker.
   started.addEventListener('error', event => {
     event.preventDefault()
     worker = undefined

@@ -1,6 +1,6 @@
 import { createSHA256 } from 'hash-wasm'
 
-/** SHA-256 of whole files, apart from the page so that nothing stutters. One file after the other, in the order of the requests. */
+/** SHA-256 of whole files, in a worker, so that the page does not stutter. One file after the other, in the order of the requests. */
 export interface HashRequest {
   readonly id: number
   readonly file: File

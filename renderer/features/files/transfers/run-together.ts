@@ -3,7 +3,7 @@ import { type TransferItem, type TransferStatus } from './transfer-item.ts'
 import { sendBundle, type BundledResult, type BundleSpec } from './upload-bundle.ts'
 import { t } from '../../../words/en/transfers.ts'
 
-/** Bytes of one bundle; files that do not fit wait for the next. */
+/** Largest size of one bundle in bytes; files that do not fit wait for the next. */
 const BUNDLE_BYTES = 8 * 1024 * 1024
 /** Pauses before the next attempts; the last one repeats. */
 const PAUSES_MS = [1_000, 2_000, 5_000, 15_000, 60_000] as const
@@ -11,19 +11,19 @@ const PAUSES_MS = [1_000, 2_000, 5_000, 15_000, 60_000] as const
 export interface TogetherDeps {
   readonly hash: (file: File) => Promise<string>
   readonly headers: () => Readonly<Record<string, string>>
-  /** Something changed that the page shows. */
+  /** Called when something shown on the page has changed. */
   readonly onChange: () => void
   readonly onDone: (item: TransferItem) => void
   /** Handles an error of one file; never rejects. */
   readonly refused: (item: TransferItem, error: unknown) => Promise<void>
-  /** Called when an item has left its place. */
+  /** Called when an item no longer needs its slot. */
   readonly onFree: () => void
   /** Waits before the next attempt, or until the network is back or the signal fires. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
   readonly send?: (spec: BundleSpec) => Promise<BundledResult[]>
 }
 
-/** Reads the status now: users and connections change it while a function waits. */
+/** Reads the status at this moment: users and connections change it while a function waits. */
 const is = (item: TransferItem, ...statuses: readonly TransferStatus[]) => statuses.includes(item.status)
 
 interface Ready {
@@ -77,7 +77,7 @@ export async function runTogether(group: readonly TransferItem[], deps: Together
       rest.forEach(({ item }, index) => settle(item, results[index]))
       break
     } catch (error) {
-      // Files may have been placed although the answer is lost.
+      // The answer may be lost although files were stored.
       for (const { item } of rest) item.again = true
       if (cut.signal.aborted) {
         for (const { item } of rest) if (is(item, 'running', 'waiting')) item.status = 'queued'

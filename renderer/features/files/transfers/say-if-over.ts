@@ -14,5 +14,5 @@ export function sayIfOver(items: readonly TransferItem[], notices: ReturnType<ty
   else if (filesDone > 0) notices.add({ id, kind: 'uploaded', count: filesDone, ...about })
 }
 
-/** Whether the person sees the folder now: there the panel and the list say enough. */
+/** Whether the person is looking at the folder: panel and list there need no notice. */
 const isLookedAt = (folderId: FolderId) => !document.hidden && globalThis.location.hash.startsWith(`#/data/${folderId}`)

@@ -9,10 +9,10 @@ const HASH_FIRST_BYTES = 1024 * 1024
 
 export interface SendFileDeps {
   readonly api: ApiClient
-  /** Whether every request is short. */
+  /** True if every request has to be short. */
   readonly inPieces: boolean
   readonly headers: () => Record<string, string>
-  /** The item has changed. */
+  /** Called when the item has changed. */
   readonly onChange: () => void
 }
 
@@ -25,7 +25,7 @@ export async function sendFile(
   const hashes = hashFile(file).catch((cause: unknown) => {
     throw new AppError('file_not_found', { why: t('unreadable') }, { cause })
   })
-  // The failure of the hash is reported below, when it is needed.
+  // A failure of the hash is reported below, where the hash is needed.
   hashes.catch(() => undefined)
   const isSmall = file.size <= HASH_FIRST_BYTES && item.address === null
   const sha256 = isSmall ? await hashes : null
@@ -64,14 +64,14 @@ async function finish(api: ApiClient, item: TransferItem, sha256: string): Promi
       await api.finishUpload({ params: paramsOf(item), body: { sha256, onConflict: item.onConflict } })
       return
     } catch (error) {
-      // Safe to repeat. The hash of a large file takes the server some time, in which a connection may be lost.
+      // Safe to repeat: hashing a large file takes the server some time, in which the connection may be lost.
       if (!isAppError(error) || !['unavailable', 'upload_locked'].includes(error.code) || attempt >= 30) throw error
       await wait(Math.min(15_000, 1_000 * 2 ** attempt))
     }
   }
 }
 
-/** An upload is named by the last part of its address, whatever a proxy made of the rest. */
+/** The last part of the address identifies the upload, whatever a proxy made of the rest. */
 export const paramsOf = ({ batch, address }: TransferItem) => ({
   id: batch.folderId,
   uploadId: (address?.split('/').at(-1) ?? '') as UploadId,

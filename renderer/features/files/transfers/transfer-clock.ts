@@ -6,11 +6,11 @@ interface TransferClockDeps {
   readonly bytesSent: () => number
 }
 
-/** While files are sent: the rate, and the browser's question before the tab is closed. */
+/** Runs while files are sent: computes the rate, and makes the browser ask before the tab is closed. */
 export interface TransferClock {
   /** Bytes per second; null while it is not known. */
   readonly rate: ComputedRef<ReturnType<typeof rateOf>>
-  /** Begins, unless it runs. It ends by itself with the last file. */
+  /** Starts, unless it is running. It stops by itself after the last file. */
   start(): void
 }
 

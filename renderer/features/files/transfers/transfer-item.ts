@@ -5,22 +5,22 @@ import { type RunningUpload, type UploadConflict } from './upload-file.ts'
 export type TransferStatus =
   | 'queued'
   | 'running'
-  /** The connection is lost; the next attempt comes by itself. */
+  /** The connection is lost; the next attempt follows automatically. */
   | 'waiting'
   /** All bytes have arrived; their hash is compared. */
   | 'checking'
   | 'paused'
-  /** The name exists; the user is asked. */
+  /** The name exists, and the user is asked. */
   | 'conflict'
   | 'done'
   | 'failed'
   | 'cancelled'
 
-/** Files that were chosen together: a conflict that is answered for all holds for them. */
+/** Files that were chosen together: an answer for all applies to each of them. */
 export interface Batch {
   readonly folderId: FolderId
   onConflict: UploadConflict | 'skip' | null
-  /** The question that is asked now; further conflicts wait for it. */
+  /** The question being asked; further conflicts wait for it. */
   asking: Promise<null>
 }
 
@@ -38,18 +38,18 @@ export interface TransferItem {
   onConflict: UploadConflict
   address: string | null
   running: RunningUpload | null
-  /** Too large for a request with other files. */
+  /** True if the file is too large for a request with other files. */
   isSingle: boolean
-  /** A request with this file was sent, and its answer was lost. */
+  /** True if a request with this file was sent and its answer was lost. */
   again: boolean
   /** The files that are sent in one request with this one. */
   group: readonly TransferItem[] | null
 }
 
-/** Statuses in which a transfer has one of the places. */
+/** Statuses in which a transfer occupies a slot. */
 const ACTIVE: ReadonlySet<TransferStatus> = new Set(['running', 'waiting', 'checking'])
 export const isActive = ({ status }: Pick<TransferItem, 'status'>) => ACTIVE.has(status)
-/** Still to be done without anybody's help. */
+/** Whether it is still to be done, without help from the user. */
 export const isPending = (item: Pick<TransferItem, 'status'>) => isActive(item) || item.status === 'queued'
 
 export interface Totals {
@@ -79,12 +79,12 @@ export function totalsOf(items: Iterable<Pick<TransferItem, 'status' | 'size' | 
 }
 
 type Queued = Pick<TransferItem, 'status' | 'batch' | 'address' | 'isSingle' | 'group'>
-/** Fewer files are sent by themselves, each with its progress. */
+/** With fewer files than this, each is sent on its own, with its own progress. */
 const FEWEST_TOGETHER = 8
 
 /**
- * Transfers that start now, in order, so that at most `places` requests run. Many files of one batch are put together: they are probably small, and those
- * that are not come back to the queue.
+ * Transfers that start now, in order, so that at most `places` requests run. Many files of one batch are grouped: they are probably small,
+ * and large ones return to the queue.
  *
  * @param most files in one group
  */
@@ -120,10 +120,10 @@ const ORDER: Readonly<Record<TransferStatus, number>> = {
   cancelled: 6,
 }
 
-/** The files of one directory that nobody needs to look at, in one row of the panel. */
+/** Files of one directory that need no attention, as one row of the panel. */
 export interface DirectoryRow extends Totals {
   readonly kind: 'directory'
-  /** That of its first file. */
+  /** The id of its first file. */
   readonly id: number
   /** Relative to the folder. */
   readonly path: string
@@ -140,8 +140,8 @@ type Row = Pick<TransferItem, 'id' | 'path' | 'status' | 'batch' | 'size' | 'sen
 }
 
 /**
- * The first `most` rows for the panel: what needs somebody first, then what runs. A directory is one row; its files that failed, or whose
- * names exist, have rows of their own.
+ * The first `most` rows for the panel: first uploads that need attention, then running ones. A directory is one row; its files that failed,
+ * or whose names exist, have separate rows.
  */
 export function shownFirst<T extends Row>(items: readonly T[], most: number): (DirectoryRow | FileRow<T>)[] {
   const rows: { readonly order: number; readonly id: number; readonly row: DirectoryRow | FileRow<T> }[] = []
@@ -174,7 +174,7 @@ export function shownFirst<T extends Row>(items: readonly T[], most: number): (D
 function directoryRow(top: string, files: readonly Row[]): DirectoryRow {
   const totals = totalsOf(files)
   const first = files[0]
-  // Below the directory of the page into which it was dropped.
+  // Length of the path above the dropped directory.
   const above = first ? first.path.length - first.source.path.length : 0
   return {
     ...totals,
@@ -186,5 +186,5 @@ function directoryRow(top: string, files: readonly Row[]): DirectoryRow {
   }
 }
 
-/** Reads the status now: users and connections change it while a function waits. */
+/** Reads the status at this moment: users and connections change it while a function waits. */
 export const is = (item: TransferItem, ...statuses: readonly TransferStatus[]) => statuses.includes(item.status)

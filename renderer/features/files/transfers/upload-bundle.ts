@@ -30,7 +30,7 @@ export type BundledResult = { readonly path: string } | { readonly error: AppErr
 const LENGTH_BYTES = 4
 
 /**
- * Uploads small files in one request (`#manager/contract`, bundles), each with a result of its own, in order.
+ * Uploads small files in one request (`#manager/contract`, bundles), each with its own result, in order.
  *
  * @throws AppError for the request as a whole; the reason of the signal
  */

@@ -4,7 +4,7 @@ import { AppError, ERRORS, fromProblem, isProblem, type FolderId } from '#manage
 import { openInPieces, PIECE_BYTES } from './file-pieces.ts'
 import { t } from '../../../words/en/transfers.ts'
 
-/** Header of all requests of tus, which the library sets for its own. */
+/** Header of all tus requests; the library sets it for its own requests. */
 export const TUS = { 'tus-resumable': '1.0.0' }
 
 /** How an upload treats a file that exists. */
@@ -16,11 +16,11 @@ export interface UploadSpec {
   /** Relative to the folder; missing directories are made. */
   readonly path: string
   readonly onConflict: UploadConflict
-  /** SHA-256 of the whole file, if it is known before; else `finishLater`. */
+  /** SHA-256 of the whole file, if it is known beforehand; else `finishLater`. */
   readonly sha256: string | null
-  /** Address of an upload that was begun before. */
+  /** Address of an upload that was begun earlier. */
   readonly address: string | null
-  /** Send it in pieces of bytes (`file-pieces.ts`): in the desktop app. */
+  /** True in the desktop app: send the file in pieces of bytes (`file-pieces.ts`). */
   readonly inPieces: boolean
   /** Headers of the sign-in, read for every request. */
   readonly headers: () => Readonly<Record<string, string>>
@@ -33,13 +33,13 @@ export interface UploadSpec {
 export interface RunningUpload {
   /** Resolves when all bytes have arrived. @throws AppError */
   readonly arrived: Promise<null>
-  /** Stops sending; the bytes that arrived stay. */
+  /** Stops sending; bytes that have arrived are kept. */
   stop(): Promise<void>
 }
 
 /** Files that are sent with the request that creates them. */
 const SMALL_BYTES = 1024 * 1024
-/** Pauses before the next attempts; each byte that arrives begins the list again. The last one repeats for a day. */
+/** Pauses before the next attempts; each byte that arrives restarts the list. The last pause repeats for a day. */
 const FIRST_PAUSES_MS = [1_000, 2_000, 5_000, 15_000]
 const LONG_PAUSE_MS = 60_000
 const PAUSES_MS = [...FIRST_PAUSES_MS, ...Array.from({ length: 24 * 60 }, () => LONG_PAUSE_MS)]
@@ -82,7 +82,7 @@ export function startUpload(spec: UploadSpec): RunningUpload {
     onError: error => reject(toAppError(error)),
   })
   upload.start()
-  // A network that is back ends the pause: waiting up to a minute longer helps nobody.
+  // When the network is back, the pause ends: waiting up to a minute longer would be useless.
   const onOnline = () => {
     if (isWaiting && !stopped) void upload.abort().then(() => stopped || upload.start(), reject)
   }
@@ -105,7 +105,7 @@ function problemOf(error: Error): AppError | undefined {
   return isProblem(problem) ? fromProblem(problem) : undefined
 }
 
-/** Lost connections and refusals that may pass; a gateway's own page counts as a lost connection. */
+/** Whether to retry: lost connections and refusals that may pass; a gateway's own page counts as a lost connection. */
 function mayRetry(error: Error): boolean {
   const problem = problemOf(error)
   if (problem) return ERRORS[problem.code].retry

@@ -20,7 +20,7 @@ export const useTransfers = defineStore('transfers', () => {
   const account = useAccount()
   const items: TransferItem[] = []
   const revision = shallowRef(0)
-  /** The folder into which a file was uploaded last; changes with every file. */
+  /** The last uploaded file and its folder; changes with every file. */
   const arrived = shallowRef<{ readonly folderId: FolderId; readonly path: string } | null>(null)
   let nextId = 1
 
@@ -75,7 +75,7 @@ export const useTransfers = defineStore('transfers', () => {
     pump()
   }
 
-  /** Acts on several, for example those of a directory; what an action is not for is left out. */
+  /** Applies an action to several uploads, for example those of a directory; uploads that it does not fit are skipped. */
   function forAll(ids: readonly number[], act: 'pause' | 'resume' | 'cancel'): void {
     for (const id of ids) {
       const item = items.find(each => each.id === id)
@@ -91,7 +91,7 @@ export const useTransfers = defineStore('transfers', () => {
     items.splice(0, items.length, ...rest)
     frame.soon()
   }
-  // Uploads of one person are never continued as another.
+  // Uploads of one person are never continued by another.
   watch(
     () => account.user?.id,
     (now, before) => {
@@ -121,7 +121,7 @@ export const useTransfers = defineStore('transfers', () => {
     forAll,
     cancelAll: () => each(({ status }) => status !== 'done', cancel),
     clearOver,
-    /** Addresses of uploads that this tab holds, so that they are not offered as unfinished. */
+    /** Whether this tab has this upload, so that it is not offered as unfinished. */
     holds: (id: string) => revision.value >= 0 && items.some(({ address }) => address?.endsWith(id) ?? false),
   }
 })

@@ -13,15 +13,15 @@ import { TUS } from './upload-file.ts'
 import { t } from '../../../words/en/transfers.ts'
 
 const PLACES = 4
-/** Files of one request. */
+/** Largest number of files in one request. */
 const MOST_TOGETHER = 250
 
 interface QueueEvents {
-  /** The page shows something that has changed. */
+  /** Called when something shown on the page has changed. */
   readonly onChange: () => void
-  /** There is something to send. */
+  /** Called when there is something to send. */
   readonly onBusy: () => void
-  /** All bytes of an upload have arrived, and are right. */
+  /** Called when all bytes of an upload have arrived and are verified. */
   readonly onDone: (item: TransferItem) => void
 }
 
@@ -35,7 +35,7 @@ export function useUploadQueue(items: readonly TransferItem[], { onChange, onBus
   const notifications = useNotifications()
   const notices = useNotices()
   const { question, decide } = createConflictQuestions()
-  /** Many files may be refused at once; one call finds out whether there is a sign-in again. */
+  /** Many files may be refused at once; a single call finds out whether the sign-in is valid again. */
   let signingIn: Promise<unknown> | undefined
   const headers = () => secretHeaders(secret.get())
   const sending = { api, inPieces: host.isDesktop, headers, onChange }
@@ -91,7 +91,7 @@ export function useUploadQueue(items: readonly TransferItem[], { onChange, onBus
 
   async function refused(item: TransferItem, error: unknown): Promise<void> {
     if (isAppError(error) && error.code === 'not_signed_in') {
-      // The page asks for the password; the upload goes on when there is a sign-in again.
+      // The page asks for the password; the upload continues after the sign-in.
       item.status = 'paused'
       signingIn ??= api.me().finally(() => (signingIn = undefined))
       await signingIn.then(
@@ -108,7 +108,7 @@ export function useUploadQueue(items: readonly TransferItem[], { onChange, onBus
       else if (choice !== null) {
         item.onConflict = choice
         item.again = false
-        // Bytes that arrived stay; the answer to the conflict is sent with the end.
+        // Bytes that have arrived are kept; the answer to the conflict is sent at the end.
         item.status = 'queued'
       }
       return
@@ -137,7 +137,7 @@ export function useUploadQueue(items: readonly TransferItem[], { onChange, onBus
   }
   function resume(item: TransferItem): void {
     if (!is(item, 'paused', 'failed')) return
-    // The bytes of a damaged upload are gone at the server.
+    // The server no longer has the bytes of a damaged upload.
     if (isAppError(item.error) && ['upload_damaged', 'upload_not_found'].includes(item.error.code)) item.address = null
     item.status = 'queued'
     item.error = null

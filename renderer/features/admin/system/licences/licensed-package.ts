@@ -1,4 +1,4 @@
-/** A package of others in Berth: in the page, in the servers, or in both. */
+/** A third-party package in Berth: in the page, in the servers, or in both. */
 export interface LicensedPackage {
   readonly name: string
   readonly version: string
