@@ -36,7 +36,7 @@ export interface Agent {
   readonly agentId: AgentId
   /** Rejects when the agent cannot continue: a manager refused or revoked it, or its engine belongs to another agent. */
   readonly ended: Promise<never>
-  /** Looks whether the firewall keeps sessions from this computer and from each other. */
+  /** Checks whether the firewall isolates sessions from this computer and from each other. */
   isolation(): Promise<Isolation>
 }
 
@@ -63,8 +63,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const parts: { control?: Control; engine?: EnginePart; kernels?: KernelManager; streams?: Streams } = {}
   const onChange = () => parts.control?.changed()
   /**
-   * Takes the claim on the engine, or checks it. Two agents on one engine would both give away its resources, so an agent that
-   * does not hold the claim stops.
+   * Claims the engine, or checks the claim. Two agents on one engine would both give away its resources, so an agent without the claim
+   * stops.
    */
   const holdEngine = async (managerId = identity.manager?.managerId) => {
     if (!managerId) return
@@ -146,7 +146,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       invitation: config.invitation,
       report: () => currentReport({ engine: enginePart, host, kernels, images, emulated: config.emulated }),
       onHeard({ engine: { reachable }, kernels: told }, { sentAt, started }) {
-        // While its engine is away, an agent's report of containers counts only for kernels the manager already knew to run.
+        // While its engine is away, an agent's report of containers counts only for kernels that the manager already knew to run.
         kernels.heard(reachable ? told : told.filter(({ kernelId }) => started.includes(kernelId)), sentAt)
       },
       claim: managerId => holdEngine(managerId).catch(unlessAway),
@@ -210,7 +210,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   }
 }
 
-/** Ignores an unreachable engine: the agent keeps running and looks for it until it comes back. */
+/** Ignores an unreachable engine: the agent keeps running and checks until the engine comes back. */
 function unlessAway(error: unknown): void {
   if (!isEngineUnreachable(error)) throw error
 }

@@ -11,7 +11,7 @@ export interface Config {
   readonly scratchDirectory: string
   readonly managerUrl: string | undefined
   readonly invitation: JoinInvitation | undefined
-  /** Replace the agent that the invitation names. */
+  /** Replace the agent named in the invitation. */
   readonly replace: boolean
   readonly dockerHost: string | undefined
   readonly name: string
@@ -34,7 +34,7 @@ export interface Config {
   readonly claimVolume: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
-  /** Size of the log that is kept of each ended kernel, in MiB; 0: only its end. */
+  /** Size of the log that is kept of each ended kernel, in MiB; 0: only the end of the log is kept. */
   readonly logMib: number
   /** Limits of the files of one session. */
   readonly homeLimits: DiskLimits
@@ -45,9 +45,9 @@ export interface Config {
   readonly logLevel: string
 }
 
-/** More would only take addresses: networks are created quicker than people ask for sessions. */
+/** Largest number of networks created ahead. More would only occupy addresses: creating networks is faster than users' requests. */
 const MOST_AHEAD = 8
-/** More would not be copied before the end of a session counts as late. */
+/** Largest kept log: a larger one would not be copied before the end of a session counts as late. */
 const MOST_LOG_MIB = 256
 
 /**

@@ -15,11 +15,11 @@ const RETRIES = 8
 const RETRY_MS = 250
 
 /**
- * Takes the lock of an agent's directory: two agents with one key would keep taking each other's connections away. The lock is
- * released on dispose, and when the process ends, however it ends.
+ * Takes the lock of an agent's directory: two agents with one key would keep taking each other's connections away. The lock is released on
+ * dispose, and when the process ends, however it ends.
  *
- * The lock is a Unix socket, as that of `berth up` is. Threat model: the socket is 0600 in a directory of mode 0700, so only
- * the agent's own user and root can connect; it tells the process id of the holder and takes no input.
+ * The lock is a Unix socket, as that of `berth up` is. Threat model: the socket is 0600 in a directory of mode 0700, so only the agent's
+ * own user and root can connect; it returns the process id of the holder and takes no input.
  *
  * @throws AppError `data_dir_locked`, which names the process that holds the lock
  */

@@ -12,7 +12,7 @@ export interface RunningKernel {
   readonly user: string
   /** Apps of the image, and the built-in ones. */
   readonly apps: readonly KernelApp[]
-  /** Variables that the session asked for; the image's own environment is not included. */
+  /** Variables that the session requested; the image's own environment is not included. */
   readonly environ: Readonly<Record<string, string>>
   /** Process id of the main process on this host; 0 if unknown. */
   readonly pid: number
@@ -27,17 +27,16 @@ export interface Kernels {
   /** Undefined unless the kernel's container runs now. */
   find(kernelId: string): RunningKernel | undefined
   /**
-   * Starts the app unless its port is open already, and waits until it is. Calls for the same app share one start. An app that
-   * runs with other options than the given ones is started again with these.
-   * @throws `kernel_not_found`, `app_not_found`, `app_failed` (with the end of its output), `app_option_refused`,
-   *   `port_silent`
+   * Starts the app unless its port is open already, and waits until it is. Calls for the same app share one start. An app that runs with
+   * other options is restarted with the given ones.
+   * @throws `kernel_not_found`, `app_not_found`, `app_failed` (with the end of its output), `app_option_refused`, `port_silent`
    */
   ensureApp(kernelId: string, app: string, how?: HowToStart): Promise<StartedApp>
 }
 
 export interface HowToStart {
   readonly timeoutMs?: number | undefined
-  /** Left out: the app may run with any. */
+  /** Left out: any options are acceptable. */
   readonly options?: AppOptions | undefined
 }
 

@@ -2,9 +2,9 @@ import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, open, opendir } from 'node:fs/promises'
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
-/** Each level of folders holds two descriptors. */
+/** Limit of levels, because each level of open folders holds two descriptors. */
 const MOST_LEVELS = 128
-/** The entry is gone, has become another kind of file, or is not for the agent's user to read. */
+/** The entry is gone, has become another kind of file, or is not readable for the agent's user. */
 const PASSED_OVER = new Set(['ENOENT', 'ELOOP', 'ENOTDIR', 'EACCES'])
 
 /**

@@ -4,7 +4,7 @@ const FULL = { ENOSPC: 'disk_of_path_full', EDQUOT: 'disk_of_path_quota' } as co
 const isFull = (code: string): code is keyof typeof FULL => Object.hasOwn(FULL, code)
 
 /**
- * Converts a full disk to one of our errors, whatever the free space is: inodes, quotas and reserved blocks run out above any
+ * Converts a full disk to one of our errors, whatever the free space is: inodes, quotas and reserved blocks can run out even above the
  * floor.
  */
 export function unlessFull(error: unknown, path: string): unknown {

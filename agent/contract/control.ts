@@ -6,11 +6,11 @@ import { BuildLog, ImagePull, KernelChanged, PullChanged, Report, StatsBatch } f
 import { Cancel, Reply, Request } from './requests.ts'
 
 /**
- * The control connection: `GET /agent/v1/control` upgraded to a WebSocket (subprotocol CONTROL_PROTOCOL), one JSON message
- * per text frame. The agent dials. Handshake, then requests with replies from the manager, and notices from the agent.
+ * The control connection: `GET /agent/v1/control` upgraded to a WebSocket (subprotocol CONTROL_PROTOCOL), one JSON message per text frame.
+ * The agent dials. Handshake, then requests with replies from the manager, and notices from the agent.
  *
  *     agent   → a nonce, in a header of the upgrade request
- *     manager → challenge, with its signature over the nonce: nothing of value goes to a stranger who took the port
+ * manager → challenge, with its signature over the nonce, so that the agent sends nothing of value to a stranger who took the port
  *     agent   → join (first time, with a one-time token and its public key) or prove (signature over the challenge)
  *     manager → welcome, or refused and close
  *     agent   → report (full state), then again with every heartbeat
@@ -63,7 +63,7 @@ export const Welcome = z.object({
 })
 export const Refused = z.object({ type: z.literal('refused'), code: TextUpTo(200), message: TextUpTo(LONGEST_SAID) })
 
-/** Payload that the agent signs, UTF-8. Domain-separated, so that the signature is good for nothing else. */
+/** Payload that the agent signs, UTF-8. Domain-separated, so that the signature cannot be used for anything else. */
 export function controlSignaturePayload(nonce: string, managerId: string, agentId: string): string {
   return `berth.control.v1\n${nonce}\n${managerId}\n${agentId}`
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { type SlotName, Token } from '#manager/contract'
 
-/** Fields of several messages, with the bounds that keep a hostile or mistaken agent from doing harm. */
+/** Fields of several messages, with bounds against a hostile or faulty agent. */
 
 /**
- * Upper limits of what a host can have: a larger amount is a mistake or a lie. Sums over thousands of agents stay exact.
- * In base units: a million cores, 64 TiB, a thousand GPUs.
+ * Largest plausible amounts of one host: a larger one is a mistake or a lie. Sums over thousands of agents stay exact. In base units: a
+ * million cores, 64 TiB, a thousand GPUs.
  */
 export const CEILINGS = {
   cpu: 1e9,

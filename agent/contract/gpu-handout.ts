@@ -1,37 +1,37 @@
 import { z } from 'zod'
 import { because, type Because } from '#manager/contract'
 
-/** CDI kind of NVIDIA's GPUs and MIG instances; other kinds (`management.nvidia.com/gpu`, other makers) are not theirs. */
+/** CDI kind of NVIDIA's GPUs and MIG instances; other kinds (`management.nvidia.com/gpu`, other makers) are not GPUs of NVIDIA. */
 export const GPU_KIND = 'nvidia.com/gpu'
 
-/** Program by which Docker hands out GPUs without CDI. Docker looks for it in its own PATH, at its start. */
+/** Program by which Docker provides GPUs without CDI. Docker looks for it in its own PATH when it starts. */
 export const NVIDIA_HOOK = 'nvidia-container-runtime-hook'
 
-/** Fields of `GET /info` that say how GPUs can be handed out. Engines leave out what they do not know. */
+/** Fields of `GET /info` that say how GPUs can be provided. Engines omit fields that they do not know. */
 export const GpuInfo = z.object({
   /** From API 1.50. */
   DiscoveredDevices: z.array(z.object({ ID: z.string() })).nullish(),
-  /** From API 1.44; empty where CDI is off. */
+  /** From API 1.44; empty if CDI is off. */
   CDISpecDirs: z.array(z.string()).nullish(),
   Runtimes: z.record(z.string(), z.unknown()).nullish(),
 })
 export type GpuInfo = z.infer<typeof GpuInfo>
 
-/** GPUs that an engine can hand out now. */
+/** GPUs that an engine can provide now. */
 export interface GpuOffer {
   /** Names of CDI devices of `GPU_KIND`: UUIDs, or indexes such as `0`, `0:1` for a MIG instance, `gpu0`, `mig0:1`. */
   readonly names: readonly string[]
-  /** NVIDIA's runtime or hook is there, or cannot be looked for. */
+  /** True if NVIDIA's runtime or hook is installed, or if that cannot be checked. */
   readonly hook: boolean
 }
 
-/** A GPU or MIG instance of the host; its index is undefined if nobody has asked for it. */
+/** A GPU or MIG instance of the host; its index is undefined if it was not queried. */
 export interface GpuName {
   readonly uuid: string
   readonly index?: string | undefined
 }
 
-/** How GPUs are asked for; `isByIndex` requires a look at the UUIDs in the container, because an index may move. */
+/** Way to request GPUs; with `isByIndex` the UUIDs in the container must be checked, because an index may move. */
 export type GpuHandout =
   | { readonly by: 'cdi'; readonly ids: readonly string[]; readonly isByIndex: boolean }
   | { readonly by: 'hook' }
@@ -51,21 +51,21 @@ export function parseGpuList(list: string): (GpuName & { readonly index: string;
   })
 }
 
-/** Names of the GPUs among the ids of CDI devices. `all` names no GPU of its own. */
+/** Names of the GPUs among the ids of CDI devices. `all` does not name a particular GPU. */
 export function gpuNamesOf(ids: readonly string[]): string[] {
   const prefix = `${GPU_KIND}=`
   return ids.filter(id => id.startsWith(prefix) && id !== `${prefix}all`).map(id => id.slice(prefix.length))
 }
 
-/** Whether names of this list are UUIDs: an index in such a list is of the same age as the UUIDs, so it proves nothing more. */
+/** Whether names of this list are UUIDs: indexes in such a list are as old as the UUIDs, so they prove nothing more. */
 const hasUuids = (names: readonly string[]) => names.some(name => /^(GPU|MIG)-/.test(name))
 
-/** True if the names can only be understood with the indexes of the GPUs. */
+/** Whether the names can be resolved only with the indexes of the GPUs. */
 export const needsIndexes = ({ names }: GpuOffer): boolean => names.length > 0 && !hasUuids(names)
 
 /**
- * Way to ask for these GPUs, all of them in the same way: CDI first, because it needs no registered runtime and no hook, and the
- * devices are in the container's own specification; then NVIDIA's hook.
+ * Way to request all of these GPUs: CDI first, because it needs no registered runtime and no hook, and the devices are in the container's
+ * own specification; then NVIDIA's hook.
  */
 export function handOut({ names, hook }: GpuOffer, asked: readonly GpuName[]): GpuHandout {
   const listed = new Set(names)
@@ -81,7 +81,7 @@ export function handOut({ names, hook }: GpuOffer, asked: readonly GpuName[]): G
   return { by: 'none', because: because(names.length > 0 ? 'gpu_not_in_cdi' : 'engine_without_gpus') }
 }
 
-/** NVIDIA's generator has the strategies `index` and `type-index`, besides `uuid`. */
+/** Besides `uuid`, NVIDIA's generator has the strategies `index` and `type-index`. */
 function namesOfIndex(index: string | undefined): string[] {
   return index === undefined ? [] : [index, `${index.includes(':') ? 'mig' : 'gpu'}${index}`]
 }

@@ -22,7 +22,7 @@ const SLOTS: readonly (readonly [label: string, slot: SlotName])[] = [
   ['cuda.shares', 'cuda.shares'],
 ]
 
-/** Label of an image of a session: the name of the session's owner, as in the name of the image. */
+/** Label of an image made from a session: the name of the session's owner, as in the image's name. */
 export const LABEL_MADE_BY = 'berth.session.owner'
 
 /** An image as an engine or a registry describes it. */
@@ -44,8 +44,8 @@ const hasOurs = (labels: Readonly<Record<string, string>>) =>
 
 /**
  * Describes an image by its labels. Ours: `berth.image.{title,description,min.*,shmem,apps}`. Images made for Backend.AI:
- * `ai.backend.service-ports` and `ai.backend.resource.{min.*,preferred.shmem}`. A label that cannot be read counts as
- * missing: a bad label must not hide an image.
+ * `ai.backend.service-ports` and `ai.backend.resource.{min.*,preferred.shmem}`. An invalid label counts as missing, so that a bad label
+ * does not hide an image.
  */
 export function describeImage({ id, references, sizeBytes, labels }: DescribedImage): AgentImage {
   const minimum = SLOTS.flatMap(([name, slot]) => {
@@ -73,7 +73,7 @@ export function describeImage({ id, references, sizeBytes, labels }: DescribedIm
   }
 }
 
-/** The apps that labels name, with their commands. */
+/** The apps in the labels, with their commands. */
 export function appsOfImage(labels: Readonly<Record<string, string>>): KernelApp[] {
   return hasOurs(labels) ? readApps(labels['berth.image.apps']) : readServicePorts(labels['ai.backend.service-ports'])
 }

@@ -48,7 +48,7 @@ export const KernelLabel = z.object({
 })
 export type KernelLabel = z.infer<typeof KernelLabel>
 
-/** Apps of another version that are left out, before the rest is not looked at. */
+/** Largest number of unreadable apps of another version that are skipped; then the rest is ignored. */
 const MOST_UNREADABLE = 20
 
 function readApps(apps: readonly unknown[]): KernelApp[] {

@@ -12,7 +12,7 @@ export const ManagerProof = z.object({
 })
 export type ManagerProof = z.infer<typeof ManagerProof>
 
-/** Payload that managers sign with their shared key, UTF-8. Domain-separated, so that the signature is good for nothing else. */
+/** Payload that managers sign with their shared key, UTF-8. Domain-separated, so that the signature cannot be used for anything else. */
 export function managerProofPayload(agentNonce: string, managerNonce: string, managerId: string): string {
   return `berth.manager.v1\n${agentNonce}\n${managerNonce}\n${managerId}`
 }

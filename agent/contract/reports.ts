@@ -42,7 +42,7 @@ export const AgentImage = z.object({
   shmemBytes: z.int().min(0).max(CEILINGS.mem),
   apps: z.array(KernelApp).max(100),
   labelled: z.boolean(),
-  /** Paths outside of the home that the image declares as volumes: what is written there ends with the session. */
+  /** Paths outside of the home that the image declares as volumes: files there are lost at the end of the session. */
   volumes: z.array(CleanLine(512)).max(100).optional(),
   /** Processor architecture in the words of Go, such as `amd64`; left out where it is unknown, and by older agents. */
   architecture: Token(32).optional(),
@@ -63,12 +63,12 @@ export const StoppedFor = z.object({
 })
 export type StoppedFor = z.infer<typeof StoppedFor>
 
-/** `starting`: being created; `running`; `exited`: container is there but ended; `gone`: container is not there. */
+/** `starting`: being created; `running`; `exited`: the container exists but has ended; `gone`: the container does not exist. */
 export const KernelState = z.discriminatedUnion('state', [
   z.object({
     state: z.literal('starting'),
     phase: z.enum(['preparing', 'pulling']),
-    /** Number of starts that come first in the agent's queue. Left out once this start has begun, and by older agents. */
+    /** Number of starts ahead of this one in the agent's queue. Left out once this start has begun, and by older agents. */
     ahead: z.int().min(0).optional(),
   }),
   z.object({ state: z.literal('running'), containerId: ContainerId, startedAt: DateTime() }),
@@ -99,7 +99,7 @@ const ReportedKeys = z.object({
 
 /** Folders that were added to a running container. */
 export const KernelMounts = z.object({
-  /** Why folders can be neither added nor taken out now; null if they can. */
+  /** Why folders can be neither added nor removed now; null if they can. */
   closed: CleanLine().nullable(),
   closedBy: ReportedKeys.optional(),
   folders: z.array(KernelFolder).max(MOST_FOLDERS),
@@ -113,7 +113,7 @@ export const KernelReport = z.object({
   attempt: Attempt,
   state: KernelState,
   label: z.unknown(),
-  /** Left out while it does not run, and by older agents. */
+  /** Left out while the kernel does not run, and by older agents. */
   mounts: KernelMounts.optional(),
 })
 export type KernelReport = z.infer<typeof KernelReport>
@@ -139,12 +139,12 @@ export const Report = z.object({
   engine: z.object({
     version: CleanLine(64),
     reachable: z.boolean(),
-    /** Architectures of images that it runs; empty or left out where they are unknown, and by older agents. */
+    /** Architectures of images that the agent runs; empty or left out if unknown, and by older agents. */
     architectures: z.array(Token(32)).max(20).optional(),
   }),
   /** CPU and memory in base units, with the reserve of the host already subtracted; devices are counted by the manager. */
   capacity: Amounts,
-  /** Devices in the modes that the manager set last; a device without a set mode has the mode of the agent's configuration. */
+  /** Devices in the modes that the manager last set; a device without a set mode has the mode of the agent's configuration. */
   devices: z.array(ReportedDevice).max(MOST_DEVICES),
   deviceFigures: z.array(DeviceFigures).optional(),
   images: z.array(AgentImage).optional(),
@@ -157,7 +157,7 @@ export const Report = z.object({
     problem: CleanLine().nullable().optional(),
     problemBy: ReportedKeys.optional(),
   }),
-  /** Fault of the host for which no session can start there now, beside those of networks. Left out by older agents. */
+  /** Fault of the host, other than of networks, because of which no session can start there now. Left out by older agents. */
   host: z.object({ problem: CleanLine().nullable(), problemBy: ReportedKeys.optional() }).optional(),
   /** Storages that are mounted on this agent: the UUID in each marker. Left out by older agents. */
   storage: z.array(z.uuid()).max(100).optional(),
@@ -171,7 +171,7 @@ export const KernelChanged = z.object({
   type: z.literal('kernel_changed'),
   kernel: KernelReport,
   ageMs: Milliseconds,
-  /** The system has ended a program in it, because it had used up its memory. Left out if not, and by older agents. */
+  /** True if the system has killed a program in the kernel because its memory was used up. Left out otherwise, and by older agents. */
   memoryKill: z.boolean().optional(),
 })
 const isSane = (figures: object) =>

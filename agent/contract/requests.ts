@@ -23,9 +23,9 @@ import { listOf } from './to-first-fault.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
 
-/** First line of the log of an ended session of which only the end is kept. */
+/** First line of the log of an ended session if only its end was kept. */
 export const LOG_CUT = '[The log was longer. Only its end is kept, and follows here.]'
-/** Size of a part of a kept log before it is packed. */
+/** Size of a part of a kept log before compression. */
 export const LOG_PART_BYTES = 2 ** 20
 
 /**
@@ -162,26 +162,26 @@ export const REQUESTS = {
       kernelId: KernelId,
       attempt: z.int().optional(),
       graceMs: z.int(),
-      /** Keeps the home for at least this long, because another kernel will continue with it. Older agents keep it as usual. */
+      /** Keeps the home for at least this long, because another kernel will continue with it. Older agents keep it for the usual time. */
       keepFilesMs: z.int().min(0).optional(),
     }),
     /** `logTail` begins with the line `LOG_CUT` if the log was longer; older agents do not say so. */
     reply: z.object({ exitCode: ExitCode.nullable(), logTail: TextUpTo(LONGEST_SAID) }),
   },
   /**
-   * Tells the programs of a running kernel when its session will be interrupted; null calls the interruption off. Programs are
-   * told the same time only once, however often the request is repeated.
+   * Tells the programs of a running kernel when its session will be interrupted; null calls the interruption off. Programs are notified of
+   * the same time only once, however often the request is repeated.
    */
   warn_kernel: {
     input: z.object({ kernelId: KernelId, at: DateTime().nullable() }),
     reply: z.object({}),
   },
   /**
-   * Mounts a folder into a running kernel, and makes a link to it in the home. Fails with `session_folders_fixed` where that is
-   * not possible, `folder_path_taken`, `storage_away`.
+   * Mounts a folder into a running kernel, and makes a link to it in the home. Fails with `session_folders_fixed` if the kernel does not
+   * support it, `folder_path_taken`, `storage_away`.
    */
   mount_folder: { input: z.object({ kernelId: KernelId, folder: KernelFolder }), reply: z.object({}) },
-  /** Takes such a folder out again; one that is not there is no error. Without `force`, `folder_busy` if programs use it. */
+  /** Removes such a folder; a missing one is not an error. Without `force`, fails with `folder_busy` if programs use the folder. */
   unmount_folder: {
     input: z.object({ kernelId: KernelId, folder: FolderId, force: z.boolean() }),
     reply: z.object({}),
@@ -270,8 +270,8 @@ export const REQUESTS = {
     reply: z.object({ text: TextUpTo(LONGEST_SAID), truncated: z.boolean() }),
   },
   /**
-   * A part of the log of an ended kernel, as long as its host keeps the log: the first part, or the one that an earlier reply named as
-   * `next`. `truncated`: there was more before the first part. Older agents answer `bad_request`.
+   * Returns a part of the log of an ended kernel, as long as its host keeps the log: the first part, or the one that an earlier reply named
+   * as `next`. `truncated`: the log began before the first part. Older agents answer `bad_request`.
    */
   read_kept_log: {
     input: z.object({ kernelId: KernelId, part: z.int().min(1).optional() }),
@@ -376,5 +376,5 @@ export const Reply = z.object({
     })
     .optional(),
 })
-/** The manager gives up on a request (caller gone, deadline): the agent stops the work where it can. */
+/** Sent when the manager gives up on a request (caller gone, deadline): the agent stops the work if it can. */
 export const Cancel = z.object({ type: z.literal('cancel'), id: z.int() })

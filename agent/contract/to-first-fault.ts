@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Entries of a list or record, where its schema names no other number. */
+/** Largest number of entries of a list or record, unless its schema says otherwise. */
 const MOST = 1_000
 
 /** Schemas of the entries of a list or record, by how a path names them: `[]`, `{key}`, `{}`. */
@@ -16,8 +16,8 @@ function withParts<Schema extends z.ZodType>(schema: Schema, parts: Parts): Sche
 }
 
 /**
- * Schema of a list that is read up to its first invalid entry, which alone is reported. Threat model: to refuse an entry takes the manager
- * a thousand times as long as it takes an agent to send it, and nobody else is served meanwhile.
+ * Schema of a list that is read up to its first invalid entry, which alone is reported. Threat model: rejecting an invalid entry takes the
+ * manager a thousand times as long as it takes an agent to send it, and nobody else is served meanwhile.
  *
  * @param most a longer list is refused unread
  */
@@ -46,7 +46,7 @@ export function recordOf<Value extends z.ZodType>(key: z.ZodType<string>, value:
       const { success, data, error } = value.safeParse(one)
       if (!named.success) return refuse(context, named.error)
       if (!success) return refuse(context, error)
-      // Not by assignment: `__proto__` is a name like others.
+      // Plain assignment would treat the name `__proto__` specially.
       Object.defineProperty(read, named.data, { value: data, enumerable: true, writable: true, configurable: true })
     }
     return read

@@ -42,7 +42,7 @@ export interface Control extends AsyncDisposable {
   fail(error: unknown): void
   /** Call when something in the report changed; changes within a short time are sent in one report. */
   changed(): void
-  /** Dropped without a connection: the next report carries the same news. */
+  /** Sends a notice. Without a connection it is dropped: the next report has the same content. */
   notify(message: FromAgent): void
 }
 
@@ -67,7 +67,7 @@ export function startControl(deps: ControlDeps): Control {
   for (const { promise } of [ready, ended]) promise.catch(() => undefined)
   const instance = randomUUID()
   let invitation = deps.invitation
-  /** The manager has forgotten this agent; with an invitation we may join again. */
+  /** True if the manager has forgotten this agent; with an invitation it may join again. */
   let forgotten = false
   let closed = false
   const others = new Map<string, ManagerLink>()
@@ -76,7 +76,7 @@ export function startControl(deps: ControlDeps): Control {
   const stopping = new Set<Promise<void>>()
   let freed = Promise.withResolvers<undefined>()
 
-  /** The address that the agent was given. */
+  /** The address with which the agent was started. */
   function given(): Where {
     const url = deps.managerUrl ?? invitation?.url ?? identity.manager?.url
     if (url === undefined) {
@@ -95,7 +95,7 @@ export function startControl(deps: ControlDeps): Control {
     if (asOther && !known)
       throw new AppError('forbidden', { why: `${where.url} is a manager that this agent has not joined.` })
     if (!known && !invitation && identity.manager?.managerKey !== undefined) {
-      // A stranger may have taken the port while the manager is away: no reason to give up.
+      // A stranger may have taken the port while the manager is away, so keep trying.
       throw new AppError('unavailable', {
         why: `${where.url} is not the manager this agent joined. If the manager was set up anew, join with a new join string.`,
       })
@@ -144,7 +144,7 @@ export function startControl(deps: ControlDeps): Control {
       onHeard: deps.onHeard,
       handlers: deps.handlers,
       onFreed() {
-        // Links that wait because of this connection may be needed now.
+        // Waiting links may be needed, now that this connection has ended.
         freed.resolve(undefined)
         freed = Promise.withResolvers<undefined>()
       },
@@ -202,7 +202,9 @@ export function startControl(deps: ControlDeps): Control {
     }
   }
 
-  /** A loopback address announced by a manager on another machine is that manager's own, not ours. */
+  /**
+   * Whether to dial the address. A loopback address announced by a manager on another machine means that manager's own machine, not ours.
+   */
   function isWorthDialling(url: string): boolean {
     if (isOnThisMachine(new URL(url)) && !isOnThisMachine(new URL(given().url))) return false
     try {
@@ -227,7 +229,7 @@ export function startControl(deps: ControlDeps): Control {
   const first: ManagerLink[] = []
   first.push(startLink(given, false))
   const { manager } = identity
-  // Remembered addresses are not dialled beside an invitation, which may lead to another manager.
+  // With an invitation, remembered addresses are not dialled: the invitation may lead to another manager.
   if (manager?.urls && !invitation) dial(manager.urls)
   return {
     ready: ready.promise,

@@ -9,9 +9,9 @@ export type Handlers = {
 
 export interface Dispatcher {
   request(message: { id: number; name: string; input: unknown }, reply: (message: FromAgent) => void): void
-  /** The manager has given up on the request. */
+  /** Call when the manager has given up on the request. */
   cancel(id: number): void
-  /** The connection is gone: work continues (the next report tells its outcome), replies are dropped. */
+  /** Call when the connection is gone: work continues (the next report has its outcome), replies are dropped. */
   forget(): void
   readonly isIdle: () => boolean
 }

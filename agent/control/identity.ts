@@ -21,14 +21,14 @@ export type KnownManager = z.infer<typeof KnownManager>
 const Stored = z.object({
   agentId: AgentId,
   manager: KnownManager.optional(),
-  /** Ids of containers that are ours according to the manager, although our key did not sign their labels. */
+  /** Ids of containers that are ours according to the manager, although their labels are not signed with our key. */
   containers: z.array(z.string()).optional(),
 })
 
 /**
  * Identity of this agent: DATA/agent/agent.json, key.pem (Ed25519, PKCS #8) and label.key (32 bytes), each 0600 in a directory
- * 0700. Threat model: a reader of key.pem can impersonate this agent to its manager; a reader of label.key can pass a container
- * off as a session.
+ * 0700. Threat model: a reader of key.pem can impersonate this agent to its manager; a reader of label.key can make any container look
+ * like a session.
  */
 export interface Identity {
   readonly agentId: AgentId
@@ -37,7 +37,7 @@ export interface Identity {
   readonly labelKey: Buffer
   readonly manager: KnownManager | undefined
   /**
-   * Containers made by the agent that this one replaced. Its label key is lost with its data, so the manager's word counts. A
+   * Containers made by the agent that this one replaced. Its label key is lost with its data, so the agent trusts the manager's list. A
    * container id is never reused, and a container's labels never change.
    */
   readonly inherited: ReadonlySet<string>
@@ -81,7 +81,7 @@ export async function openIdentity(
     throw new AppError('config_invalid', { why: `The files in ${directory} are damaged. Restore them from a backup.` })
   }
   let { manager, containers = [] } = stored.data
-  // Another manager makes its own id for this agent; the old id is void once that manager has accepted the agent.
+  // Another manager makes its own id for this agent; the old id becomes invalid once that manager has accepted the agent.
   const isElsewhere = manager?.managerKey !== undefined && managerKey !== undefined && manager.managerKey !== managerKey
   const wanted = manager === undefined ? (replaces ?? given) : isElsewhere ? given : undefined
   const agentId = wanted ?? stored.data.agentId
@@ -105,7 +105,7 @@ export async function openIdentity(
       sign(null, Buffer.from(controlSignaturePayload(nonce, managerId, agentId)), key).toString('base64'),
     remember(known) {
       manager = known
-      // Writes are serialized: two connections may learn something at the same moment.
+      // Writes are serialized: two connections may receive something at the same moment.
       writing = writing
         .catch(() => undefined)
         .then(() => replaceFile(statePath, JSON.stringify({ agentId, manager: known, containers })))

@@ -27,9 +27,9 @@ const KNOWN_TYPES = new Set<string>(FromManager.options.map(({ shape }) => shape
 const Newer = z.object({ type: z.string().refine(type => !KNOWN_TYPES.has(type)) })
 
 /**
- * Dials the manager. Threat model: over https with a fingerprint, the agent talks only to the holder of that key, whatever its
- * certificate says. Without a fingerprint, a system authority must vouch for the certificate. Plain http is refused beyond
- * loopback. Nothing secret is sent before that is settled. The manager signs the nonce.
+ * Dials the manager. Threat model: over https with a fingerprint, the agent talks only to the holder of that key, whatever its certificate
+ * says. Without a fingerprint, a system authority must vouch for the certificate. Plain http is refused beyond loopback. Nothing secret is
+ * sent before this check. The manager signs the nonce.
  */
 export async function dialManager(
   { url, fingerprint, nonce, route }: Where & { nonce: string; route?: Route | undefined },

@@ -14,7 +14,7 @@ import { reconnectPauseMs } from './reconnect-pause.ts'
 import { type CurrentReport, createReporter, type Heard, type Reporter } from './reporter.ts'
 
 export interface ManagerConnection extends Where {
-  /** The manager has proven that it holds the key that is pinned. */
+  /** True if the manager has proven that it holds the pinned key. */
   readonly proven: boolean
   /** Opens another connection, indirect if this one is indirect. */
   readonly dial: (signal: AbortSignal) => Promise<Socket>
@@ -25,7 +25,7 @@ export interface ManagerLinkDeps {
   readonly where: () => Where
   /** Indirect route to the manager, for use if it cannot be dialled directly; read before every attempt. */
   readonly route: () => Route | undefined
-  /** Answers the challenge; the connection is unusable before. */
+  /** Answers the challenge; the connection cannot be used before that. */
   readonly introduce: (hello: Introduction) => Promise<Accepted>
   /** Whether another connection of this agent already goes to that process: one is enough. */
   readonly isTaken: (processId: string) => boolean
@@ -64,9 +64,9 @@ export interface Accepted {
 export interface ManagerLink extends AsyncDisposable {
   /** The manager process at the other end of the connection. */
   readonly processId: string | undefined
-  /** Way through this manager to other managers; set only while this link is connected directly. */
+  /** Means to reach other managers through this one; set only while this link is connected directly. */
   readonly door: Route['door'] | undefined
-  /** The list of managers has changed: skips the wait before the next attempt, or before the next check for a direct route. */
+  /** Call when the list of managers has changed: skips the wait before the next attempt, or before the next check for a direct route. */
   wake(): void
   changed(): void
   notify(message: FromAgent): void
@@ -81,7 +81,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
   let current: { link: Link; reporter: Reporter } | undefined
   let processId: string | undefined
   let door: Route['door'] | undefined
-  /** Aborts a pause, or an attempt that has not got through. */
+  /** Aborts a pause, or an attempt that has not succeeded yet. */
   let trying = new AbortController()
   let isStraightOnly = true
   let isPausing = false
@@ -188,7 +188,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
 
   async function run(): Promise<void> {
     let attempt = 0
-    /** Reason of the last failure that the log has. */
+    /** Reason of the last failure that was logged. */
     let said: string | undefined
     while (!stopping()) {
       trying = new AbortController()
@@ -208,7 +208,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         if (verdict === 'stop') return
         if (verdict === 'again') continue
         const reason = reasonOf(error)
-        // An absent manager is logged once. One that refuses, such as for another key, needs an administrator, so it is logged each time.
+        // An absent manager is logged once. A refusal, e.g. because of another key, needs an administrator, so it is logged each time.
         if (reason !== said || (error instanceof AppError && error.code === 'forbidden'))
           log.warn({ err: error, why: reason }, 'the manager cannot be reached')
         said = reason
@@ -261,7 +261,7 @@ async function expectMessage<T extends FromManager['type']>(
   return next.value as Extract<FromManager, { type: T }>
 }
 
-/** A peer that refuses before it has proven its identity may be a stranger: no reason to give up. */
+/** A peer that refuses before it has proven its identity may be a stranger, so keep trying. */
 async function expectChallenge(
   messages: AsyncIterator<FromManager>,
 ): Promise<Extract<FromManager, { type: 'challenge' }>> {

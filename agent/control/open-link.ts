@@ -19,8 +19,8 @@ export interface Ways {
 }
 
 /**
- * Head start of the direct attempt. It is long enough for a round trip around the world: a manager that can be dialled directly
- * should not be reached through another.
+ * Head start of the direct attempt. It is long enough for a round trip around the world: a manager that can be dialled directly should not
+ * be reached through another one.
  */
 const HEAD_START_MS = 400
 
@@ -39,7 +39,7 @@ export async function openLink({ where, route, isDirectUseless }: Ways, signal: 
   if (quick) return quick
   const attempts = [direct, open(where, route, either)]
   const first = await Promise.any(attempts).catch(() => direct)
-  // The losing attempt may still open: close it then.
+  // The losing attempt may still open; then close it.
   for (const attempt of attempts) {
     attempt.then(
       other => (other === first ? undefined : other.link[Symbol.dispose]()),

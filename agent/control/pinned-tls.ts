@@ -11,9 +11,8 @@ export function keyFingerprint(certificate: X509Certificate): string {
 }
 
 /**
- * Opens a TLS connection. Threat model: with a fingerprint, the agent talks only to the holder of that key, whatever its
- * certificate says; without one, a system authority must vouch for the certificate. Only data written after `secureConnect` is
- * certain to go to that holder.
+ * Opens a TLS connection. Threat model: with a fingerprint, the agent talks only to the holder of that key, whatever its certificate says;
+ * without one, a system authority must vouch for the certificate. Only data written after `secureConnect` is certain to reach that holder.
  */
 export function connectPinned(options: ConnectionOptions, fingerprint: string | undefined): TLSSocket {
   const name = options.servername ?? options.host ?? ''
@@ -25,7 +24,7 @@ export function connectPinned(options: ConnectionOptions, fingerprint: string | 
     ...(fingerprint === undefined ? {} : { rejectUnauthorized: false }),
   })
   if (fingerprint === undefined) return socket
-  // This listener is the first: data that later listeners write goes to a socket that passed, or was destroyed.
+  // This is the first listener: when later listeners write, the socket has either passed the check or been destroyed.
   return socket.once('secureConnect', () => {
     const certificate = socket.getPeerX509Certificate()
     if (certificate && keyFingerprint(certificate) === fingerprint) return

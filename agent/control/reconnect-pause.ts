@@ -1,7 +1,7 @@
 import { jitteredMs } from '#base/backoff'
 
 const PAUSES = { firstMs: 200, longestMs: 10_000 } as const
-/** To a manager on this machine: no crowd of agents reconnects to it, and sessions should be back within seconds. */
+/** Pauses for a manager on this machine: there is no crowd of agents that reconnects, and sessions should be back within seconds. */
 const LOCAL_PAUSES = { firstMs: 200, longestMs: 400 } as const
 
 /**

@@ -2,7 +2,7 @@ import { type AgentId, AppError } from '#manager/contract'
 import { type JoinInvitation } from './join-string.ts'
 
 export interface ReplaceOptions {
-  /** `--replace`, where the agent is started. */
+  /** The flag `--replace` of the agent's command line. */
   readonly replace: boolean
   readonly invitation?: JoinInvitation | undefined
 }

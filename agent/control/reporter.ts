@@ -2,14 +2,14 @@ import { HEARTBEAT_MS, type Report } from '#agent/contract'
 import { type KernelId } from '#manager/contract'
 import { type Link } from './link.ts'
 
-/** The full state. The reporter leaves out `images` if the manager knows them already. */
+/** The full state. The reporter omits `images` if the manager has them already. */
 export type CurrentReport = Omit<Report, 'type' | 'sequence' | 'clockMs'>
 
 export interface Reporter extends Disposable {
   now(): void
   /** Call when something in the report changed; several changes are sent together. */
   soon(): void
-  /** Call when the manager has processed all reports up to this one, except what they say about the kernels in `except`. */
+  /** Call when the manager has processed all reports up to this one, except for the kernels in `except`. */
   takenUp(
     sequence: number,
     of?: { except?: readonly KernelId[] | undefined; started?: readonly KernelId[] | undefined },

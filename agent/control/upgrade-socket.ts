@@ -7,7 +7,7 @@ import { readLine } from './header-reader.ts'
 export interface Credential {
   /** Token of the control connection; expires with it. */
   readonly dataToken: string
-  /** The manager has proven its identity on the control connection, and does so again here. */
+  /** True if the manager has proven its identity on the control connection; it then does so again here. */
   readonly proven: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Names that the kernel gives to architectures, and those of images, which are the words of Go. */
+/** The kernel's names of architectures, with the names in images, which are those of Go. */
 const NAMES: Readonly<Record<string, string>> = {
   x86_64: 'amd64',
   aarch64: 'arm64',
@@ -8,14 +8,14 @@ const NAMES: Readonly<Record<string, string>> = {
   armv7l: 'arm',
   armv8l: 'arm',
 }
-/** Architectures that most processors of this one run as well: a host is left out only where it certainly cannot run an image. */
+/** Older architectures that most processors of the newer one also run: a host is excluded only if it certainly cannot run an image. */
 const OLDER: Readonly<Record<string, string>> = { amd64: '386', arm64: 'arm' }
 
 /**
  * Architectures of images that an engine runs, its own first.
  *
- * @param reported architecture as the engine says it; empty where it does not
- * @param emulated further ones, for which the administrator has set up an emulator
+ * @param reported architecture that the engine reports; empty if it reports none
+ * @param emulated further architectures, for which the administrator has set up an emulator
  */
 export function runnableArchitectures(reported: string, emulated: readonly string[]): string[] {
   if (reported === '') return []

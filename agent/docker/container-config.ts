@@ -17,7 +17,7 @@ export interface EngineLimits {
   readonly memBytes: number
 }
 
-/** The program that an image starts by itself. */
+/** The program that an image starts by default. */
 export interface ImageProgram {
   /** ENTRYPOINT, then CMD; empty if the image has neither. */
   readonly command: readonly string[]
@@ -26,8 +26,8 @@ export interface ImageProgram {
 }
 
 /**
- * How the engine is asked for GPUs, each named by UUID: by CDI, where `isByIndex` means that the engine's names are indexes, or by
- * NVIDIA's hook.
+ * Way in which GPUs, each named by UUID, are requested from the engine: by CDI, where `isByIndex` means that the engine's names are
+ * indexes, or by NVIDIA's hook.
  */
 export type GpuRequest =
   | {
@@ -42,18 +42,18 @@ export const NO_GPUS: GpuRequest = { by: 'hook', uuids: [] }
 
 export interface ContainerPlan {
   readonly name: string
-  /** Image id: a tag that moves in the meantime changes nothing. */
+  /** Image id: a tag that moves in the meantime has no effect. */
   readonly image: string
   readonly user: SessionUser
   readonly networkName: string
   readonly toolboxVolume: string
   /** Absolute paths on the engine's host. */
   readonly paths: { readonly scratch: string; readonly control: string; readonly etc: string }
-  /** Folders: directories of the engine's host, and where the session sees them. */
+  /** Folders: directories of the engine's host, with their paths in the session. */
   readonly folders: readonly { readonly source: string; readonly target: string; readonly readOnly: boolean }[]
-  /** Directories of the home at the paths below it that the image declares as volumes; they are filled from the image. */
+  /** Directories of the home for paths in it that the image declares as volumes; they are filled from the image. */
   readonly homeVolumes?: readonly { readonly source: string; readonly target: string }[]
-  /** Directory of the host in which folders are mounted later; undefined where that is not possible. */
+  /** Directory of the host in which folders can be mounted later; undefined if that is not possible. */
   readonly laterFolders?: string | undefined
   readonly labels: Readonly<Record<string, string>>
   /** Cores to pin to; empty = any. */
@@ -64,19 +64,19 @@ export interface ContainerPlan {
   /** `NAME=value`, as the image sets them. */
   readonly imageEnvironment: readonly string[]
   readonly imageProgram: ImageProgram
-  /** Request for the GPUs of the session; without one there are none. */
+  /** Request for the GPUs of the session; if left out, it gets none. */
   readonly gpus: GpuRequest
   /** Parts of shared GPUs that the session holds. */
   readonly shares: readonly GpuShare[]
   /** Whether the control directory has notes or a script for the start. */
   readonly hasStart: boolean
-  /** Size of the log that can be read after the end, in MiB. */
+  /** Size of the log that can be read after the session's end, in MiB. */
   readonly logMib?: number
 }
 
 export const HOME = '/home/work'
 export const TOOLBOX = '/opt/berth'
-/** Folders that are added while a session runs; links in the home lead here. */
+/** Directory of folders that are added while a session runs; links in the home lead here. */
 export const LATER_FOLDERS = '/run/berth-folders'
 const BUSYBOX = `${TOOLBOX}/bin/busybox`
 const SHELL = `${TOOLBOX}/bin/berth-shell`
@@ -88,22 +88,22 @@ export const TERMINALS = {
   device: 'devpts',
   o: `newinstance,ptmxmode=0666,mode=0620,gid=5,max=${PTY_LIMIT},nosuid,noexec`,
 } as const
-/** Neither file systems that are mounted below a folder on the host come along, nor any that are mounted later. */
+/** File systems mounted below a folder on the host are not included, neither now nor later. */
 const NOTHING_BELOW = { Propagation: 'rprivate', NonRecursive: true } as const
 /**
- * Mounts that the agent makes there on the host appear in the container, and none comes back (ADR 57). The directory belongs to root,
- * and holds nothing but mount points: a session can neither write in it nor reach the mounts of another.
+ * Mounts that the agent makes in this directory on the host appear in the container, but not the other way round (ADR 57). The directory
+ * belongs to root and holds only mount points: a session can neither write in it nor reach the mounts of another.
  */
 const LATER = { Propagation: 'rslave', NonRecursive: true } as const
-/** Docker 29 deprecates the forms with a colon; every engine knows the plain one. */
+/** Docker 29 deprecates the form with a colon; every engine accepts the plain one. */
 export const NO_NEW_PRIVILEGES = 'no-new-privileges'
 /** Docker refuses a smaller limit. */
 const MINIMUM_MEMORY = 6 * 2 ** 20
 
 /**
- * Complete configuration of a session container, built from an allowlist: nothing in a request reaches the engine unless it is
- * named here. In particular never: privileged, host network, PID or IPC, published ports, device paths, added capabilities, an
- * entry point or a health check of the image. Seccomp stays the engine's default because it is not mentioned.
+ * Complete configuration of a session container, built from an allowlist: nothing in a request reaches the engine unless it is named here.
+ * Never set are, in particular: privileged, host network, PID or IPC, published ports, device paths, added capabilities, an entry point or
+ * a health check of the image. Seccomp is not mentioned, so it stays the engine's default.
  *
  * @throws `request_too_large` if the engine could never give that much; `bad_request` for amounts without meaning
  */
@@ -129,7 +129,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment, plan)).map(
       ([name, value]) => `${name}=${value}`,
     ),
-    // Docker reads an empty list as "none of the image's".
+    // Docker takes an empty list as "without the image's entry point".
     Entrypoint: [],
     Cmd: plan.hasStart
       ? [BUSYBOX, 'sh', '-c', startScript(BUSYBOX, SHELL), 'berth', ...mainProcess(spec, plan.imageProgram)]
@@ -142,7 +142,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       NanoCpus: cpu * 1_000_000,
       ...(plan.cpus.length > 0 ? { CpusetCpus: plan.cpus.join(',') } : {}),
       Memory: mem,
-      // The sum of memory and swap: no swap, whatever the host has.
+      // Sum of memory and swap, so there is no swap, whatever the host has.
       MemorySwap: mem,
       ShmSize: Math.min(Math.max(spec.shmemBytes, 2 ** 20), mem),
       PidsLimit: processLimit({ mem, hostMem: plan.limits.memBytes, hostProcesses: plan.hostProcesses }),
@@ -188,9 +188,9 @@ function laterFolders(Source: string): MountSettings {
 }
 
 /**
- * The mount of a session's terminal devices: the one that Docker makes by itself, with a limit added. The volume is anonymous,
- * so it is removed with the container; it is labelled, so that the sweep finds it if something else removed the container
- * without it. Every mount of a devpts is an instance of its own.
+ * The mount of a session's terminal devices: like Docker's own, with a limit added. The volume is anonymous, so it is removed with the
+ * container; it is labelled, so that the sweep finds it if something else removed the container without it. Every mount of a devpts is a
+ * separate instance.
  *
  * @see Linux Documentation/filesystems/devpts.rst
  */
@@ -212,8 +212,8 @@ function sweptBy(labels: Readonly<Record<string, string>>): Record<string, strin
 }
 
 /**
- * A volume of the image that is a directory of the home: its files are kept and counted with the home. As a volume, Docker fills it
- * from the image if it is empty; a bind mount would stay empty. What is removed with the container is the volume, not the directory.
+ * A volume of the image that is a directory of the home: its files are kept and counted with the home. As a volume, Docker fills it from
+ * the image if it is empty; a bind mount would stay empty. The volume is removed with the container, but the directory is not.
  */
 function homeVolume(
   { source, target }: { readonly source: string; readonly target: string },
@@ -239,8 +239,8 @@ export function gpuRequests(request: GpuRequest): Pick<HostConfig, 'DeviceReques
 }
 
 /**
- * Value of NVIDIA_VISIBLE_DEVICES. Where NVIDIA's runtime is the engine's default, this variable decides which GPUs a container
- * gets, and CUDA images say "all"; devices of CDI are in the container already.
+ * Value of NVIDIA_VISIBLE_DEVICES. If NVIDIA's runtime is the engine's default, this variable decides which GPUs a container gets, and CUDA
+ * images set it to "all"; devices of CDI are in the container already.
  */
 export function visibleDevices({ by, uuids }: GpuRequest): string {
   return by === 'hook' && uuids.length > 0 ? uuids.join(',') : 'void'
@@ -274,19 +274,19 @@ export function sessionEnvironment(
   }
 }
 
-/** The engine's default path, for an image that sets none. */
+/** The engine's default path, used if the image sets none. */
 const USUAL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 function imagePath(image: readonly string[]): string {
   return image.find(line => line.startsWith('PATH='))?.slice('PATH='.length) ?? USUAL_PATH
 }
 
-/** Programs that the user has installed, as by `pip install --user`. */
+/** Programs that the user has installed, for example by `pip install --user`. */
 const USER_PROGRAMS = `${HOME}/.local/bin`
 
 /**
- * The user's programs and the toolbox come last in the path: an image keeps its own Python, ssh or bash, in terminals and in apps,
- * also where `.local` is a folder in which programs for other images are.
+ * The toolbox and the user's programs come last in the path: so an image keeps its own Python, ssh or bash, in terminals and in apps, even
+ * if `.local` is a folder with programs for other images.
  */
 function searchPath(path: string): string {
   const own = (path || USUAL_PATH).split(':')
@@ -306,7 +306,7 @@ function clusterEnvironment(spec: KernelSpec): Record<string, string> {
   }
 }
 
-/** Devices of the simulated plugin; they exist in the accounting only. */
+/** Whether a device belongs to the simulated plugin; such devices exist in the accounting only. */
 export function isSimulated(uuid: string): boolean {
   return uuid.startsWith('SIM-')
 }
@@ -317,10 +317,10 @@ export function gpusOf(spec: Pick<KernelSpec, 'devices'>): string[] {
 }
 
 /**
- * Main process of the container. A batch session is its command and lives as long as the command; an interactive session runs the
- * command, then idles until it is destroyed. The command is an argument, never part of a script.
+ * Main process of the container. A batch session is its command and lives as long as the command; an interactive session runs the command,
+ * then idles until it is destroyed. The command is an argument, never part of a script.
  *
- * @throws `image_without_program` if that is asked for
+ * @throws `image_without_program` if the image's program is requested
  */
 function mainProcess(spec: KernelSpec, program: ImageProgram): string[] {
   const command = commandOf(spec, program)
@@ -361,10 +361,10 @@ function hostName(sessionName: string): string {
 }
 
 /**
- * Cores for a request, so that `nproc` in the session tells the truth: as many as the request rounded up, the least used
- * first. Empty (no pinning) where that would be every core.
+ * Cores to pin a session to, so that `nproc` in it shows the requested number: the request rounded up, least used cores first. Empty (no
+ * pinning) if that would be every core.
  *
- * @param cpuMilli 1/1000 core   @param cores number of cores of the engine   @param pinned cores of the other sessions
+ * @param cpuMilli 1/1000 core @param cores number of cores of the engine @param pinned cores of the other sessions
  */
 export function chooseCores(cpuMilli: number, cores: number, pinned: readonly (readonly number[])[]): number[] {
   const wanted = Math.ceil(cpuMilli / 1000)

@@ -6,29 +6,27 @@ const LABEL_AGENT = 'berth.agent'
 
 export interface EngineClaim {
   /**
-   * Checks whether the engine belongs to another agent; call it before anything else. A claim of another agent counts only while
-   * its manager has containers on the engine: without any, that agent is gone as far as this engine can tell.
+   * Checks whether the engine belongs to another agent; call it before anything else. A claim of another agent counts only while its
+   * manager has containers on the engine; without any, that agent is considered gone.
    * @throws `engine_already_managed`
    */
   check(): Promise<void>
   /**
-   * The first call takes the engine for this agent and manager. Later calls, before each new container and each rescan, check
-   * that no other agent has taken it since.
-   * @throws `engine_already_managed`
+   * The first call claims the engine for this agent and manager. Later calls, before each new container and each rescan, check that no
+   * other agent has claimed it since. @throws `engine_already_managed`
    */
   hold(managerId: ManagerId): Promise<void>
 }
 
 /**
- * Claim of one agent on an engine: two agents on one engine would both give away all of its memory. The first agent writes its
- * id into the labels of an empty volume. Creating a volume that exists returns the existing one, so two agents that start
- * together see the same owner. An agent that has lost its engine notices at its next `hold`. (The engine's own id is
- * no identity: engines on one machine share it.)
+ * Claim of one agent on an engine: two agents on one engine would both give away all of its memory. The first agent writes its id into the
+ * labels of an empty volume. Creating a volume that exists returns the existing one, so two agents that start together see the same owner.
+ * An agent that has lost its engine notices at its next `hold`. (The engine's own id cannot be used: engines on one machine share it.)
  *
- * @param volume name; only tests that share an engine use another one than `berth-agent`
+ * @param volume name; only tests that share an engine use another name than `berth-agent`
  */
 export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume: string): EngineClaim {
-  /** The manager for which this process has taken the engine. */
+  /** The manager for which this process has claimed the engine. */
   let taken: ManagerId | undefined
   let taking: Promise<void> | undefined
 
@@ -93,7 +91,7 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
           owner,
         })
       }
-      // The engine is not taken yet, or its volumes were pruned, which does not give the engine to another agent.
+      // The engine is not claimed yet, or its volumes were pruned, which does not give the engine to another agent.
       taking ??= take(managerId)
         .then(() => void (taken = managerId))
         .finally(() => (taking = undefined))

@@ -8,20 +8,20 @@ import { isPodman } from '../contract/index.ts'
 
 /** Two clients of one engine, because a client with a timeout cuts its own idle streams. */
 export interface EngineClient {
-  /** For calls that answer soon. If the engine is dead, they fail after CALL_TIMEOUT_MS. */
+  /** For calls that answer soon. If the engine does not respond, they fail after CALL_TIMEOUT_MS. */
   readonly calls: Docker
   /** For events, stats, pulls, execs and stops: no timeout; end them with an AbortSignal or by destroying the stream. */
   readonly streams: Docker
   /**
-   * Chooses the version of the API for all later calls; until then they have none, and the engine takes its newest. Call it each
-   * time the engine comes (back): it may have been replaced.
+   * Chooses the version of the API for all later calls; before that, the engine uses its newest. Call it each time the engine comes (back):
+   * it may have been replaced.
    *
    * @throws AppError `config_invalid` for Podman, whose answers differ from Docker's in ways that no test covers
    */
   negotiate(): Promise<void>
 }
 
-/** Newest version of the API that the engine tests run with: a newer engine answers as that one does. */
+/** Newest version of the API with which the engine tests run: newer engines are asked to answer in it. */
 const NEWEST_API = '1.51'
 
 const ApiVersions = z.object({
@@ -53,7 +53,7 @@ export function createEngineClient(dockerHost?: string): EngineClient {
   }
 }
 
-/** The engine's newest version, at most the newest that was tried; if the engine has given up that one, its oldest. */
+/** The engine's newest version, but at most the newest tested one; if the engine no longer supports that, its oldest. */
 export function chooseApiVersion({
   ApiVersion,
   MinAPIVersion = '0',
@@ -65,13 +65,12 @@ export function chooseApiVersion({
 }
 
 /**
- * Connections with a timeout for connecting; docker-modem's own `connectionTimeout` runs until the response, and would cut
- * every slow call. No connection is kept alive: an engine that shuts down still answers on old ones, and a restarted one resets
- * them.
+ * Connections with a timeout for connecting; docker-modem's own `connectionTimeout` runs until the response, and would cut every slow call.
+ * No connection is kept alive: an engine that shuts down still answers on old ones, and a restarted one resets them.
  *
- * docker-modem prints the options of each request without a depth limit (`util.inspect`, even if the text is not used). The
- * agent therefore prints as its name: printing its sockets and everything reachable from them would block the process for up to
- * a minute per request.
+ * docker-modem prints the options of each request without a depth limit (`util.inspect`, even if the text is not used). This class
+ * therefore prints as its name only: printing its sockets and everything reachable from them would block the process for up to a minute per
+ * request.
  */
 class EngineAgent extends Agent {
   constructor() {
@@ -119,13 +118,13 @@ export function isMissing(error: unknown): boolean {
   return statusOf(error) === 404
 }
 
-/** The engine's own message, without the HTTP noise around it. */
+/** The engine's own message, without the HTTP text around it. */
 export function engineMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const body = 'json' in error ? error.json : undefined
   if (typeof body === 'object' && body !== null && 'message' in body && typeof body.message === 'string')
     return body.message
-  // For a stream, docker-modem keeps the text only: "(HTTP code 500) server error - no such host ".
+  // For a stream, docker-modem keeps only the text: "(HTTP code 500) server error - no such host ".
   return error.message.replace(/^\(HTTP code \d+\) [^-]* - /, '').trim()
 }
 
@@ -141,7 +140,7 @@ const UNREACHABLE = new Set([
 /** These codes count only for the engine's socket; for any other file they say nothing about the engine. */
 const NO_SOCKET = new Set(['ENOENT', 'EACCES'])
 
-/** True where the engine gave no answer at all. */
+/** Whether the engine gave no answer at all. */
 export function isEngineUnreachable(error: unknown): boolean {
   if (!(error instanceof Error) || statusOf(error) !== undefined) return false
   const { code = '', syscall } = error as NodeJS.ErrnoException
@@ -154,11 +153,11 @@ export function isNoAnswer(error: unknown): boolean {
   return error instanceof AppError ? error.code === 'engine_unreachable' : isEngineUnreachable(error)
 }
 
-/** The engine has no code for a full disk. Limits of the kernel on keys, control groups and watches have the same words. */
+/** The engine has no error code for a full disk. The kernel's limits on keys, control groups and watches cause the same message. */
 const isFullDisk = (text: string) =>
   /no space left on device|disk quota exceeded/i.test(text) && !/keyring|cgroup|inotify|fsnotify|epoll/i.test(text)
 
-/** Converts an engine error to an AppError; a full disk becomes `disk_full`. @param code for any other answer of the engine */
+/** Converts an engine error to an AppError; a full disk becomes `disk_full`. @param code error code for any other answer of the engine */
 export function fromEngine(error: unknown, code: 'kernel_create_failed' | 'internal' | 'image_not_found'): AppError {
   const text = engineMessage(error)
   if (isEngineUnreachable(error))

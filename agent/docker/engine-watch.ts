@@ -12,7 +12,7 @@ export interface EngineState extends EngineLimits {
   readonly reachable: boolean
   /** Engine version; empty until the engine was reached once. */
   readonly version: string
-  /** As the engine says it, such as `x86_64`; empty until it was reached once. */
+  /** Architecture that the engine reports, such as `x86_64`; empty until the engine was reached once. */
   readonly architecture: string
 }
 
@@ -23,7 +23,7 @@ export type EngineEvent =
 export interface EngineWatchDeps {
   readonly engine: EngineClient
   readonly log: Log
-  /** The engine answers (again): look at everything, because events may have been missed. A failure counts as engine down. */
+  /** Called when the engine answers (again): check everything, because events may have been missed. A failure counts as engine down. */
   readonly onUp: (state: EngineState) => Promise<void>
   readonly onDown: () => void
   readonly onEvent: (event: EngineEvent) => void
@@ -31,7 +31,7 @@ export interface EngineWatchDeps {
 
 export interface EngineWatch extends AsyncDisposable {
   readonly state: EngineState
-  /** Resolves once it is known whether the engine is up, and, if it is, after everything was looked at. */
+  /** Resolves once it is known whether the engine is up and, if it is, after everything was checked. */
   readonly settled: Promise<unknown>
 }
 
@@ -39,7 +39,7 @@ const RETRY_MS = 500
 const PING_EVERY_MS = 5_000
 /** A stopped (SIGSTOP) engine accepts connections and does not answer; an engine on an overloaded host answers late. */
 const PING_TIMEOUT_MS = 5_000
-/** This many unanswered pings in a row mean that the engine is away; a refused connection means so at once. */
+/** Number of consecutive unanswered pings after which the engine counts as away; a refused connection counts at once. */
 const SILENT_PINGS = 5
 
 /** Keeps one events stream open while the engine is up, and reports when the engine comes and goes. */
@@ -54,7 +54,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
     const filters = JSON.stringify({ type: ['container', 'image'] })
     const stream = await engine.streams.getEvents({ filters, abortSignal: signal })
     const ended = follow(stream)
-    // Awaited below in a race; until then a rejection must not count as unhandled.
+    // Awaited below in a race; until then, a rejection must not count as unhandled.
     ended.catch(() => undefined)
     try {
       state = {

@@ -7,12 +7,12 @@ export interface Inside {
   readonly user: string
 }
 
-/** Limit of the output that is kept; the rest is dropped. */
+/** Limit of the output that is kept; the rest is discarded. */
 const MOST_BYTES = 4 * 1024 * 1024
 
 /**
- * Runs a command in a container to its end, as the session's user. The session's own programs are of that user too, and can write to the
- * command's output (`/proc/PID/fd/1`) as much as they like: what is more than a command of ours prints is dropped.
+ * Runs a command in a container to its end, as the session's user. The session's own programs are of that user too, and can write any
+ * amount to the command's output (`/proc/PID/fd/1`): output beyond the limit is discarded.
  *
  * @returns what it printed on both streams
  */

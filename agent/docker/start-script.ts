@@ -1,14 +1,16 @@
-/** Made in the container when its start-up script has ended. /dev/shm is there in every image, and empty when a container starts. */
+/**
+ * File that the container creates when its start-up script has ended. /dev/shm exists in every image, and is empty when a container starts.
+ */
 export const STARTED_MARK = '/dev/shm/.berth-started'
-/** In the control directory, /run/berth. */
+/** File name in the control directory, /run/berth. */
 export const NOTES = 'start-notes'
 export const SCRIPT = 'start-script'
-/** A script that hangs must not keep apps away for ever. */
+/** Limit for a script that hangs: apps must not wait for ever. */
 const MOST_SECONDS = 15 * 60
 
 /**
- * Shell script of the main process: prints the notes about the start, runs the owner's start-up script to its end, then becomes
- * the command of its arguments. Output goes to the log of the session. SIGTERM ends the script and the container.
+ * Shell script of the main process: prints the notes about the start, runs the owner's start-up script to its end, then replaces itself
+ * with the command in its arguments. Output goes to the log of the session. SIGTERM ends the script and the container.
  */
 export function startScript(busybox: string, shell: string): string {
   return `[ -r /run/berth/${NOTES} ] && ${busybox} cat /run/berth/${NOTES} >&2

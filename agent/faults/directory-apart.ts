@@ -3,17 +3,17 @@ import { AppError, because, type Because, isAppError } from '#manager/contract'
 const NO_SOURCE = /bind source path does not exist: (\/[^\s"]*)/
 
 /**
- * Notices that the engine does not find the agent's own directories at the path at which the agent has them: the agent runs in another
- * mount namespace, or on another computer. No session can start then, until the agent is started elsewhere.
+ * Detects that the engine does not find the agent's own directories at the agent's paths: the agent runs in another mount namespace, or on
+ * another computer. Then no session can start until the agent is started elsewhere.
  */
 export interface DirectoryApart {
-  /** The problem, for admins; null until noticed. */
+  /** The problem, for admins; null until detected. */
   readonly problem: Because | null
-  /** Rewords the error of a start for owners if this problem caused it. */
+  /** Rewords the error of a failed start for owners if this problem caused it. */
   told(error: unknown): unknown
 }
 
-/** @param directories of the agent, absolute: a missing folder of a storage is a fault of the storage */
+/** @param directories of the agent, absolute; missing folders of a storage are not this problem */
 export function createDirectoryApart(directories: readonly string[], onChange: () => void): DirectoryApart {
   let problem: Because | null = null
   return {

@@ -4,30 +4,33 @@ import { shortageAt } from '../limits/free-space.ts'
 import { hasCause } from '../has-cause.ts'
 import { createProvenFault, type ProvenFault } from './proven-fault.ts'
 
-/** Images and layers of an engine with containerd's image store; elsewhere everything is below the directory that the engine names. */
+/** Images and layers of an engine with containerd's image store; other engines keep everything below the directory that they name. */
 const CONTAINERD = ['/var/lib/containerd']
 
 export interface EngineDiskDeps {
   readonly engine: { readonly calls: Pick<EngineClient['calls'], 'info'> }
-  /** Less free space than this is a full disk. */
+  /** With less free space than this, the disk counts as full. */
   readonly floorBytes: number
-  /** Directories of the engine besides the one that it names; those that do not exist count for nothing. */
+  /** Directories of the engine besides the one that it names; missing ones are ignored. */
   readonly directories?: readonly string[]
   readonly onChange: () => void
 }
 
-/** The disk of the engine, where it is full. A registry or a command of a session can print the engine's words about a full disk too. */
+/**
+ * Detects that the engine's disk is full. It checks the disk itself, because a registry or a command of a session can print the engine's
+ * words about a full disk too.
+ */
 export function createEngineDisk({
   engine,
   floorBytes,
   directories = CONTAINERD,
   onChange,
 }: EngineDiskDeps): ProvenFault {
-  /** @throws while the engine does not answer: that says nothing about its disk */
+  /** @throws while the engine does not answer: then nothing is known about its disk */
   async function find(): Promise<Because | null> {
     const { DockerRootDir } = (await engine.calls.info()) as { DockerRootDir?: string }
     for (const path of [DockerRootDir ?? '', ...directories]) {
-      // An engine elsewhere has no such directory here.
+      // An engine on another machine has no such directory here.
       if (path !== '' && (await shortageAt(path, floorBytes))) return because('agent_engine_disk_full', { path })
     }
     return null

@@ -1,16 +1,16 @@
 import { type Because } from '#manager/contract'
 
-/** A fault with which no session can start on this host, or its absence. */
+/** A fault because of which no session can start on this host, or its absence. */
 export interface HostFault {
-  /** In words for admins; null while the host is well. */
+  /** Text for admins; null while there is no fault. */
   readonly problem: Because | null
-  /** The error of a start, in words for owners where this fault is its cause. */
+  /** Rewords the error of a failed start for owners if this fault caused it. */
   told?(error: unknown): unknown
-  /** Looks whether the fault is there, or still there. */
+  /** Checks whether the fault exists, or still exists. */
   check?(): Promise<void>
 }
 
-/** All such faults of this host as one: the first that is there is reported, and a failed start is looked at for each in turn. */
+/** All such faults of this host as one: it reports the first existing fault, and checks each of them in turn after a failed start. */
 export function createHostFaults(faults: readonly HostFault[]): Required<HostFault> & {
   told(error: unknown): Promise<unknown>
 } {

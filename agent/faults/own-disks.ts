@@ -7,13 +7,13 @@ import { hasCause } from '../has-cause.ts'
 import { createProvenFault, type ProvenFault } from './proven-fault.ts'
 
 /**
- * Upper bound of the agent's files of one session besides its home. With less free space a start may fail although the few
- * bytes of the test fit, because the files of the failed start are gone again.
+ * Upper bound of the agent's files of one session besides its home. With less free space a start may fail although the few bytes of the
+ * test fit, because the files of the failed start are already deleted.
  */
 const CONTROL_BYTES = 16 * 2 ** 20
-/** A fixed name: a file that a killed agent has left is written over. */
+/** A fixed name, so that a file left by a killed agent is overwritten. */
 const TEST_FILE = '.write-test'
-/** More than file systems keep in an inode. */
+/** Larger than the data that file systems keep inside an inode. */
 const TEST_BYTES = 64 * 2 ** 10
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
 
@@ -27,9 +27,9 @@ export interface OwnDisksDeps {
 }
 
 /**
- * The disks on which the agent keeps homes and files of sessions, where they take no new file. A session whose own home is full meets
- * the same errors, so the agent looks at its own directories, which no quota of a home counts: at their free space, and by writing a
- * file. The file finds what free space does not show, such as a quota of the agent, and btrfs without room for metadata.
+ * Detects that the disks for homes and files of sessions accept no new file. A session whose own home is full causes the same errors, so
+ * the agent checks its own directories, to which no quota of a home applies: their free space, and by writing a file. Writing finds
+ * problems that free space does not show, such as a quota of the agent, or btrfs without space for metadata.
  */
 export function createOwnDisks({
   directory,
@@ -48,7 +48,7 @@ export function createOwnDisks({
   }
 
   return createProvenFault({
-    // A program that makes homes says it in words only, as the engine does.
+    // A program that creates homes reports this only as text, like the engine.
     isSuspect: hasCause('disk_of_path_full', 'disk_of_path_quota', 'docker_disk_full'),
     find,
     inWordsForOwners: cause => new AppError('disk_full', because('host_disk_short'), { cause }),
@@ -56,7 +56,7 @@ export function createOwnDisks({
   })
 }
 
-/** The refusal of a file there, in words for admins. @throws whatever else keeps the agent from writing */
+/** The error when a file is written there, as text for admins. @throws any other reason why the agent cannot write */
 async function refusalAt(directory: string): Promise<Because | undefined> {
   const path = join(directory, TEST_FILE)
   const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants
@@ -64,7 +64,7 @@ async function refusalAt(directory: string): Promise<Because | undefined> {
     const file = await open(path, O_CREAT | O_NOFOLLOW | O_TRUNC | O_WRONLY, 0o600)
     try {
       await file.writeFile(Buffer.alloc(TEST_BYTES, 1))
-      // File systems that allocate late refuse only now.
+      // File systems with delayed allocation fail only here.
       await file.sync()
     } finally {
       await file.close()

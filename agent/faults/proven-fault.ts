@@ -1,22 +1,22 @@
 import { type AppError, type Because, isAppError } from '#manager/contract'
 
 /**
- * A fault of the host with which no session can start. The agent looks for it after a start that failed for a cause that may come of
- * the fault: the cause alone proves nothing, because an image, a request or a full home of a session can bring it about.
+ * A fault of the host with which no session can start. The agent checks for it after a failed start whose cause may be this fault. The
+ * cause alone proves nothing, because an image, a request or a session's full home can produce it too.
  */
 export interface ProvenFault {
-  /** In words for admins; null unless the fault was found. */
+  /** Text for admins; null unless the fault was found. */
   readonly problem: Because | null
-  /** The error of a start, in words for owners where the fault is its cause. */
+  /** Rewords the error of a failed start for owners if this fault caused it. */
   told(error: unknown): Promise<unknown>
-  /** Looks whether a fault that was found is over. */
+  /** Checks whether a fault that was found is over. */
   check(): Promise<void>
 }
 
 export interface ProvenFaultDeps {
-  /** Whether a start that failed so may have met the fault: the agent looks then. */
+  /** Whether this fault may have caused the error of a failed start: the agent then checks. */
   readonly isSuspect: (error: AppError) => boolean
-  /** The fault in words for admins; null if there is none. @throws if that cannot be said now: the last answer then stands */
+  /** The fault as text for admins; null if there is none. @throws if that cannot be determined now: the last answer then stays valid */
   readonly find: () => Promise<Because | null>
   readonly inWordsForOwners: (error: AppError) => AppError
   readonly onChange: () => void
@@ -32,7 +32,7 @@ export function createProvenFault({ isSuspect, find, inWordsForOwners, onChange 
     if ((before === null) !== (problem === null)) onChange()
   }
 
-  /** Starts that fail together share one look. */
+  /** Starts that fail together share one check. */
   const checkOnce = () => (checking ??= checkNow().finally(() => (checking = undefined)))
 
   return {

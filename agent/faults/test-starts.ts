@@ -23,28 +23,28 @@ const SUSPECT = hasCause('docker_not_started', 'docker_says')
 
 /** Settings of the container of a test start. */
 export interface TestPlan {
-  /** Name of a network; without one the container has none. */
+  /** Name of a network; if left out, the container has none. */
   readonly network?: string
   readonly gpus?: GpuRequest
 }
 
 /**
- * Starts a container of the agent's own, built like a session's but with nothing of a user in it, and removes it.
+ * Starts a test container, configured like a session's but without any user data, and removes it.
  *
- * @returns the refusal of the engine in its words; null if the container started
- * @throws where the engine does not answer, or the network is gone
+ * @returns the engine's error message; null if the container started
+ * @throws if the engine does not answer, or the network is gone
  */
 export type TestStart = (plan: TestPlan) => Promise<string | null>
 
 export interface TestStartDeps {
   readonly engine: EngineClient
   readonly toolbox: Pick<Toolbox, 'volume'>
-  /** Image of the toolbox, which starts on every host that starts anything. */
+  /** Image of the toolbox, which starts on every host that can start containers. */
   readonly image: string
 }
 
 export function createTestStart({ engine, toolbox, image }: TestStartDeps): TestStart {
-  // All have one name, by which the one of an agent that was killed is found: an image of a session could carry the same label.
+  // All test containers have one name, so that the container of a killed agent is found: an image of a session could carry the same label.
   const inTurn = createKeyedMutex()
 
   async function test(plan: TestPlan): Promise<string | null> {
@@ -74,9 +74,8 @@ export interface TestStartsDeps {
 }
 
 /**
- * An engine that starts no container at all: its runtime, its firewall, its storage or its control groups are broken. The engine says
- * so in words that an image or a request brings about too, so after a start that it refused, the agent tests it with a network
- * of its own.
+ * Detects that the engine starts no container at all, because its runtime, firewall, storage or control groups are broken. An image or a
+ * request can cause the same messages, so after a refused start the agent tests the engine with a container and network of its own.
  */
 export function createTestStarts({ testStart, networks, manager, onChange }: TestStartsDeps): ProvenFault {
   async function find(): Promise<Because | null> {

@@ -23,11 +23,11 @@ export interface Lines<T> {
 
 const MOST_ENTRIES = 1000
 const MOST_LINE_CHARACTERS = 1024
-/** Names that `useradd` of the usual distributions can create, also where it is told to be lenient. */
+/** Names that `useradd` of the usual distributions can create, even with relaxed checks. */
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$/
 /** The largest is -1, which means "no id" to system calls. */
 const MOST_ID = 2 ** 32 - 2
-/** A control character, or one that stands for bytes that are no UTF-8: what is left of it would be another path. */
+/** A control character, or the replacement for invalid UTF-8: the rest of such a path would be a different path. */
 const DAMAGED = /[\p{Cc}\uFFFD]/u
 
 /** @param text of /etc/passwd of an image, which anybody may have made */
@@ -48,7 +48,7 @@ export function readGroupLines(text: string): Lines<ImageGroup> {
   })
 }
 
-/** The first line of a name counts, as for the functions of the C library. */
+/** For lines with the same name, the first counts, as in the C library. */
 function readLines<T extends { readonly name: string }>(
   text: string,
   read: (fields: readonly string[]) => T | undefined,

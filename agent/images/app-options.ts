@@ -1,12 +1,12 @@
 import { type AllowedOptions, AppError, type AppOptions, because, type Because } from '#manager/contract'
 
-/** Options that the image allows, with defaults in the wider form of Backend.AI's definitions: several values, or none for a flag. */
+/** Options that the image allows, with defaults in Backend.AI's wider form: several values, or none for a flag. */
 export interface Allowed extends Pick<AllowedOptions, 'arguments' | 'environment'> {
   readonly defaults: Readonly<Record<string, string | readonly string[] | null>>
 }
 
 export interface ChosenOptions {
-  /** Words of the image's defaults that the user has not replaced. */
+  /** Words of the image's default arguments that the user has not replaced. */
   readonly defaults: readonly string[]
   /** Words of the user's arguments. */
   readonly words: readonly string[]
@@ -14,8 +14,8 @@ export interface ChosenOptions {
 }
 
 /**
- * Chooses the arguments and variables of an app's start. The list of allowed names is no boundary, because users may run any
- * program in their session: it keeps a mistyped argument from ending the app with a message that nobody sees.
+ * Chooses the arguments and variables of an app's start. The list of allowed names is not a security boundary, because users may run any
+ * program in their session: it catches a mistyped argument, which would otherwise end the app with a message that nobody sees.
  *
  * @throws AppError `app_option_refused` for a name that the image does not allow
  */
@@ -50,7 +50,7 @@ function refuseUnknown(app: string, { kind, allowed, given }: Names): void {
   })
 }
 
-/** @param taken names that the app takes; empty for none */
+/** @param taken names that the app accepts; empty if it accepts none */
 function whyRefused(kind: Names['kind'], name: string, taken: string): Because {
   if (taken === '') return because(kind === 'argument' ? 'app_takes_no_arguments' : 'app_takes_no_variables', { name })
   return because(kind === 'argument' ? 'app_takes_arguments' : 'app_takes_variables', { name, taken })

@@ -27,12 +27,12 @@ const LIMITS = { memory: 8 * 2 ** 30, memswap: 8 * 2 ** 30, cpushares: 512 }
 /**
  * Builds an image from the text of a Dockerfile, on this engine.
  *
- * Threat model: whoever writes the recipe runs commands as root in containers of the engine's builder, outside of the isolation
- * of sessions: on the engine's default network, not behind the session firewall. So only superadmins may (the manager checks).
- * The context is the Dockerfile alone: no file of the host, no socket and no secret of Berth can be copied into the image. The
- * containers get no privileges, devices or mounts, and the limits above. An image that exists is never replaced.
+ * Threat model: the author of the recipe runs commands as root in containers of the engine's builder, outside of the isolation of sessions:
+ * on the engine's default network, not behind the session firewall. So only superadmins may build (the manager checks). The context is the
+ * Dockerfile alone: no file of the host, no socket and no secret of Berth can be copied into the image. The containers get no privileges,
+ * devices or mounts, and the limits above. An image that exists is never replaced.
  *
- * @param onLog gets the text of the engine as it comes
+ * @param onLog gets the engine's output as it arrives
  * @throws `image_exists`, `image_build_failed` with the engine's words, `engine_unreachable`
  */
 export async function buildImage(
@@ -45,7 +45,7 @@ export async function buildImage(
   try {
     const stream = await engine.streams.buildImage(Readable.from([await contextOf(recipe)]), {
       t: reference,
-      // The classic builder: the other one needs a session of its own, and could reach more of the host.
+      // The classic builder: BuildKit needs a separate session connection, and could reach more of the host.
       version: '1',
       forcerm: true,
       ...LIMITS,
@@ -57,7 +57,7 @@ export async function buildImage(
       if (error !== undefined)
         throw new AppError('image_build_failed', { ...because('docker_says', { text: error }), reference })
       if (said !== undefined) log.add(said)
-      // Progress of the pull of a base comes many times a second.
+      // Skip progress of pulling a base image, which comes many times a second.
       else if (status !== undefined && !/ing$/.test(status)) log.add(`${status}\n`)
     }
   } catch (error) {
@@ -87,7 +87,7 @@ async function contextOf(recipe: string): Promise<Buffer> {
 /** Longest text of one notice; of a longer text, only the end is sent. */
 const LONGEST_NOTICE = 16_384
 
-/** Sends text in batches, a few times a second, not for each line. A batch is sent in time even if the engine sends nothing more. */
+/** Sends text in batches, a few times a second, instead of line by line. A batch is sent in time even if the engine sends nothing more. */
 function collect(tell: (text: string) => void): { add(text: string): void; flush(): void } {
   let waiting = ''
   let timer: NodeJS.Timeout | undefined

@@ -15,14 +15,14 @@ export interface ImageCatalog {
   refresh(): Promise<void>
 }
 
-/** Images on the engine that sessions can be made of. */
+/** Images on the engine from which sessions can be started. */
 export function createImageCatalog(engine: EngineClient, onChange: () => void): ImageCatalog {
   let images: readonly AgentImage[] = []
   let known = '[]'
-  /** The parts of each image that was there at the last refresh, which a list does not have. */
+  /** Details that the engine's list does not have, for each image of the last refresh. */
   let inspected = new Map<string, Inspected>()
 
-  /** An image that goes meanwhile, or that cannot be looked at, is listed without them, and looked at again. */
+  /** An image that disappears meanwhile, or cannot be inspected, is listed without details, and inspected again later. */
   async function inspect(id: string): Promise<Inspected | undefined> {
     const seen = inspected.get(id)
     if (seen) return seen

@@ -17,8 +17,8 @@ export function findHeld(engine: EngineClient, { digest, reference }: Wanted): P
 }
 
 /**
- * Provides exactly the image that the session was made for: already held, or pulled. If the manager knows the digest that the
- * registry had under the name, that digest is pulled, whatever the name points to by now.
+ * Provides exactly the session's image, pulling it if necessary. If the manager knows the digest that the registry had under the name, that
+ * digest is pulled, whatever the name points to now.
  *
  * @throws `image_not_found`, `engine_unreachable`
  */
@@ -60,7 +60,7 @@ export function repositoryOf(reference: string): string {
   return reference.replace(/@sha256:[0-9a-f]+$/, '').replace(/:[^/:]+$/, '')
 }
 
-/** Names an image that was pulled by digest: it has no name yet, and would not be listed. */
+/** Gives a name to an image that was pulled by digest: without one it would not be listed. */
 async function nameImage(engine: EngineClient, id: string, reference: string): Promise<void> {
   const repo = repositoryOf(reference)
   const tag = reference.slice(repo.length + 1) || 'latest'

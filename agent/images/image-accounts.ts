@@ -23,12 +23,13 @@ export const NO_ACCOUNTS: ImageAccounts = { accounts: [], groups: [] }
 
 const MOST_FILE_BYTES = 256 * 2 ** 10
 const KEPT_IMAGES = 100
-/** A start waits so long at most. The look itself goes on, for the next start. */
+/** Longest time that a start waits. The reading itself continues, for the next start. */
 const WAIT_MS = 5_000
 
 /**
- * Threat model: anybody may have made the image, and nothing of it runs here. A file counts up to 256 KiB, behind at most 8 links, which
- * the engine resolves inside of the image; lines and their number are bounded, and names are those of ordinary accounts.
+ * Threat model: anybody may have made the image, and nothing of it runs here. A file may have at most 256 KiB and be reached over at most 8
+ * links, which the engine resolves inside of the image; the length and number of lines are bounded, and only names of ordinary accounts are
+ * accepted.
  *
  * @param reader beginning of the name of containers in which files are looked at, different for each agent
  */
@@ -55,7 +56,7 @@ export function createAccountsOfImages(
     const known = byImage.get(image.id)
     if (known) return known
     const made = read(image).catch((error: unknown) => {
-      // The engine may answer the next time; a file of the image stays what it is.
+      // The engine may answer next time, but a file of an image never changes.
       if (!(error instanceof UnreadableFile)) byImage.delete(image.id)
       log.warn(
         { image: image.id, why: engineMessage(error) },

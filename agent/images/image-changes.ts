@@ -13,8 +13,8 @@ export interface ImageSettings {
 }
 
 /**
- * Instructions of a Dockerfile that give an imported image these settings, one a line, as the engine takes them. A variable
- * whose value has line breaks is left out, because no instruction can hold one; in labels a break becomes a space.
+ * Instructions of a Dockerfile that give an imported image these settings, one a line, as the engine takes them. A variable whose value has
+ * line breaks is left out, because no instruction can contain them; in labels a line break becomes a space.
  */
 export function imageChanges(settings: ImageSettings): string {
   const { Env, Labels, Entrypoint, Cmd, WorkingDir, User, ExposedPorts, Volumes, StopSignal } = settings

@@ -3,9 +3,9 @@ import { type Container } from 'dockerode'
 import { extract } from 'tar-stream'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
 
-/** Links that are followed from a path to its file. */
+/** Largest number of links that are followed from a path to its file. */
 const MOST_LINKS = 8
-/** Room for the headers of an archive of one file: a long path, its extended header, and the blocks at the end. */
+/** Space for the headers of an archive of one file: a long path, its extended header, and the final blocks. */
 const HEADER_BYTES = 64 * 2 ** 10
 
 export interface ImageOfFiles {
@@ -13,13 +13,13 @@ export interface ImageOfFiles {
   readonly id: string
   /** Paths that the image declares as volumes; the engine would copy each into a volume. */
   readonly volumes: readonly string[]
-  /** Beginning of the container's name. Each reader has its own: the next one of that name removes what a killed agent left. */
+  /** Prefix of the container's name. Each reader has its own: the next container of that name removes one that a killed agent left. */
   readonly reader: string
 }
 
 /**
- * Calls `read` with a container that is created from an image for this purpose, never started, and removed: nothing of the image
- * runs, and changes that a session made in its own container are not seen.
+ * Creates a container from an image, calls `read` with it, and removes it. It is never started, so nothing of the image runs, and changes
+ * by sessions in their own containers are not visible.
  */
 export async function withImageFiles<T>(
   engine: EngineClient,
@@ -54,12 +54,11 @@ async function remove(engine: EngineClient, name: string): Promise<void> {
   }
 }
 
-/** A file of an image that is not read: it is hostile, or damaged. The next look at the same image finds the same. */
+/** A file of an image that cannot be used, because it is hostile or damaged. Reading it again would give the same result. */
 export class UnreadableFile extends Error {}
 
 /**
- * Reads a file, also behind symbolic links. The engine resolves every path inside of the container, so no link leads out of it.
- *
+ * Reads a file, following symbolic links. The engine resolves every path inside of the container, so no link leads out of it.
  * @returns undefined if there is no such file
  *
  * @throws UnreadableFile for another kind of file, too many links, and a file above the limit; errors of the engine
@@ -78,7 +77,7 @@ export async function readImageFile(
   throw new UnreadableFile(`${path} is behind more than ${MOST_LINKS} links`)
 }
 
-/** The content of a file, or where a link leads; undefined if there is nothing. */
+/** The content of a file, or the target of a link; undefined if there is neither. */
 async function readEntry(
   container: Pick<Container, 'getArchive'>,
   path: string,

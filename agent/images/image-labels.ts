@@ -4,15 +4,12 @@ import { type AgentImage, describeImage } from '#agent/contract'
 /** Repository of the toolbox image, which is never launched, cleaned up or removed. */
 export const TOOLBOX_REPOSITORY = 'berth/toolbox'
 
-/** Real names only: for images without a name the engine lists `<none>:<none>`, or, with containerd's image store, the digest. */
+/** Real names only: for an unnamed image the engine lists `<none>:<none>` or, with containerd's image store, the digest. */
 export function tagsOf({ RepoTags }: { readonly RepoTags?: readonly string[] | null | undefined }): string[] {
   return (RepoTags ?? []).filter(name => !name.includes('<none>') && !name.includes('@'))
 }
 
-/**
- * Manifests as which the image was pulled or pushed. With containerd's image store, an image made here has its own digest under
- * each of its names. So the image's own digest counts only under a name that includes a registry.
- */
+/** Manifests under which the image was pulled or pushed. */
 export function repoDigestsOf({
   Id,
   RepoDigests,

@@ -24,8 +24,8 @@ const DONE = new Set(['Pull complete', 'Already exists'])
 const NOT_A_LAYER = /^(Pulling from|Digest:|Status:)/
 
 /**
- * Adds one line of the engine's answer to the state of a pull. `bytesDone` counts downloaded bytes. The engine counts the
- * unpacking from 0 again, so that has a figure of its own, `unpacked`.
+ * Adds one line of the engine's answer to the state of a pull. `bytesDone` counts downloaded bytes. The engine counts unpacking from 0
+ * again, so it has a separate figure, `unpacked`.
  */
 export function advancePull(state: PullState, line: PullLine): PullState {
   if (line.id === undefined || line.status === undefined || NOT_A_LAYER.test(line.status)) return state
@@ -85,7 +85,7 @@ export interface HeldImage {
   readonly program: ImageProgram
   /** Paths in the container that the image declares as volumes. */
   readonly volumes: readonly string[]
-  /** In the words of Go, such as `amd64`; empty where the image does not say. */
+  /** Name that Go uses, such as `amd64`; empty if the image does not say. */
   readonly architecture: string
 }
 
@@ -113,14 +113,14 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
   }
 }
 
-/** Absolute, each once. @param config of an image, as the engine inspects it */
+/** Absolute paths without duplicates. @param config of an image, as the engine returns it */
 export function volumesOf(config: unknown): string[] {
   const { Volumes } = config as { Volumes?: Readonly<Record<string, unknown>> | null }
   const paths = Object.keys(Volumes ?? {}).map(path => posix.normalize(`/${path}`).replace(/(?<=.)\/$/, ''))
   return [...new Set(paths)].toSorted()
 }
 
-/** The engine says null, '' or nothing at all where an image sets none, whatever the types say. */
+/** If an image sets none, the engine returns null, '' or nothing at all, despite its types. */
 function programOf(config: unknown): ImageProgram {
   const { Entrypoint, Cmd, WorkingDir } = config as {
     Entrypoint?: string | string[] | null
@@ -147,7 +147,7 @@ export async function pullImage(
   reference: string,
   { signal, auth, onProgress }: PullOptions = {},
 ): Promise<HeldImage> {
-  // Without a tag the engine would pull every tag there is.
+  // Without a tag the engine would pull all tags.
   const exact = /@sha256:|:[^/]+$/.test(reference) ? reference : `${reference}:latest`
   let state: PullState = new Map()
   let saidAt = -Infinity

@@ -10,15 +10,15 @@ type Layer = PullProgress['layers'][number]
 export type PushState = ReadonlyMap<string, Layer>
 
 const DONE = new Set(['Pushed', 'Layer already exists'])
-/** Layers have hexadecimal ids; other lines have none, or a tag. Mounted ones name the repository that has them. */
+/** Whether the status of a layer is final. That of a mounted layer names the repository that has it. */
 const isDone = (status: string) => DONE.has(status) || status.startsWith('Mounted from')
 
-/** Adds one line of the engine's answer to the state of a push. A layer that the registry has counts no bytes. */
+/** Adds one line of the engine's answer to the state of a push. A layer that the registry already has counts 0 bytes. */
 export function advancePush(state: PushState, { id, status, progressDetail }: PullLine): PushState {
   if (id === undefined || status === undefined || !/^[0-9a-f]{8,64}$/.test(id)) return state
   const before = state.get(id) ?? { id, status, bytesDone: 0, bytesTotal: 0 }
   const bytesTotal = Math.max(progressDetail?.total ?? 0, before.bytesTotal)
-  // The engine counts what it packs, which may be a little more than it expected.
+  // The engine counts the compressed bytes, which may be a little more than it expected.
   const sent = isDone(status) ? bytesTotal : (progressDetail?.current ?? before.bytesDone)
   return new Map(state).set(id, { id, status, bytesTotal, bytesDone: Math.min(sent, bytesTotal) })
 }
@@ -37,15 +37,15 @@ export function summarizePush(state: PushState): PullProgress {
 export interface PushedImage {
   /** Name of an image of this engine. */
   readonly reference: string
-  /** Name that it gets, with the host of the registry and a tag. */
+  /** Name for the image in the registry, with the registry's host and a tag. */
   readonly target: string
   /** Credentials of the registry; sent to the engine in a header of this one request, and nowhere else. */
   readonly auth?: RegistryAuth | undefined
 }
 
 /**
- * Gives an image of this engine the name of a registry, and pushes it there. The second name stays, as after a pull; it is
- * taken away again if the push fails or is aborted.
+ * Gives an image of this engine a name in a registry, and pushes it there. The new name stays, as after a pull; it is removed if the push
+ * fails or is aborted.
  *
  * @throws `image_not_found`, `image_push_failed` with the registry's message, `engine_unreachable`
  */
@@ -65,7 +65,7 @@ export async function pushImage(
     let saidAt = -Infinity
     const stream = await engine.streams.getImage(target).push({
       abortSignal: signal,
-      // Without credentials too, the engine wants the header.
+      // The engine requires the header even without credentials.
       authconfig: auth ? toAuthConfig(auth) : { serveraddress: '', username: '', password: '' },
     })
     for await (const text of readLines(stream)) {

@@ -12,7 +12,7 @@ export interface SavedSession {
   readonly containerId: string
   /** Name of the new image, with a tag. */
   readonly reference: string
-  /** Title of the new image; null keeps that of the image that the session was made from. */
+  /** Title of the new image; null keeps the title of the session's image. */
   readonly title: string | null
   /** Name of the session's owner, for the label that says so. */
   readonly madeBy: string | undefined
@@ -23,11 +23,11 @@ const PROGRESS_EVERY_MS = 500
 /**
  * Makes an image of the file system of a running session, on this engine.
  *
- * Threat model: everybody who may launch the image reads all of it, so nothing that Berth gave the session may be in it. The
- * engine's own `commit` writes the container's environment and labels into the image, and they cannot be taken out. So the file
- * system is exported and imported, and the settings are those of the image that the session was made from: none of the
- * container's. Mounts are not part of an export: home, folders, keys and passwords (`/run/berth`) and the toolbox stay out. What
- * programs of the session wrote elsewhere is in the image, with secrets if they wrote some; pages and commands say so.
+ * Threat model: everybody who may launch the image can read all of it, so it must not contain anything that Berth gave the session. The
+ * engine's own `commit` writes the container's environment and labels into the image, and they cannot be removed. So the file system is
+ * exported and imported, with the settings of the session's image instead of the container's. Mounts are not exported: home, folders, keys
+ * and passwords (`/run/berth`) and the toolbox stay out. Files that programs of the session wrote elsewhere are in the image, including any
+ * secrets; pages and commands say so.
  *
  * @throws `image_exists`, `engine_unreachable`, `disk_full`, `internal` with the engine's words
  */
@@ -46,7 +46,7 @@ export async function saveSession(
     const changes = imageChanges({ ...settings, Labels: labels })
     const exported = await engine.streams.getContainer(containerId).export({ abortSignal: signal })
     const counted = countBytes(bytes => onProgress(progressOf(bytes, Size)))
-    // The import reads while the export writes; either failure ends both.
+    // The import reads while the export writes; a failure of either ends both.
     const copying = pipeline(exported, counted, { signal })
     copying.catch(() => undefined)
     const answer = await engine.streams.importImage(counted, {
@@ -70,7 +70,10 @@ export async function saveSession(
   return { id: made.id }
 }
 
-/** Labels of the new image. Of Berth's own, those that describe the image are kept; others say how an image came about, which is another way now. */
+/**
+ * Labels of the new image. Of Berth's labels, those that describe the image are kept; the others say how the old image was made, which is
+ * no longer true.
+ */
 function labelsOf(
   labels: Readonly<Record<string, string>>,
   { title, madeBy }: Pick<SavedSession, 'title' | 'madeBy'>,
@@ -83,7 +86,7 @@ function labelsOf(
   }
 }
 
-/** Passes bytes through and tells how many, at most twice a second. */
+/** Passes bytes through and reports their number, at most twice a second. */
 function countBytes(tell: (bytes: number) => void): Transform {
   let bytes = 0
   let told = -Infinity
@@ -100,7 +103,7 @@ function countBytes(tell: (bytes: number) => void): Transform {
   })
 }
 
-/** @param expected size of the image that the session was made from; the new one is about as large */
+/** @param expected size of the session's image; the new one is about as large */
 function progressOf(bytesDone: number, expected: number): PullProgress {
   return { layersDone: 0, layersTotal: 1, bytesDone, bytesTotal: Math.max(expected, bytesDone), layers: [] }
 }

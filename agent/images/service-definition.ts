@@ -11,7 +11,7 @@ import { chooseOptions } from './app-options.ts'
  */
 export const ServiceDefinition = z.object({
   command: z.array(z.string()).default([]),
-  /** The service starts by itself: the agent runs no command. */
+  /** True if the service starts by itself: the agent runs no command. */
   noop: z.boolean().default(false),
   env: z.record(z.string(), z.string()).default({}),
   prestart: z

@@ -15,7 +15,7 @@ import {
 } from './service-definition.ts'
 
 const FOLDER = '/etc/backend.ai/service-defs'
-/** Read limit: an archive larger than this does not hold only definitions, and the rest is not read. */
+/** Read limit: a larger archive contains more than definitions, and the rest is not read. */
 const MAX_ARCHIVE_BYTES = 4 * 2 ** 20
 const MAX_FILE_BYTES = 256 * 2 ** 10
 const MAX_FILES = 200
@@ -44,7 +44,10 @@ interface ImageServices {
   readonly runtimePath: string | undefined
 }
 
-/** Reads the definitions from the image: changes that a session made in its own container must not reach other sessions through the cache. */
+/**
+ * Reads the definitions from the image, because changes that a session made in its own container must not reach other sessions through the
+ * cache.
+ */
 export function createServiceDefinitions(engine: EngineClient): ServiceDefinitions {
   const byImage = new Map<string, Promise<ImageServices>>()
 

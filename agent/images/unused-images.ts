@@ -49,8 +49,8 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
   }
 
   /**
-   * Removes an image that has lost its last name, if it is still there: containerd's image store keeps an image that was pulled
-   * by digest. Other stores may keep it for images built from it.
+   * Removes an image that has lost its last name, if it still exists: containerd's image store keeps an image that was pulled by digest.
+   * Other stores may keep it because other images are built from it.
    */
   async function removeNameless(id: string): Promise<void> {
     try {
@@ -102,7 +102,7 @@ async function usedImages(engine: EngineClient): Promise<Set<string>> {
   return new Set((await engine.calls.listContainers({ all: true })).map(container => container.ImageID))
 }
 
-/** Images with the bytes that they share with others. Before API 1.42, the engine tells these only with its whole disk usage. */
+/** Images with the bytes that they share with others. Before API 1.42, the engine reports these only with its whole disk usage. */
 async function listWithSharedSizes(engine: EngineClient): Promise<readonly ImageInfo[]> {
   const images = await engine.calls.listImages({ 'shared-size': true } as object)
   if (images.every(image => image.SharedSize >= 0)) return images

@@ -12,7 +12,7 @@ export interface DiskGuardDeps {
   readonly floorBytes: number
   /** Limits of a home, and of everything that the session writes outside it. */
   readonly limits: DiskLimits
-  /** The part of the limits that the file system of the home does not enforce; asked only for a home above the limits. */
+  /** The part of the limits that the home's file system does not enforce; called only for a home above the limits. */
   readonly homeLimits: (kernelId: string) => Promise<DiskLimits>
   readonly stop: Stop
   readonly log: Log
@@ -21,11 +21,11 @@ export interface DiskGuardDeps {
 
 /** Above this multiple of the floor, sessions are measured only occasionally. */
 const AMPLE = 4
-/** The disk counts as short if, at the speed of the last look, it reaches the floor within this many looks. */
+/** The disk counts as short of space if, at its present rate, it reaches the floor within this many checks. */
 const AHEAD_LOOKS = 10
 const MEASURE_AMPLE_MS = 60_000
 const MEASURE_LIMITED_MS = 10_000
-/** Rest between two measurements, as a multiple of the last one's duration: measuring takes at most a twentieth of one core. */
+/** Pause between two measurements, as a multiple of the last one's duration: measuring takes at most a twentieth of one core. */
 const REST = 20
 /** Like `REST`, while the disk is short of space. */
 const REST_SHORT = 5
@@ -46,17 +46,16 @@ interface Watched {
 
 interface Watermark {
   left: Amount
-  /** Free space when a session was last ended, as long as it has not recovered. */
+  /** Free space when a session was last ended, until it has recovered. */
   endedAt: Amount | undefined
 }
 
 /**
- * Ends the session that fills a disk before other sessions cannot write, and sessions that exceed their own limit. Homes and
- * everything that sessions write outside them (/tmp, installed packages) count. Free space is checked with every call. The use
- * of each session is measured once a minute, every 10 seconds if sessions have limits, and as often as REST_SHORT permits when
- * space is short.
+ * Ends the session that fills a disk before other sessions cannot write, and sessions that exceed their own limit. Homes and everything
+ * that sessions write outside them (/tmp, installed packages) count. Free space is checked with every call. The use of each session is
+ * measured once a minute, every 10 seconds if sessions have limits, and as often as REST_SHORT permits when space is short.
  *
- * Threat model: the session is hostile and fast. Between two looks it may write as much as the disk accepts; the floor is the
+ * Threat model: the session is hostile and fast. Between two checks it may write as much as the disk accepts; the floor is the safety
  * margin. Space held by a deleted but open file is attributed to no session: the session with other growth is ended, or none.
  */
 export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> } {
@@ -70,7 +69,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
     const paths = [
       { isHome: true, path: homeOf(kernel.kernelId) },
       ...(layer === undefined ? [] : [{ isHome: false, path: layer }]),
-      // Volumes of the image are in neither of the two.
+      // Volumes of the image belong to neither.
       ...(kernel.volumes ?? []).map(path => ({ isHome: false, path })),
     ]
     const none: Amount = { bytes: 0, inodes: 0 }
@@ -94,7 +93,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
       const now = await diskUse(area.path, signal)
       if (!now) continue
       area.now = now
-      // While there is room, slow growth is not the cause of a full disk: reset the baseline.
+      // While there is enough space, slow growth is not the cause of a full disk: reset the baseline.
       if (!known || !isShort) area.before = now
     }
     state.measuredAt = performance.now()
@@ -109,7 +108,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
           (await excessOfHomes(kernelId, areas)) ?? overLimit(false, sum(outside.map(area => area.now)), limits)
         if (why !== undefined) await end(kernelId, why)
       } catch (error) {
-        // The guard continues with the other sessions, and with the look at the whole disk.
+        // The guard continues with the other sessions, and with the check of the whole disk.
         log.error({ kernelId, err: error }, 'the disk limit of a session cannot be enforced')
       }
     }

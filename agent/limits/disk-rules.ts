@@ -8,7 +8,7 @@ export interface Amount {
 }
 
 export interface DiskLimits {
-  /** Limit of the home, and separately of everything outside it; undefined = no limit. */
+  /** Limit in bytes of the home, and separately of everything outside it; undefined = no limit. */
   readonly bytes: number | undefined
   readonly inodes: number | undefined
 }
@@ -50,11 +50,11 @@ export function overLimit(isHome: boolean, now: Amount, limits: DiskLimits): Bec
 }
 
 /**
- * Finds the session that fills a file system: the one that has grown most while being watched. undefined while there is room
- * above the floor, or if no session is the cause.
+ * Finds the session that fills a file system: the one that has grown most while being watched. undefined while there is more space than the
+ * floor, or if no session is the cause.
  *
  * @param left free space now
- * @param floor below it a session is ended; lowered after an end, so that files still to be removed do not end another session
+ * @param floor with less free space a session is ended; lowered after that, so that files still to be removed do not end another session
  */
 export function filler(sessions: readonly Growth[], left: Amount, floor: Amount): Verdict | undefined {
   for (const what of ['bytes', 'inodes'] as const) {

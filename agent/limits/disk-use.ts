@@ -7,13 +7,12 @@ import { type Amount } from './disk-rules.ts'
 const run = promisify(execFile)
 /** The walk of a tree is stopped after this time; its size is then unknown. */
 const TIMEOUT_MS = 60_000
-/** A tree of so many files is counted here: starting `du` twice costs more. */
+/** A tree of at most this many files is counted here, because starting `du` would cost more. */
 const SMALL_TREE = 200
 
 /**
- * Space below a directory. `du` counts all but small trees: it walks by descriptors, so a path that is too long for the system
- * hides nothing. It enters subvolumes of btrfs, which have device numbers of their own; nothing else is mounted below these
- * directories.
+ * Space below a directory. `du` counts all but small trees: it walks by descriptors, so a path that is too long for the system hides
+ * nothing. It enters btrfs subvolumes, which have separate device numbers; nothing else is mounted below these directories.
  * @returns undefined if the directory does not exist, or takes longer than a minute
  */
 export async function diskUse(path: string, signal: AbortSignal): Promise<Amount | undefined> {
@@ -24,7 +23,7 @@ export async function diskUse(path: string, signal: AbortSignal): Promise<Amount
   return kib === undefined ? undefined : { bytes: kib * 1024, inodes: inodes ?? 0 }
 }
 
-/** @returns undefined if aborted, if there are more files, or anything in the way of counting them */
+/** @returns undefined if aborted, if there are more files, or if they cannot be counted */
 async function useOfSmallTree(path: string, signal: AbortSignal): Promise<Amount | undefined> {
   try {
     const { dev, blocks } = await lstat(path)
@@ -32,7 +31,7 @@ async function useOfSmallTree(path: string, signal: AbortSignal): Promise<Amount
     const seen = new Map<number, number>([[-1, blocks]])
     for await (const found of treeBelow(path)) {
       if (seen.size >= SMALL_TREE || signal.aborted) return undefined
-      if (found.dev !== dev) return undefined // inode numbers of a subvolume are its own
+      if (found.dev !== dev) return undefined // inode numbers are unique only within a subvolume
       seen.set(found.ino, found.blocks)
     }
     return { bytes: [...seen.values()].reduce((total, count) => total + count, 0) * 512, inodes: seen.size }
@@ -44,7 +43,7 @@ async function useOfSmallTree(path: string, signal: AbortSignal): Promise<Amount
 async function du(options: readonly string[], path: string, signal: AbortSignal): Promise<number | undefined> {
   const stdout = await run('nice', ['du', ...options, '--', path], { timeout: TIMEOUT_MS, signal }).then(
     result => result.stdout,
-    // `du` exits with 1 if files vanish during the count; its figure is still good.
+    // `du` exits with 1 if files vanish during the count; its figure is still usable.
     (error: unknown) =>
       error instanceof Error && 'stdout' in error && typeof error.stdout === 'string' ? error.stdout : '',
   )

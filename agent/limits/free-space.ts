@@ -3,8 +3,8 @@ import { inodeFloor, sizeText } from './disk-rules.ts'
 import { fileSystemOf } from './disk-use.ts'
 
 /**
- * Shortage of room for homes of sessions, in words for admins: fewer bytes or inodes are free than this multiple of the floor.
- * undefined if there is enough room, or if the directory cannot be read.
+ * Shortage of space for homes of sessions, as text for admins: fewer bytes or inodes are free than this multiple of the floor. undefined if
+ * there is enough space, or if the directory cannot be read.
  */
 export async function shortageAt(path: string, floorBytes: number, times = 1): Promise<Because | undefined> {
   const found = await fileSystemOf(path)
@@ -19,7 +19,7 @@ export async function shortageAt(path: string, floorBytes: number, times = 1): P
 
 /** The free space of the host, which the agent reports while it is below the floor: no session can start then. */
 export interface FreeSpace {
-  /** In words for admins; null while there is room. */
+  /** Text for admins; null while there is enough space. */
   readonly problem: Because | null
   check(): Promise<void>
 }
@@ -41,7 +41,7 @@ export function createFreeSpace({
     async check() {
       const before = problem
       problem = (await shortageAt(path, floorBytes)) ?? null
-      // The amounts change all the time; the next regular report has the new ones.
+      // Only a change of state is reported at once; the amounts change all the time, and the next regular report has them.
       if ((before === null) !== (problem === null)) onChange()
     },
   }

@@ -5,7 +5,7 @@ import { createUserLimitsGuard } from './user-limits-guard.ts'
 
 export type GuardsDeps = Omit<DiskGuardDeps, 'signal'>
 
-/** Free space can fall fast; everything else has limits of its own. */
+/** Free space can fall fast; other checks have intervals of their own. */
 const DISK_EVERY_MS = 1_000
 const USER_LIMITS_EVERY_MS = 2_000
 /** Rest after a look, as a multiple of its duration; capped, because on a busy host a look takes long without doing much. */
@@ -18,7 +18,7 @@ export function startGuards(deps: GuardsDeps): AsyncDisposable {
   const disk = createDiskGuard({ ...deps, signal: stop.signal })
   const userLimits = createUserLimitsGuard(deps)
   const loops = [
-    // The disk guard rests by itself, per session. Between the measurements its look asks each file system for its free space.
+    // The disk guard paces its measurements itself, per session. In between, each check only asks each file system for its free space.
     repeat(() => disk.check(), { everyMs: DISK_EVERY_MS, rest: 0, log: deps.log, signal: stop.signal }),
     repeat(() => userLimits.check(), { everyMs: USER_LIMITS_EVERY_MS, rest: REST, log: deps.log, signal: stop.signal }),
   ]

@@ -35,23 +35,23 @@ export interface HomeQuotaOptions {
 const execute = promisify(execFile)
 /** Setting the limit of an older home walks all its folders. */
 const TIMEOUT_MS = 600_000
-/** A session that makes thousands of subvolumes with long names lengthens what btrfs prints. */
+/** A session with thousands of subvolumes with long names makes btrfs print that much. */
 const MAX_OUTPUT_BYTES = 64 * 2 ** 20
 /** The disk guard waits for the answer, and watches no session in the meantime. */
 const CHECK_TIMEOUT_MS = 5_000
 /**
- * The disk guard ends a session in a project above this multiple of the limit. The excess is then files outside the project,
- * and not the few that the agent itself, which as root no quota stops, writes into a full home.
+ * The disk guard ends a session in a project above this multiple of the limit. The excess then consists of files outside the project, not
+ * of the few files that the agent itself writes into a full home: quotas do not stop root.
  */
 const PROJECT_MARGIN = 1.1
 
 /**
- * Detects the quota support of the file system of the homes. It changes nothing on the host: an administrator must have enabled
- * quotas (`btrfs quota enable`, the mount option `prjquota`).
+ * Detects the quota support of the file system of the homes. It changes nothing on the host: an administrator must have enabled quotas
+ * (`btrfs quota enable`, the mount option `prjquota`).
  *
- * Threat model: a session may get around the quota of its home. The owner of a file may take it out of a *project*
- * (FS_IOC_FSSETXATTR), and anybody may create a subvolume inside a subvolume of btrfs, where the quota of the outer one does
- * not count. The disk guard enforces the limits of such homes (`unenforced`).
+ * Threat model: a session may evade the quota of its home. The owner of a file may take it out of a *project* (FS_IOC_FSSETXATTR), and
+ * anybody may create a subvolume inside a subvolume of btrfs, where the quota of the outer one does not count. The disk guard enforces the
+ * limits of such homes (`unenforced`).
  */
 export async function findHomeQuota(options: HomeQuotaOptions): Promise<HomeQuota> {
   const { directory, limits, run = runProgram, mountOf = mountOfPath } = options
@@ -87,12 +87,12 @@ function withoutQuota(limits: DiskLimits, why: string): HomeQuota {
   }
 }
 
-/** A subvolume per home; btrfs has no limit of inodes, so the disk guard counts them. Removed by `rm -r` like a folder. */
+/** A subvolume per home; btrfs has no inode limit, so the disk guard counts inodes. It is removed by `rm -r` like a folder. */
 function btrfsQuota({ bytes, inodes }: DiskLimits, run: Run): HomeQuota {
   return {
     kind: 'btrfs',
     async create(path) {
-      // mkdir fails with EEXIST; the `btrfs` program does not.
+      // The `btrfs` program does not fail if the path exists, as mkdir does with EEXIST.
       if (await lstat(path).catch(() => undefined)) {
         await mkdir(path)
         return
@@ -111,7 +111,7 @@ function btrfsQuota({ bytes, inodes }: DiskLimits, run: Run): HomeQuota {
   }
 }
 
-/** Whether the quota of a home counts everything in it. A list that fails, or that is too long to read, counts as a no. */
+/** Whether the quota of a home counts everything in it. If the list fails or is too long to read, the answer is no. */
 async function isWholeSubvolume(path: string, run: Run): Promise<boolean> {
   try {
     if (!(await isSubvolume(path))) return false
@@ -126,7 +126,7 @@ async function isSubvolume(path: string): Promise<boolean> {
   return (await lstat(path)).ino === 256
 }
 
-/** Project quotas, with the same programs for ext4 and XFS: project ids by `chattr`, limits by `setquota`. */
+/** Project quotas, for ext4 and XFS with the same programs: project ids by `chattr`, limits by `setquota`. */
 function projectQuota({ bytes, inodes }: DiskLimits, { mountPoint }: Mount, run: Run): HomeQuota {
   return {
     kind: 'project',

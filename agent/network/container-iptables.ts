@@ -6,18 +6,18 @@ import { type Iptables, type IptablesProgram, MAX_RULES_BYTES } from './iptables
 
 export interface ContainerIptablesDeps {
   readonly engine: EngineClient
-  /** Image of the toolbox, which has iptables beside what sessions get of it. */
+  /** Image of the toolbox, which contains iptables in addition to the parts for sessions. */
   readonly image: string
 }
 
 const TIMEOUT_MS = 30_000
-/** A container is started for each look, and Docker's own restart is a reason to look at once. */
+/** Long, because each check starts a container; a restart of Docker triggers a check at once. */
 const CHECK_EVERY_MS = 5 * 60_000
 const NO_IPTABLES = 3
 
 /**
- * Shell script that runs a program in the back end of iptables which Docker uses: its chains are in one of the two. Where they are in
- * neither, Docker has rules of its own in nftables, beside which those of the newer back end hold.
+ * Shell script that runs a program in the back end of iptables which Docker uses: Docker's chains are in one of the two. If they are in
+ * neither, Docker uses its own nftables rules, and rules of the newer back end work beside them.
  */
 const RUN = `
   PATH=/opt/berth/applets
@@ -30,12 +30,12 @@ const RUN = `
   exec $bin/xtables-$back-multi "$@"`
 
 /**
- * Iptables for an agent that is not root, in containers of the toolbox with the network of the host. Whoever may use the engine could do
- * this by hand.
+ * Runs iptables for an agent that is not root, in toolbox containers on the host's network. Everybody who may use the engine could do this
+ * by hand.
  *
- * Threat model: the container runs one program of ours and ends. It has the capability to administer the network and no other, cannot get
- * more, writes nowhere, and mounts nothing of the host. Words of a rule are arguments, and rules come by standard input: no text becomes
- * a command. What it prints is read up to a limit of bytes and of time.
+ * Threat model: the container runs one program of ours and ends. It has only the capability to administer the network, cannot gain others,
+ * cannot write, and mounts nothing of the host. Words of a rule are arguments, and rules come by standard input: no text becomes a command.
+ * Its output is read up to a limit of bytes and of time.
  */
 export function containerIptables({ engine, image }: ContainerIptablesDeps): Iptables {
   return {
@@ -67,7 +67,7 @@ export function containerIptables({ engine, image }: ContainerIptablesDeps): Ipt
       StdinOnce: true,
       HostConfig: {
         NetworkMode: 'host',
-        // Root of the host's user namespace, which the rules are of, also where the engine gives containers another one.
+        // Root of the host's user namespace, to which the rules belong, even if the engine gives containers another namespace.
         UsernsMode: 'host',
         CapDrop: ['ALL'],
         CapAdd: ['NET_ADMIN'],
@@ -84,7 +84,7 @@ export function containerIptables({ engine, image }: ContainerIptablesDeps): Ipt
       const all = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true, abortSignal }
       const streams = await container.attach(all)
       const printed = read(streams)
-      // Before the start: a container that has ended is gone.
+      // Wait before the start: a container that has ended is removed.
       const ended = container.wait({ condition: 'next-exit', abortSignal }) as Promise<{ StatusCode: number }>
       // Both are awaited below; until then a failure of the start must not leave them unhandled.
       const both = Promise.all([ended, printed])
@@ -110,7 +110,7 @@ export function containerIptables({ engine, image }: ContainerIptablesDeps): Ipt
   }
 }
 
-/** Both outputs of a container, to their end. @throws if there is more than a table can be */
+/** Reads both outputs of a container to their end. @throws if there is more than a rule table can have */
 async function read(streams: AsyncIterable<unknown>): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
   const split = createDemuxer({ stdout: part => stdout.push(part), stderr: part => stderr.push(part) })

@@ -8,8 +8,8 @@ export const BRIDGE_PREFIX = 'berth'
 /**
  * Compares the engine's networks with the route table of this process.
  *
- * @returns `isElsewhere`: the bridges are in another network namespace, whose routes are unknown; `conflict`: another program has a part of
- *   the range
+ * @returns `isElsewhere`: the bridges are in another network namespace, whose routes are unknown; `conflict`: another program uses a part
+ *   of the range
  */
 export function judgeRoutes(
   range: Cidr,
@@ -20,7 +20,7 @@ export function judgeRoutes(
   if (areElsewhere(networks.flatMap(bridgesOf), routes)) return { isElsewhere: true, conflict: undefined }
   const own = networks.filter(network => network.Labels?.[LABEL_MANAGER] !== undefined)
   const bridges = new Set(own.map(network => network.Options?.['com.docker.network.bridge.name'] ?? ''))
-  // A bridge that is just being removed or made, by us or by another agent, may be missing in the list.
+  // A bridge that is just being removed or created, by us or by another agent, may be missing in the list.
   const foreign = routes.filter(route => !route.device.startsWith(BRIDGE_PREFIX))
   return { isElsewhere: false, conflict: conflictingRoute(range, foreign, bridges) }
 }

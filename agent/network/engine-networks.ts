@@ -10,14 +10,14 @@ export interface SessionNetwork {
   readonly name: string
 }
 
-/** Docker's answer where it made no network. */
+/** Docker's answer when it did not create the network. */
 export interface Refusal {
   readonly refused: unknown
 }
 
 /**
- * Bridges of sessions on the engine, each with a free /28 of the range. Docker's default address pools end after about 30 networks; ours
- * hold 4096. Not "internal": sessions may reach the outside. The firewall decides what they may not reach.
+ * Bridges of sessions on the engine, each with a free /28 of the range. Docker's default address pools allow about 30 networks; ours allows
+ * 4096. Not "internal": sessions may reach the outside, except for addresses that the firewall blocks.
  */
 export interface EngineNetworks {
   /** Every network of the engine, ours or not. */
@@ -27,7 +27,7 @@ export interface EngineNetworks {
   /**
    * @param present all networks of the engine
    * @param from as in `allocateSubnet`
-   * @returns a refusal also if another program was quicker: try again
+   * @returns a refusal also if another program was faster: then try again
    * @throws `network_range_taken`
    */
   create(
@@ -111,7 +111,7 @@ export function createEngineNetworks(engine: EngineClient, range: Cidr): EngineN
   }
 }
 
-/** Whether Docker refused to create such a network. A full disk is reported by the code that looks at the disk. */
+/** Whether Docker refused to create the network. The check of the disk reports a full disk. */
 const isRefusal = (error: unknown) =>
   statusOf(error) !== undefined && fromEngine(error, 'kernel_create_failed').code !== 'disk_full'
 

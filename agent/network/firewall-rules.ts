@@ -27,13 +27,12 @@ const METADATA = '169.254.0.0/16'
 const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
 
 /**
- * Rules that isolate sessions, as chains of our own. All other traffic is left to the existing rules: our chains reject or
- * return, and never accept.
+ * Rules that isolate sessions, as chains of our own. All other traffic is left to the existing rules: our chains only reject or return.
  *
- * - INPUT: a session opens no connection to the host.
- * - FORWARD, by way of DOCKER-USER where Docker has one: a session opens no connection to link-local addresses (metadata services of clouds), to
- *   another session, or to addresses that the admin denies. Only kernels of one session share a bridge and reach each other. Only
- *   this host opens a connection to a session.
+ * - INPUT: a session may not open connections to the host.
+ * - FORWARD, by way of DOCKER-USER where Docker has one: a session opens no connection to link-local addresses (metadata services of
+ *   clouds), to another session, or to addresses that the admin denies. Only kernels of one session share a bridge and reach each other.
+ *   Only this host opens a connection to a session.
  * - OUTPUT: of the users of this host, only root and the agent's user may open a connection to a session.
  *
  * Embedded DNS works through Docker's resolver inside the container's namespace; its queries go to the host's name servers.

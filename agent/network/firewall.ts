@@ -14,12 +14,12 @@ export interface Isolation {
 
 export interface Firewall extends AsyncDisposable {
   readonly state: Isolation
-  /** Looks at the rules, and installs them unless all of them are in place. Never throws: a failure is in `state`. */
+  /** Checks the rules, and installs them unless all are in place. Never throws: a failure is in `state`. */
   apply(): Promise<void>
 }
 
 export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid'> & {
-  /** Checks the range first: rules for a range that belongs to someone else would cut them off. @throws with the reason */
+  /** Checks the range first: rules for somebody else's range would cut off its addresses. @throws with the reason */
   readonly checkRange: () => Promise<void>
   /** Default: the programs of this machine, in this process's network. */
   readonly iptables?: Iptables | undefined

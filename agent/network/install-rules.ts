@@ -1,32 +1,31 @@
 import { type Chain, firewallChains, type FirewallSpec, restoreInput } from './firewall-rules.ts'
 import { type Iptables } from './iptables.ts'
 
-/** Rules as they were put in place: the text for iptables-restore, and what it became. */
+/** Installed rules: the text for iptables-restore, and the resulting listing. */
 export interface Installed {
   readonly input: string
   /** The lines of iptables-save that concern us. */
   readonly listing: string
 }
 
-/** Errors by built-in chain: the rules of these chains are not in place. */
+/** Errors by built-in chain: the rules of these chains are not installed. */
 export type Failures = ReadonlyMap<Chain['from'], unknown>
 
 /**
- * Chain that Docker calls first in FORWARD, and fills with nothing of its own. Docker puts its other jumps in front of ours each
- * time it starts, so FORWARD itself is only for engines without this chain: Docker 29 with nftables, `"iptables": false`, or an
- * engine whose rules are in the other back end of iptables. Our rules hold there too, because Docker's acceptance in nftables, or
- * in another table, does not overrule our refusal.
+ * Chain that Docker calls first in FORWARD, and leaves to others. Docker puts its other jumps before ours each time it starts, so we use
+ * FORWARD itself only for engines without this chain: Docker 29 with nftables, `"iptables": false`, or an engine whose rules are in the
+ * other back end of iptables. Our rules work there too, because an accept of Docker in nftables, or in another table, does not override our
+ * reject.
  */
 const DOCKER_USER = 'DOCKER-USER'
 const JUMP_TO_DOCKER_USER = `-A FORWARD -j ${DOCKER_USER}`
 
 /**
- * Puts the rules in place unless they still are: to look costs one process, to install seven. One chain that fails leaves the
- * others in place.
+ * Installs the rules unless they are still in place: checking costs one process, installing seven. If one chain fails, the others stay in
+ * place.
  *
- * @returns `installed` is undefined if the next call must install again: something failed, another program has removed rules
- * since, the rules cannot be listed, or this kernel has refused those for bridged frames, which a module that is loaded later
- * makes possible
+ * @returns `installed` is undefined if the next call must install again: something failed, another program has removed rules since, the
+ *   rules cannot be listed, or this kernel has refused those for bridged frames, which may work once a module is loaded
  */
 export async function keepInstalled(
   iptables: Iptables,
@@ -41,7 +40,7 @@ export async function keepInstalled(
   const { isComplete, failures } = await restore(iptables, spec)
   for (const chain of chains) {
     await hook(iptables, chain).catch((error: unknown) => {
-      // The first error is the cause: a chain that could not be made cannot be called either.
+      // Keep the first error, which is the cause: a chain that could not be created cannot be called either.
       if (!failures.has(chain.from)) failures.set(chain.from, error)
     })
   }
@@ -50,7 +49,7 @@ export async function keepInstalled(
   return { installed: isInPlace ? { input, listing } : undefined, failures }
 }
 
-/** Restores all chains at once if the kernel can, else what it can of each. */
+/** Restores all chains at once if the kernel can, else as many parts of each as it can. */
 async function restore(iptables: Iptables, spec: FirewallSpec) {
   const send = (chains: readonly Chain[]) =>
     iptables.run('iptables-restore', ['--noflush', '-w', '5'], restoreInput(chains))
@@ -78,7 +77,7 @@ async function hook(iptables: Iptables, { name, from }: Chain): Promise<void> {
     await jump(iptables, from, name)
     return
   }
-  // Left from a time without DOCKER-USER.
+  // A jump left over from a time without DOCKER-USER.
   const isTwice = place !== from && (await isCalled(iptables, from, name))
   if (isTwice) await iptables.run('iptables', ['-w', '5', '-D', from, '-j', name])
 }
@@ -95,7 +94,7 @@ async function isCalled(iptables: Iptables, from: string, to: string): Promise<b
   )
 }
 
-/** Whether the listing has every jump and as many rules as were installed: iptables prints a rule in words of its own. */
+/** Whether the listing has every jump and as many rules as were installed: iptables prints rules in another form. */
 function areListed(chains: readonly Chain[], listing: string): boolean {
   const lines = listing.split('\n')
   const place = ({ from }: Chain) => (from === 'FORWARD' && lines.includes(JUMP_TO_DOCKER_USER) ? DOCKER_USER : from)
@@ -107,8 +106,8 @@ function areListed(chains: readonly Chain[], listing: string): boolean {
 }
 
 /**
- * The rules in our chains, the jumps to them and Docker's jump that decides where ours belongs, one a line; undefined where they
- * cannot be listed.
+ * The rules in our chains, the jumps to them, and Docker's jump that decides where ours belongs, one per line; undefined if they cannot be
+ * listed.
  */
 async function listRules(iptables: Iptables, chains: readonly Chain[]): Promise<string | undefined> {
   const saved = await iptables.run('iptables-save', ['-t', 'filter']).catch(() => undefined)

@@ -4,9 +4,9 @@ import { AppError, type Because, because } from '#manager/contract'
 
 export type IptablesProgram = 'iptables' | 'iptables-restore' | 'iptables-save'
 
-/** A way to the packet filter of the network in which the engine's bridges are. */
+/** Access to the packet filter of the network that has the engine's bridges. */
 export interface Iptables {
-  /** Pause between two looks at the rules, where a look costs much. */
+  /** Pause between two checks of the rules, if a check is expensive. */
   readonly checkEveryMs?: number
   /** @throws the reason why the rules cannot be changed from here at all */
   check(): void
@@ -49,12 +49,12 @@ export function hostIptables(prefix: readonly string[] = []): Iptables {
   }
 }
 
-/** The folders of root's programs are missing in the PATH of many a shell that became root. */
+/** Adds the folders of root's programs, which many root shells lack in their PATH. */
 function withRootsPrograms(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, PATH: [env.PATH, '/usr/local/sbin', '/usr/sbin', '/sbin'].filter(Boolean).join(delimiter) }
 }
 
-/** A program that dies prints nothing, so its signal or exit code is all there is to say. */
+/** A program that was killed prints nothing, so its signal or exit code is all there is to report. */
 function howItFailed(program: string, { code, signal, killed, message }: ExecFileException, stderr: string): Because {
   if (code === 'ENOENT') return because('iptables_not_installed')
   if (killed && typeof code !== 'string') return because('iptables_silent', { program, seconds: TIMEOUT_MS / 1000 })

@@ -11,16 +11,16 @@ export interface NetworksAheadDeps {
   /** False while the engine is away, and while a session starts: the engine works for that session first. */
   readonly isQuiet: () => boolean
   readonly onFailure: (error: unknown) => void
-  /** Rest between the last start and a creation, default 250 ms. */
+  /** Pause between the last start and a creation, default 250 ms. */
   readonly restMs?: number
 }
 
 /**
  * A few empty networks that are created before a session needs one, because a bridge takes the engine about a tenth of a second.
  *
- * Isolation is that of any other session: a network is handed out once, to one kernel, and is removed when that kernel ends. The
- * list is kept in memory only. After a crash, `NetworkUse.sweep` finds the networks on the engine, without a kernel, and
- * removes them; they are never handed out again.
+ * Isolation is the same as for any other session: a network is given to one kernel only, and is removed when that kernel ends. The list is
+ * kept in memory only. After a crash, `NetworkUse.sweep` finds the networks on the engine, without a kernel, and removes them; they are
+ * never handed out again.
  */
 export interface NetworksAhead extends AsyncDisposable {
   /** Hands out an empty network. @returns its key for `NetworkMember.network`; undefined if none is ready */
@@ -28,11 +28,11 @@ export interface NetworksAhead extends AsyncDisposable {
   /** Whether the network is ready or in creation, and must not be swept. */
   has(key: string): boolean
   /**
-   * Call when a start has ended and when the engine has been looked at: creates the missing networks in the background, or removes
-   * the ready ones where sessions need the range.
+   * Call when a start has ended and when the engine has been looked at: creates the missing networks in the background, or removes ready
+   * ones if sessions need the range.
    */
   refill(): void
-  /** Call when the engine went away, or another manager's sessions are served: the next refill removes the networks. */
+  /** Call when the engine went away, or sessions of another manager are served: the next refill removes the networks. */
   forget(): void
 }
 
@@ -44,12 +44,12 @@ export function createNetworksAhead(deps: NetworksAheadDeps): NetworksAhead {
   const { networks, size, manager, isQuiet, onFailure, restMs = REST_MS } = deps
   /** Keys of networks with their manager. */
   const ready = new Map<string, string>()
-  /** Networks to remove, with their manager. A sweep finds only those of the manager that is served now. */
+  /** Networks to remove, with their manager. A sweep finds only those of the present manager. */
   const forgotten = new Map<string, string>()
   const creating = new Set<string>()
   const stop = new AbortController()
   let filling: Promise<void> | undefined
-  /** A refill was asked for while one was under way: that one may have counted before the network was taken. */
+  /** True if a refill was requested during another one, which may have counted before the network was taken. */
   let isWantedAgain = false
 
   async function createOne(managerId: string): Promise<AheadOutcome> {

@@ -9,15 +9,15 @@ import { judgeRoutes } from './engine-bridges.ts'
 import { createEngineNetworks, networkName, type Refusal, type SessionNetwork } from './engine-networks.ts'
 import { type Cidr, formatCidr, parseRoutes } from './subnets.ts'
 
-/** Another agent on this engine, or another program, may take a subnet between our look and our call. */
+/** Number of attempts: another agent on this engine, or another program, may take a subnet between our check and our call. */
 const ATTEMPTS = 8
 /**
- * Networks are created ahead only while the range has this many /28 that no session uses, ready ones included: they take no address
- * that a session may need.
+ * Networks are created ahead only while the range has this many /28 that no session uses, including the ready ones, so that they take no
+ * address that a session may need.
  */
 const SPARE_SUBNETS = 16
 
-/** `short`: the sessions may soon need all of the range. `refused`: another program was quicker; a later call may succeed. */
+/** `short`: the sessions may soon need all of the range. `refused`: another program was faster; a later call may succeed. */
 export type AheadOutcome = 'created' | 'short' | 'refused'
 
 export interface SessionNetworks {
@@ -32,11 +32,11 @@ export interface SessionNetworks {
    * @param ready number of networks that were created ahead and are empty
    */
   createAhead(key: string, managerId: string, ready: number): Promise<AheadOutcome>
-  /** Whether the range has room for the sessions to come beside so many networks created ahead. */
+  /** Whether the range has space for future sessions besides this many networks created ahead. */
   hasRoomAhead(ready: number): Promise<boolean>
   /**
-   * No-op if the network does not exist.
-   * @param isUsed asked when no other operation on this network is in flight; true leaves it alone
+   * No-op if the network does not exist. @param isUsed called when no other operation on this network is in flight; if it returns true, the
+   * network stays
    */
   remove(key: string, managerId: string, isUsed: () => boolean): Promise<void>
   /** Checks that the range is free for sessions on this host. @throws `network_range_taken` */
@@ -56,7 +56,7 @@ export interface NetworkMember {
   readonly kernelId: string
   readonly sessionId: string
   readonly clusterSize?: number | undefined
-  /** Key of the network that was created ahead and is this kernel's now. */
+  /** Key of a network that was created ahead and given to this kernel. */
   readonly network?: string | undefined
 }
 
@@ -70,7 +70,7 @@ export function networkKeyOf(member: NetworkMember): string {
 
 const isShared = ({ clusterSize = 1 }: NetworkMember) => clusterSize > 1
 
-/** Each session has a bridge and a /28 of its own. */
+/** Each session has its own bridge and /28. */
 export function createSessionNetworks(
   engine: EngineClient,
   { range, onChange }: { readonly range: Cidr; readonly onChange: () => void },
@@ -90,7 +90,7 @@ export function createSessionNetworks(
     if (before[0] !== problem?.why || before[1] !== isElsewhere) onChange()
   }
 
-  /** Passes the outcome of the work on. `network_range_taken` is remembered as the problem; a success clears it. */
+  /** Passes the result of the work on. `network_range_taken` is remembered as the problem; a success clears it. */
   async function noting<T>(work: Promise<T>): Promise<T> {
     try {
       const value = await work
@@ -119,7 +119,7 @@ export function createSessionNetworks(
   }
 
   /**
-   * Creates a network in a free subnet, unless `look` finds its answer in the networks that exist.
+   * Creates a network in a free subnet, unless `look` finds an answer among the existing networks.
    * @returns the look's answer, or the new network; the last refusal if Docker refused every try
    */
   async function createUnless<T>(
@@ -131,7 +131,7 @@ export function createSessionNetworks(
       const present = await listUsable()
       const answer = answerOf(present)
       if (answer !== undefined) return answer
-      // Another agent with this range looks for the first free subnet as we do: after a refusal we search from another place.
+      // Another agent with this range searches for the first free subnet as we do, so after a refusal search from another position.
       const made = await onEngine.create(key, managerId, { present, from: attempt === 1 ? 0 : Math.random() })
       if (!('refused' in made) || attempt === ATTEMPTS || !isPassing(made.refused)) return made
     }
@@ -147,7 +147,7 @@ export function createSessionNetworks(
     return unlessRefused(network, managerId)
   }
 
-  /** Nothing in a network comes from a user, so a refusal is a fault of the host. */
+  /** A network contains no user data, so a refusal is a fault of the host. */
   function unlessRefused(made: SessionNetwork | Refusal, managerId: string): SessionNetwork {
     if (!('refused' in made)) return made
     refusedFor = managerId
@@ -155,7 +155,7 @@ export function createSessionNetworks(
     throw new AppError('kernel_create_failed', because('docker_refused_networks'), { cause: made.refused })
   }
 
-  /** Asks Docker for a network and gives it back. A network that a killed agent leaves here has no kernel, so that the sweep removes it. */
+  /** Creates a test network and removes it. If the agent is killed in between, the sweep removes the network, because it has no kernel. */
   async function tryOne(managerId: string): Promise<void> {
     const key = randomUUID()
     try {
@@ -170,7 +170,7 @@ export function createSessionNetworks(
     const made = await createUnless(key, managerId, present => (isShort(present) ? 'short' : undefined))
     if (made === 'short') return made
     if (!('refused' in made)) return 'created'
-    // Another program may have been quicker; everything else is for the log.
+    // Another program may have been faster; all other errors are for the log.
     if (!isPassing(made.refused)) throw made.refused
     return 'refused'
   }

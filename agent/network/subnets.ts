@@ -5,7 +5,7 @@ export interface Cidr {
   readonly bits: number
 }
 
-/** @returns undefined for text that is no IPv4 CIDR; host bits are cleared; an address without prefix length is a /32 */
+/** @returns undefined for text that is not an IPv4 CIDR; host bits are cleared; an address without prefix length is a /32 */
 export function parseCidr(text: string): Cidr | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:\/(\d{1,2}))?$/.exec(text)
   if (!match) return undefined
@@ -39,7 +39,7 @@ export const SESSION_BITS = 28
 /**
  * The first free /28 of the range; the gateway is its first address.
  * @param taken every subnet in use on the engine, ours or not
- * @param from where to begin in the range, 0 to 1 (exclusive); the part before it is searched last
+ * @param from start of the search in the range, 0 to 1 (exclusive); the part before it is searched last
  * @returns undefined when the range is full
  */
 export function allocateSubnet(range: Cidr, taken: readonly Cidr[], from = 0): Cidr | undefined {

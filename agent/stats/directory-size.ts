@@ -3,8 +3,7 @@ import { treeBelow } from '../tree-below.ts'
 /**
  * Bytes on disk below a directory, like `du`. Does not follow links.
  *
- * @returns null if aborted, if the tree cannot be read, or if it has more entries than `limit`: then counting costs more than the
- * figure is worth
+ * @returns null if aborted, if the tree cannot be read, or if it has more entries than `limit`, which would be too expensive to count
  */
 export async function directorySize(
   path: string,

@@ -30,7 +30,7 @@ interface Watched {
   last?: Counters
   scratchBytes: number | null
   scratchAtMs: number
-  /** The stream and its latest figures; used if the files cannot be read. */
+  /** Docker's stream and its latest figures; used if the files cannot be read. */
   stream?: { latest?: Counters; readonly end: AbortController }
 }
 
@@ -53,7 +53,7 @@ export function startStats({ engine, kernels, devices, scratchOf, onSample }: St
     const groupOf = groupsOfProcesses()
     const samples: Sample[] = []
     for (const [index, kernel] of running.entries()) {
-      // Tunnels get their turn between two kernels.
+      // Let tunnels run between two kernels.
       if (index > 0) await setImmediate()
       const sample = measure(kernel, sessionGpus(kernel, look, groupOf))
       if (sample) samples.push(sample)

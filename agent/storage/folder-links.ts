@@ -6,9 +6,9 @@ import { findDirectory, isInTheWay, makeDirectories } from './mount-points.ts'
 /**
  * Links in the homes of running sessions to their added folders. They lead to paths of the container.
  *
- * Threat model: everything in a home is hostile, and may change at any moment. Parents are walked by descriptors without following
- * a link; the agent makes links and compares them, and never opens what one leads to. A session that puts something else in the
- * place of its link between comparison and removal loses that file of its own.
+ * Threat model: everything in a home is hostile, and may change at any moment. Parents are walked by descriptors without following a link;
+ * the agent creates and compares links, and never opens their targets. A session that replaces the link between comparison and removal
+ * loses only its own file.
  */
 
 /** Makes the link, or leaves it as it is. @param path relative to the home @throws AppError `folder_path_taken` */
@@ -32,7 +32,7 @@ export async function putLink(home: string, path: string, target: string, user: 
   }
 }
 
-/** @throws AppError `folder_path_taken` if there is anything at the path, other than this link */
+/** @throws AppError `folder_path_taken` if anything other than this link is at the path */
 export async function requireFree(home: string, path: string, target: string): Promise<void> {
   const { parents, name } = split(path)
   const directory = await findDirectory(home, parents).catch((error: unknown) => {
@@ -48,7 +48,7 @@ export async function requireFree(home: string, path: string, target: string): P
   }
 }
 
-/** Removes what is at the path if it is a link for which `isOurs`; leaves anything else as it is. */
+/** Removes a link for which `isOurs` is true; leaves anything else as it is. */
 export async function dropLink(home: string, path: string, isOurs: (target: string) => boolean): Promise<void> {
   const { parents, name } = split(path)
   const directory = await findDirectory(home, parents).catch(() => undefined)

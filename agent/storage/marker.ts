@@ -5,7 +5,7 @@ import { UUID } from '#base/shapes'
 
 const MARKER = '.berth-storage'
 
-/** Reads the UUID of the storage at this path; undefined where there is no marker, or where it cannot be read. */
+/** Reads the UUID of the storage at this path; undefined if there is no marker, or if it cannot be read. */
 export async function readMarker(path: string): Promise<string | undefined> {
   const file = await open(join(path, MARKER), constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => undefined)
   if (!file) return undefined

@@ -7,11 +7,11 @@ import { unlessFull } from '../unless-full.ts'
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
 /**
- * Makes the directories at which folders are mounted, owned by the user of sessions: those that the engine makes belong to
- * root, and the user could write nothing beside the folder.
+ * Makes the directories at which folders are mounted, owned by the session user: directories made by the engine would belong to root, and
+ * the user could not write beside the folder.
  *
- * @param home absolute   @param path relative to the home
- * @throws `kernel_create_failed` where a file or a link is in the way, `disk_full`
+ * @param home absolute @param path relative to the home
+ * @throws `kernel_create_failed` if a file or a link is in the way, `disk_full`
  */
 export async function makeMountPoint(home: string, path: string, user: SessionUser): Promise<void> {
   const made = await makeDirectories(home, path.split('/'), user).catch((error: unknown) => {
@@ -21,19 +21,19 @@ export async function makeMountPoint(home: string, path: string, user: SessionUs
   await made.close()
 }
 
-/** Whether `makeDirectories` met a file or a link. */
+/** Whether `makeDirectories` failed because of a file or a link. */
 export function isInTheWay(error: unknown): boolean {
   return isCode(error, 'ENOTDIR') || isCode(error, 'ELOOP')
 }
 
 /**
- * Makes directories in a home, owned by the user of sessions, and opens the last one.
+ * Makes directories in a home, owned by the session user, and opens the last one.
  *
- * Threat model: an earlier session may have left anything in the home. The path is walked by descriptors without following
- * a link, so nothing is made outside of the home.
+ * Threat model: an earlier session may have left anything in the home. The path is walked by descriptors without following a link, so
+ * nothing is made outside of the home.
  *
  * @param parts of the path, relative to the home; none opens the home itself
- * @throws an error for which `isInTheWay` where a file or a link is in the way
+ * @throws an error for which `isInTheWay` is true if a file or a link is in the way
  */
 export async function makeDirectories(home: string, parts: readonly string[], user: SessionUser): Promise<FileHandle> {
   let at = await open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -53,8 +53,8 @@ export async function makeDirectories(home: string, parts: readonly string[], us
 /**
  * Opens a directory in a home, without following a link.
  *
- * @returns undefined where there is none
- * @throws an error for which `isInTheWay` where a file or a link is in the way
+ * @returns undefined if there is none
+ * @throws an error for which `isInTheWay` is true if a file or a link is in the way
  */
 export async function findDirectory(home: string, parts: readonly string[]): Promise<FileHandle | undefined> {
   let at = await open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(unlessMissing)
@@ -81,7 +81,7 @@ async function enter(parent: FileHandle, part: string, { uid, gid }: SessionUser
   )
   const opened = await open(child, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   try {
-    // A directory of root that is not new: the agent crashed right after making it.
+    // A directory of root that is not new: the agent crashed right after creating it.
     if (process.getuid?.() === 0 && (isNew || (await opened.stat()).uid === 0)) await opened.chown(uid, gid)
     return opened
   } catch (error) {

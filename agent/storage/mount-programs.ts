@@ -15,12 +15,12 @@ export async function mount(...args: readonly string[]): Promise<void> {
   await run('mount', ['-c', ...args], { timeout: TIMEOUT_MS })
 }
 
-/** @throws if the file system is in use, unless `lazily`: then it is taken out of the tree now, and released with its last file */
+/** @throws if the file system is in use, unless `lazily`: it is then detached from the tree now, and released with its last open file */
 export async function unmount(path: string, { lazily }: { lazily: boolean }): Promise<void> {
   await run('umount', ['-c', ...(lazily ? ['-l'] : []), path], { timeout: TIMEOUT_MS })
 }
 
-/** The mounts that this process sees, or another one; none of a process that has ended. */
+/** The mounts of this process, or of another one; none if that process has ended. */
 export async function mountsSeenBy(pid?: number): Promise<MountEntry[]> {
   if (pid === undefined) return readMounts(await readFile('/proc/self/mountinfo', 'utf8'))
   return readMounts(await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => ''))

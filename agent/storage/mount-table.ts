@@ -5,9 +5,9 @@ export interface MountEntry {
   readonly at: string
   /** Options of this mount, not of its file system: `rw`, `nosuid`, … */
   readonly options: readonly string[]
-  /** Peer group in which its mounts are told to others; undefined unless it is shared. */
+  /** Peer group to which its mounts are propagated; undefined unless it is shared. */
   readonly shared: number | undefined
-  /** Peer group whose mounts appear in it; undefined unless it is a slave. */
+  /** Peer group from which mounts are propagated to it; undefined unless it is a slave. */
   readonly master: number | undefined
 }
 
@@ -38,9 +38,8 @@ export function mountsFrom(mounts: readonly MountEntry[], directory: string): Mo
 }
 
 /**
- * Whether what is mounted in `source` of the own namespace appears at `target` of a container: the kernel itself says so by the
- * numbers of peer groups, which are unique on the machine. An agent in a mount namespace of its own has another group than
- * the one that its engine saw.
+ * Whether mounts in `source` of this namespace appear at `target` of a container, according to the kernel's numbers of peer groups, which
+ * are unique on the machine. An agent in a separate mount namespace has another group than its engine.
  */
 export function isReached(
   own: { readonly mounts: readonly MountEntry[]; readonly source: string },
@@ -51,12 +50,12 @@ export function isReached(
   return source?.shared !== undefined && target?.master === source.shared
 }
 
-/** Options that only restrict, in mountinfo and for mount(8). */
+/** Options that only restrict, as named in mountinfo and for mount(8). */
 const RESTRICTING = ['noexec', 'noatime', 'nodiratime']
 
 /**
- * Options of the mount of a folder in a session: those of the storage's own mount, which a remount would reset, and without
- * set-user-id programs and devices.
+ * Options for mounting a folder in a session: those of the storage's own mount, which a remount would reset, and no set-user-id programs
+ * and devices.
  */
 export function folderOptions(storage: readonly string[], readOnly: boolean): string {
   const kept = RESTRICTING.filter(option => storage.includes(option))

@@ -6,7 +6,7 @@ import { AppError, because } from '#manager/contract'
 import { type KernelFolder } from '#agent/contract'
 import { readMarker } from './marker.ts'
 
-/** A share whose server is gone does not answer for minutes, or for ever. */
+/** Limit for reading a marker: a share whose server is gone does not answer for minutes, or for ever. */
 const ANSWER_MS = 3_000
 
 /** The storages that are mounted on this host, and the folders in them. */
@@ -15,14 +15,14 @@ export interface MountedStorage {
   readonly markers: readonly string[]
   /** Reads the markers, for three seconds at most; calls `onChange` if a storage came or went. */
   check(): Promise<void>
-  /** Directory of a folder on this host. @throws `storage_away`; `folder_not_found` where the storage has no such folder */
+  /** Directory of a folder on this host. @throws `storage_away`; `folder_not_found` if the storage has no such folder */
   directoryOf(folder: Pick<KernelFolder, 'storage' | 'folder' | 'path'>): Promise<string>
 }
 
 /**
- * Threat model: the top of a storage and the directory of its folders belong to the manager and the agent, so no session can
- * rename a folder or put a link in its place. The marker is read again for each session: where a share is not mounted, its
- * mount point is an empty directory of the local disk, in which nothing may be written.
+ * Threat model: the top of a storage and the directory of its folders belong to the manager and the agent, so no session can rename a
+ * folder or put a link in its place. The marker is read again for each session: if a share is not mounted, its mount point is an empty
+ * directory of the local disk, in which nothing must be written.
  *
  * @param paths absolute directories that may be storages; a directory without a marker is none, and the agent makes no marker
  * @param look for tests, which are root and may look everywhere
@@ -58,7 +58,7 @@ export function createMountedStorage(
     },
     check,
     async directoryOf({ storage, folder, path: at }) {
-      // Only the storage of this folder: another one that does not answer must not delay the start.
+      // Wait only for the storage of this folder: another one that does not answer must not delay the start.
       if (!found.has(storage)) await check()
       const path = found.get(storage)
       if (path === undefined || (await read(path)) !== storage) {

@@ -13,9 +13,9 @@ export interface Toolbox {
    * @throws `toolbox_missing`, `disk_full`, `engine_unreachable`
    */
   volume(): Promise<string>
-  /** Why sessions have no toolbox, so that none can start, in words for admins; null unless the last call met it. */
+  /** Why there is no toolbox and so no session can start, as text for admins; null unless the last call failed. */
   readonly problem: Because | null
-  /** Looks whether a toolbox that was missing is there again. */
+  /** Checks whether a missing toolbox is available again. */
   check(): Promise<void>
 }
 
@@ -30,9 +30,9 @@ export interface ToolboxDeps {
 }
 
 /**
- * Shell script that copies the toolbox to a temporary place, and moves complete parts to their final place if they are not there
- * yet. However many containers run the script at once, and wherever one of them is killed, nothing half copied is ever in place,
- * and nothing in place is ever written to. The mark `.complete` comes last.
+ * Shell script that copies the toolbox to a temporary place, and moves complete parts to their final place if they are not there yet. Even
+ * if several containers run the script at once, or one is killed anywhere, the final place never has an incomplete part, and parts there
+ * are never overwritten. The mark `.complete` comes last.
  */
 const FILL = `
   PATH=/opt/berth/applets
@@ -52,8 +52,8 @@ const FILL = `
 const FILL_WITHIN_MS = 120_000
 
 /**
- * Whether the image is a toolbox that Berth's recipe made. Its programs run in every session, and a name alone proves nothing. No
- * image of a session has these labels. A tag that is the fingerprint of a recipe must be that of this image.
+ * Whether the image is a toolbox made by Berth's recipe. Its programs run in every session, and a name alone proves nothing. No image of a
+ * session has these labels. If the tag is a recipe's fingerprint, it must be that of this image.
  */
 export function isToolbox(reference: string, labels: Readonly<Record<string, string>>): boolean {
   const recipe = labels['berth.recipe']
@@ -70,7 +70,7 @@ export function createToolbox({ engine, image, archive, onChange, log }: Toolbox
   const verified = new Map<string, string>()
   let preparing: Promise<string> | undefined
   let problem: Because | null = null
-  /** The volume of the last call; it is usually that of the next one. */
+  /** The volume of the last call, which is usually also that of the next one. */
   let latest: string | undefined
 
   async function prepare(): Promise<string> {
@@ -178,7 +178,7 @@ export function createToolbox({ engine, image, archive, onChange, log }: Toolbox
       return name
     } catch (error) {
       const said = error instanceof AppError ? error : toolboxFailure(error)
-      // An engine that is away, or whose disk is full, says nothing about the toolbox.
+      // If the engine is away, or its disk is full, nothing is known about the toolbox.
       if (said.code !== 'toolbox_missing') throw said
       note(causeIn(said.detail) ?? null)
       throw new AppError('toolbox_missing', because('host_without_toolbox'), { cause: error })

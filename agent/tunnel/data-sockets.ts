@@ -20,20 +20,20 @@ export interface DataSocketsDeps {
   readonly log: Log
   /** Fingerprint of the manager's key, as for the control connection; without it, a system authority must vouch for the manager. */
   readonly fingerprint?: string | undefined
-  /** The manager has proven its identity on the control connection, and does so again here. */
+  /** True if the manager has proven its identity on the control connection; it then does so again here. */
   readonly proven?: boolean
   /** Connects to the manager by the route of the control connection, which may go through another manager. Default: directly. */
   readonly dial?: ((signal: AbortSignal) => Promise<Socket>) | undefined
 }
 
 export interface DataSockets extends AsyncDisposable {
-  /** Number of sockets that the manager has and may use now. */
+  /** Number of sockets that the manager holds and may use now. */
   readonly parked: number
 }
 
 /** Maximum number of sockets parked for a burst of connections. */
 const MAX_PARKED = 64
-/** Half of the sockets that a burst left parked are closed each time. */
+/** Interval at which half of the sockets left over from a burst are closed. */
 export const SHRINK_AFTER_MS = 30_000
 /** Shorter than two seconds: tunnels must work again that soon after the network is back. */
 const LONGEST_BACKOFF_MS = 1_500

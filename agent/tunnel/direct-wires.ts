@@ -15,13 +15,13 @@ export interface DirectRequest {
 
 /** The agent's side of the direct path (ADR 41): wires that hold connections of the proxy to containers. */
 export interface DirectWires {
-  /** Offers the direct path and takes the wire. @returns false if there is none to offer: the wire was not touched */
+  /** Offers the direct path and takes over the wire. @returns false if it cannot be offered: the wire was not touched */
   hold(wire: Socket, request: DirectRequest): boolean
   /**
    * Ends the wires of a kernel. The proxy resets its connection before it answers the close frame. Resolves when all wires have ended,
    * after RELEASE_MS at the latest. Never rejects.
    *
-   * @param containerId gets no offer any more
+   * @param containerId container for which no more offers are made
    */
   release(kernelId: string, containerId: string | undefined): Promise<void>
 }
@@ -37,12 +37,12 @@ const RELEASE_MS = 5_000
 const MAX_REMEMBERED = 1000
 
 /**
- * Threat model: an offer tells the address of a container to whoever was let into its app by the manager, and who can learn it inside
- * the container too. What it is worth is decided by its MAC: the proxy connects only to a place that a holder of the key has named
- * for this session, app and request. The key never leaves this process.
+ * Threat model: an offer reveals the address of a container to a client that the manager has admitted to its app, and that can learn the
+ * address inside the container too. The MAC makes the offer usable: the proxy connects only to an address that a holder of the key has
+ * named for this session, app and request. The key never leaves this process.
  *
- * The manager's right to cut a tunnel holds for the wire, and the proxy ends its connection with the wire. An address may belong
- * to another container later, so no wire may outlive the container that it names: `release` comes before the network is removed.
+ * The manager can cut the wire like any tunnel, and the proxy ends its connection with the wire. An address may belong to another container
+ * later, so no wire may outlive the container that it names: `release` comes before the network is removed.
  */
 export function createDirectWires({ key, live }: { key: string | undefined; live: TunnelBeats }): DirectWires {
   const wires = new Map<string, Set<Held>>()

@@ -6,7 +6,7 @@ export type Engine = Pick<Docker, 'getContainer'>
 
 const CONNECT_TIMEOUT_MS = 5_000
 
-/** With -d -d, socat logs the state of its TCP side, which is its second one. */
+/** With -d -d, socat logs the state of its TCP side, which is its second address. */
 const CONNECTED = /starting data transfer loop/
 const SERVICE_ENDED = /socket 2 \(fd \d+\) is at EOF/
 
@@ -24,7 +24,7 @@ export async function openRelay(
 ): Promise<Duplex> {
   const exec = await docker.getContainer(kernel.containerId).exec({
     Cmd: ['/opt/berth/bin/socat', '-d', '-d', '-t', '86400', '-b', '65536', 'STDIO', `TCP4:127.0.0.1:${port},nodelay`],
-    // The image's loader settings are meant for the image's own programs, not for ours.
+    // Reset the image's loader settings, which are meant for the image's own programs.
     Env: ['LD_LIBRARY_PATH=', 'LD_PRELOAD='],
     User: kernel.user,
     WorkingDir: '/',

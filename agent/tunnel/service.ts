@@ -41,7 +41,7 @@ export class ServiceError extends Error {
 
 const DIAL_TIMEOUT_MS = 5_000
 
-/** Containers and ports that answer on their loopback only; the relay is tried first until it fails. */
+/** Containers and ports that listen on their loopback only; for them the relay is tried first until it fails. */
 const loopbackOnly = new Set<string>()
 const MAX_REMEMBERED = 1000
 

@@ -31,8 +31,8 @@ export interface Streams extends AsyncDisposable {
   /** Runs a tunnel or a terminal on a data socket until it ends; takes ownership of the socket. */
   serve(header: DataHeader, wire: Socket): void
   /**
-   * Call before the address of a kernel's container may belong to another one: ends its direct connections, and offers none to this
-   * container any more. Resolves when they have ended, or after a few seconds. Never rejects.
+   * Call before the address of a kernel's container may go to another container: ends its direct connections, and makes no more offers for
+   * this container. Resolves when they have ended, or after a few seconds. Never rejects.
    */
   release(kernelId: string): Promise<void>
   readonly size: number
@@ -88,7 +88,7 @@ export function createStreams({ kernels, commands, docker, isElsewhere, directKe
     else join(wire, service, { mode: 'tunnel', onNext: end => connectNext(end, header.kernelId, app) })
   }
 
-  /** The client uses the wire for a next connection to the same app. */
+  /** Handles the client's next connection to the same app over the wire. */
   function connectNext(end: TunnelEnd, kernelId: string, app: string) {
     const kernel = kernels.find(kernelId)
     if (!kernel) {

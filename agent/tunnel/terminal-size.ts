@@ -9,13 +9,13 @@ const TRIES = 50
 const BETWEEN_TRIES_MS = 100
 
 /**
- * Gives a terminal the sizes of its window, one after the other, so that none overtakes a newer one. The engine refuses a size until it
- * has started the process, which takes a while on a busy host: the newest size is tried again until it is taken.
+ * Sets the sizes of a terminal's window, one after the other, so that an older one never overtakes a newer one. The engine refuses a size
+ * until it has started the process, which takes a while on a busy host: the newest size is retried until it is accepted.
  *
  * @param apply asks the engine once
- * @param signal ends the tries, together with the terminal
- * @param onGivenUp told if the engine refuses every try
- * @returns takes the next size
+ * @param signal ends the attempts, together with the terminal
+ * @param onGivenUp called if the engine refuses every attempt
+ * @returns a function that takes the next size
  */
 export function followSize(
   apply: (size: Size) => Promise<unknown>,
@@ -39,7 +39,7 @@ export function followSize(
         await delay(betweenTriesMs, undefined, { signal })
       }
     }
-    // Here, and not once the promise is settled: a size that comes in between would be left.
+    // Reset it here, not once the promise is settled: otherwise a size that arrives in between would be lost.
     isRunning = false
   }
 

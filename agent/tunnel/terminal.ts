@@ -13,11 +13,11 @@ export interface Terminal {
   readonly stream: Duplex
   /** A text frame of the client. Anything but a resize is ignored. */
   readonly onText: (text: string) => void
-  /** Call when the stream has ended: tells whether the shell was left, or the container ended. */
+  /** Call when the stream has ended: says whether the user left the shell, or the container ended. */
   readonly endReason: () => Promise<'done' | 'session_ended'>
 }
 
-/** Number of looks: the engine may end the streams of a container before it reports that the container has ended. */
+/** Number of checks: the engine may end the streams of a container before it reports that the container has ended. */
 const END_LOOKS = 5
 const BETWEEN_LOOKS_MS = 200
 /** Exit code of a process ended by SIGKILL, like every process of a killed container. */
@@ -40,7 +40,7 @@ export async function openTerminal(options: {
     Cmd: ['/opt/berth/bin/berth-terminal', header.name],
     Env: ['TERM=xterm-256color', 'COLORTERM=truecolor'],
     User: kernel.user,
-    // The script changes to the home itself, if there is one.
+    // The script itself changes to the home, if there is one.
     WorkingDir: '/',
     AttachStdin: true,
     AttachStdout: true,

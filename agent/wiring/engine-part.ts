@@ -11,22 +11,22 @@ export interface EnginePartDeps {
   readonly host: HostPart
   readonly kernels: KernelManager
   readonly images: ImageCatalog
-  /** Takes the claim on the engine, or checks it. @throws `engine_already_managed` */
+  /** Claims the engine, or checks the claim. @throws `engine_already_managed` */
   readonly holdEngine: () => Promise<void>
   readonly onChange: () => void
-  /** The system has ended a program of this kernel, because the container had used up its memory. */
+  /** Called when the system has killed a program of this kernel, because the container had used up its memory. */
   readonly onMemoryKill: (kernelId: string) => void
   readonly log: Log
 }
 
-/** The engine as this agent knows it, and the looks that keep that knowledge true. */
+/** The agent's knowledge of the engine, and the checks that keep it up to date. */
 export interface EnginePart extends AsyncDisposable {
   readonly state: EngineState
-  /** Resolves when the engine has been asked for the first time. */
+  /** Resolves when the engine has been queried for the first time. */
   readonly settled: EngineWatch['settled']
   /**
-   * Compares kernels and images with the engine in full, one look at a time: calls made during a look wait for one further look,
-   * which they share. Does nothing while the engine is away.
+   * Compares all kernels and images with the engine, one check at a time: calls made during a check wait for one further check, which they
+   * share. Does nothing while the engine is away.
    */
   check(): Promise<void>
   /** As `check`; a failure is only logged. */
@@ -41,7 +41,7 @@ const NETWORK_CHECK_MS = 30_000
 /** File systems are mounted and unmounted without an event. */
 const STORAGE_CHECK_MS = 15_000
 
-/** Follows the engine: its events, its absence, and regular looks at what has no events. */
+/** Follows the engine: its events, its absence, and regular checks of things without events. */
 export function startEnginePart(deps: EnginePartDeps): EnginePart {
   const { engine, host, kernels, images, holdEngine, onChange, onMemoryKill, log } = deps
   const { networks, firewall, devices, storage, faults, toolbox } = host
@@ -76,12 +76,12 @@ export function startEnginePart(deps: EnginePartDeps): EnginePart {
       },
       onEvent(event) {
         if (event.type === 'kernel') {
-          // Told before the look: the container may have ended with its program.
+          // Report this before the check: the container may have ended with its program.
           if (event.action === 'oom') onMemoryKill(event.kernelId)
           kernels.containerChanged(event.kernelId)
         } else {
           images.refresh().catch(complain)
-          // The toolbox may have been built, or loaded.
+          // The toolbox may have been built or loaded.
           void toolbox.check()
         }
       },

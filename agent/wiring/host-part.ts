@@ -28,13 +28,16 @@ export interface HostPartDeps {
   readonly manager: () => ManagerId | undefined
   /** UUIDs of devices held by kernels, including kernels that are being started. */
   readonly devicesHeld: () => ReadonlySet<string>
-  /** False also until the kernels are known: the free resources are unknown until then. */
+  /** False until the kernels are known, because the free resources are unknown until then. */
   readonly isEngineUp: () => boolean
   readonly onChange: () => void
   readonly log: Log
 }
 
-/** Networks behind the firewall, GPUs, disks, storages and the toolbox that this host gives to sessions; and the host's faults. */
+/**
+ * Everything that this host provides to sessions: networks behind the firewall, GPUs, disks, storages and the toolbox; and the host's
+ * faults.
+ */
 export interface HostPart extends AsyncDisposable {
   readonly networks: SessionNetworks
   readonly firewall: Firewall

@@ -15,11 +15,11 @@ export interface ReportDeps {
   readonly host: HostPart
   readonly kernels: Pick<KernelManager, 'known' | 'reports'>
   readonly images: ImageCatalog
-  /** Architectures beside the host's own, for which it has an emulator. */
+  /** Architectures besides the host's own, for which the host has an emulator. */
   readonly emulated: readonly string[]
 }
 
-/** Full state of this host, as managers are told. */
+/** Full state of this host, as reported to managers. */
 export function currentReport({ engine: { state }, host, kernels, images, emulated }: ReportDeps): CurrentReport {
   const { firewall, networks, faults, devices, storage } = host
   return {

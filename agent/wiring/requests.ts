@@ -26,7 +26,7 @@ export interface RequestDeps {
   readonly recent: Pick<RecentLines, 'list'>
 }
 
-/** Leads each request of a manager to the folder that does it. */
+/** Passes each request of a manager to the folder that handles it. */
 export function createRequests(deps: RequestDeps): Handlers {
   const { engine, enginePart, kernels, commands, images, unused, notify, recent } = deps
   const { devices, faults } = deps.host
