@@ -8,7 +8,7 @@ export interface ManagerConfig {
   readonly host: string
   /** 0 = any free port. */
   readonly port: number
-  /** True: `berth up` listens at the port, and hands each connection over. */
+  /** True: `berth up` listens at the port, and hands over each connection. */
   readonly isPortHeld?: boolean
   readonly databaseUrl?: string | undefined
   /** URL at which agents reach this manager, for several managers on one database; default `http://127.0.0.1:PORT`. */

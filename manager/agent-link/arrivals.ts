@@ -1,15 +1,12 @@
 /** Estimates when messages arrived. */
 export interface Arrivals extends Disposable {
-  /**
-   * Arrival time of the message being read now, on the clock of `performance.now()`; never later than it really
-   * arrived.
-   */
+  /** Arrival time of the message that is being read, on the clock of `performance.now()`; never later than the true time. */
   time(): number
 }
 
 const TICK_MS = 200
 const STANDSTILL_MS = 1_000
-/** Time after a standstill within which the backlog counts as being read. */
+/** Time after a standstill during which the backlog is assumed to be read. */
 const SETTLED_MS = 1_000
 
 /**
@@ -32,7 +29,7 @@ export function watchArrivals(): Arrivals {
   return {
     time() {
       const now = performance.now()
-      // The timer may run only after the messages that are being read.
+      // The timer may run only after the messages that are being read, so check here too.
       if (now - tickedAt > STANDSTILL_MS) tick()
       return now < settlesAt ? before : now
     },

@@ -25,7 +25,7 @@ export interface RequestOptions {
   readonly timeoutMs: number
   /** Aborting tells the agent to stop the work where it can. */
   readonly signal?: AbortSignal | undefined
-  /** Wait for an agent that was connected a moment ago (it or the manager restarted) until it counts as lost. */
+  /** Whether to wait for an agent that was connected a moment ago (it or the manager restarted) until it counts as lost. */
   readonly patient?: boolean
 }
 
@@ -80,16 +80,16 @@ export class AgentConnection {
     this.#socket = socket
   }
 
-  /** Whether reading from the agent is paused, or was so within this time: what it has sent since may still be on its way. */
+  /**
+   * Whether reading from the agent is paused, or was paused within this time: messages that it has sent since may still be on their way.
+   */
   wasHeldUpWithin(ms: number): boolean {
     return this.#heldUp !== undefined || performance.now() - this.#resumedAt < ms
   }
 
   /**
-   * Applies backpressure: stops reading from an agent that sends more than is handled, or more than a host has to say.
-   * The burst covers a few full reports with all images.
-   *
-   * @param nowMs on any steady clock
+   * Applies backpressure: stops reading from an agent that sends more than is processed, or more than any host needs to. The burst covers a
+   * few full reports with all images. @param nowMs on any steady clock
    */
   holdUpFor(nowMs: number, bytes: number, isFull: () => boolean): void {
     const earned = ((nowMs - this.#paidAt) / 1000) * BYTES_PER_SECOND
@@ -202,9 +202,7 @@ export class AgentConnection {
   }
 }
 
-/**
- * Error codes that an agent may report. The other codes say something about the caller, the manager or its database.
- */
+/** Error codes that an agent may report. Other codes are about the caller, the manager or its database. */
 const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'app_failed',
   'app_not_found',
@@ -230,7 +228,7 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'toolbox_missing',
   'unavailable',
 ])
-/** Details that are passed on. */
+/** Details that are passed to the caller. */
 const DETAILS = ['app', 'reference', 'kernelId', 'slot', 'needed', 'largest'] as const
 
 /**
@@ -250,7 +248,7 @@ function errorOf({ code: given, message, detail }: NonNullable<z.infer<typeof Re
 const MAX_WHY = 4_000
 const MOST_SENTENCES = 10
 
-/** The cause that an agent gives, with safe values. A text without a known key is shown as what the agent says. */
+/** The cause that an agent gives, with safe values. A text without a known key is shown as the agent's own words. */
 function causeOf({ cause, values, more }: Readonly<Record<string, unknown>>, why: string): Because {
   const further: readonly unknown[] = Array.isArray(more) ? more.slice(0, MOST_SENTENCES) : []
   const sentences = [{ cause, values }, ...further].map(sentenceOf)

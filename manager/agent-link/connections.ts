@@ -1,15 +1,17 @@
 import { type AgentId, AppError, because, type Because } from '#manager/contract'
 import { type AgentConnection } from './connection.ts'
 
-/** The control connection of each agent here, how long the agent has been silent, and who waits for it to connect. */
+/**
+ * The control connection of each agent at this manager, how long the agent has been silent, and the callers that wait for it to connect.
+ */
 export interface Connections {
   /** The connection of the agent; it may be closed already. */
   current(agentId: AgentId): AgentConnection | undefined
   all(): readonly AgentConnection[]
   lastSeen(agentId: AgentId): Date | undefined
-  /** Takes up a new connection, and ends the agent's previous one. */
+  /** Registers a new connection, and ends the agent's previous one. */
   set(connection: AgentConnection): void
-  /** Notes a sign of life. */
+  /** Records a sign of life. */
   seen(connection: AgentConnection): void
   /** @returns false if another connection of the agent has replaced it */
   remove(connection: AgentConnection): boolean
@@ -35,7 +37,7 @@ export interface ConnectionsDeps {
   readonly lostMs: number
   /** Looks for an agent that has no connection here. @returns false if no other manager has one either */
   readonly seek: ((agentId: AgentId) => Promise<boolean>) | undefined
-  /** The agent has been gone, or silent, for `lostMs`. Its connection has ended by now. */
+  /** Called when the agent has been gone, or silent, for `lostMs`. Its connection has ended by then. */
   readonly onLost: (agentId: AgentId) => void
 }
 
@@ -84,7 +86,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
 
   function lose(agentId: AgentId, entry: Entry): void {
     entry.lostTimer = undefined
-    // The agent is silent because reading from it was paused: it sends more than we process.
+    // The agent seems silent only because reading from it was paused: it sends more than we process.
     if (entry.connection?.wasHeldUpWithin(lostMs)) {
       expect(agentId)
       return
@@ -94,7 +96,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
     onLost(agentId)
   }
 
-  /** Resolves when the agent connects, counts as lost, or the time is over. */
+  /** Resolves when the agent connects, counts as lost, or the time has passed. */
   async function decision(agentId: AgentId, withinMs: number | undefined, signal?: AbortSignal): Promise<void> {
     const entry = entryOf(agentId)
     entry.decided ??= Promise.withResolvers<undefined>()
@@ -107,7 +109,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
     signal?.removeEventListener('abort', stop)
   }
 
-  /** Ends the wait for the agent, and the time after which it counts as lost. */
+  /** Ends the wait for the agent, and the timeout after which it counts as lost. */
   function drop(entry: Entry, why: Because): void {
     clearTimeout(entry.lostTimer)
     entry.lostTimer = undefined

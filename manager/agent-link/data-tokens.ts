@@ -9,9 +9,9 @@ export const NONCE_LENGTH = 128
 /**
  * Tokens of the control connections that are open here. An agent shows its token to prove that a data socket is its own.
  *
- * Threat model: anyone who reaches the manager's port may try tokens and proofs. A token has the strength of a key, lives as
- * long as its control connection, and is looked up by its hash, so that the time of a lookup says nothing about it. A proof
- * is compared in constant time.
+ * Threat model: anyone who reaches the manager's port may try tokens and proofs. A token has the strength of a key, lives as long as its
+ * control connection, and is looked up by its hash, so that the duration of a lookup reveals nothing about it. A proof is compared in
+ * constant time.
  */
 export interface DataTokens {
   add(token: string, agentId: AgentId): void

@@ -26,8 +26,7 @@ export interface AgentGateway
   extends AgentRequests, Pick<DataTokens, 'verifyDataToken' | 'verifyDataProof'>, AsyncDisposable {
   isConnected(agentId: AgentId): boolean
   /**
-   * Resolves when the agent has a connection here. If it is connected to another manager only, it is called to this one
-   * and awaited.
+   * Resolves when the agent has a connection here. If it is connected only to another manager, it is asked to connect here and awaited.
    * @throws AppError `agent_unreachable`; the signal's reason
    */
   reach(agentId: AgentId, signal?: AbortSignal): Promise<void>

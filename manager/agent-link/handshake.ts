@@ -28,9 +28,9 @@ export interface HandshakeDeps {
   readonly timeoutMs: number
   /** Records refused joins; accepted joins are recorded in the agent's transaction. */
   readonly audit?: Audit | undefined
-  /** Whether another process is connected as this agent, and answers. */
+  /** Whether another process is connected as this agent and still answers. */
   readonly isHeld: (agentId: AgentId, instance: string) => Promise<boolean>
-  /** Called in the same turn of the event loop as the peer's answer arrives: from here on its messages must be kept. */
+  /** Called in the same turn of the event loop in which the peer's answer arrives: from then on its messages must be kept. */
   readonly onAnswered: () => void
 }
 
@@ -47,14 +47,13 @@ export interface AcceptedAgent {
 }
 
 /**
- * Authenticates the dialling peer. Threat model: anyone who reaches the manager's port may open this connection. Until
- * it is accepted a peer can make us do one signature, one token or key lookup and one signature check, within a
- * deadline; `unauthenticated-peers.ts` bounds the memory it can take. Joining requires a one-time token (stored hashed) *and* the
- * private key of the public key that is handed in; afterwards only that key counts. To replace an agent, a peer needs a
- * token that an admin has made for that very agent; the replaced key no longer counts. The signature covers a fresh
- * nonce and our manager id, so it can be replayed neither here nor at another manager.
+ * Authenticates the dialling peer. Threat model: anyone who reaches the manager's port may open this connection. Until it is accepted, a
+ * peer can cause one signature, one token or key lookup and one signature check, within a deadline; `unauthenticated-peers.ts` bounds the
+ * memory it can take. Joining requires a one-time token (stored hashed) *and* the private key of the submitted public key; afterwards only
+ * that key counts. To replace an agent, a peer needs a token that an admin has made for that very agent; the replaced key no longer counts.
+ * The signature covers a fresh nonce and our manager id, so it can be replayed neither here nor at another manager.
  *
- * @throws AppError `join_token_invalid`, `agent_revoked`, `agent_running_elsewhere`, `bad_request`; the peer has been told
+ * @throws AppError `join_token_invalid`, `agent_revoked`, `agent_running_elsewhere`, `bad_request`; the peer has received the error
  */
 export async function acceptAgent(socket: WebSocket, deps: HandshakeDeps): Promise<AcceptedAgent> {
   const send = (message: FromManager) => socket.send(JSON.stringify(message))
@@ -113,7 +112,7 @@ async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps):
     }
     checkSignature(agent.public_key, message.signature, controlSignaturePayload(nonce, managerId, agent.id))
     const { instance } = message
-    // Two processes with one key would take the connection from each other for ever: the one that is connected stays.
+    // Two processes with one key would take the connection from each other for ever, so the connected one keeps it.
     if (instance !== undefined && (await deps.isHeld(agent.id, instance))) {
       throw new AppError('agent_running_elsewhere', {
         why:
@@ -180,7 +179,7 @@ function isSigned(publicKey: string, signature: string, payload: string): boolea
     if (key.asymmetricKeyType !== 'ed25519') return false
     return verify(null, Buffer.from(payload, 'utf8'), key, Buffer.from(signature, 'base64'))
   } catch {
-    // The peer sent text that is not in the form of a key.
+    // The text is not a key.
     return false
   }
 }

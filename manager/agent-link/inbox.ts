@@ -25,7 +25,7 @@ export function createInbox<Item extends InboxItem>(): Inbox<Item> {
 
   async function work(): Promise<void> {
     for (let item = waiting.shift(); item; item = waiting.shift()) {
-      // The item counts until it is handled: before that, the next one of its size must not come in.
+      // The item counts until it is handled: otherwise the next one of its size could come in too early.
       await item.run()
       bytes -= item.bytes
     }

@@ -2,7 +2,7 @@ import { type z } from 'zod'
 import { type Because, because } from '#manager/contract'
 import { KernelLabel, type KernelReport } from '#agent/contract'
 
-/** Invalid items of one list that are looked at. */
+/** Largest number of invalid items of one list that are examined. */
 const MOST_WRONG = 100
 
 /** Reads a list item by item. */
@@ -16,7 +16,7 @@ export interface ListReader {
 
 type What = 'containers' | 'images' | 'devices' | 'figures'
 
-/** @param kept what is kept of a valid item */
+/** @param kept which part of a valid item to keep */
 export function createListReader<T>(schema: z.ZodType<T>, what: What, kept: (item: T) => T = item => item): ListReader {
   const valid: T[] = []
   let first: z.ZodError | undefined
@@ -42,7 +42,7 @@ export function createListReader<T>(schema: z.ZodType<T>, what: What, kept: (ite
 
 const DROPPED = { success: false, data: undefined, error: undefined } as const
 
-/** Removes labels that cannot be read, so that nobody tries again. */
+/** Removes invalid labels, so that they are not parsed again. */
 export function createLabelCheck(): (kernel: KernelReport) => KernelReport {
   let wrong = 0
   return kernel => {

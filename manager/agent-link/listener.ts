@@ -6,12 +6,12 @@ import { type FromAgent } from '#agent/contract'
  * `came` and `gone`.
  */
 export interface AgentListener {
-  /** The agent has a connection now, dialled directly or through the named manager process. Called at once. */
+  /** Called at once when the agent gets a connection, dialled directly or through the named manager process. */
   came(agentId: AgentId, via: string | null): void
   connected(agentId: AgentId): Promise<void>
   /**
    * @param leftOut problems with the message, for an admin
-   * @param arrivedAt on the clock of `performance.now()`: it may be handled much later
+   * @param arrivedAt on the clock of `performance.now()`; handling may come much later
    * @returns kernels for which something could not be written; the next report repeats it
    */
   message(
@@ -22,10 +22,10 @@ export interface AgentListener {
   ): Promise<readonly KernelId[]>
   /** The kernels in a report that are known to run although the engine did not answer. */
   started(agentId: AgentId, report: Extract<Notice, { type: 'report' }>): readonly KernelId[]
-  /** The agent's last connection is gone. Called at once: by the time of `disconnected` there may be a new one. */
+  /** Called at once when the agent's last connection is gone: at the time of `disconnected` there may be a new one. */
   gone(agentId: AgentId): void
   disconnected(agentId: AgentId): Promise<void>
-  /** The agent has been gone, or silent, for so long that it counts as lost. */
+  /** Called when the agent has been gone, or silent, for so long that it counts as lost. */
   lost(agentId: AgentId): Promise<void>
 }
 export type Notice = Exclude<FromAgent, { type: 'join' | 'prove' | 'reply' }>

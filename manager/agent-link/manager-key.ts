@@ -5,11 +5,10 @@ import { loadManagerKey } from '../secrets/sealed.ts'
 import { type Db } from '../store/schema.ts'
 
 /**
- * The key with which managers authenticate to agents. Threat model: on plain loopback anybody on the machine can take a
- * port that a crashed manager left, and be dialled by its agent. So before the agent sends a token or a report, or
- * obeys, it demands a signature over its own nonce by the key whose fingerprint its join string carried. The private
- * key is sealed in the database, so that all managers on it have it. An attacker who can reach a running manager can
- * still relay everything to it, and read along; only TLS helps against that.
+ * The key with which managers authenticate to agents. Threat model: on plain loopback anybody on the machine can take the port of a crashed
+ * manager, and be dialled by its agent. So before the agent sends a token or a report, or obeys, it requires a signature over its own nonce
+ * by the key whose fingerprint was in its join string. The private key is encrypted in the database, so that all managers on it share it.
+ * An attacker who can reach a running manager can still relay everything to it, and read along; only TLS helps against that.
  */
 export interface ManagerKey {
   /** SHA-256 of the public key (SPKI), hexadecimal; in join strings. */

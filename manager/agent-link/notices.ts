@@ -8,14 +8,14 @@ import { type AgentListener, type Notice } from './listener.ts'
 import { isLongReport, readLongReport, readMessage } from './read-message.ts'
 
 /**
- * Messages of accepted agents: replies go to the request that waits for them, notices to the listener, for each agent one
- * after the other in the order of their arrival. An agent that sends more than is handled is held up.
+ * Messages of accepted agents: replies go to the request that waits for them, notices to the listener, for each agent one after the other
+ * in the order of their arrival. If an agent sends faster than its notices are handled, reading from it pauses.
  */
 export interface Notices {
   receive(connection: AgentConnection, data: RawData): void
-  /** Runs after what was received from the agent before. A failure is logged. @param what subject of the log line */
+  /** Runs after earlier messages of the agent. A failure is logged. @param what subject of the log line */
   enqueue(agentId: AgentId, what: string, work: () => Promise<void>): void
-  /** Skips everything that has not begun. */
+  /** Drops everything that has not started. */
   close(): void
   /** Resolves when nothing is queued or being handled. */
   idle(): Promise<void>
@@ -26,7 +26,7 @@ export interface NoticesDeps {
   /** Whether the connection has been replaced or closed: its notices are stale. */
   readonly isOver: (connection: AgentConnection) => boolean
   readonly log: Log
-  /** Keeps peers from filling the log. */
+  /** Limits log lines that peers cause. */
   readonly sparing: ReturnType<typeof createSparing>
 }
 
@@ -99,8 +99,8 @@ export function createNotices({ listener, isOver, log, sparing }: NoticesDeps): 
   }
 
   /**
-   * Queues a report with long lists. It is parsed only at its turn, and then in slices. It carries a full list of
-   * images, so no later report replaces it.
+   * Queues a report with long lists. It is parsed only when its turn comes, and then in slices. It carries a full list of images, so no
+   * later report replaces it.
    */
   function takeLong(connection: AgentConnection, text: string): void {
     const { agentId } = connection

@@ -17,11 +17,11 @@ const MAY_BE_LONG = /^\{"type":"(report|reply)"/
 const TOLD = 3
 
 /**
- * Validates the messages of accepted agents. Threat model: an agent is trusted with its own sessions only, and may be
- * hostile. A message that is too long for its kind is not parsed. Characters that the database cannot store (U+0000,
- * halves of surrogate pairs) are removed from every text. Lists are read item by item: an invalid item is dropped
- * alone, and the admin is told. To refuse an item takes far longer than to send it, and nobody else is served meanwhile, so after
- * some invalid ones the rest of the list is dropped unread. Everything else must match the contract.
+ * Validates the messages of accepted agents. Threat model: an agent is trusted with its own sessions only, and may be hostile. A message
+ * that is too long for its kind is not parsed. Characters that the database cannot store (U+0000, halves of surrogate pairs) are removed
+ * from every text. Lists are read item by item: only the invalid items are dropped, and the admin is told. Rejecting an item takes far
+ * longer than sending it, and nobody else is served meanwhile, so after some invalid ones the rest of the list is dropped unread. All other
+ * parts must match the contract.
  *
  * @throws AppError `bad_request`
  */
@@ -62,7 +62,7 @@ interface List {
   readonly reader: ListReader
 }
 
-/** Readers of the lists of a message, in the order in which their faults are told. */
+/** Readers of the lists of a message, in the order in which their faults are reported. */
 const LISTS: Readonly<Record<string, Readonly<Record<string, () => ListReader>>>> = {
   report: {
     kernels: () => createListReader(KernelReport, 'containers', createLabelCheck()),
@@ -73,7 +73,7 @@ const LISTS: Readonly<Record<string, Readonly<Record<string, () => ListReader>>>
   stats: { kernels: () => createListReader(StatsBatch.shape.kernels.element, 'figures') },
 }
 
-/** Takes the lists out of a message. One that is no list, or longer than its host can have, stays and is refused. */
+/** Takes the lists out of a message. A value that is not a list, or is longer than a host can have, stays in the message and is refused. */
 function taken(json: unknown): { rest: unknown; lists: readonly List[] } {
   if (typeof json !== 'object' || json === null) return { rest: json, lists: [] }
   const message = json as Fields

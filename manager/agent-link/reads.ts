@@ -11,8 +11,8 @@ import { touchSessions, type Touched } from '../store/sessions/touches.ts'
 import { together } from '../store/together.ts'
 
 /**
- * Batched database reads for agents that connect, report and disconnect. When a manager or a network is back, a
- * thousand agents do so at once. Batching keeps the queries of users from being number ten thousand in the queue.
+ * Batched database reads for agents that connect, report and disconnect. When a manager or a network is back, a thousand agents do so at
+ * once. Without batching, queries of users would wait behind ten thousand others.
  */
 export interface AgentReads {
   find(id: AgentId): Promise<AgentRow | undefined>

@@ -2,7 +2,7 @@ import { type Duplex } from 'node:stream'
 import { AppError } from '#manager/contract'
 
 export interface PeerLimits {
-  /** Most unauthenticated peers at a time. This number times `bytes` bounds the memory that can be taken from outside. */
+  /** Largest number of unauthenticated peers. This number times `bytes` bounds the memory that strangers can use. */
   readonly count: number
   /** Maximum bytes per peer. An agent sends only some hundred bytes before it is accepted. */
   readonly bytes: number
@@ -11,18 +11,18 @@ export interface PeerLimits {
 export const PEER_LIMITS: PeerLimits = { count: 1024, bytes: 16 * 1024 }
 
 export interface UnauthenticatedPeer {
-  /** The peer has answered: from here on it waits for us, not we for it. */
+  /** Call when the peer has answered: from then on it waits for us, not we for it. */
   answered(): void
-  /** The peer is one of our agents: the limits end. */
+  /** Call when the peer is one of our agents: the limits end. */
   accepted(): void
 }
 
 export interface UnauthenticatedPeers {
   /**
-   * Counts a peer until it is accepted or gone. At the limit, the peer that has kept us waiting longest is dropped, so
-   * that nobody can keep our agents out by opening connections and saying nothing.
+   * Counts a peer until it is accepted or gone. At the limit, the peer that has kept us waiting longest is dropped, so that nobody can keep
+   * our agents out by opening connections and saying nothing.
    *
-   * @throws AppError `unavailable` where all have answered and wait for us
+   * @throws AppError `unavailable` if all peers have answered and wait for us
    */
   admit(socket: Duplex): UnauthenticatedPeer
   readonly count: number

@@ -16,7 +16,7 @@ const COLUMNS = [
   'targetName',
 ] as const satisfies readonly (keyof AuditEntry)[]
 
-/** The first line of the file. No byte order mark is in front: scripts read the log as well. */
+/** The first line of the file. There is no byte order mark before it, because scripts read the log as well. */
 export const auditCsvHeader = (): string => csvLines([COLUMNS])
 
 export function auditCsv(entries: readonly AuditEntry[]): string {

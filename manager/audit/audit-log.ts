@@ -8,7 +8,7 @@ import { requireStillAuthorized } from '../users/still-authorized.ts'
 import { auditCsv, auditCsvHeader } from './audit-csv.ts'
 import { withoutPrivatePaths } from './private-paths.ts'
 
-/** Read access to the audit log. A superadmin sees all of it; a domain admin sees what was done in the domain, without names of private files. */
+/** Read access to the audit log. A superadmin sees all of it; a domain admin sees actions in the domain, without names of private files. */
 export interface AuditLog {
   list(
     caller: Caller,

@@ -16,8 +16,8 @@ export interface Description {
 }
 
 /**
- * Body fields whose value may be logged: flags, numbers, ids, and names of things that exist (values are logged only where
- * the request succeeded, so these do). No passwords, codes, keys or tokens, and no free text.
+ * Body fields whose value may be logged: flags, numbers, ids, and names of existing things (values are logged only for successful requests,
+ * so the named things exist). No passwords, codes, keys or tokens, and no free text.
  */
 const TOLD: ReadonlySet<string> = new Set([
   'active',
@@ -74,7 +74,7 @@ export function describeRequest(request: DescribedRequest): Description {
 
 const NOTHING: ReadonlySet<string> = new Set()
 
-/** Names of the fields that were sent, and the values of those that may be logged. */
+/** Names of the fields in the body, and the values of those that may be logged. */
 function toldOf(body: Readonly<Record<string, unknown>>, tellable: ReadonlySet<string>): Record<string, unknown> {
   const fields = Object.keys(body)
   const told = Object.entries(body).filter(([key, value]) => tellable.has(key) && isPlain(value))
@@ -86,10 +86,10 @@ function isPlain(value: unknown): boolean {
   return value === null || ['string', 'number', 'boolean'].includes(typeof value)
 }
 
-/** Most ids in one entry: longer lists go on in further ones. */
+/** Largest number of ids in one entry: longer lists continue in further entries. */
 const IDS_OF_ENTRY = 50
 
-/** The details of the entries of one request, so that everything that it made is named. Pure. */
+/** Splits the details of one request into entries, so that every created thing is named. Pure. */
 export function inEntries(detail: Readonly<Record<string, unknown>>): readonly Readonly<Record<string, unknown>>[] {
   const { ids } = detail
   if (!Array.isArray(ids) || ids.length <= IDS_OF_ENTRY) return [detail]

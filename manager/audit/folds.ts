@@ -1,13 +1,13 @@
 import { type NewAuditRow } from '../store/operation/audit-log.ts'
 
 /**
- * Counts refused requests instead of writing each one, so that nobody can fill the log with them. Of an actor's equal
- * requests, the first becomes a row, and the number of the others becomes another row. Of an actor's different requests,
- * at most `perActor` become rows, and the number of the others becomes another row. A successful request is always a row.
+ * Counts refused requests instead of writing each one, so that nobody can fill the log with them. The first of an actor's equal requests
+ * becomes a row, and the number of the others another row. At most `perActor` of an actor's different requests become rows, and the number
+ * of the others another row. A successful request is always a row.
  *
- * Requests of people who are not signed in never count as equal. The answer to a request waits for its row, and a counted
- * request has no row. A guesser could otherwise tell from the time of the answer whether a request named an account for the
- * first time (a new row), or again named none (an equal one).
+ * Requests of people who are not signed in never count as equal. The answer to a request waits for its row, and a counted request has no
+ * row. If requests of people who are not signed in could be equal, the time of the answer would reveal to a guesser whether a request named
+ * an existing account (a new row) or none (an equal request).
  */
 export interface Folds {
   /** True for a row that must be written; false for one that was counted. */
@@ -21,7 +21,7 @@ interface Actor {
   refused: number
 }
 
-/** @param perActor number of refused requests of one actor, or of all people not signed in, that become rows */
+/** @param perActor number of refused requests that become rows, per actor, and for all people who are not signed in together */
 export function createFolds(perActor: number): Folds {
   const actors = new Map<string | null, Actor>()
 

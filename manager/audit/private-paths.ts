@@ -3,7 +3,7 @@ import { type Db } from '../store/schema.ts'
 import { listFolderOwners } from '../store/storage/folders.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 
-/** Keys of `detail` whose values are names of files. */
+/** Keys of `detail` whose values are file names. */
 const NAMING = ['path', 'to', 'name']
 const FOLDER = 'folder:'
 
@@ -33,7 +33,7 @@ export async function withoutPrivatePaths(
 const namesFiles = ({ target, detail }: AuditEntry) =>
   target?.startsWith(FOLDER) === true && NAMING.some(key => key in detail)
 
-/** The folder of an entry, and the one that its files came from. */
+/** The folder of an entry, and the folder from which its files came. */
 function foldersOf({ target, detail }: AuditEntry): FolderId[] {
   const ids = [target?.slice(FOLDER.length), 'from' in detail ? detail.from : undefined]
   return ids.flatMap(id => FolderId.safeParse(id).data ?? [])

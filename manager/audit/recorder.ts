@@ -9,13 +9,13 @@ import { createFolds } from './folds.ts'
 export type Audit = Pick<AuditRecorder, 'record'>
 
 /**
- * Writes the audit log. Rows wait for the database in a bounded queue, and rows that arrive while a statement is in flight
- * go into the next one.
+ * Writes the audit log. Rows wait for the database in a bounded queue, and rows that arrive while a statement is in flight go into the next
+ * one.
  *
- * Threat model: refused requests become rows too, also those of people without credentials. So that nobody can fill the
- * disk with them, equal requests within WINDOW_MS are counted, and of one actor at most REFUSED_PER_MINUTE become rows; of
- * the rest only the number is kept (see `folds.ts`; a killed manager loses the counts of its last minute). Texts are cut,
- * and characters that PostgreSQL refuses are removed: one bad row must not stop the others.
+ * Threat model: refused requests become rows too, also those of people without credentials. So that nobody can fill the disk with them,
+ * equal requests within WINDOW_MS are counted, and at most REFUSED_PER_MINUTE of one actor become rows; for the rest only the number is
+ * kept (see `folds.ts`; a killed manager loses the counts of its last minute). Texts are cut, and characters that PostgreSQL refuses are
+ * removed: one bad row must not stop the others.
  */
 export interface AuditRecorder extends AsyncDisposable {
   /** Resolves when the row is committed, or after PATIENCE_MS while retries continue. Never rejects. */
@@ -48,7 +48,7 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
   let writing: Promise<void> | undefined
   const stopping = new AbortController()
 
-  /** A row with the number of lost rows, written as soon as the database takes rows again. */
+  /** A row with the number of lost rows, written as soon as the database accepts rows again. */
   function losses(): NewAuditRow[] {
     if (lost === 0) return []
     const row = toAuditRow({ action: 'auditLost', result: 'ok', detail: { rows: lost } })

@@ -46,8 +46,8 @@ export interface Outcome {
 /**
  * Writes the database to one file: complete or absent, never over an existing one.
  *
- * Threat model: the file holds password hashes, names and addresses of users, variables of sessions and ends of logs in plain text, so it is
- * 0600. It holds no sign-in, and the master key and the key of Berth's certificate only under a passphrase.
+ * Threat model: the file holds password hashes, names and addresses of users, variables of sessions and ends of logs in plain text, so it
+ * is 0600. It holds no sign-ins. It holds the master key and the key of Berth's certificate only encrypted under a passphrase.
  * @throws AppError `bad_request` (file exists), `not_found`, `config_invalid` (no master key); the signal's reason
  */
 export async function backup({
@@ -108,7 +108,7 @@ export async function backup({
   }
 }
 
-/** Writes the new name to the disk: older backups may be deleted next. Not every file system can, nor has to. */
+/** Syncs the new name to the disk, because older backups may be deleted next. Not every file system supports or needs that. */
 async function keepName(directory: string): Promise<void> {
   const handle = await open(directory).catch(() => undefined)
   await handle?.sync().catch(() => undefined)
@@ -166,7 +166,7 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
     await writePause(into.trx, 'restored')
     await endOneTimeThings(into.trx, TOTP_PERIOD_SECONDS)
     await forgetBackups(into.trx)
-    // The last step that may fail; the transaction is committed right after it.
+    // This is the last step that may fail; the transaction is committed right after it.
     for (const { path, key } of keys) {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       await writeFile(path, key, { mode: 0o600, flag: 'wx', flush: true })
@@ -195,7 +195,7 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<string> {
   if (rest !== '') yield rest
 }
 
-/** The keys to write. @returns none that the backup lacks, or that this computer has already */
+/** The keys to write. @returns without keys that the backup lacks, or that this computer has already */
 async function keysOf(
   { masterKey, tlsKey }: Header,
   paths: Readonly<Record<'master' | 'tls', string>>,

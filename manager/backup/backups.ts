@@ -22,24 +22,24 @@ import { type TellDeps } from '../mail/tell-superadmins.ts'
 import { tellBackupFailed } from './notify.ts'
 
 /**
- * Backups that Berth makes in a directory of the manager's computer: every day if the settings say so, and on request.
- * Every manager looks whether one is due; the first to say so in the database makes it. A due time that passed while no
- * manager ran is made up for. Old backups are deleted only once a new one is complete.
+ * Backups that Berth makes in a directory of the manager's computer: every day if the settings say so, and on request. Every manager checks
+ * whether one is due; the first to record that in the database makes it. If a due time passed while no manager ran, the backup is made
+ * later. Old backups are deleted only once a new one is complete.
  */
 export interface Backups extends AsyncDisposable {
   list(): Promise<Listing>
-  /** Makes one now. While one is being made, returns that task. @param startedBy e-mail address */
+  /** Makes a backup now. If one is already being made, returns its task. @param startedBy e-mail address */
   start(startedBy: string): Promise<Task>
   /** @throws AppError `backup_not_found`, `backup_directory` */
   remove(name: string): Promise<void>
-  /** Makes one if it is due, and waits until it is begun. */
+  /** Makes a backup if one is due, and waits until it has begun. */
   check(): Promise<void>
-  /** From now on, looks every half minute. */
+  /** From now on, checks every half minute. */
   watch(): void
 }
 
 export interface BackupsDeps extends TellDeps {
-  /** Closed by the backups: their tasks end with them. */
+  /** The tasks of backups, which this closes: they end with it. */
   readonly tasks: Tasks
   /** Absolute path. */
   readonly directory: string
@@ -51,7 +51,7 @@ export interface BackupsDeps extends TellDeps {
   /** Milliseconds since 1970; default: the clock of the database. */
   readonly now?: () => number
   readonly everyMs?: number
-  /** Free space that a backup leaves on its disk: the database may be on the same one, and stops when it is full. */
+  /** Free space that a backup leaves on its disk, because the database may be on the same disk and stops when that is full. */
   readonly floorBytes?: number
 }
 
@@ -70,7 +70,7 @@ export function createBackups(deps: BackupsDeps): Backups {
   const change = (next: Parameters<typeof changeBackupState>[1]) =>
     store.transaction(trx => changeBackupState(trx, next))
 
-  /** @param due the due time that it is made for; null on request */
+  /** @param due the due time for which it is made; null on request */
   async function begin(startedBy: string | null, due: string | null): Promise<Task> {
     const target = await freeName()
     return tasks.start({
@@ -82,7 +82,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     })
   }
 
-  /** Names have seconds, and two may be asked for within one. */
+  /** Names have seconds, and two backups may be requested within one. */
   async function freeName(): Promise<string> {
     const taken = new Set((await directory.list().catch(() => [])).map(({ name }) => name))
     let time = now()
@@ -126,7 +126,7 @@ export function createBackups(deps: BackupsDeps): Backups {
       await change(state => ({
         ...state,
         last: { ...ended, taskId: id },
-        // This manager stops: another one, or its next start, makes it.
+        // This manager stops: another one, or its next start, makes the backup.
         due: ending && state.due === due ? null : state.due,
       }))
       if (problem && startedBy === null) await tell(problem, isAppError(error) ? error.code : 'internal')
@@ -148,7 +148,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     await write(file, { signal: AbortSignal.any([signal, full.signal]), onRows: rows => report(progress(rows)) })
   }
 
-  /** The new backup is complete: what goes wrong here does not make it a failed one. */
+  /** The new backup is complete, so an error here does not make it a failed one. */
   async function prune(): Promise<void> {
     try {
       const { backupKeep: keep } = await settings.read()
@@ -172,7 +172,7 @@ export function createBackups(deps: BackupsDeps): Backups {
     }
   }
 
-  /** A backup whose manager has died has failed. The database itself may have been away, so nobody has said so yet. */
+  /** A backup whose manager has died has failed. If the database was away, too, that was not recorded yet. */
   async function settle(): Promise<BackupState> {
     const state = await readBackupState(store.db)
     const { last } = state
@@ -237,7 +237,7 @@ export function createBackups(deps: BackupsDeps): Backups {
 const progress = (rows: number): TaskDetail => ({ rescan: null, pull: null, backup: { rows } })
 const withoutTask = ({ taskId: _, ...run }: NonNullable<BackupState['last']>): BackupRun => run
 
-/** Whether a manager has seen to this due time, or somebody has made a backup since it. */
+/** Whether a manager has handled this due time, or a backup was made since. */
 function isCaredFor({ due, lastDone }: BackupState, time: string): boolean {
   return (due !== null && due >= time) || (lastDone !== null && lastDone.startedAt >= time)
 }

@@ -6,16 +6,16 @@ import { errnoOf } from '../storage/file-errors.ts'
 /**
  * The directory of the backups that Berth makes by itself or on request.
  *
- * Threat model: backups hold password hashes, so the directory is 0700 if it is made here, and files are 0600. Only files
- * with names of our pattern are listed and deleted: what somebody else keeps there stays.
+ * Threat model: backups hold password hashes, so the directory is 0700 if it is made here, and files are 0600. Only files whose names fit
+ * our pattern are listed and deleted: other files are left alone.
  */
 export interface BackupDirectory {
   readonly path: string
-  /** Complete backups, newest first; none where there is no directory yet. */
+  /** Complete backups, newest first; empty if the directory does not exist yet. */
   list(): Promise<Backups['items']>
-  /** Free space in bytes; null if it cannot be told. */
+  /** Free space in bytes; null if unknown. */
   freeBytes(): Promise<number | null>
-  /** Makes the directory, and removes what a killed manager left half-written. Call it only while nothing is being written. */
+  /** Makes the directory, and removes incomplete files of a killed manager. Call it only while nothing is being written. */
   prepare(): Promise<void>
   /** @throws AppError `backup_not_found` */
   remove(name: string): Promise<void>
@@ -25,7 +25,7 @@ export interface BackupDirectory {
 
 const PARTIAL = /^berth-\d{8}-\d{6}\.backup\.partial-\d+$/
 
-/** Name of a backup made at `now`, in milliseconds since 1970. Names are in the order of their times. */
+/** Name of a backup made at `now`, in milliseconds since 1970. Names sort by time. */
 export function backupName(now: number): string {
   const [date = '', time = ''] = new Date(now).toISOString().split('T')
   return `berth-${date.replaceAll('-', '')}-${time.slice(0, 8).replaceAll(':', '')}.backup`

@@ -1,4 +1,4 @@
-/** When a backup is due: every day at a time of day in a time zone. */
+/** Daily schedule of backups: a time of day in a time zone. */
 export interface DailyTime {
   /** `HH:MM`. */
   readonly at: string
@@ -20,7 +20,7 @@ export function dueTimes(now: number, { at, timeZone }: DailyTime): { readonly l
   }
 }
 
-/** Tells what clocks on the wall show at an instant, as if that were UTC. */
+/** Returns a function from an instant to the local time in a zone, as if that were UTC. */
 function wallClock(timeZone: string): (instant: number) => number {
   const format = new Intl.DateTimeFormat('en-u-ca-iso8601', {
     timeZone,
@@ -36,8 +36,8 @@ function wallClock(timeZone: string): (instant: number) => number {
 }
 
 /**
- * The instant at which clocks show `shown`. A time that clocks show twice is the earlier one; one that they skip is as
- * much later as they are set forward.
+ * The instant at which local clocks show `shown`. If they show a time twice, the earlier instant; a skipped time is moved later by the
+ * skipped amount.
  */
 function instantOf(shown: number, wall: (instant: number) => number): number {
   const offsetAt = (instant: number) => wall(instant) - instant

@@ -13,11 +13,11 @@ export const FORMAT_VERSION = 1
 export const Header = z.object({
   berthBackup: z.int(),
   createdAt: z.string(),
-  /** Names of the migrations that made the tables. */
+  /** Names of the migrations that created the tables. */
   schema: z.array(z.string()),
   tables: z.array(z.object({ name: z.string(), columns: z.array(z.string()) })),
   masterKey: SealedKey.nullable(),
-  /** Key of the certificate that Berth made for itself: agents and command lines know the server by it. Left out by older versions. */
+  /** Key of Berth's own certificate, by which agents and command lines recognise the server. Left out by older versions. */
   tlsKey: SealedKey.optional(),
 })
 export type Header = z.infer<typeof Header>

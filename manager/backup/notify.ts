@@ -2,7 +2,7 @@ import { type Problem } from '#manager/contract'
 import { type TellDeps, tellSuperadmins } from '../mail/tell-superadmins.ts'
 import { backupFailedMail } from '../mail/texts.ts'
 
-/** Tells every superadmin that a backup which nobody waits for has failed. */
+/** Tells every superadmin that a scheduled backup has failed. */
 export async function tellBackupFailed(deps: TellDeps, { title, detail }: Problem): Promise<void> {
   const text = [title, detail].filter(part => part !== undefined).join(': ')
   await tellSuperadmins(deps, {

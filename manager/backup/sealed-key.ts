@@ -6,14 +6,14 @@ import { AppError } from '#manager/contract'
 /**
  * A key in a backup, the master key or that of Berth's own certificate, encrypted under a passphrase.
  *
- * Threat model: an attacker with the file may try passphrases without end, so each try costs scrypt with 128 MiB.
- * AES-256-GCM detects a wrong passphrase or a changed file. The key and the passphrase are never logged.
+ * Threat model: an attacker with the file may try any number of passphrases, so each try costs scrypt with 128 MiB. AES-256-GCM detects a
+ * wrong passphrase or a changed file. The key and the passphrase are never logged.
  */
 export const SealedKey = z.object({ salt: z.base64(), nonce: z.base64(), tag: z.base64(), sealed: z.base64() })
 export type SealedKey = z.infer<typeof SealedKey>
 
 const COST = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 } as const
-/** Bound to each key, so that none can be put in the place of another. */
+/** Bound to the purpose of each key, so that one key cannot replace another. */
 const PURPOSES = { master: 'berth backup, master key, 1', tls: 'berth backup, TLS key, 1' } as const
 type Purpose = keyof typeof PURPOSES
 export const SHORTEST_PASSPHRASE = 12

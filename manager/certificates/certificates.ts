@@ -8,13 +8,13 @@ import { type TellDeps, tellSuperadmins } from '../mail/tell-superadmins.ts'
 import { certificateMail } from '../mail/texts.ts'
 import { listCertificates, saveCertificate } from '../store/operation/certificates.ts'
 
-/** Certificates of the consoles: who presents which, and whether somebody has to act. */
+/** Certificates of the consoles: which console presents which, and whether somebody has to act. */
 export interface Certificates {
-  /** Keeps a console's report; tells superadmins once of each new state that is not good. */
+  /** Stores a console's report; tells superadmins once about each new bad state. */
   report(console: string, report: CertificateReport): Promise<void>
   list(): Promise<ConsoleCertificate[]>
   /**
-   * Fingerprint of the key to pin for an address: of a certificate that Berth made for its host. Other certificates are verified by the
+   * Fingerprint of the key to pin for an address, if Berth made the certificate for its host. Other certificates are verified by the
    * authorities of the system, because their key may change with a renewal.
    */
   keyFor(url: string): Promise<string | undefined>
@@ -43,7 +43,7 @@ export function createCertificates(deps: TellDeps): Certificates {
           source === 'own' && !isPublic && issuer === 'Berth' && names.includes(hostname),
       )
       const keys = new Set(made.map(({ keyFingerprint }) => keyFingerprint))
-      // Several consoles with keys of their own answer at that name: no single key can be pinned.
+      // Several consoles with different keys answer at that name: no single key can be pinned.
       return keys.size === 1 ? [...keys][0] : undefined
     },
   }

@@ -6,13 +6,13 @@ import { type Peers } from './peers.ts'
 
 /** Tracks which manager has a control connection to which agent. An agent is lost only when no manager has one. */
 export interface AgentLinks {
-  /** This manager now has a connection to the agent; `via` another manager process where the agent cannot dial this one. */
+  /** Records that this manager now has a connection to the agent; `via` names another manager process if the agent cannot dial this one. */
   add(agentId: AgentId, via: string | null): void
-  /** This manager has lost its connection to the agent. */
+  /** Records that this manager has lost its connection to the agent. */
   remove(agentId: AgentId): void
   /** Whether another manager has a connection to the agent, read from the database. */
   isElsewhere(agentId: AgentId): Promise<boolean>
-  /** Whether another manager had a connection to the agent at the last look, at most some seconds ago. */
+  /** Whether another manager had a connection to the agent at the last check, at most some seconds ago. */
   wasElsewhere(agentId: AgentId): boolean
   /** Called for agents that no manager has had a connection to for too long, although the database says CONNECTED. */
   onUnlinked(listener: (agentId: AgentId) => void): void
@@ -21,7 +21,7 @@ export interface AgentLinks {
 export interface SyncedLinks extends AgentLinks, AsyncDisposable {
   /** Writes this manager's changes, and reads those of other managers. */
   sync(): Promise<void>
-  /** The database has deleted this manager's row and its links, so all links must be written again. */
+  /** Call when the database has deleted this manager's row and its links: all links must be written again. */
   forgotten(): void
 }
 

@@ -34,12 +34,12 @@ export interface Cluster extends AsyncDisposable {
   readonly peers: Peers
   readonly jobLocks: JobLocks
   readonly links: AgentLinks
-  /** All live managers including this one, oldest first; empty where there can be only one. */
+  /** All live managers including this one, oldest first; empty if there can be only one. */
   members(): readonly Member[]
   onMembers(listener: () => void): void
-  /** The managers as the database knows them now. @param jobs the jobs whose locks are reported */
+  /** The managers as the database lists them now. @param jobs the jobs whose locks are reported */
   overview(jobs: readonly string[]): Promise<ManagerOverview[]>
-  /** Problems of the managers, as of the last look. */
+  /** Problems of the managers, as of the last check. */
   warnings(): readonly ManagerWarning[]
   /** Makes this manager known to the other managers and to agents. */
   join(url: string): Promise<void>
@@ -56,7 +56,7 @@ export interface ClusterTimings {
   readonly heartbeatMs: number
   /** A manager that is silent for longer counts as gone. */
   readonly goneMs: number
-  /** An agent that no manager has a connection to counts as lost after this. */
+  /** Time after which an agent counts as lost if no manager has a connection to it. */
   readonly agentLostMs: number
 }
 
@@ -80,12 +80,12 @@ const RETRY_LOCKS_MS = 500
 const nameOf = (processId: string) => `berth-manager ${processId}`
 
 /**
- * Joins the managers on an external database. Every manager serves the whole API and all agents. Their knowledge of each
- * other is in two tables (`managers`, `agent_links`), and notifications spread it at once.
+ * Joins the managers on an external database. Every manager serves the whole API and all agents. They know each other by two tables
+ * (`managers`, `agent_links`), whose changes are spread at once by notifications.
  *
- * A manager writes a heartbeat every few seconds. The first manager that sees another one silent for `goneMs` removes it
- * and ends the database session that holds its locks: a hung process would keep them. A manager that had lost contact with
- * the database itself judges no other manager until its own heartbeats have succeeded for `goneMs`.
+ * A manager writes a heartbeat every few seconds. The first manager that sees another one silent for `goneMs` removes it and ends the
+ * database session that holds its locks: a hung process would keep them. A manager that had lost contact with the database itself judges no
+ * other manager until its own heartbeats have succeeded for `goneMs`.
  */
 export async function openCluster({ store, databaseUrl, version, log, timings }: ClusterDeps): Promise<Cluster> {
   const { heartbeatMs, goneMs, agentLostMs } = { ...DEFAULT_CLUSTER_TIMINGS, ...timings }
@@ -222,7 +222,7 @@ function describe(row: ManagerRow, counts: LinkCounts | undefined) {
   return { id, url, version, startedAt, seenAt, clockAheadMs, agents, agentsVia, agentsMissing }
 }
 
-/** The one manager of an embedded database. */
+/** The only manager of an embedded database. */
 export function standAlone(version: string, now: Store['now']): Cluster {
   const processId = newUuid()
   const own = new Set<AgentId>()

@@ -35,9 +35,9 @@ const QUERY_TIMEOUT_MS = 5_000
 const RETRY_MS = 300
 
 /**
- * Session settings that make the server detect a dead process. To the server, a process that is stopped, or whose machine or
- * network is gone, still has its connection, so the server is told to expect traffic within SILENT_MS. Where the server is
- * busy writing to the connection, TCP has to notice.
+ * Session settings that make the server detect a dead process. The server still sees a connection of a process that is stopped, or whose
+ * machine or network is gone, so it is told to expect traffic within SILENT_MS. While the server is writing to the connection, TCP has to
+ * detect that.
  */
 const SETTLE = `select set_config('idle_session_timeout', '${SILENT_MS}', false),
   set_config('tcp_user_timeout', '${SILENT_MS}', false), set_config('tcp_keepalives_idle', '2', false),
@@ -46,8 +46,8 @@ const SETTLE = `select set_config('idle_session_timeout', '${SILENT_MS}', false)
 /**
  * Connects, and reconnects whenever the connection is lost.
  *
- * Threat model: payloads of notifications come from anybody who may write to our database, so they are as trusted as its
- * rows. They hold ids, never secrets, because every role of the database may listen.
+ * Threat model: anybody who may write to our database can send notifications, so their payloads are as trusted as its rows. They hold ids,
+ * never secrets, because every role of the database may listen.
  *
  * @throws Error if the first attempt fails
  */
@@ -57,7 +57,7 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
   let current: pg.Client | undefined
   const mutex = createMutex()
 
-  /** Runs queries one after the other: the client takes no second query before the first is answered. */
+  /** Runs queries one after the other, because the client accepts no second query before the first is answered. */
   const inTurn = (client: pg.Client, text: string, values: readonly unknown[] = []) =>
     mutex(() => client.query<Record<string, unknown>>(text, [...values]))
 

@@ -1,17 +1,16 @@
 import { type Query } from './dedicated-connection.ts'
 
 /**
- * Elects the manager for each job that only one manager should do at a time. A job lock is an advisory lock of PostgreSQL on
- * this process's dedicated connection: it is released the moment the process or its connection is gone, and within seconds
- * if the process hangs. It saves work and keeps orders stable. Work that must be correct even with two managers at once
- * takes its own lock in its transaction.
+ * Elects the manager for each job that only one manager should do at a time. A job lock is an advisory lock of PostgreSQL on this process's
+ * dedicated connection: it is released the moment the process or its connection is gone, and within seconds if the process hangs. It saves
+ * work and keeps the order of work stable. Work that must be correct even with two managers at once takes its own lock in its transaction.
  */
 export interface JobLocks {
   /** Tries to take the lock. @returns whether this manager holds it */
   take(job: string): Promise<boolean>
   /** Whether this manager holds the lock, without asking the database. False from the moment the connection is lost. */
   holds(job: string): boolean
-  /** Called when a lock was taken: work that another manager began may have to be continued. */
+  /** Called when a lock was taken: work begun by another manager may have to be continued. */
   onTaken(listener: (job: string) => void): void
 }
 

@@ -36,7 +36,7 @@ function judgeReach({ url, agents, agentsVia, agentsMissing }: JudgedManager): M
   return [messageOf('manager_not_dialled', why)]
 }
 
-/** Warnings about the database's clock, from which all times of record come. Pure. */
+/** Warnings about the database's clock, which gives all times of record. Pure. */
 export function judgeDatabaseClock(step: { readonly byMs: number } | undefined): ManagerWarning[] {
   if (!step) return []
   const values = { time: durationText(Math.abs(step.byMs) / 1000) }

@@ -10,7 +10,7 @@ import { onBehalfOfAll } from '../store/on-behalf.ts'
 export interface Peers {
   /** @param name the same in all managers; messages are JSON, well below 8 kB, and hold no secrets */
   topic<T>(name: string): Topic<T>
-  /** The listener is called when messages may have been missed, so cached state of the database may be stale. */
+  /** The listener is called when messages may have been missed, so cached database state may be stale. */
   onGap(listener: () => void): void
 }
 
@@ -26,7 +26,7 @@ export interface PeersHub extends Peers {
   receive(payload: string): void
   /** Handles a restored connection. */
   reopened(): void
-  /** Handles another manager that vanished without a message. */
+  /** Handles the disappearance of another manager without a message. */
   gap(): void
   /** Resolves when all messages so far were sent, or failed. */
   flushed(): Promise<void>
@@ -39,7 +39,7 @@ export interface PeersDeps {
   readonly log: Log
 }
 
-/** PostgreSQL takes payloads of less than 8000 bytes. */
+/** PostgreSQL accepts payloads of less than 8000 bytes. */
 const MAX_BYTES = 7_900
 const GAP = 'gap'
 

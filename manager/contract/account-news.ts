@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * Kinds of news for a person about their own account: what somebody else did; new ways to sign in, whoever made them (`own_…`), so that
- * nobody makes one unnoticed in a browser that was left open; and what was made while somebody else may have known the password
+ * Kinds of news for a person about their own account: actions of somebody else; new ways to sign in, even of the person's own making
+ * (`own_…`), because somebody may have used a browser that was left open; and things made while somebody else may have known the password
  * (`left_…`).
  */
 export const ACCOUNT_NEWS_KINDS = [
@@ -59,7 +59,8 @@ export type AccountNewsKind = z.infer<typeof AccountNewsKind>
 const MOST_TEXT = 300
 
 /**
- * Names for the detail of a message: whole names as far as they fit, with the number of the others in a line of its own. Names have no line breaks.
+ * Names for the detail of a message: as many whole names as fit, with the number of the others on a separate line. Names have no line
+ * breaks.
  *
  * @param total number of all names, of which `names` may be the first
  */

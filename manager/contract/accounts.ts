@@ -21,14 +21,13 @@ export const SignUpSpec = z
 export type SignUpSpec = z.infer<typeof SignUpSpec>
 
 /**
- * Next step after a sign-up. The reply is the same for every address: only the owner learns, by mail, whether the address
- * had an account before. `verify_email`: a link was mailed; `ask_admin`: an admin hands the link out; `sign_in`: nothing
- * more to do.
+ * Next step after a sign-up. The reply is the same for every address: only the address's owner learns, by mail, whether it had an account
+ * before. `verify_email`: a link was mailed; `ask_admin`: an admin hands the link out; `sign_in`: nothing more to do.
  */
 export const SignUpReply = z.object({ next: z.enum(['verify_email', 'ask_admin', 'sign_in']) })
 export type SignUpReply = z.infer<typeof SignUpReply>
 
-/** Request of a stranger for an account, where the settings say that an admin decides. */
+/** A stranger's request for an account, if the settings let an admin decide. */
 export const SignUpRequestSpec = SignUpSpec.omit({ password: true, invitation: true })
   .extend({ note: TrimmedLines(1000).default('').describe('What the account is for.') })
   .meta({ id: 'SignUpRequestSpec' })

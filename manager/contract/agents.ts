@@ -5,10 +5,12 @@ import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 import { sortBy } from './sort.ts'
 
-/** How the limits of a GPU are enforced: `mig` and `whole` by hardware, `enforced` by a probed limit, `accounted` on trust. */
+/**
+ * Way in which the limits of a GPU are enforced: `mig` and `whole` by hardware, `enforced` by a tested limit; `accounted` relies on trust.
+ */
 export const Isolation = z.enum(['whole', 'mig', 'enforced', 'accounted'])
 
-/** How a GPU is given out: as a whole, in parts, or by the instances into which it is cut on its host. */
+/** Way in which a GPU is shared: as a whole, in parts, or by the instances into which it is divided on its host. */
 export const DeviceMode = z.enum(['whole', 'shared', 'mig'])
 export type DeviceMode = z.infer<typeof DeviceMode>
 
@@ -78,7 +80,7 @@ export const Agent = z
     capacity: WireSlots,
     occupied: WireSlots,
     devices: z.array(AgentDevice),
-    /** `partial` where the agent could not set up its firewall; the reason says why. */
+    /** `partial` if the agent could not set up its firewall; the reason says why. */
     networkIsolation: z.enum(['full', 'partial']),
     networkIsolationReason: z.string().nullable(),
     networkIsolationReasonBy: TextKeys.optional(),
@@ -111,7 +113,7 @@ export const AgentChange = z
   .meta({ id: 'AgentChange' })
 export type AgentChange = z.infer<typeof AgentChange>
 
-/** An agent as a list shows it: its GPUs are a number, with those that have a problem. */
+/** An agent in a list: its GPUs are only counted, in total and with problems. */
 export const AgentSummary = Agent.omit({ devices: true, managers: true })
   .extend({
     gpus: z.int().describe('Number of GPUs.'),
@@ -126,7 +128,7 @@ export type AgentSummary = z.infer<typeof AgentSummary>
 export const AGENT_STATES = ['connected', 'paused', 'lost', 'forgotten'] as const
 export type AgentState = (typeof AGENT_STATES)[number]
 
-/** Orders of a list of agents; falling with a `-`. `cpu`, `mem` and `gpu` are the occupied part of the capacity. */
+/** Orders of a list of agents; with `-`, descending. `cpu`, `mem` and `gpu` are the occupied share of the capacity. */
 export const AGENT_ORDERS = ['name', 'state', 'group', 'cpu', 'mem', 'gpu', 'problems', 'seen', 'version'] as const
 export type AgentOrder = (typeof AGENT_ORDERS)[number]
 export const AgentSort = sortBy(AGENT_ORDERS)
@@ -146,10 +148,7 @@ export const UnknownContainer = z
   .meta({ id: 'UnknownContainer' })
 export type UnknownContainer = z.infer<typeof UnknownContainer>
 
-/**
- * Largest possible request, and what is free now, on the agents that the caller may use; drives the limits of the launch
- * dialog.
- */
+/** Largest possible request, and free amounts, on the agents that the caller may use; determines the limits of the launch dialog. */
 export const Resources = z
   .object({
     /** Largest request that one schedulable agent could hold when empty. */

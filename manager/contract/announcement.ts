@@ -19,7 +19,7 @@ export const Announcement = z
   .meta({ id: 'Announcement' })
 export type Announcement = z.infer<typeof Announcement>
 
-/** The answer while nothing is announced, and nothing will be by itself. */
+/** The answer while nothing is announced, and no announcement is scheduled. */
 export const NO_ANNOUNCEMENT: Announcement = {
   id: null,
   text: null,

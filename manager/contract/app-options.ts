@@ -12,7 +12,7 @@ const Value = TextUpTo(1_000).refine(text => !text.includes('\0'), 'must not con
 const MOST = 32
 const atMost = (entries: object) => Object.keys(entries).length <= MOST
 
-/** Arguments and variables that an app takes when it is started; the image declares them. */
+/** Arguments and variables that an app accepts at its start; the image declares them. */
 export const AllowedOptions = z
   .object({
     arguments: z.array(ArgumentName).max(MOST).default([]),

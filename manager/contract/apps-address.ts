@@ -12,7 +12,7 @@ export type AppsAddress =
       readonly last: number
     }
 
-/** Each port of a range is listened on, so a range is small. */
+/** Largest range, because each port of it is listened on. */
 export const MOST_APP_PORTS = 200
 
 const NAMES = /^(https?):\/\/\*\.([a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:\d{1,5})?$/
@@ -31,14 +31,14 @@ export function parseAppsAddress(text: string): AppsAddress | undefined {
 
 const schemeOf = (text: string | undefined) => (text === 'https' ? 'https' : 'http')
 
-/** The address as it is written in the settings. */
+/** The address in the form of the settings. */
 export function appsAddressText(address: AppsAddress): string {
   return address.kind === 'names'
     ? `${address.scheme}://*.${address.suffix}${address.port}`
     : `${address.scheme}://${address.host}:${address.first}-${address.last}`
 }
 
-/** Where a published app is served: its name at an address of names, its port at an address of ports. */
+/** Address of a published app: its name if apps have names, its port if apps have ports. */
 export interface AppPlace {
   readonly name: string
   readonly port: number | null

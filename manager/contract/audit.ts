@@ -50,7 +50,7 @@ export const AuditFilter = z.object({
 })
 export type AuditFilter = z.infer<typeof AuditFilter>
 
-/** Order of a list of entries: by time, falling with a `-`. */
+/** Order of a list of entries: by time; with `-`, descending. */
 export const AuditSort = sortBy(['at'])
 export type AuditSort = z.infer<typeof AuditSort>
 

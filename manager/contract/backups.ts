@@ -9,7 +9,7 @@ export const BackupName = TextOf(64, /^berth-\d{8}-\d{6}\.backup$/, 'must be the
 /** Time of day as people write it, in 24 hours. */
 export const TimeOfDay = TextOf(5, /^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day such as 03:00')
 
-/** The latest backup that was begun, or the latest that was completed. */
+/** The latest backup that was started, or the latest that was completed. */
 export const BackupRun = z.object({
   startedAt: z.iso.datetime(),
   endedAt: z.iso.datetime().nullable().describe('null: it runs.'),

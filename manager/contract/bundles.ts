@@ -12,13 +12,13 @@ import { Sha256 } from './uploads.ts'
  *     bytes    `size` bytes, as the header says
  */
 export const BUNDLE_CONTENT = 'application/vnd.berth.bundle'
-/** Entries of one bundle. */
+/** Largest number of entries of one bundle. */
 export const MOST_BUNDLED = 1_000
-/** Bytes of one file in a bundle; larger files have requests of their own. */
+/** Largest size in bytes of one file in a bundle; larger files have separate requests. */
 export const MOST_BUNDLED_BYTES = 1024 * 1024
-/** Bytes of all files of a bundle. */
+/** Largest size in bytes of all files of a bundle. */
 export const MOST_BUNDLE_BYTES = 32 * 1024 * 1024
-/** Bytes of a header: a path of the greatest length, escaped. */
+/** Largest size in bytes of a header: enough for the longest path, escaped. */
 export const MOST_BUNDLE_HEADER_BYTES = 64 * 1024
 
 /** Header of a file or directory that is uploaded. */
@@ -56,10 +56,10 @@ export const BundleEntry = z
   })
   .refine(({ kind, size }) => kind === 'file' || size === 0, { path: ['size'], message: 'is 0 for a directory' })
 export type BundleEntry = z.infer<typeof BundleEntry>
-/** As a client writes it. */
+/** The entry as a client writes it. */
 export type BundleEntrySpec = z.input<typeof BundleEntry>
 
-/** Error of one entry; the others are not concerned. */
+/** Error of one entry; the others are not affected. */
 const EntryError = z.object({ code: z.string(), message: z.string(), data: z.record(z.string(), z.unknown()) })
 export type EntryError = z.infer<typeof EntryError>
 

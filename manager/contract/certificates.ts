@@ -46,7 +46,7 @@ export const ConsoleCertificate = z
 export type ConsoleCertificate = z.infer<typeof ConsoleCertificate>
 
 const DAY_MS = 86_400_000
-/** Berth renews long before; a certificate that has less left needs somebody who acts. */
+/** Berth renews certificates much earlier; if less time is left, somebody has to act. */
 const SOON_DAYS = 14
 
 export function certificateState(

@@ -1,7 +1,7 @@
 /** A Git repository or a notebook that a session fetches when it starts. */
 export interface CodeSource {
   readonly kind: 'repository' | 'notebook'
-  /** Address that programs fetch; https. */
+  /** Address for programs that fetch the source; https. */
   readonly url: string
   /** Branch or tag of a repository; undefined for its default branch. */
   readonly branch: string | undefined
@@ -23,7 +23,7 @@ interface Address {
 declare const URL: { new (url: string | Address): Address; canParse(url: string): boolean }
 
 const LONGEST = 2000
-/** The page of a file or directory. Its address does not tell where the name of the branch ends, which may have slashes. */
+/** Page of a file or directory. Its address does not show where the branch name ends, which may contain slashes. */
 const PART_OF_REPOSITORY = /^\/[^/]+\/.+\/(?:-\/)?(?:tree|blob)\//
 
 /**
@@ -69,7 +69,7 @@ function repositoryAt(url: Address): CodeSource | undefined {
   return name === undefined ? undefined : { kind: 'repository', url: repository.href, branch, name }
 }
 
-/** Decodes a part of a path. @returns undefined for one that is no name of a file */
+/** Decodes a part of a path. @returns undefined if it is not a valid file name */
 function nameOf(part: string): string | undefined {
   try {
     const name = decodeURIComponent(part)
@@ -83,8 +83,8 @@ function nameOf(part: string): string | undefined {
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
 /**
- * A line for the shell of the session. It leaves alone what is there already: a session that starts again keeps what its user has
- * changed. The session fetches, never a server of Berth, so that nobody reaches the network of the servers this way.
+ * A line for the shell of the session. It does not touch existing files, so that a restarted session keeps its user's changes. The session
+ * fetches the source, never a server of Berth, so that nobody can reach the servers' network this way.
  *
  * @param directory in the session, absolute
  */
@@ -98,6 +98,6 @@ export function fetchCommand({ kind, url, branch, name }: CodeSource, directory:
   return `[ -e ${target} ] || { curl -fsSL --proto '=https' -o ${part} --url ${quoted(url)} && mv -f ${part} ${target}; }`
 }
 
-/** A startup command, which may be empty, after a line that fetches the source. */
+/** The startup command, which may be empty, after a line that fetches the source. */
 export const fetchFirst = (command: string, source: CodeSource, directory: string): string =>
   [fetchCommand(source, directory), command.trim()].filter(Boolean).join('\n')

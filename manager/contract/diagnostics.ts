@@ -10,14 +10,16 @@ import { parseJson } from '#base/parse-json'
 /** Result of a check of `berth doctor`: a `problem` stops Berth or loses data, a `warning` does not. */
 export const FINDING_LEVELS = ['ok', 'warning', 'problem'] as const
 
-/** A manager or an agent has this long for its diagnosis; longer than the doctor there, so that its own report of a failure arrives. */
+/**
+ * Time limit for the diagnosis of a manager or an agent; longer than that of the doctor there, so that its own report of a failure arrives.
+ */
 export const DIAGNOSIS_SECONDS = 40
 
-/** Processes that have `berth doctor` run the checks about themselves only. */
+/** Processes for which `berth doctor` runs only their own checks. */
 export const DOCTOR_PARTS = ['manager', 'agent'] as const
 export type DoctorPart = (typeof DOCTOR_PARTS)[number]
 
-/** Agents send it too: `cleanDiagnosis` before it is shown. */
+/** A diagnosis. Agents send it too, so pass it to `cleanDiagnosis` before it is shown. */
 export const Diagnosis = z
   .object({
     level: z.enum(FINDING_LEVELS).describe('The worst level of all checks.'),
@@ -39,9 +41,9 @@ export const Diagnosis = z
 export type Diagnosis = z.infer<typeof Diagnosis>
 
 /**
- * Reads what `berth doctor --json` has printed. With problems found it ends with a code other than 0, and prints them all the same.
+ * Parses the output of `berth doctor --json`. If it finds problems, it exits with a code other than 0, but still prints them.
  *
- * @param failure why the program ended otherwise than with code 0; null if it did not
+ * @param failure error if the program did not exit with code 0, else null
  * @throws AppError `internal` if it printed no result
  */
 export function parseDiagnosis(printed: string, failure: Error | null): Diagnosis {
@@ -50,7 +52,7 @@ export function parseDiagnosis(printed: string, failure: Error | null): Diagnosi
   throw new AppError('internal', because('doctor_no_result'), { cause: failure })
 }
 
-/** Makes what another party sent safe to show. */
+/** Makes a diagnosis from another party safe to show. */
 export const cleanDiagnosis = ({ level, checks }: Diagnosis): Diagnosis => ({
   level,
   checks: checks.map(({ mend, saysBy, mendBy, ...check }) => ({
@@ -76,7 +78,7 @@ const cleanValues = (values: TextKeys['values'] = {}) =>
     Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? cleanLine(value, 4_000) : value]),
   )
 
-/** Lines of its log that a process keeps in memory, for the bundle of the diagnostics. */
+/** Number of log lines that a process keeps in memory, for the diagnostics bundle. */
 export const KEPT_LOG_LINES = 500
 const LONGEST_LOG_LINE = 4_000
 export const LogLines = z.array(CleanLines(LONGEST_LOG_LINE)).max(KEPT_LOG_LINES)

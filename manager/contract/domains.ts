@@ -39,7 +39,10 @@ const maxFolderFiles = z
     'Number of files in all folders of the project, those in the trash included; directories and links count. Null = unlimited.',
   )
 
-/** Settings of a project. A limit that is added here is missing in `GroupSpec`, and then in the code that reads and stores projects. */
+/**
+ * Settings of a project. A limit that is added here becomes a compile error in `GroupSpec`, and then in the code that reads and stores
+ * projects.
+ */
 const groupSettings = {
   ...shared,
   maxFolderBytes,
@@ -102,7 +105,7 @@ export const Group = z
   .meta({ id: 'Group' })
 export type Group = z.infer<typeof Group>
 
-/** Orders of a list of groups; falling with a `-`. */
+/** Orders of a list of groups; with `-`, descending. */
 export const GROUP_ORDERS = ['domain', 'name', 'members', 'state'] as const
 export type GroupOrder = (typeof GROUP_ORDERS)[number]
 export const GroupSort = sortBy(GROUP_ORDERS)

@@ -10,8 +10,8 @@ interface ErrorSpec {
 }
 
 /**
- * Every error a user, a client or another process of ours can receive. `docs/errors.md` says what each means and what
- * to do about it; a check compares the two both ways.
+ * Every error a user, a client or another process of ours can receive. `docs/errors.md` says what each means and what to do about it; a
+ * check compares the two in both directions.
  */
 export const ERRORS = {
   // requests
@@ -243,7 +243,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** Numbers and names that make the message concrete. Never secrets. */
+/** Numbers and names that make the message specific. Never secrets. */
 export type ErrorDetail = Readonly<Record<string, unknown>>
 
 /** The plain-data form on IPC and WebSocket. */
@@ -275,7 +275,7 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERRORS, code)
 }
 
-/** The reason that an error tells, in English; undefined for an error without one. */
+/** The reason in an error, in English; undefined if it has none. */
 export function whyOf(error: unknown): string | undefined {
   return isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : undefined
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
 /**
- * `GET /api/v1/events` (SSE). An event is a hint that something has a newer version; the client fetches what it shows.
- * The SSE `id` is `<epoch>.<sequence>`: with `Last-Event-ID` a stream resumes from the manager's ring buffer of events;
- * where that is not possible the first event is `resync`: fetch everything shown again.
+ * `GET /api/v1/events` (SSE). An event is a hint that something has a newer version; the client fetches what it shows. The SSE `id` is
+ * `<epoch>.<sequence>`: with `Last-Event-ID` a stream resumes from the manager's ring buffer of events; if that is not possible, the first
+ * event is `resync`: fetch everything shown again.
  */
 export const TOPICS = [
   'announcement',

@@ -1,11 +1,11 @@
-/** Limit of file systems, in bytes. */
+/** Limit of file systems for a name, in bytes. */
 const LONGEST_NAME = 255
 
-/** Paths in one request to move, copy or delete files. */
+/** Largest number of paths in one request to move, copy or delete files. */
 export const MOST_PATHS = 1_000
-/** Parts of all paths of one request together, such as 50 in each of 1,000 paths. Each is opened by itself. */
+/** Largest number of path components of a request, such as 50 in each of 1,000 paths. Each component is opened separately. */
 export const MOST_PATH_PARTS = 50_000
-/** Directories in one request for the event stream: pages show them, and want hints of changes by sessions. */
+/** Largest number of directories in one request for the event stream: pages show them, and want hints about changes by sessions. */
 export const MOST_SHOWN_DIRECTORIES = 16
 
 /** A byte of a name that is not valid UTF-8. */
@@ -46,7 +46,7 @@ export function firstForRequest(paths: readonly string[]): readonly string[] {
   return paths.slice(0, count)
 }
 
-/** All paths, in parts that one request each may name. */
+/** All paths, divided among as many requests as needed. */
 export function* inRequests(paths: readonly string[]): Generator<readonly string[], void, undefined> {
   for (let rest = paths; rest.length > 0;) {
     const some = firstForRequest(rest)

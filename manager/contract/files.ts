@@ -5,7 +5,7 @@ import { Folder } from './folders.ts'
 import { FolderId } from './ids.ts'
 import { CopyLeftOut, Task } from './tasks.ts'
 
-/** Bodies and queries hold whole paths; longer ones exist only where a program made them step by step. */
+/** Longest path in bodies and queries; longer paths exist only if a program created them step by step. */
 const LONGEST_PATH = 8_192
 
 /** Path of a file or directory in a folder: parts separated by `/`, none of them `.` or `..`. Empty: the folder itself. */
@@ -84,8 +84,8 @@ export type FilePage = z.infer<typeof FilePage>
 const Paths = z.array(FilePathInside).min(1).max(MOST_PATHS)
 
 /**
- * Rule for a name that is taken: refuse, replace, or take the next free `name (1)`. A move or copy replaces a directory as a whole;
- * an upload never replaces a directory.
+ * Rule if a name is taken: refuse, replace, or use the next free `name (1)`. A move or copy replaces a directory as a whole; an upload
+ * never replaces a directory.
  */
 export const FileConflict = z.enum(['fail', 'replace', 'rename'])
 export type FileConflict = z.infer<typeof FileConflict>
@@ -126,7 +126,7 @@ export type FileImportSpec = z.infer<typeof FileImportSpec>
 export const FileDeletionSpec = z.strictObject({ paths: Paths }).meta({ id: 'FileDeletionSpec' })
 export type FileDeletionSpec = z.infer<typeof FileDeletionSpec>
 
-/** New places, in the order of the request. */
+/** New paths, in the order of the request. */
 export const FilesMoved = z
   .object({ items: z.array(z.object({ path: z.string(), to: z.string() })) })
   .meta({ id: 'FilesMoved' })
@@ -167,7 +167,7 @@ export const FilesFound = z
   .meta({ id: 'FilesFound' })
 export type FilesFound = z.infer<typeof FilesFound>
 
-/** Largest file that `PUT content` takes; larger ones are uploaded. */
+/** Largest file that `PUT content` accepts; larger ones are uploaded. */
 export const MOST_TEXT_BYTES = 4 * 1024 * 1024
 
 /** Request for a link by which a browser downloads files. */

@@ -4,7 +4,7 @@ import { FolderName, FolderPermission, Person } from './folders.ts'
 import { FolderId, FolderInvitationId, UserId } from './ids.ts'
 import { Email } from './users.ts'
 
-/** Most members and open invitations of one folder together. */
+/** Largest number of members and open invitations of one folder together. */
 export const MOST_SHARES = 100
 
 /** A user who accepted an invitation to a folder. */

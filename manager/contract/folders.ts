@@ -6,7 +6,7 @@ import { utf8Length } from './file-paths.ts'
 import { FolderId, UserId } from './ids.ts'
 import { isLikeId } from '#base/shapes'
 
-/** Names that a session's home uses itself: a folder of that name would hide them. */
+/** Names that a session's home itself uses: a folder of that name would hide them. */
 export const RESERVED_FOLDER_NAME =
   /^(id_container|\.terminfo|\.jupyter|\.tmux\.conf|\.[a-z0-9]+rc|\.[a-z0-9]+_profile)$/
 
@@ -19,7 +19,7 @@ export const FolderName = TextOf(
   'must be 1 to 64 letters, digits, "-", "_" or ".", and start with a letter, a digit, or "." and one of these',
 ).refine(name => !RESERVED_FOLDER_NAME.test(name), 'is a name that sessions use themselves; choose another')
 
-/** Name that a folder gets now. Folders of older versions may have names that look like ids. */
+/** Name for new folders. Folders of older versions may have names that look like ids. */
 const NewFolderName = FolderName.refine(name => !isLikeId(name), 'has the form of an id; choose another')
 
 export const StorageHostName = TextOf(
@@ -42,7 +42,7 @@ export const StoragePaths = z.string().transform((text, context): Map<string, st
   return z.NEVER
 })
 
-/** The storage host of a Berth that is not configured otherwise, at `storage` in its data directory. */
+/** The default storage host of a Berth, at `storage` in its data directory. */
 export const USUAL_STORAGE_HOST = 'local'
 
 /** A directory for folders, on a disk or a shared file system. */
@@ -62,7 +62,7 @@ export const StorageHost = z
   .meta({ id: 'StorageHost' })
 export type StorageHost = z.infer<typeof StorageHost>
 
-/** How many folders the caller owns, and may own. */
+/** Number of folders that the caller owns, and may own. */
 export const FolderCount = z
   .object({
     count: z.int().describe('Own folders, those in the trash included.'),
@@ -76,8 +76,8 @@ export const FolderCount = z
 export type FolderCount = z.infer<typeof FolderCount>
 
 /**
- * Each permission includes the ones before it: read; create and change; delete and rename. A session cannot tell writing from
- * deleting, so its mount is read-only for `ro` and takes every change otherwise.
+ * Each permission includes the ones before it: read; create and change; delete and rename. A session cannot tell writing from deleting, so
+ * its mount is read-only for `ro`, and otherwise allows every change.
  */
 export const FolderPermission = z.enum(['ro', 'rw', 'delete'])
 export type FolderPermission = z.infer<typeof FolderPermission>
@@ -85,7 +85,7 @@ export type FolderPermission = z.infer<typeof FolderPermission>
 export const FolderStatus = z.enum(['ready', 'trashed', 'deleting'])
 export type FolderStatus = z.infer<typeof FolderStatus>
 
-/** Purpose of a folder: files of any kind, data sets, or trained models. It is shown and searched for; it gives no rights. */
+/** Purpose of a folder: files of any kind, data sets, or trained models. It is shown and searchable; it gives no rights. */
 export const FolderUsageMode = z.enum(['general', 'data', 'model'])
 export type FolderUsageMode = z.infer<typeof FolderUsageMode>
 
@@ -150,7 +150,7 @@ export const Folder = z
   .meta({ id: 'Folder' })
 export type Folder = z.infer<typeof Folder>
 
-/** Smaller ones would be full with their first directory. */
+/** A smaller limit would be reached by the first directory. */
 const LargestFolder = z
   .int()
   .min(2 ** 20)
@@ -203,12 +203,12 @@ export type FolderChange = z.infer<typeof FolderChange>
 /** Home of a session: folders are mounted below it. */
 export const SESSION_HOME = '/home/work'
 export const MOST_FOLDERS = 50
-/** An e-mail address, a slash and a name. */
+/** Longest reference: an e-mail address, a slash and a name. */
 const LONGEST_REFERENCE = 254 + 1 + 64
-/** Limit of file systems, in bytes. */
+/** Limit of file systems for a name, in bytes. */
 const LONGEST_COMPONENT = 255
 
-/** Whether a path is relative, plain and without a way up: what is signed in the label of a container must stay this. */
+/** Whether a path is relative, plain and without `..`. Container labels sign such paths, so this rule must not change. */
 export function isPlainPath(path: string): boolean {
   const isPlain = (part: string) =>
     part !== '' && part !== '.' && part !== '..' && utf8Length(part) <= LONGEST_COMPONENT
@@ -218,7 +218,7 @@ export function isPlainPath(path: string): boolean {
 /**
  * Path of a mount, relative to the home of the session and without a trailing slash.
  *
- * @returns undefined if the path is not below the home, or names what the session uses itself
+ * @returns undefined if the path is not below the home, or is one that the session itself uses
  */
 export function mountPath(path: string): string | undefined {
   const relative = path.startsWith(`${SESSION_HOME}/`) ? path.slice(SESSION_HOME.length + 1) : path
@@ -247,14 +247,14 @@ export const FolderMountSpec = z
 export type FolderMountSpec = z.infer<typeof FolderMountSpec>
 
 /**
- * Whether a folder of this name is mounted automatically in each session of its owner, at its name in the home: as
- * `.local` and `.ssh`, where programs expect their files. Folders of others and of projects are not.
+ * Whether a folder of this name is mounted automatically in each session of its owner, under its name in the home, such as `.local` and
+ * `.ssh`, where programs expect their files. Folders of others and of projects are never mounted automatically.
  */
 export const isAutomount = (name: string): boolean => name.startsWith('.')
 
 export const FolderMountSpecs = z.array(FolderMountSpec).max(MOST_FOLDERS)
 
-/** A change to a folder of a running session that the agent was asked for and has not confirmed. */
+/** A change to a folder of a running session that was requested from the agent and is not confirmed yet. */
 export const PendingFolder = z.enum(['mount', 'unmount'])
 export type PendingFolder = z.infer<typeof PendingFolder>
 

@@ -36,7 +36,7 @@ export function plainFormErrors(issue: Issue): string {
 const MOST_NAMES = 5
 const LONGEST_NAME = 64
 
-/** The first of these names, each in quotes. They are what somebody sent, in any number and length. */
+/** The first of these names, each in quotes. A client sent them, so they may be of any number and length. */
 function namesOf(names: readonly string[]): string {
   const shown = names
     .slice(0, MOST_NAMES)

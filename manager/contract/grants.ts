@@ -4,8 +4,8 @@ import { SessionId } from './ids.ts'
 import { App } from './sessions.ts'
 
 /**
- * The header that carries an app's secret. The allow-list has one name: an agent chooses the value, and a header name of its choice
- * could replace what frames or addresses a request (`host`, `transfer-encoding`). Values are one line of visible ASCII.
+ * The header with an app's secret. The allow-list has one name: an agent chooses the value, and a header name of its choice could replace
+ * one that frames or addresses a request (`host`, `transfer-encoding`). Values are one line of visible ASCII.
  */
 export const InjectedHeader = z.object({
   header: TextOf(13, /^authorization$/i),

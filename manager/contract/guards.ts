@@ -4,9 +4,8 @@ import { type SessionStats } from './sessions.ts'
 import { isObject, isText } from '#base/shapes'
 
 /**
- * Checks for the console's page, which carries no zod: zod would be a fifth of what a browser loads before the sign-in.
- * Each guard accepts what the schema of the same name accepts; `guards.test.ts` compares the two. Where a guard is looser, its
- * comment says so.
+ * Checks for the console's page, which does not include zod: zod would be a fifth of what a browser loads before the sign-in. Each guard
+ * accepts what the schema of the same name accepts; `guards.test.ts` compares the two. Where a guard is looser, its comment says so.
  */
 
 export function isEventHint(value: unknown): value is EventHint {
@@ -15,7 +14,7 @@ export function isEventHint(value: unknown): value is EventHint {
   return (TOPICS as readonly unknown[]).includes(topic) && isText(id) && Number.isSafeInteger(version)
 }
 
-/** Checks by the name of their figure. The table does not compile if a figure has no check. */
+/** Checks by the name of their figure. A figure without a check does not compile. */
 const FIGURES: Readonly<Record<Exclude<keyof SessionStats, 'at' | 'gpus'>, (value: unknown) => boolean>> = {
   cpuMilli: isNumber,
   cpuSeconds: value => value === undefined || isNumber(value),

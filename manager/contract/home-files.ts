@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { TextOf, TextUpTo } from './plain-text.ts'
 import { isFilePath, utf8Length } from './file-paths.ts'
 
-/** Limits of the files that a user's new sessions begin with. */
+/** Largest number of dotfiles of one user. */
 export const MOST_DOTFILES = 100
-/** Limit for all dotfiles of a user together: content in UTF-8. */
+/** Largest size of all dotfiles of a user together: content in UTF-8. */
 export const MOST_DOTFILE_BYTES = 64 * 1024
 export const MOST_SCRIPT_BYTES = 64 * 1024
 const LONGEST_PATH = 255
 
-/** Whether a path may be that of a dotfile: relative to the home, and its first name begins with a dot. */
+/** Whether a path is allowed for a dotfile: relative to the home, with a first name that begins with a dot. */
 export function isDotfilePath(path: string): boolean {
   return path.startsWith('.') && isFilePath(path) && utf8Length(path) <= LONGEST_PATH && /^\P{Cc}*$/u.test(path)
 }

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { StoredVariables } from './session-bytes.ts'
 import { SessionSpec } from './sessions.ts'
 
-/** Most images for which one user has stored defaults. */
+/** Largest number of images for which one user can store defaults. */
 export const MOST_IMAGE_DEFAULTS = 100
 
 const { image, resources, shmem, environ, folders } = SessionSpec.shape
 
-/** Settings with which new sessions of an image begin, as their user stores them. */
+/** Initial settings for new sessions of an image, as stored by a user. */
 export const ImageDefaultsSpec = z
   .strictObject({ image, resources, shmem, environ, folders })
   .meta({ id: 'ImageDefaultsSpec' })

@@ -78,7 +78,7 @@ export const Image = z
   .meta({ id: 'Image' })
 export type Image = z.infer<typeof Image>
 
-/** Orders of a list of images; falling with a `-`. */
+/** Orders of a list of images; with `-`, descending. */
 export const IMAGE_ORDERS = ['reference', 'title', 'size', 'agents', 'registry'] as const
 export type ImageOrder = (typeof IMAGE_ORDERS)[number]
 export const ImageSort = sortBy(IMAGE_ORDERS)
@@ -152,7 +152,7 @@ export const CleanUpSpec = z
   })
 export type CleanUpSpec = z.infer<typeof CleanUpSpec>
 
-/** The request that removes exactly what a dry run listed. */
+/** The request that removes exactly the images listed by a dry run. */
 export const listedIn = (items: readonly AgentCleanUp[]): NonNullable<CleanUpSpec['listed']> =>
   items
     .filter(({ images }) => images.length > 0)
@@ -171,7 +171,7 @@ export const AgentCleanUp = z
         digest: z.string(),
         references: z.array(z.string()),
         sizeBytes: z.number(),
-        /** Bytes that are not shared with images that stay. */
+        /** Bytes that no remaining image shares. */
         uniqueBytes: z.number(),
       }),
     ),

@@ -37,7 +37,7 @@ export const Keypair = z
   .meta({ id: 'Keypair' })
 export type Keypair = z.infer<typeof Keypair>
 
-/** Orders of a list of keypairs; falling with a `-`. A keypair that was never used counts as the oldest use. */
+/** Orders of a list of keypairs; with `-`, descending. A keypair that was never used counts as the one with the oldest use. */
 export const KEYPAIR_ORDERS = ['key', 'email', 'policy', 'rate', 'used', 'created', 'state'] as const
 export type KeypairOrder = (typeof KEYPAIR_ORDERS)[number]
 export const KeypairSort = sortBy(KEYPAIR_ORDERS)
@@ -48,10 +48,10 @@ export const NewKeypair = Keypair.extend({
 }).meta({ id: 'NewKeypair' })
 export type NewKeypair = z.infer<typeof NewKeypair>
 
-/** So many different characters of a chosen secret key keep out texts that somebody typed without a generator. */
+/** Smallest number of different characters of a chosen secret key: excludes texts that somebody typed without a generator. */
 const DIFFERENT = 12
 
-/** Whether a chosen secret key has the form of those that Berth makes, and could be random. */
+/** Whether a chosen secret key has the form of Berth's own keys, and could be random. */
 export const isSecretKey = (text: string): boolean =>
   /^[A-Za-z0-9_-]{40}$/.test(text) && new Set(text).size >= DIFFERENT
 

@@ -1,6 +1,6 @@
 /**
- * The part of the contract that loads without the schemas. For a program that is started for every connection of ssh: the
- * schemas take longer to load than all the rest of its work. `test/integration/cli/stdio.test.ts` checks what it loads.
+ * The part of the contract that loads no schemas. It is for a program that ssh starts for every connection: loading the schemas takes
+ * longer than all its other work. `test/integration/cli/stdio.test.ts` checks what it loads.
  */
 export * from './client/call-route.ts'
 export * from './command-stream.ts'

@@ -3,7 +3,7 @@ import { TextUpTo } from './plain-text.ts'
 import { GroupId } from './ids.ts'
 import { ScopeUsage } from './usage.ts'
 
-/** The holder of the limits in question: exactly one of these. */
+/** The holder of the limits: exactly one of these. */
 export const LimitUseQuery = z.object({
   policy: TextUpTo(64).optional().describe('A resource policy: its users and keypairs, each with the limits alone.'),
   groupId: GroupId.optional().describe('A project: its users, who share the limits.'),

@@ -3,7 +3,7 @@ import { AgentId, SessionId } from './ids.ts'
 import { TrimmedLines } from './plain-text.ts'
 import { ACCOUNT_NEWS_KINDS } from './account-news.ts'
 
-/** Most sessions that one message may name. */
+/** Largest number of sessions that one message may name. */
 export const MOST_MESSAGE_SESSIONS = 1_000
 /** Longest text of a message, in characters. */
 export const LONGEST_MESSAGE = 500

@@ -7,9 +7,9 @@ import { Reason } from './reasons.ts'
 import { Scheduling } from './scheduling.ts'
 import { SystemSettings } from './settings.ts'
 
-/** A GPU that is used less than this, in percent, in every minute does nothing. */
+/** A GPU counts as idle while its use in every minute is below this, in percent. */
 export const IDLE_GPU_PERCENT = 5
-/** GPUs that do nothing for this long count as idle, unless a request says otherwise. */
+/** Default time after which unused GPUs count as idle, in minutes. */
 export const IDLE_GPU_MINUTES = 30
 
 export const IdleGpuQuery = z.object({
@@ -22,7 +22,7 @@ export const IdleGpuQuery = z.object({
     .describe('For how long all GPUs of a session have done nothing, at least.'),
 })
 
-/** A running session whose GPUs have all done nothing for a while, as their figures say. */
+/** A running session whose GPUs have all been idle for a while, according to their figures. */
 export const IdleSession = z.object({
   id: SessionId,
   name: z.string(),
@@ -46,7 +46,7 @@ export const IdleOwner = z
   .meta({ id: 'IdleOwner' })
 export type IdleOwner = z.infer<typeof IdleOwner>
 
-/** All idle GPUs, however few owners an answer names. */
+/** All idle GPUs, even of owners that the answer does not list. */
 export const IdleTotals = z.object({
   total: z.int().describe('Number of owners.'),
   sessions: z.int(),
@@ -55,7 +55,7 @@ export const IdleTotals = z.object({
 })
 export type IdleTotals = z.infer<typeof IdleTotals>
 
-/** Sessions with the same code of a reason. */
+/** Number of sessions with the same reason code. */
 export const ReasonCount = z
   .object({
     count: z.int(),
@@ -80,7 +80,7 @@ export const SetUp = z.object({
 })
 export type SetUp = z.infer<typeof SetUp>
 
-/** Waiting sessions, failures, agents that need a hand and idle GPUs, counted over everything that the caller administers. */
+/** Waiting sessions, failures, agents that need attention and idle GPUs, counted over everything that the caller administers. */
 export const Overview = z
   .object({
     waiting: ByReason,

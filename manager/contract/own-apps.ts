@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { TextUpTo } from './plain-text.ts'
 
-/** Where a browser on another computer begins. */
+/** Start page for a browser on another computer. */
 export const OpenAppSpec = z.strictObject({
   path: TextUpTo(2_000).startsWith('/').optional().describe("First page, with its query; the app's own if left out."),
 })
 export type OpenAppSpec = z.infer<typeof OpenAppSpec>
 
-/** Address at which one browser enters an app of a session. */
+/** Address at which one browser enters a session's app. */
 export const OpenedApp = z
   .object({
     url: z.string().describe('Holds a ticket for one visit within a minute.'),
@@ -16,7 +16,7 @@ export const OpenedApp = z
   .meta({ id: 'OpenedApp' })
 export type OpenedApp = z.infer<typeof OpenedApp>
 
-/** A ticket as a browser shows it. */
+/** A ticket in the form that a browser sends. */
 export const AppTicket = z.strictObject({
   ticket: TextUpTo(200),
   cookies: z
@@ -28,7 +28,7 @@ export const AppTicket = z.strictObject({
 })
 export type AppTicket = z.infer<typeof AppTicket>
 
-/** A person whom a ticket lets in: only the console learns it. */
+/** A person whom a ticket admits; only the console gets this. */
 export const AdmittedVisitor = z.object({
   visitor: z.uuid().describe('Id of the sign-in; no credential.'),
   expiresAt: z.iso.datetime(),

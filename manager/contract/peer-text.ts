@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { TextUpTo } from './plain-text.ts'
 import { cleanLine, cleanLines } from '#base/clean-text'
 
-/** Text that a peer sends and people read. It is cleaned, never refused for its characters. */
+/** Text that a peer sends and people read. Unsafe characters are removed, never refused. */
 export const CleanLine = (maxLength = 500) => z.string().transform(text => cleanLine(text, maxLength))
 export const CleanLines = (maxLength = 10_000) => z.string().transform(text => cleanLines(text, maxLength))
 

@@ -5,7 +5,7 @@ import { AccessKey } from './keypairs.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { WireSlots } from './resource-slots.ts'
 
-/** Policy of users and keypairs for which none is named. It cannot be deleted. */
+/** Default policy of users and keypairs. It cannot be deleted. */
 export const DEFAULT_POLICY = 'default'
 
 const seconds = z

@@ -6,7 +6,7 @@ import { UUID } from '#base/shapes'
 export const PublishedAppId = TextOf(36, UUID, 'must be an id').brand<'PublishedAppId'>()
 export type PublishedAppId = z.infer<typeof PublishedAppId>
 
-/** Path at a published app that is ours; it takes the key of the link, and the password. */
+/** Path at a published app that belongs to us; it accepts the key of the link, and the password. */
 export const PUBLIC_OPEN_PATH = '/_berth/open'
 
 /** An address or a range in CIDR notation; the manager checks the rest. */
@@ -74,7 +74,7 @@ export const Publishing = z
   .meta({ id: 'Publishing' })
 export type Publishing = z.infer<typeof Publishing>
 
-/** An app as the console serves it at a place of its own. Holds secrets: only the console gets it. */
+/** An app as the console serves it at its own address. Holds secrets: only the console gets it. */
 export const ServedApp = z.object({
   id: z.string(),
   name: z.string(),
@@ -83,19 +83,19 @@ export const ServedApp = z.object({
   sessionName: z.string(),
   app: z.string(),
   title: z.string(),
-  /** Page at which a visit begins. */
+  /** Path of the first page. */
   path: z.string(),
-  /** `links`: everybody with its link. `tickets`: the person for whom the app is served, with a ticket. */
+  /** `links`: everybody with the link. `tickets`: the person for whom the app is served, with a ticket. */
   admits: z.enum(['links', 'tickets']),
   needsPassword: z.boolean(),
   addresses: z.array(z.string()),
   expiresAt: z.iso.datetime(),
-  /** Signs the cookies of visitors. */
+  /** Secret that signs the cookies of visitors. */
   visitSecret: z.string(),
 })
 export type ServedApp = z.infer<typeof ServedApp>
 
-/** Credentials of a visitor at the door. */
+/** Credentials with which a visitor enters. */
 export const Visit = z.strictObject({
   key: TextUpTo(200),
   password: TextUpTo(1024).optional(),

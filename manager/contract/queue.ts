@@ -10,7 +10,7 @@ export type QueueOrder = (typeof QUEUE_ORDERS)[number]
 export const QueueSort = sortBy(QUEUE_ORDERS)
 export type QueueSort = z.infer<typeof QueueSort>
 
-/** Capacity of one agent that is held for a session that has waited long. A resource group has at most one. */
+/** Capacity of one agent that is reserved for a session that has waited long. A resource group has at most one reservation. */
 export const Reservation = z
   .object({
     resourceGroup: ResourceGroupName,

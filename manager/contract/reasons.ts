@@ -3,7 +3,7 @@ import { CauseFields, messageOf } from './causes/fields.ts'
 import { type Because } from './causes/causes.ts'
 import { WireSlots } from './resource-slots.ts'
 
-/** Codes for why a session is in its status; the message beside a code is what people read. `docs/errors.md` explains each. */
+/** Codes for the reason of a session's status; people read the message beside the code. `docs/errors.md` explains each. */
 export const REASON_CODES = [
   'requested', // the user asked for it
   'placed', // the scheduler chose an agent
@@ -16,9 +16,9 @@ export const REASON_CODES = [
   'exited', // the main process ended by itself
   'kernel_failed', // a kernel other than the main one failed by itself, and the session ended with it
   'oom_killed',
-  'memory_killed', // a program of the running session was ended: the session had used up its memory
-  'disk_limit', // the agent ended it: it filled a disk, or used more disk space than a session may
-  'host_limit', // the agent ended it: it used up a resource that all sessions of a host share
+  'memory_killed', // a program of the running session was killed: the session had used up its memory
+  'disk_limit', // the agent ended the session: it filled a disk, or used more disk space than a session may
+  'host_limit', // the agent ended the session: it used up a resource that all sessions of a host share
   'engine_restarted', // found exited after the engine restarted
   'container_gone', // somebody removed the container behind our back
   'create_failed',
@@ -29,53 +29,53 @@ export const REASON_CODES = [
   'host_unfit', // the host could not start any container: retried without counting an attempt
   'starting_soon', // the agent starts other sessions first
   'adopted', // found on an agent after a restart
-  'imported', // found running on an agent, although the database had no row for it, or (after a restore) said PENDING
+  'imported', // found running on an agent, although the database had no row for the session, or (after a restore) said PENDING
   'idle_timeout', // the session was idle for too long
   'max_lifetime', // the session reached its maximum lifetime
-  'extended', // somebody postponed its end
-  'folder_added', // to the running session
+  'extended', // somebody postponed the end of the session
+  'folder_added', // a folder was added to the running session
   'folder_taken_out',
-  'folder_lowered', // its mount is read-only since the session was placed: the owner may only read it by now
-  'interruption_announced', // it will be stopped to make room for a session of higher priority, and then waits to continue
-  'interruption_called_off', // the room is not needed any more
-  'interrupted', // it was stopped to make room, and waits to continue
+  'folder_lowered', // a mount is read-only since the session was placed: the owner may now only read the folder
+  'interruption_announced', // the session will be stopped to make room for one of higher priority, and then waits to continue
+  'interruption_called_off', // the capacity is not needed any more
+  'interrupted', // the session was stopped to make room, and waits to continue
   'lost_by_restore',
   // why a PENDING session waits
   'no_agents',
   'agents_unreachable',
-  'too_large', // no agent could hold it even when empty
+  'too_large', // no agent could hold the session even when empty
   'capacity',
-  'fragmentation', // enough in sum, not on one agent
+  'fragmentation', // enough capacity in sum, but not on one agent
   'image_nowhere', // no schedulable agent holds the image
-  'architecture_nowhere', // no schedulable agent runs images for its processor architecture, or only agents without room
+  'architecture_nowhere', // no schedulable agent runs images for this processor architecture, or only agents without free capacity
   'storage_nowhere', // no schedulable agent has the storage of its folders
   'queued_behind',
-  'reserved', // next in the queue: capacity is held for it
-  'group_inactive', // an admin has closed its resource group
+  'reserved', // next in the queue: capacity is reserved for the session
+  'group_inactive', // an admin has closed the session's resource group
   'scheduling_paused', // the scheduler is paused, after a restore or by an admin
   // limits, in the order in which they are checked
   'concurrency_limit', // the user or keypair has as many sessions that hold resources as it may have at a time
-  'user_policy', // the user's sessions hold too much of what their resource policy allows
+  'user_policy', // the user's sessions hold as much as their resource policy allows
   'keypair_policy', // the same for the keypair that made the session
   'group_limit', // the same for the group (project)
   'domain_limit', // the same for the domain
-  'group_not_allowed', // access to its resource group was withdrawn
-  'domain_inactive', // an admin has deactivated its domain
-  'project_inactive', // the same for its project (group)
-  'owner_inactive', // the same for its owner
-  // rights of its owner that were withdrawn since the request
+  'group_not_allowed', // access to the resource group was withdrawn
+  'domain_inactive', // an admin has deactivated the session's domain
+  'project_inactive', // an admin has deactivated the session's project (group)
+  'owner_inactive', // an admin has deactivated the session's owner
+  // rights of the owner that were withdrawn since the request
   'domain_left', // the owner is in another domain
-  'project_left', // the owner is not in its project any more
+  'project_left', // the owner is not in the session's project any more
   'launcher_left', // the admin who launched it for the owner does not manage the owner's account any more
-  'image_withdrawn', // the domain may not use its image any more
+  'image_withdrawn', // the domain may not use the image any more
   'folder_withdrawn', // the owner, or the admin who launched it for the owner, may not mount one of its folders any more
-  'folder_trashed', // one of its folders is in the trash
-  'dependencies', // sessions that it depends on have not ended yet
-  'starts_later', // its start time has not come
+  'folder_trashed', // one of the session's folders is in the trash
+  'dependencies', // sessions on which it depends have not ended yet
+  'starts_later', // the start time has not come
   'interrupting', // sessions of lower priority are interrupted for it
   // why a waiting session was cancelled
   'dependency_failed',
-  'folder_deleted', // one of its folders was deleted for good
+  'folder_deleted', // one of the session's folders was deleted permanently
 ] as const
 export const ReasonCode = z.enum(REASON_CODES)
 export type ReasonCode = z.infer<typeof ReasonCode>

@@ -61,7 +61,7 @@ export const RegistryChange = z
   .meta({ id: 'RegistryChange' })
 export type RegistryChange = z.infer<typeof RegistryChange>
 
-/** A registry's answers to a test. */
+/** A registry's answers to a connection test. */
 export const RegistryCheck = z
   .object({
     signedIn: z.boolean().describe('Whether it took a stored user name and password.'),
@@ -81,7 +81,7 @@ export const Registry = z
     url: z.string(),
     projects: z.array(z.string()),
     username: z.string().nullable(),
-    /** Whether a password is stored. It is stored encrypted and never given out. */
+    /** Whether a password is stored. It is stored encrypted and never returned. */
     hasPassword: z.boolean(),
     active: z.boolean(),
     /** Number of images known from the last rescan. */

@@ -12,7 +12,7 @@ export const ResourceGroupName = TextOf(
   'must be 1 to 64 letters, digits or inner "-", "_", "."',
 )
 
-/** Resource group that exists from the start and is open to every domain, so that one machine needs no setup. */
+/** Resource group that exists from the start and is open to every domain, so that a single machine needs no setup. */
 export const DEFAULT_RESOURCE_GROUP = 'default'
 
 /** The largest weight of a user or project in a fair share. */
@@ -89,7 +89,7 @@ export const ResourceGroup = z
   .meta({ id: 'ResourceGroup' })
 export type ResourceGroup = z.infer<typeof ResourceGroup>
 
-/** Why whose session is next in a group with the sequencer `drf`, as of now. Shares have no memory: what ended does not count. */
+/** Explains whose session is next in a group with the sequencer `drf`, as of now. Shares have no memory: ended sessions do not count. */
 export const FairShare = z
   .object({
     capacity: WireSlots.describe('Of all agents of the group that can take sessions now: shares are fractions of it.'),

@@ -26,8 +26,8 @@ const BYTE_UNITS: Readonly<Record<string, number>> = { '': 1, k: 2 ** 10, m: 2 *
 
 /**
  * @param text decimal, for BYTES also with a binary unit: `512m`, `1.5g`, `2GiB`
- * @returns base units; undefined if the text is no amount, is negative, is larger than a safe integer, or is finer than the
- *   base unit (fractions of a byte are dropped instead)
+ * @returns base units; undefined if the text is not an amount, is negative, is larger than a safe integer, or is finer than the base unit
+ *   (fractions of a byte are dropped instead)
  */
 export function parseAmount(slot: SlotName, text: string): number | undefined {
   const match = /^(\d{1,15})(?:\.(\d{1,9}))?\s*(?:([kmgt])(?:i?b)?|b)?$/i.exec(text.trim())
@@ -74,7 +74,7 @@ export const WireSlots = z
   .meta({ id: 'ResourceSlots', description: 'Amounts as decimal strings; mem takes binary units such as "4g".' })
 export type WireSlots = z.infer<typeof WireSlots>
 
-/** @throws RangeError for an amount the schema would have refused */
+/** @throws RangeError for an amount that the schema would have refused */
 export function parseSlots(wire: WireSlots): ResourceSlots {
   const slots: Partial<Record<SlotName, number>> = {}
   for (const name of SLOT_NAMES) {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { utf8Length } from './file-paths.ts'
 
-/** Most bytes of the variables of one request, names and values together, in UTF-8. */
+/** Largest size in bytes of the variables of one request, names and values together, in UTF-8. */
 export const MOST_VARIABLE_BYTES = 64 * 1024
-/** Most bytes of a start-up command, in UTF-8. */
+/** Largest size in bytes of a start-up command, in UTF-8. */
 export const MOST_COMMAND_BYTES = 16 * 1024
 
 type Variables = Readonly<Record<string, string>>
@@ -14,8 +14,8 @@ export function variableBytes(variables: Variables): number {
 }
 
 /**
- * Bounds the variables of a request. Sessions, templates and defaults keep them, and lists read a thousand of these, so the bound of a
- * body (1 MiB) is not enough.
+ * Limits the variables of a request. Sessions, templates and defaults store them, and lists read a thousand of these, so the limit of a
+ * body (1 MiB) is too large.
  */
 export const withVariableLimit = <S extends z.ZodType<Variables>>(schema: S) =>
   schema.refine(variables => variableBytes(variables) <= MOST_VARIABLE_BYTES, {
@@ -23,7 +23,7 @@ export const withVariableLimit = <S extends z.ZodType<Variables>>(schema: S) =>
       `must have at most ${shown(MOST_VARIABLE_BYTES)} bytes (64 KiB), names and values together; these have ${shown(variableBytes(input as Variables))} bytes`,
   })
 
-/** Bounds a start-up command. */
+/** Limits a start-up command. */
 export const withCommandLimit = <S extends z.ZodType<string>>(schema: S) =>
   schema.refine(command => utf8Length(command) <= MOST_COMMAND_BYTES, {
     error: ({ input }) =>
@@ -32,5 +32,5 @@ export const withCommandLimit = <S extends z.ZodType<string>>(schema: S) =>
 
 const shown = (count: number) => count.toLocaleString('en-US')
 
-/** Variables that were stored, perhaps by a version without the limit: an answer shows them whatever their size. */
+/** Stored variables, perhaps from a version without the limit: answers show them whatever their size. */
 export const StoredVariables = z.record(z.string(), z.string())

@@ -4,25 +4,24 @@ import { TextUpTo, TrimmedLines, TrimmedText } from './plain-text.ts'
 import { RegistryName, RegistryProject } from './registries.ts'
 import { Task } from './tasks.ts'
 
-/** Person whose images are named. */
+/** The user whose images get this name. */
 interface ImageOwner {
   readonly id: string
   readonly email: string
 }
 
-/** Digits of the id that tell people with the same name apart. They are random, so nobody makes an account with somebody else's. */
+/** Number of digits of the id that distinguish people with the same name. They are random, so nobody can choose somebody else's. */
 const DIGITS = 8
 
-/** First part of an address, in letters that a name of an image may have, and digits of the person's own. */
+/** First part of the user's address, reduced to characters that image names allow, and digits of the user's id. */
 export function sessionImageOwner({ id, email }: ImageOwner): string {
   const name = (email.split('@', 1)[0] ?? '').toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
   return `${name.replaceAll(/^-|-$/g, '') || 'user'}-${id.slice(-DIGITS)}`
 }
 
 /**
- * Beginning of the names of all images of a user's sessions. No image of Berth, of a recipe or of Docker Hub (whose names have two
- * parts) is below `users/NAME/`, so an image of a session is never taken for one of these; nor for one of another user, because the
- * names of two people differ.
+ * Prefix of the names of all images of a user's sessions. No image of Berth, of a recipe or of Docker Hub (whose names have two parts) is
+ * below `users/NAME/`, so an image of a session is never mistaken for one of these, nor for one of another user, because user names differ.
  */
 export const sessionImagePrefix = (owner: ImageOwner) => `users/${sessionImageOwner(owner)}/`
 
@@ -50,7 +49,7 @@ export const SessionImageSpec = z
   .meta({ id: 'SessionImageSpec' })
 export type SessionImageSpec = z.infer<typeof SessionImageSpec>
 
-/** Where an image is pushed when it is made. */
+/** Destination to which an image is pushed when it has been made. */
 export const ImagePush = z
   .strictObject({
     registry: RegistryName.describe('An active registry of Berth; its stored user pushes.'),
@@ -74,7 +73,7 @@ export const ImageRequest = z
   .meta({ id: 'ImageRequest' })
 export type ImageRequest = z.infer<typeof ImageRequest>
 
-/** State of the image of a session: its request that waits, and the task of the image that is being made or was made last. */
+/** State of the image of a session: its waiting request, and the task of the image that is being made or was made last. */
 export const SessionImage = z
   .object({ request: ImageRequest.nullable(), task: Task.nullable() })
   .meta({ id: 'SessionImage' })

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { PlainLines, TextOf } from './plain-text.ts'
 
-/** Most tags of one session. */
+/** Largest number of tags of one session. */
 export const MOST_TAGS = 20
 
-/** Letters and digits of any language, inside also `-`, `_`, `.`, `/` and `:`. No spaces or commas: lists of tags need no quotes. */
+/**
+ * Letters and digits of any language, and between them also `-`, `_`, `.`, `/` and `:`. No spaces or commas: lists of tags need no quotes.
+ */
 export const SESSION_TAG = /^(?=.{1,32}$)[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}._:/-]*[\p{L}\p{M}\p{N}])?$/u
 export const SessionTag = TextOf(
   32,
@@ -22,7 +24,7 @@ export type SessionTags = z.infer<typeof SessionTags>
 /** Text of the owner about the session. Everybody who sees the session reads it. */
 export const SessionNote = PlainLines(4_000)
 
-/** Changes of what a session is called by its owner; a key that is left out keeps its value. */
+/** Change of the owner's labels of a session; a key that is left out keeps its value. */
 export const SessionChange = z
   .strictObject({ tags: SessionTags.optional(), note: SessionNote.optional() })
   .meta({ id: 'SessionChange' })

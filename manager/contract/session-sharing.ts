@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { UserId } from './ids.ts'
 import { Email } from './users.ts'
 
-/** Most members with whom one session is shared. */
+/** Largest number of members with whom one session is shared. */
 export const MOST_SESSION_SHARES = 50
-/** Most live sessions that one person shares with the same member: all of them are in the member's lists. */
+/** Largest number of live sessions that one person shares with the same member: all of them are in the member's lists. */
 export const MOST_SHARED_WITH_ONE = 200
 
 /**
- * View: see the session in lists, its details, timeline, figures and log. Use: also its apps, terminals, SSH and files. Each
- * includes the ones before it.
+ * View: see the session in lists, its details, timeline, figures and log. Use: also its apps, terminals, SSH and files. `use` includes
+ * `view`.
  */
 export const SessionPermission = z.enum(['view', 'use'])
 export type SessionPermission = z.infer<typeof SessionPermission>

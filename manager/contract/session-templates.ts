@@ -3,7 +3,7 @@ import { TextOf } from './plain-text.ts'
 import { StoredVariables } from './session-bytes.ts'
 import { SessionSpec } from './sessions.ts'
 
-/** Most templates of one user. */
+/** Largest number of templates of one user. */
 export const MOST_TEMPLATES = 100
 
 export const TemplateName = TextOf(

@@ -43,7 +43,7 @@ export const TRANSITIONS: Readonly<Record<SessionStatus, readonly SessionStatus[
 
 export const LIVE_STATUSES = ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING', 'TERMINATING'] as const
 export const FINISHED_STATUSES = ['TERMINATED', 'CANCELLED', 'ERROR'] as const
-/** A kernel in one of these holds its slots and devices on its agent. */
+/** Statuses in which a kernel holds its slots and devices on its agent. */
 export const OCCUPYING_STATUSES = ['SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING', 'TERMINATING'] as const
 
 export function isFinished(status: SessionStatus): boolean {
@@ -72,7 +72,7 @@ export const Priority = z.int().min(-10).max(10)
 export const SessionKind = z.enum(['interactive', 'batch'])
 export type SessionKind = z.infer<typeof SessionKind>
 
-/** Up to a year. */
+/** Duration of up to a year. */
 const Seconds = z.int().min(1).max(31_536_000)
 
 /** Request for a new session. */
@@ -166,7 +166,7 @@ export const SessionSpec = z
   .meta({ id: 'SessionSpec' })
 export type SessionSpec = z.infer<typeof SessionSpec>
 
-/** Changes with which an ended session is started again; what is left out is as it was. */
+/** Changes for a restart of an ended session; settings that are left out stay as they were. */
 export const SessionRestart = z
   .strictObject({
     folders: FolderMountSpecs.optional().describe('The folders to mount, instead of all that the session had.'),
@@ -257,7 +257,7 @@ export const Kernel = z
   .meta({ id: 'Kernel' })
 export type Kernel = z.infer<typeof Kernel>
 
-/** Time at which a session ends by itself unless somebody acts, as far as that is known. */
+/** Time at which a session ends automatically unless somebody acts, if known. */
 export const SessionEnd = z
   .object({
     at: z.iso.datetime(),
@@ -378,7 +378,7 @@ export const SessionDetails = Session.extend({
 }).meta({ id: 'SessionDetails' })
 export type SessionDetails = z.infer<typeof SessionDetails>
 
-/** Orders of a list of sessions; falling with a `-`. */
+/** Orders of a list of sessions; with `-`, descending. */
 export const SESSION_ORDERS = ['created', 'name', 'status', 'owner', 'image', 'resourceGroup', 'ended'] as const
 export type SessionOrder = (typeof SESSION_ORDERS)[number]
 export const SessionSort = sortBy(SESSION_ORDERS)

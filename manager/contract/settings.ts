@@ -6,13 +6,16 @@ import { DateTime, MailAddress, PlainLines, PlainText, TextUpTo, TrimmedLines, W
 import { MailDomain } from './sign-in-providers.ts'
 import { TimeZone } from './time-zone.ts'
 
-/** Says who may sign up. `request`: an admin decides about each person; invitations work as well. */
+/** Rule who may sign up. `request`: an admin decides about each person; invitations work as well. */
 export const SIGN_UP = ['off', 'invitation', 'request', 'open'] as const
 /** Largest value of `browserMaxDays`: no browser keeps a cookie for longer. */
 export const MAX_BROWSER_DAYS = 90
 /** Users who may sign in with a password: all, or superadmins only. */
 export const PASSWORD_SIGN_IN = ['everyone', 'superadmins'] as const
-/** Says who may make an image of their own session: superadmins only (`off`), others once a superadmin accepts (`ask`), or everybody (`allow`). */
+/**
+ * Rule who may make an image of their own session: superadmins only (`off`), others once a superadmin accepts (`ask`), or everybody
+ * (`allow`).
+ */
 export const SESSION_IMAGES = ['off', 'ask', 'allow'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
@@ -193,7 +196,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   smtpFrom: null,
 } as const satisfies StoredSettings
 
-/** The settings that are stored in the clear: all but secrets. */
+/** The settings that are stored unencrypted: all except secrets. */
 export const StoredSettings = z.object(fields)
 export type StoredSettings = z.infer<typeof StoredSettings>
 

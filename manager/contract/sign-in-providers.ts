@@ -29,7 +29,7 @@ export const MailDomain = z
   .max(253, { abort: true })
   .regex(/^([a-z0-9-]+\.)*[a-z0-9-]+$/, 'must be the part of an address after the @, such as example.org')
 
-/** Projects and role that one group of the provider gives. */
+/** Projects and role that members of one group of the provider get. */
 export const GroupMapping = z.strictObject({
   group: TrimmedText(500).min(1).describe('Value of the groups claim.'),
   projects: z.array(TrimmedText(64).min(1)).max(100).default([]).describe("Projects of the provider's domain."),
@@ -66,7 +66,7 @@ const fields = {
   mapping: z.array(GroupMapping).max(200).describe('What groups of the provider give.'),
 } as const
 
-/** The settings of a provider that are stored in the clear. */
+/** The settings of a provider that are stored unencrypted. */
 export const SignInProviderSettings = z.object({
   ...fields,
   active: fields.active.default(true),
@@ -154,7 +154,7 @@ export const FoundIdentity = SignInIdentity.pick({ issuer: true, subject: true }
   .meta({ id: 'FoundIdentity' })
 export type FoundIdentity = z.infer<typeof FoundIdentity>
 
-/** How a sign-in comes back to the client that began it. */
+/** Way in which a sign-in returns to the client that began it. */
 export const SsoReturn = z
   .discriminatedUnion('to', [
     z.strictObject({ to: z.literal('page') }).describe('To the sign-in page of the console, in the same browser.'),

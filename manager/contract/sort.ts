@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A `sort` of a list: the name of one of its orders, with a `-` before it for the reverse. */
+/** A `sort` of a list: the name of one of its orders, with a leading `-` for the reverse. */
 export type Sort<Order extends string> = Order | `-${Order}`
 
 /** Schema of the `sort` of a list that has these orders. */

@@ -10,7 +10,7 @@ export const SSH_KEY_TYPES = [
   'ssh-rsa',
 ] as const
 
-/** The user's own key. Every session of the user that starts from now on authorises it. */
+/** The user's own key. Every session of the user that starts from now on accepts it. */
 export const SshKeypair = z
   .object({
     publicKey: z.string().nullable().describe('One line, as in a `.pub` file; null if there is no key.'),

@@ -3,21 +3,17 @@ import { because } from './causes/causes.ts'
 import { AppError } from './errors.ts'
 
 /**
- * Event streams at a time, at one manager and at one console. Tabs of a browser share one, and so do the tunnels of a local proxy, so a
- * person with desktop app, browsers and command line on several computers has a dozen.
+ * Limits of event streams at one manager and at one console. Tabs of a browser share one, and so do the tunnels of a local proxy, so a
+ * person with desktop app, browsers and command line on several computers has about a dozen.
  */
 export const STREAM_LIMITS = { signIn: 32, person: 128 } as const
 
 export interface StreamPlaces {
-  /**
-   * @param signIn or keypair
-   * @returns gives the place back
-   * @throws AppError `rate_limited`
-   */
+  /** Counts one more stream. @param signIn or keypair @returns a function that ends the count @throws AppError `rate_limited` */
   take(signIn: string, person: string): () => void
 }
 
-/** Counts event streams. Sign-ins alone would be no bound: one person may have any number of them. */
+/** Counts event streams. Limiting sign-ins alone would not suffice, because one person may have any number of them. */
 export function createStreamPlaces(): StreamPlaces {
   const counts = createOpenCounts()
   return {

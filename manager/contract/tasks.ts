@@ -5,7 +5,7 @@ import { PullProgress } from './sessions.ts'
 
 export const TaskId = z.uuid()
 
-/** Progress of a rescan: the counts that are known so far. `problems` holds the first 100. */
+/** Progress of a rescan: the counts known so far. `problems` holds the first 100. */
 export const RescanProgress = z
   .object({
     repositoriesDone: z.int(),

@@ -4,7 +4,7 @@ import { TextUpTo } from './plain-text.ts'
 function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
-    // Offsets such as +01:00 mean the opposite to PostgreSQL.
+    // Refuse offsets such as +01:00, because they mean the opposite in PostgreSQL.
     return /^[A-Za-z]/.test(name)
   } catch {
     return false

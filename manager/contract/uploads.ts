@@ -5,14 +5,14 @@ import { Person } from './folders.ts'
 import { FolderId } from './ids.ts'
 
 /**
- * Resumable uploads: tus 1.0.0 with the extensions creation, creation-with-upload, termination and expiration, plus our own
- * route to finish an upload with its hash.
+ * Resumable uploads: tus 1.0.0 with the extensions creation, creation-with-upload, termination and expiration, plus our own route to finish
+ * an upload with its hash.
  *
- * Keys of `Upload-Metadata` (values in Base64, as the protocol says): `path` of the new file, relative to the folder;
- * `onConflict` (`fail` if left out); `sha256` of the whole file, 64 hex digits; `modifiedAt`, ISO 8601; `executable`,
- * which is `true` for a file that may be run, and else `false` (if left out: as the file that it replaces); `ownerOnly`, which is `true` for a file to which nobody but its owner has any right
- * (else as the file that it replaces; private keys and what is below `.ssh` are so anyway); `finish`, which is
- * `later` if the client finishes the upload by itself, with a hash that it knows only at the end. Other keys are ignored.
+ * Keys of `Upload-Metadata` (values in Base64, as the protocol says): `path` of the new file, relative to the folder; `onConflict` (`fail`
+ * if left out); `sha256` of the whole file, 64 hex digits; `modifiedAt`, ISO 8601; `executable`, `true` for a file that may be run, else
+ * `false` (if left out: as in the replaced file); `ownerOnly`, `true` for a file that only its owner may access (if left out: as in the
+ * replaced file; always so for private keys and files below `.ssh`); `finish`, `later` if the client itself finishes the upload, with a
+ * hash that it knows only at the end. Other keys are ignored.
  *
  * @see https://tus.io/protocols/resumable-upload
  */

@@ -69,9 +69,9 @@ export const UsageHistory = z
   .meta({ id: 'UsageHistory' })
 export type UsageHistory = z.infer<typeof UsageHistory>
 
-/** By what a report of usage adds up. */
+/** Dimensions by which a report of usage adds up. */
 export const USAGE_DIMENSIONS = ['user', 'project', 'domain', 'image', 'agent'] as const
-/** Orders of a report, falling with a `-`: `Used` is the used part of what was held, and unknown is less than nothing. */
+/** Orders of a report; with `-`, descending. `Used` is the used part of the held amounts; unknown sorts below 0. */
 export const USAGE_ORDERS = [
   'name',
   'sessions',
@@ -134,7 +134,7 @@ export const UsageReport = z
   .meta({ id: 'UsageReport' })
 export type UsageReport = z.infer<typeof UsageReport>
 
-/** The first rows by every dimension, as a report of a month shows them. */
+/** The first rows in every dimension, for a report of a month. */
 export const UsageReports = UsageReport.pick({ from: true, to: true })
   .extend({
     items: z.array(UsageReport.pick({ items: true, total: true, sums: true }).extend({ by: z.enum(USAGE_DIMENSIONS) })),
@@ -143,7 +143,7 @@ export const UsageReports = UsageReport.pick({ from: true, to: true })
 export type UsageReports = z.infer<typeof UsageReports>
 
 export const FINDING_KINDS = [
-  'container_gone', // the row says that it runs, but there is no container
+  'container_gone', // the row says that the session runs, but there is no container
   'not_told', // the container has started or ended, but no report said so
   'unknown_container', // a container without a row: adopted
   'orphan_container', // a container whose session ended or runs elsewhere: removed

@@ -3,13 +3,10 @@ import { TextUpTo } from './plain-text.ts'
 import { UserId } from './ids.ts'
 import { type Role, type UserSpec } from './users.ts'
 
-/** Rows of one request: a client sends a longer file in several. */
+/** Largest number of rows of one request: a client sends a longer file in several. */
 export const MAX_IMPORT_ROWS = 200
 
-/**
- * A row of a file of users. Any text is accepted here, so that a wrong row gets an answer of its own and does not refuse the
- * others.
- */
+/** A row of a file of users. Any text is accepted here, so that a wrong row gets its own answer without refusing the others. */
 export const UserImportRow = z
   .strictObject({
     email: TextUpTo(1000),
@@ -35,7 +32,7 @@ export const UserImportSpec = z
   .meta({ id: 'UserImportSpec' })
 export type UserImportSpec = z.infer<typeof UserImportSpec>
 
-/** `created`: or would be, in a dry run. `exists`: an account has this address, and was not changed. */
+/** `created`: an account was created, or would be in a dry run. `exists`: an account has this address, and was not changed. */
 export const UserImportOutcome = z
   .object({
     email: z.string(),
@@ -63,7 +60,8 @@ export type UserImportReply = z.infer<typeof UserImportReply>
 declare const TextDecoder: new (encoding: string, options: { fatal: true }) => { decode(bytes: Uint8Array): string }
 
 /**
- * Text of a file of users: UTF-8, or UTF-16 with a byte order mark, as spreadsheets save "Unicode text". Other encodings cannot be told apart.
+ * Text of a file of users: UTF-8, or UTF-16 with a byte order mark, as spreadsheets save "Unicode text". Other encodings cannot be
+ * distinguished.
  *
  * @returns undefined for a file in another encoding: its names would come out wrong
  */
@@ -78,7 +76,7 @@ export function userFileText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Column names of a file, in any letter case. Those of the console's own export are among them. */
+/** Column names of a file, in any letter case, including those of the console's own export. */
 const COLUMNS = {
   email: ['email', 'e-mail', 'e-mail address', 'mail'],
   name: ['name', 'full name'],
@@ -91,8 +89,8 @@ const COLUMNS = {
 const ROLE_NAMES: Readonly<Record<string, Role>> = { 'domain administrator': 'domain_admin' }
 
 /**
- * Reads the cells of a CSV file whose first row names the columns. Only the column of e-mail addresses is required; unknown
- * columns are left out. Projects are separated by semicolons or commas.
+ * Reads the cells of a CSV file whose first row names the columns. Only the column of e-mail addresses is required; unknown columns are
+ * ignored. Projects are separated by semicolons or commas.
  *
  * @param cells of every line, the first with the names of the columns
  * @returns undefined if no column has the e-mail addresses
@@ -124,7 +122,7 @@ export function userImportRows(cells: readonly (readonly string[])[]): UserImpor
     })
 }
 
-/** @returns the row as a request for an account, before it is checked; the password comes later */
+/** @returns the row as a request for an account, not checked yet; the password comes later */
 export function userSpecOf({ email, name, ...row }: UserImportRow): Omit<z.input<typeof UserSpec>, 'password'> {
   return { ...row, email, name: name ?? email.split('@')[0] ?? email } as Omit<z.input<typeof UserSpec>, 'password'>
 }

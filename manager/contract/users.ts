@@ -9,11 +9,11 @@ import { sortBy } from './sort.ts'
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
 export type Role = z.infer<typeof Role>
 
-/** Person who chose a password. `unknown`: an admin of the domain may know it. */
+/** The person who chose a password. `unknown`: an admin of the domain may know it. */
 export const PASSWORD_FROM = ['person', 'superadmin', 'administrator', 'unknown'] as const
 export type PasswordFrom = (typeof PASSWORD_FROM)[number]
 
-/** Orders of a list of users; falling with a `-`. Users with the same value are ordered by age. */
+/** Orders of a list of users; with `-`, descending. Users with the same value are ordered by age. */
 export const USER_ORDERS = ['created', 'email', 'name', 'role', 'domain'] as const
 export type UserOrder = (typeof USER_ORDERS)[number]
 export const UserSort = sortBy(USER_ORDERS)
@@ -46,7 +46,7 @@ export const User = z
   .meta({ id: 'User' })
 export type User = z.infer<typeof User>
 
-/** In words: the cause `password_rule`, which does not name the upper bound of 1024 characters. */
+/** The rule as text is the cause `password_rule`, which does not name the upper limit of 1024 characters. */
 export function isStrongPassword(password: string): boolean {
   return (
     password.length >= 8 &&
@@ -67,7 +67,7 @@ export const Email = TextUpTo(254)
 
 export const GroupNames = z.array(PlainText(64).min(1)).max(200)
 
-/** Fields that an administrator sets when the account is made, and later on their own. */
+/** Fields that an administrator sets when the account is created, and can change individually later. */
 const given = {
   description: PlainLines(500).describe('A note about the account.'),
   mustChangePassword: z

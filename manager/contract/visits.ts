@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A visit of the caller to the console, from whatever computer. */
+/** The caller's visit to the console, from any computer. */
 export const ConsoleVisit = z
   .object({
     since: z.iso

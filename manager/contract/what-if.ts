@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CauseFields } from './causes/fields.ts'
 import { Reason } from './reasons.ts'
 
-/** Tells that Berth has changed a request, or that an answer about it leaves something out. */
+/** Says that Berth has changed a request, or that an answer leaves something out. */
 export const Notice = z.object({
   code: z.enum(['raised_to_minimum', 'shmem_lowered', 'first_of_several', 'dot_folders_left_out']),
   message: z.string(),

@@ -27,7 +27,7 @@ export interface Diagnostics {
   manager(id: string, signal?: AbortSignal): Promise<Diagnosis>
   /** @throws AppError `agent_not_found`, `agent_unreachable`, or the agent's error */
   agent(id: AgentId): Promise<Diagnosis>
-  /** A .tar.gz of everything that somebody who helps needs, made while it is read; secrets are blanked. */
+  /** A .tar.gz of everything that a helper needs, created while it is read; secrets are blanked. */
   bundle(options: { readonly addresses: 'keep' | 'blank' }, signal: AbortSignal): Promise<Readable>
 }
 
@@ -43,25 +43,25 @@ export interface DiagnosticsDeps {
   /** `berth doctor` of this manager. */
   readonly doctor: () => Promise<Diagnosis>
   readonly others: OtherManagers
-  /** Files of the bundle that the manager knows by itself, by their path, each read when its turn comes. */
+  /** Files of the bundle for which the manager needs no other process, by path; each is read when its turn comes. */
   readonly facts: Readonly<Record<string, () => unknown>>
   /** The last lines of the manager's log. */
   readonly logLines: () => readonly string[]
   /** Secrets that the manager knows in the clear. */
   readonly secrets: () => Promise<readonly string[]>
   readonly log: Log
-  /** How long an agent has; only tests have a reason to change it. */
+  /** Time limit for an agent; only tests change it. */
   readonly agentMs?: number
 }
 
-/** Longer than the doctor on the agent has, so that its own report of a failure arrives. */
+/** Longer than the limit of the doctor on the agent, so that its own report of a failure arrives. */
 const AGENT_MS = DIAGNOSIS_SECONDS * 1000
 /** Settings such as `tokenDays`, whose names look like those of secrets. */
 const PLAIN = plainNamesOf(SystemSettings)
-/** Hosts that are asked at once for the bundle. */
+/** Number of hosts asked at once for the bundle. */
 const AT_ONCE = 16
 
-/** `berth doctor` of managers and of agents. Each is asked for itself: one that hangs keeps nobody waiting. */
+/** Runs `berth doctor` of managers and agents. Each is asked separately, so that one that hangs does not delay the others. */
 export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
   const { agents, listAgents, facts, log } = deps
 
@@ -87,7 +87,7 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
       })
       const archive = pack()
       let turn: Promise<unknown> = Promise.resolve()
-      // A file is added when the reader has taken the one before it, so a slow reader makes nothing pile up here.
+      // Adds a file when the reader has taken the previous one, so that a slow reader does not fill the memory.
       const add = (name: string, content: string) => (turn = turn.then(() => addFile(archive, name, content)))
       const addJson = async (name: string, read: () => unknown) => {
         const value = await (async () => await read())().catch((error: unknown) => ({ error: toWireError(error) }))
@@ -138,7 +138,7 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
 
 type HostReply = Pick<RequestReply<'diagnose'>, 'diagnosis'> & { readonly log: readonly string[] }
 
-/** @returns when the reader has taken the file, or is gone */
+/** @returns once the reader has taken the file, or is gone */
 async function addFile(archive: Pack, name: string, content: string): Promise<void> {
   const bytes = Buffer.from(content)
   const entry = archive.entry({ name: `berth-diagnostics/${name}`, size: bytes.length })

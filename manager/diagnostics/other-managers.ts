@@ -16,17 +16,17 @@ import { type Db } from '../store/schema.ts'
 /** The result of a manager's own doctor. */
 export interface OwnDiagnosis {
   readonly diagnosis: Diagnosis
-  /** The last lines of its log, without secrets; empty unless they were asked for. */
+  /** The last lines of its log, without secrets; empty unless requested. */
   readonly log: readonly string[]
 }
 
 export interface OtherManagers {
   /**
-   * Has another manager on this database run its `berth doctor`.
+   * Lets another manager on this database run its `berth doctor`.
    *
    * @param managerId id of its process
-   * @throws AppError `not_found` for one that is not on the list, `unavailable` for one that ends or does not answer in
-   *   time, `internal` if its doctor fails
+   * @throws AppError `not_found` if it is not on the list, `unavailable` if it ends or does not answer in time, `internal` if its doctor
+   *   fails
    */
   ask(managerId: string, options: { readonly withLog: boolean; readonly signal?: AbortSignal }): Promise<OwnDiagnosis>
 }
@@ -37,11 +37,11 @@ export interface OtherManagersDeps {
   /** Answers the other managers. */
   readonly own: (withLog: boolean) => Promise<OwnDiagnosis>
   readonly log: Log
-  /** How long a manager has; only tests have a reason to change it. */
+  /** Time limit for a manager; only tests change it. */
   readonly withinMs?: number
 }
 
-/** Longer than the doctor has there, so that its own report of a failure arrives. */
+/** Longer than the limit of the doctor there, so that its own report of a failure arrives. */
 const WITHIN_MS = DIAGNOSIS_SECONDS * 1000
 
 const Answer = z.object({ diagnosis: Diagnosis, log: LogLines })
@@ -49,8 +49,8 @@ const Answer = z.object({ diagnosis: Diagnosis, log: LogLines })
 const NO_RESULT = '{}'
 
 /**
- * `berth doctor` of the other managers. Question and answer are rows: messages between managers are short and hold ids
- * only. A message wakes the manager that is asked, and the one that waits; both look again after messages were missed.
+ * `berth doctor` of the other managers. Question and answer are rows: messages between managers are short and hold ids only. A message
+ * wakes the manager that has to answer, and the one that waits; both check the rows again after messages were missed.
  */
 export function createOtherManagers({ db, cluster, own, log, withinMs = WITHIN_MS }: OtherManagersDeps): OtherManagers {
   const { processId, peers } = cluster

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The fields of an object that cannot hold a secret by their schemas: numbers, true or false, and one of a list of words. */
+/** Names of fields that by their schemas cannot hold a secret: numbers, booleans, and choices from a list of words. */
 export function plainNamesOf({ shape }: z.ZodObject): ReadonlySet<string> {
   return new Set(Object.keys(shape).filter(name => isPlain(shape[name])))
 }

@@ -1,10 +1,10 @@
 import { parseJson } from '#base/parse-json'
 
 /**
- * Removes secrets from what leaves in the bundle of the diagnostics.
+ * Removes secrets from the diagnostics bundle.
  *
- * Threat model: people send the bundle to others. Nothing that is put into it should hold a secret; this file is for what
- * does by mistake, such as an error text with a URL. It rather removes too much.
+ * Threat model: people send the bundle to others. No part of it should hold a secret; this file removes those that are there by mistake,
+ * such as in an error text with a URL. It rather removes too much.
  */
 export interface Redactor {
   /** Cleans a value for JSON: values under the name of a secret are removed, and every text is cleaned. */
@@ -15,21 +15,21 @@ export interface Redactor {
 }
 
 export interface RedactorOptions {
-  /** Secrets of this installation, found wherever they stand. */
+  /** Secrets of this installation, removed wherever they occur. */
   readonly known: readonly string[]
-  /** Names whose values are no secrets, although the names look like those of secrets. */
+  /** Names whose values are not secret, although the names look so. */
   readonly plainNames?: ReadonlySet<string>
   /** Replace e-mail addresses; the same address is always replaced by the same name. */
   readonly addresses: boolean
 }
 
 const REDACTED = '[blanked]'
-/** A shorter text may be part of anything. */
+/** Shorter secrets are not searched for, because such a text may be part of anything. */
 const SHORTEST_KNOWN = 6
 const SECRET_NAME =
   'pass(?:word|phrase|wd)|secret|token|cookie|authorization|credential|grant|ticket|private_?key|api_?key|environ|signature|database_?url'
 const NAME = new RegExp(SECRET_NAME, 'i')
-/** `-----BEGIN PRIVATE KEY-----…`, to its end or to that of a text that was cut. */
+/** A PEM block, `-----BEGIN PRIVATE KEY-----…`, to its end or to that of a text that was cut. */
 const PEM = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}-----|$)/g
 const USER_OF_URL = /([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s"'<>]{0,2000}@/gi
 const HEADER = /\b(authorization|proxy-authorization|cookie|set-cookie)(["']?\s*[:=]\s*)[^\r\n]*/gi
@@ -80,7 +80,7 @@ export function createRedactor({ known, plainNames, addresses }: RedactorOptions
     return Object.fromEntries(
       Object.entries(given).map(([name, inner]: [string, unknown]) => [
         text(name),
-        // Whether a password is set is no secret.
+        // Whether a password is set is not secret.
         NAME.test(name) && !plainNames?.has(name) && inner !== null && typeof inner !== 'boolean'
           ? REDACTED
           : value(inner),
@@ -96,7 +96,7 @@ export function createRedactor({ known, plainNames, addresses }: RedactorOptions
   return { text, value, line }
 }
 
-/** Whether it looks like a key: letters of both kinds and digits mixed, capitals and digits (base32), or hexadecimal. */
+/** Whether a text looks like a key: mixed letters of both cases and digits, capitals and digits (base32), or hexadecimal. */
 function isRandom(run: string): boolean {
   if (run.startsWith('sha256:') || UUID.test(run)) return false
   if (/^[0-9a-f]{32,}$/i.test(run)) return true

@@ -6,10 +6,8 @@ import { type Diagnosis, parseDiagnosis } from '#manager/contract'
 const WITHIN_MS = 30_000
 
 /**
- * `berth doctor` for this manager, as a process of its own: it may hang on a disk or a database, and is killed then.
- *
- * @param data data directory of this manager
- * @throws AppError `internal` if it gave no result in time
+ * Runs `berth doctor` for this manager as a separate process: it may hang on a disk or a database, and is then killed. @param data data
+ * directory of this manager @throws AppError `internal` if it gave no result in time
  */
 export async function runDoctor(data: string, managerUrl: string): Promise<Diagnosis> {
   const program = resolve(import.meta.dirname, `../../cli/main${extname(import.meta.filename)}`)

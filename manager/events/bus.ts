@@ -9,13 +9,13 @@ export type Audience =
   | 'everyone'
   | 'superadmins'
 
-/** The members with whom a session is shared are recipients too. */
+/** Recipients including the members with whom a session is shared. */
 type Receivers = Audience | { readonly userId?: UserId; readonly domain?: string; readonly members: readonly UserId[] }
 
 /** Publishes changes; services call it after the transaction, never inside. */
 export interface EventPublisher {
   publish(hint: EventHint, audience: Audience): void
-  /** Publishes live figures, which reach only streams that watch this session and are never kept. */
+  /** Publishes live figures, which reach only streams that watch this session and are never stored. */
   publishStats(sessionId: string, owned: { ownerId: UserId; domain: string }, stats: SessionStats): void
 }
 
@@ -25,9 +25,9 @@ export interface Subscriber {
   readonly superadmin: boolean
   /** The domain that the user is admin of. */
   readonly adminOf?: string | undefined
-  /** Sessions whose live figures are requested. Naming a session grants no right to see it: its ownership decides. */
+  /** Sessions whose live figures are requested. Naming a session grants nothing: only streams of people who may see it get figures. */
   readonly watch: ReadonlySet<string>
-  /** @param kind `stats` may be dropped when the stream is behind; a `hint` may not */
+  /** @param kind `stats` may be dropped when the stream is behind; a `hint` must not */
   send(frame: string, kind: 'hint' | 'stats'): void
 }
 
@@ -175,7 +175,7 @@ function usersOf(audience: Exclude<Receivers, string | { readonly only: UserId }
   return new Set('members' in audience ? [...own, ...audience.members] : own)
 }
 
-/** Frame of a hint that only some streams get. Without an id: a stream that resumes does not get it again. */
+/** Frame of a hint for some streams only. It has no id: a stream that resumes does not get it again. */
 export const hintFrame = (hint: EventHint): string => frameOf('hint', hint)
 
 /** @see WHATWG HTML 9.2.6; JSON holds no line breaks */

@@ -11,15 +11,15 @@ import { type LinkWalk, walkLinks } from './walk-links.ts'
 import { type ZipEntry } from './zip.ts'
 
 const MOST_FILES = 200_000
-/** A sparse file takes no room on the storage, and would be sent as zeros for years. */
+/** Largest file in an archive. A sparse file takes no space on the storage, but would be sent as zeros for years. */
 const MOST_BYTES = 4 * 2 ** 40
-/** Paths of directories that the note in an archive names. */
+/** Largest number of paths that the note in an archive names. */
 const MOST_NAMED = 100
 
 /**
  * Refuses an archive of too many files before its first byte is sent.
  *
- * @throws AppError `too_many_files`, `file_not_found`, `file_kind_refused` (neither a file nor a directory, also by a link)
+ * @throws AppError `too_many_files`, `file_not_found`, `file_kind_refused` (neither a file nor a directory, also behind a link)
  */
 export async function requireFewFiles(top: Directory, paths: readonly string[], signal: AbortSignal): Promise<void> {
   let count = 0
@@ -36,7 +36,7 @@ export async function requireFewFiles(top: Directory, paths: readonly string[], 
   }
 }
 
-/** File or directory at a path, also by a link. @property real its path without links */
+/** File or directory at a path, following links. @property real its path without links */
 async function namedEntry(
   top: Directory,
   path: string,
@@ -56,17 +56,18 @@ async function namedEntry(
 
 export interface ArchiveSpec {
   readonly paths: readonly string[]
-  /** Name of the directory that the whole folder becomes. */
+  /** Name of the archive's top directory if the whole folder is archived. */
   readonly name: string
   readonly signal: AbortSignal
   readonly limits?: { readonly files: number; readonly bytes: number }
 }
 
 /**
- * Entries of an archive: each file and directory of these paths, under its own name. Links are followed as by `walkLinks`. Pipes, sockets and devices are left
- * out, and so is what cannot be read or is gone. What lies too deep is left out too; a note at the end names it, and links that lead nowhere.
+ * Entries of an archive: each file and directory of these paths, under its own name. Links are followed as by `walkLinks`. Pipes, sockets
+ * and devices are left out, as are entries that cannot be read or are gone. Entries that lie too deep are left out too; a note at the end
+ * names them, and links that lead nowhere.
  *
- * A session may add entries faster than they are sent, and an archive takes memory for each: they are counted again.
+ * A session may add entries faster than they are sent, and an archive uses memory for each, so they are counted again.
  *
  * @throws AppError `too_many_files`
  */
@@ -86,21 +87,21 @@ export async function* entriesOf(
   if (Object.values(leftOut).some(({ length }) => length > 0)) yield noteOf(leftOut)
 }
 
-/** Paths of what an archive lacks, or has under another name. */
+/** Paths that are missing in an archive, or have another name there. */
 interface LeftOut {
   /** Directories whose entries lie too deep. */
   readonly deep: string[]
   /** Links that lead out of the folder, or to nothing. */
   readonly links: string[]
-  /** Links to directories that are in the archive themselves, or have it in them; each with the path of the directory in the folder. */
+  /** Links to directories that are in the archive themselves, or contain one that is; each with the path of its directory in the folder. */
   readonly aliases: string[]
   /** Pipes, sockets and devices. */
   readonly special: string[]
-  /** Files that are almost all holes. */
+  /** Files that consist almost entirely of holes. */
   readonly holes: string[]
   /** Files that got shorter while they were sent. */
   readonly shorter: string[]
-  /** Entries whose name no archive can have as it is; their paths in the archive. */
+  /** Entries whose name is not allowed in an archive; their paths in the archive. */
   readonly renamed: string[]
 }
 
@@ -178,7 +179,7 @@ async function* fileEntry(
     }
 }
 
-/** The chunks of a file, which may end before what was promised: one log that rotates must not spoil a whole archive. */
+/** The chunks of a file, which may end earlier than announced: one rotating log must not spoil a whole archive. */
 async function* asFarAsItGoes(
   chunks: AsyncIterable<Buffer>,
   onShorter: () => unknown,
@@ -193,7 +194,7 @@ async function* asFarAsItGoes(
 
 const safePath = (path: string) => path.split('/').map(archivedName).join('/')
 
-/** A text file that says what the archive lacks, and what it names otherwise. */
+/** A text file that says what is missing in the archive, and what has another name there. */
 function noteOf({ deep, links, aliases, special, holes, shorter, renamed }: LeftOut): ZipEntry {
   const named = (paths: readonly string[], ...why: string[]) =>
     paths.length === 0

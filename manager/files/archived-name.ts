@@ -1,11 +1,14 @@
-/** A byte of a name that is not valid UTF-8, a control character, a mark that changes the direction of writing, `\`, `:`, or what looks escaped. */
+/**
+ * A byte of a name that is not valid UTF-8, a control character, a mark that changes the writing direction, `\`, `:`, or text that looks
+ * escaped.
+ */
 const ESCAPED =
   /[\uef80-\uefff\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\\:]|%(?=[0-9A-Fa-f]{2})/g
 
 /**
- * The name of a file in an archive: one that no program mistakes for a path outside of it (Windows knows `\` as a separator and `C:` as a
- * disk), and that can be written everywhere. Different names stay different: what is replaced becomes `%` and two hexadecimal digits for each
- * byte, as in addresses. So a folder with names in CP949 keeps all its files.
+ * Makes a file name for an archive that no program mistakes for a path outside of it (on Windows `\` is a separator and `C:` a disk), and
+ * that is valid everywhere. Different names stay different: each replaced byte becomes `%` and two hexadecimal digits, as in URLs. So a
+ * folder with names in CP949 keeps all its files.
  */
 export function archivedName(name: string): string {
   return name.replace(ESCAPED, escapedText)

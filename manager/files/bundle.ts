@@ -4,9 +4,9 @@ import { openContent } from './content.ts'
 import { createOpenDirectories, type OpenDirectories } from './open-directories.ts'
 import { nameOfPath, parentOf } from './places.ts'
 
-/** Files that are read by one job. */
+/** Largest number of files that one job reads. */
 const BATCH_FILES = 100
-/** A job reads no further file when it has so many bytes; one more batch is read ahead. */
+/** A job reads no further file once it has this many bytes; one more batch is read ahead. */
 const BATCH_BYTES = 1024 * 1024
 
 interface Read {
@@ -15,8 +15,8 @@ interface Read {
 }
 
 /**
- * Writes a bundle of files (`contract/bundles.ts`), in the order of the paths. A file is read whole before its header is
- * written, so that a change meanwhile cannot shift what follows.
+ * Writes a bundle of files (`contract/bundles.ts`), in the order of the paths. A file is read completely before its header is written, so
+ * that a concurrent change cannot shift the following bytes.
  */
 export async function* bundleOf(
   top: Directory,
@@ -63,12 +63,12 @@ async function* batchesOf(source: Source, paths: readonly string[]): AsyncGenera
   }
 }
 
-/** Reads the first files of a list, which are in one directory: together, and then alone what could not be read so. */
+/** Reads the first files of a list, which are in one directory: together, and then one by one those for which that failed. */
 async function readMany({ top, directories }: Source, parent: string, paths: readonly string[]): Promise<Read[]> {
   const limits = { largest: MOST_BUNDLED_BYTES, most: BATCH_BYTES }
   const found = await directories
     .use(parent, directory => directory.readMany(paths.map(nameOfPath), limits))
-    .catch(() => [undefined]) // the first file tells why
+    .catch(() => [undefined]) // reading the first file alone reports the reason
   return await Promise.all(
     found.map(async (one, index): Promise<Read> => {
       const path = paths[index] ?? ''

@@ -15,7 +15,7 @@ import { type OpenFolder } from './open-folder.ts'
 import { nameToTake, pathThere } from './names-there.ts'
 import { joinPath, makeDirectories, openPlace, parentOf, type Place, takeName, toEntry } from './places.ts'
 
-/** The part of a storage host that changes need, and its name. */
+/** The part of a storage host that is needed for changes, and its name. */
 export interface Storage {
   readonly host: string
   readonly takeAway: StorageHosts['takeAway']

@@ -4,10 +4,13 @@ import { isHoles } from '../storage/file-state.ts'
 import { CHUNK_BYTES, openContent } from './content.ts'
 import { type HeavyRequest } from './heavy-work.ts'
 
-/** Proxies end connections that are silent for a minute. */
+/** Longest silence: proxies end connections that are silent for a minute. */
 const SAY_SOMETHING_MS = 10_000
 
-/** Lines of JSON with the SHA-256 of each file, in the order of the paths; null for what cannot be read, or is almost all holes. Empty lines say that a long file is being read. */
+/**
+ * Lines of JSON with the SHA-256 of each file, in the order of the paths; null for a file that cannot be read, or consists almost entirely
+ * of holes. Empty lines say that a long file is being read.
+ */
 export async function* checksumsOf(
   top: Directory,
   paths: readonly string[],
@@ -41,5 +44,5 @@ export async function* checksumsOf(
   }
 }
 
-/** All of the memory of which this is a part. */
+/** The whole memory of which this buffer is a part. */
 const whole = ({ buffer }: Buffer): Buffer => Buffer.from(buffer)

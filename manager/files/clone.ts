@@ -22,9 +22,9 @@ import { type CopyTasks } from './copy-tasks.ts'
 import { isCode } from './places.ts'
 import { type FolderOpener, type FolderRights, type OpenFolder, requireFilled } from './open-folder.ts'
 
-/** The manager that fills a folder says so this often. */
+/** Interval at which the manager that fills a folder renews its mark. */
 const RENEW_MS = 5_000
-/** A folder whose manager has said nothing for this long is deleted: nobody fills it any more. */
+/** A folder whose mark was not renewed for this long is deleted: nobody fills it any more. */
 const SILENT_SECONDS = 30
 const SWEEP_MS = 60_000
 
@@ -35,10 +35,8 @@ const SWEEP_MS = 60_000
  */
 export interface Clones extends AsyncDisposable {
   /**
-   * Waits a second; a copy that takes longer continues as a task.
-   *
-   * @throws AppError `folder_not_found`, `folder_incomplete`, `folder_exists`, `over_folder_limit`, `storage_host_not_found`,
-   *   `storage_away`, `disk_full`
+   * Waits a second; a copy that takes longer continues as a task. @throws AppError `folder_not_found`, `folder_incomplete`,
+   * `folder_exists`, `over_folder_limit`, `storage_host_not_found`, `storage_away`, `disk_full`
    */
   clone(caller: Caller, id: FolderId, spec: FolderCloneSpec): Promise<FolderCloned>
 }
@@ -68,7 +66,7 @@ export function startClones({
 }: ClonesDeps): Clones {
   const { db } = store
 
-  /** Deletes folders whose manager has died, with what was copied so far. */
+  /** Deletes folders whose manager has died, with the files copied so far. */
   async function sweep(): Promise<void> {
     for (const { id, name, storage_host } of await abandonFolderClones(db, SILENT_SECONDS)) {
       log.warn({ folderId: id, name }, 'the manager that filled a cloned folder has died: the folder is deleted')
@@ -90,7 +88,7 @@ export function startClones({
     }
   }
 
-  /** Copies the files while it renews the mark, and takes the mark away at the end. */
+  /** Copies the files while renewing the mark, and removes the mark at the end. */
   async function fill(
     folder: Folder,
     [from, to]: readonly [OpenFolder, OpenFolder],
@@ -101,7 +99,7 @@ export function startClones({
       if (!(await renewFolderClone(db, folder.id))) lost.abort(deleted(folder))
     }
     {
-      // The database may be away for a moment; the copy ends only if the folder was given up meanwhile.
+      // If the database is away for a moment, continue; the copy ends only if the folder was given up meanwhile.
       using _renewing = every(RENEW_MS, renew, error =>
         log.warn({ err: error, folderId: folder.id }, 'a clone was not renewed'),
       )
@@ -127,7 +125,7 @@ export function startClones({
       })
       const to = stack.use(await opening)
       const held = stack.move()
-      // The new folder is the caller's own; one that was deleted meanwhile shows when its mark is renewed.
+      // The new folder belongs to the caller; if it was deleted meanwhile, renewing its mark fails.
       const check = () => rights.require(caller, id, 'ro')
       const { task, leftOut } = await copies.run({ caller, folder, items: [], check }, async (progress, signal) => {
         await using _held = held

@@ -18,18 +18,18 @@ export interface Content extends AsyncDisposable {
   readonly file: OpenFile
 }
 
-/** Something that is sent only as long as its reader may read it. */
+/** Content that is sent only as long as its reader may read it. */
 export interface Watched {
-  /** Watches until it is disposed. @param cut called once, with the error that says why the reader may not read any more */
+  /** Watches until it is disposed. @param cut called once, with the error that says why the reader may no longer read */
   readonly watch: (cut: (refusal: Error) => void) => Disposable
 }
 
-/** Content that is sent, with the turns of its reader. */
+/** Content that is being sent, with the turns of its reader. */
 export interface SentContent extends Content, Watched {
   readonly heavy: Pick<HeavyRequest, 'turn'>
 }
 
-/** Opens a file, also by links in the folder. @throws AppError `file_not_found`, `file_kind_refused` */
+/** Opens a file, following links within the folder. @throws AppError `file_not_found`, `file_kind_refused` */
 export async function openContent(top: Directory, path: string): Promise<Content> {
   if (path === '') throw new AppError('file_kind_refused', because('path_is_folder'))
   const content = await followingLinks(top, path, async at => {
@@ -58,7 +58,7 @@ export async function openContentIn({ directory, name }: Pick<Place, 'directory'
 /** Largest chunk of `chunksOf`. */
 export const CHUNK_BYTES = 512 * 1024
 
-/** Two buffers in turn, for a reader that has finished a chunk before it requests the next but one. */
+/** Two alternating buffers, for a reader that is finished with a chunk before it requests the next but one. */
 export class BufferPair {
   readonly #buffers: [Buffer, Buffer] = [Buffer.alloc(0), Buffer.alloc(0)]
   #turn: 0 | 1 = 0
@@ -73,7 +73,7 @@ export class BufferPair {
 /**
  * Reads an open file from one position up to another.
  *
- * @param buffers reused for the chunks; each chunk has memory of its own if left out
+ * @param buffers reused for the chunks; if left out, each chunk has its own memory
  * @throws AppError `file_changed` if the file has become shorter
  */
 export async function* chunksOf(
@@ -96,8 +96,8 @@ export async function* chunksOf(
 export type Expected = { readonly etag: string } | 'absent'
 
 /**
- * Replaces or makes a file: the bytes go into a new file beside it, which takes its name. A change within the microseconds
- * after the last check of the file is overwritten.
+ * Replaces or creates a file: the bytes go into a new file beside it, which is then renamed. A change within the microseconds after the
+ * last check of the file is overwritten.
  *
  * @throws AppError `file_changed`, `file_kind_refused`, `file_not_found` (its directory), `disk_full`
  */
@@ -156,10 +156,10 @@ function changed(name: string, what: Change, cause?: unknown): AppError {
   return new AppError('file_changed', { name, ...because(what, { name }) }, { cause })
 }
 
-/** A body of which no byte arrives for this long is given up. */
+/** Reading a body is given up if no byte arrives for this long. */
 const STALLED_MS = 60_000
 
-/** Reads a body whole. @throws AppError `body_too_large`, `upload_stalled`; the reason of the signal */
+/** Reads a complete body. @throws AppError `body_too_large`, `upload_stalled`; the reason of the signal */
 export async function readBody(body: Readable, signal: AbortSignal): Promise<Buffer> {
   const stop = (error: unknown) => body.destroy(error instanceof Error ? error : undefined)
   const onAbort = () => stop(signal.reason)

@@ -19,11 +19,11 @@ const MOST_LEVELS = 128
 export interface CopyProgress {
   files: number
   bytes: number
-  /** Entries that the copy lacks; undefined while there is nothing. */
+  /** Entries that the copy lacks; undefined if there are none. */
   leftOut?: CopyLeftOut
 }
 
-/** Paths that are named of what a copy lacks. */
+/** Largest number of named paths that a copy lacks. */
 const MOST_NAMED = 100
 
 function leaveOut(progress: CopyProgress, path: string): void {
@@ -36,17 +36,17 @@ export interface CopyJob {
   readonly reserve: (more: Amount) => Promise<void>
   readonly progress: CopyProgress
   readonly signal: AbortSignal
-  /** Set for a move, whose originals are deleted: what was copied is noted here, and nothing may be left out. */
+  /** Set for a move, whose originals are deleted afterwards: copied files are recorded here, and nothing may be left out. */
   readonly noted?: TreeDigest
 }
 
 /**
- * Copies one entry: under a random name first, so that a partial copy is never mistaken for a whole one. Links are copied as
- * links; pipes, sockets, devices, directories that lie too deep and what cannot be read are left out, and noted in the progress. Permissions and times of
- * files are kept.
+ * Copies one entry: under a random name first, so that a partial copy is never mistaken for a whole one. Links are copied as links; pipes,
+ * sockets, devices, directories that lie too deep and unreadable entries are left out, and recorded in the progress. Permissions and times
+ * of files are kept.
  *
- * @returns its new path, and whether files are still to be removed: those of a copy that failed, or that were replaced
- * @throws AppError `file_changed` if the copy of a move is not what the original is by now
+ * @returns its new path, and whether files are still to be removed: those of a failed copy, or replaced ones
+ * @throws AppError `file_changed` if, for a move, the original has changed since it was copied
  */
 export async function copyEntry(
   { from, target, path }: { from: Spot; target: Directory; path: string },
@@ -92,7 +92,7 @@ export function requireOutside(path: string, to: string): void {
 }
 
 /**
- * Refuses a copy whose name is taken, before anything is copied: a copy may take long. A name that is taken later is met by `copyEntry`.
+ * Refuses a copy whose name is taken, before anything is copied: a copy may take long. `copyEntry` detects names that are taken later.
  *
  * @throws AppError `file_exists`, with the first name
  */
@@ -117,7 +117,7 @@ async function requireUnchanged(from: Spot, copied: TreeDigest, signal: AbortSig
 }
 
 /**
- * Copies everything in a directory into another one, which may lie on another storage. What is left out is that of `copyEntry`.
+ * Copies everything in a directory into another one, which may lie on another storage. It leaves out the same entries as `copyEntry`.
  *
  * @throws AppError `disk_full`; the reason of the signal
  */
@@ -125,7 +125,7 @@ export async function copyEntries(source: Directory, target: Directory, job: Cop
   await copyChildren(job, source, target, { path: '', level: 1 })
 }
 
-/** Where the copy has come to. @property path below what is copied */
+/** Position of the copy. @property path below the copied directory */
 interface Depth {
   readonly path: string
   readonly level: number
@@ -160,7 +160,7 @@ async function copyDirectory(
   await copyChildren(job, source, made, { path, level: level + 1 })
 }
 
-/** Drafts are not listed, so a copy of the directory that it is made in does not copy itself. */
+/** Drafts are not listed, so a directory that is copied into itself does not include its own copy. */
 async function copyChildren(job: CopyJob, source: Directory, made: Directory, { path, level }: Depth): Promise<void> {
   await using listing = await source.list()
   for (let batch = await listing.next(); batch.length > 0; batch = await listing.next()) {
@@ -172,7 +172,7 @@ async function copyChildren(job: CopyJob, source: Directory, made: Directory, { 
   }
 }
 
-/** As `passOver`; the end of a copy may have the code of an entry that cannot be read, and is never passed over. */
+/** Like `passOver`, but the end of the copy may have the same code as an unreadable entry, and is never ignored. */
 function passOverOf({ signal, progress }: CopyJob, error: unknown, path: string): void {
   signal.throwIfAborted()
   if (!isCode(error, 'path_invalid')) passOver(error)

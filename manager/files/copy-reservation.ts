@@ -4,21 +4,20 @@ import { replacedSpace, type Spot } from './replaced-size.ts'
 import { passOver } from './walk.ts'
 
 /**
- * Room of a copy in the folder that it goes to, one entry after the other. What an entry replaces counts as free while it is copied, though both
- * are there until it takes the place.
+ * Space that a copy reserves in its target folder, one entry after the other. The space of a replaced entry counts as free during the copy,
+ * although both exist until the replacement.
  */
 export interface CopyReservation extends AsyncDisposable {
   /** Reserves this much before it is written. @throws AppError `quota_folder_full`, … */
   take(more: Amount): Promise<void>
-  /** Begins an entry. @param place what it replaces; undefined for one that replaces nothing */
+  /** Begins an entry. @param place entry that it replaces; undefined if it replaces none */
   begin(place: Spot | undefined, signal: AbortSignal): Promise<void>
   /**
-   * Takes away what is in the place of an entry that was copied.
-   *
-   * @throws AppError `quota_folder_full`, … if less is there than was counted on, and the copy does not fit without it
+   * Removes the entry that a copied one replaces. @throws AppError `quota_folder_full`, … if that frees less than expected and the copy
+   * does not fit
    */
   replace(place: Spot, signal: AbortSignal, remove: () => Promise<void>): Promise<void>
-  /** Releases what was reserved for an entry whose copy has failed and is deleted. */
+  /** Releases the reservation for an entry whose copy has failed and is deleted. */
   undo(): Promise<void>
 }
 
@@ -26,7 +25,7 @@ export type QuotasForCopies = Pick<FolderQuotas, 'meter' | 'require' | 'freeing'
 
 export function createCopyReservation(quotas: QuotasForCopies, row: LimitedRow): CopyReservation {
   const meter = quotas.meter(row)
-  /** Room that the entry replaces, and room that it has taken so far. */
+  /** Space of the replaced entry, and space taken so far. */
   let [counted, taken] = [NOTHING, NOTHING]
 
   return {

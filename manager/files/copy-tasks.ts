@@ -8,19 +8,19 @@ import { type Caller } from '../users/authorize.ts'
 import { type LongRequests } from '../users/long-requests.ts'
 import { type CopyProgress } from './copies.ts'
 
-/** How long a request waits for its copy, which then continues as a task. */
+/** Time that a request waits for its copy, which then continues as a task. */
 const PATIENCE_MS = 1_000
 const REPORT_MS = 500
-/** Copies of one person that are made at the same time, at one manager. */
+/** Largest number of concurrent copies of one person at one manager. */
 const MOST_PER_USER = 8
 const RETRY_AFTER_SECONDS = 5
 
 /**
- * Runs copies: short ones within their request, long ones as tasks. A copy ends when its caller may not make it any
- * more, with the error that says why not: also when the sign-in ends that it was begun with.
+ * Runs copies: short ones within their request, long ones as tasks. A copy ends, with an error, when its caller may no longer make it, or
+ * when the sign-in that began it ends.
  */
 export interface CopyTasks {
-  /** Takes the place of a copy, until it is disposed. @throws AppError `rate_limited` */
+  /** Counts one more copy, until it is disposed. @throws AppError `rate_limited` */
   enter(caller: Caller): Disposable
   run(copy: Copy, work: (progress: CopyProgress, signal: AbortSignal) => Promise<void>): Promise<FilesCopied>
   /** Copies of the caller in a folder. */
@@ -34,9 +34,9 @@ export interface CopyTasks {
 export interface Copy {
   readonly caller: Caller
   readonly folder: Pick<FolderRow, 'id' | 'name'>
-  /** Copies that are complete; grows while the work runs. */
+  /** Completed copies; grows while the work runs. */
   readonly items: FilesCopied['items']
-  /** Whether the caller may still do this, as was checked before. @throws AppError */
+  /** Checks again that the caller may still do this. @throws AppError */
   readonly check: () => Promise<unknown>
 }
 
@@ -102,7 +102,7 @@ export function createCopyTasks({ tasks, longRequests }: CopyTasksDeps): CopyTas
         return { items: [...items], task: await start }
       } catch (error) {
         cut.abort(error)
-        await done.catch(() => undefined) // the copy ends because its task could not be noted
+        await done.catch(() => undefined) // the copy ends because its task could not be recorded
         throw error
       }
     },

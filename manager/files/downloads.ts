@@ -10,11 +10,11 @@ import { type HeavyRequest, type HeavyWork } from './heavy-work.ts'
 import { type FolderOpener, type FolderRights } from './open-folder.ts'
 import { zipOf } from './zip.ts'
 
-/** Bytes of files that are sent to a reader, in turns with other readers, and only as long as the reader may read them. */
+/** Sends bytes of files to readers, who take turns, and only as long as each may read them. */
 export interface Downloads {
   /** Opens a file to download; it must be disposed. */
   open(caller: Caller, id: FolderId, path: string): Promise<SentContent>
-  /** Begins a ZIP file; it must be disposed. @throws AppError `too_many_files` */
+  /** Starts a ZIP file; it must be disposed. @throws AppError `too_many_files` */
   archive(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<Archive>
   /** A bundle of small files. The first read opens the folder; it must be read to its end, or returned. */
   bundle(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Sending
@@ -22,7 +22,7 @@ export interface Downloads {
   checksums(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Sending
 }
 
-/** Bytes in the making, with the turns of their reader. Disposing ends the request that counts for the reader. */
+/** Bytes that are being sent, with the turns of their reader. Disposing ends the request that counts against the reader's limit. */
 export interface Sending extends Disposable, Watched {
   readonly bytes: ByteStream
   readonly heavy: Pick<HeavyRequest, 'turn'>
@@ -30,7 +30,7 @@ export interface Sending extends Disposable, Watched {
 
 export type ByteStream = AsyncGenerator<Uint8Array, void, undefined>
 
-/** A ZIP file in the making. Disposing closes the folder. */
+/** A ZIP file that is being sent. Disposing closes the folder. */
 export interface Archive extends AsyncDisposable, Watched {
   /** Name of the ZIP file without `.zip`. */
   readonly name: string

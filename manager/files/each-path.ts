@@ -1,6 +1,6 @@
 import { AppError } from '#manager/contract'
 
-/** Carries out one step for each path, in order; the error of a step says how many were done before. */
+/** Runs one step for each path, in order; the error of a step says how many were done before. */
 export async function eachPath<T>(paths: readonly string[], step: (path: string) => Promise<T>): Promise<T[]> {
   const done: T[] = []
   for (const path of paths) {

@@ -1,8 +1,8 @@
 import { AppError, because, countParts, MOST_PATH_PARTS } from '#manager/contract'
 
 /**
- * Bounds the work of a request that names many paths. Links are not followed, so each part of a path is opened by itself: 1,000 paths
- * of 400 directories keep the manager busy for a minute.
+ * Limits the work of a request with many paths. Links are not followed, so each component of a path is opened separately: 1,000 paths of
+ * 400 directories keep the manager busy for a minute.
  *
  * @throws AppError `bad_request`
  */

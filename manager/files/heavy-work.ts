@@ -6,26 +6,26 @@ import { createBatchThread } from '../storage/batch-thread.ts'
 import { createTurns } from './turns.ts'
 
 /**
- * Work on the contents of files that would make others wait: archives, checksums, bundles, and what is sent of a file.
+ * Work on file contents that could delay others: archives, checksums, bundles, and downloads.
  *
- * Threat model: a user may ask for as much of it as they like, for files of any size. One user has a bounded number of such requests.
- * Sums are calculated in a thread of their own, of low priority, and the thread that answers everybody sends one piece between two rounds of
- * its other events. Both give turns between users, and pause after each piece while another request is being answered. So a user with many
- * requests slows down their own (docs/adr/0061-turns-at-contents-of-files.md).
+ * Threat model: a user may request any amount of it, for files of any size. The number of such requests per user is limited. Checksums are
+ * calculated in a separate thread of low priority, and the main thread sends one piece between two rounds of its other events. In both,
+ * users take turns, and work pauses after each piece while another request is being answered. So a user with many requests mostly slows
+ * down themselves (docs/adr/0061-turns-at-contents-of-files.md).
  */
 export interface HeavyWork {
-  /** Begins a request, which must be disposed. @throws AppError `rate_limited` */
+  /** Starts a request, which must be disposed. @throws AppError `rate_limited` */
   enter(user: string): HeavyRequest
-  /** Says that a request of another kind is being answered, until it is disposed: it comes first. */
+  /** Marks that a request of another kind is being answered, until it is disposed; such a request has precedence. */
   give(): Disposable
 }
 
 export interface HeavyRequest extends Disposable {
   /** Waits for this user's turn to send a piece. */
   turn(): Promise<void>
-  /** CRC-32 of a file so far. @param bytes the only user of their memory, which comes back in the reply */
+  /** CRC-32 of a file so far. @param bytes must be the only user of their memory, which comes back in the reply */
   crc32(bytes: Buffer, before: number): Promise<{ readonly crc: number; readonly bytes: Buffer }>
-  /** Begins a checksum of a file of this size. */
+  /** Starts a checksum of a file of this size. */
   sha256(size: number): FileHash
 }
 
@@ -36,11 +36,11 @@ export interface FileHash extends AsyncDisposable {
   digest(): Promise<string>
 }
 
-/** As many as SFTP connections. */
+/** The same limit as for SFTP connections. */
 const MOST_PER_USER = 48
 const RETRY_AFTER_SECONDS = 5
 const PAUSE_MS = 4
-/** Fewer bytes cost less here than their way to the thread and back. */
+/** Fewer bytes are processed here, which costs less than sending them to the thread and back. */
 const SMALL_BYTES = 64 * 1024
 
 export function createHeavyWork(): HeavyWork {
@@ -123,7 +123,7 @@ export function createHeavyWork(): HeavyWork {
   }
 }
 
-/** Memory that can be given to the thread: that of these bytes alone, or a copy. */
+/** Memory that can be transferred to the thread: that of these bytes, if nothing else uses it, or a copy. */
 function memoryOf({ buffer, byteOffset, length }: Buffer): ArrayBuffer {
   if (byteOffset === 0 && buffer instanceof ArrayBuffer && buffer.byteLength >= SMALL_BYTES) return buffer
   return new Uint8Array(buffer, byteOffset, length).slice().buffer

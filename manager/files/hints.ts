@@ -7,7 +7,10 @@ import { listProjectMembers } from '../store/storage/folders.ts'
 
 /** Changes of one directory within this time become one hint. */
 const COLLECT_MS = 200
-/** Members of a larger project are told by the watch of the directory that they see (`watches.ts`). */
+/**
+ * Largest number of members that get the hint; members of a larger project get it by the watch of the directory that they see
+ * (`watches.ts`).
+ */
 const MOST_TOLD = 200
 
 /** Tells pages that show a directory that its entries have changed. Disposing drops hints that were not sent yet. */
@@ -30,7 +33,7 @@ export function createFileHints({ store, events, log }: FileHintsDeps): FileHint
     const members = await listProjectMembers(store.db, id, MOST_TOLD)
     const version = store.now()
     for (const userId of new Set([...users, ...members])) {
-      // Paths are private: nobody sees them by a role.
+      // Paths are private: no role gives access to them.
       events.publish({ topic: 'files', id, version, path }, { only: userId })
     }
   }

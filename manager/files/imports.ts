@@ -22,9 +22,8 @@ import { createTreeDigest } from './tree-digest.ts'
  */
 export interface Imports {
   /**
-   * Waits a second; what takes longer continues as a task. Both folders stay open, and the rights to both are checked every few seconds.
-   *
-   * @throws AppError `folder_not_found`, `forbidden`, `folder_incomplete`, `file_exists`, `file_changed`, `quota_folder_full`, `disk_full`
+   * Waits a second; longer work continues as a task. Both folders stay open, and the rights to both are checked every few seconds. @throws
+   * AppError `folder_not_found`, `forbidden`, `folder_incomplete`, `file_exists`, `file_changed`, `quota_folder_full`, `disk_full`
    */
   bring(caller: Caller, id: FolderId, spec: FileImportSpec): Promise<FilesCopied>
 }

@@ -10,7 +10,7 @@ export type Target = NonNullable<FileEntry['target']>
  * The entry that a link leads to.
  *
  * @param path of the link, relative to the top
- * @returns undefined if it leads out of the folder, to nothing, or to what is neither a file nor a directory
+ * @returns undefined if it leads out of the folder, to nothing, or to something that is neither a file nor a directory
  */
 export async function targetOf(top: Directory, path: string): Promise<Target | undefined> {
   try {
@@ -25,7 +25,7 @@ export async function targetOf(top: Directory, path: string): Promise<Target | u
 
 const LEADS_NOWHERE = new Set(['file_not_found', 'file_kind_refused', 'path_invalid', 'forbidden'])
 
-/** Adds to each link what it leads to. @param directory path of the directory that has the entries */
+/** Adds to each link its target. @param directory path of the directory that has the entries */
 export async function withTargets<T extends FileEntry>(
   top: Directory,
   directory: string,
@@ -39,7 +39,7 @@ export async function withTargets<T extends FileEntry>(
   )
 }
 
-/** @throws AppError `file_not_found`, `file_kind_refused` (a link on the way) */
+/** @throws AppError `file_not_found`, `file_kind_refused` (a link in the path) */
 export async function entryAt(top: Directory, path: string): Promise<FileEntry> {
   if (path === '') return toEntry('', await top.state())
   await using place = await openPlace(top, path)

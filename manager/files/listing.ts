@@ -7,14 +7,14 @@ import { statesOf } from './states.ts'
 
 /** A directory with more entries is listed in the order of the file system. */
 const MOST_SORTED = 10_000
-/** How long an unfinished listing of a large directory stays open for its next page. */
+/** Time that an unfinished listing of a large directory stays open for its next page. */
 const KEPT_MS = 60_000
 const MOST_KEPT_PER_USER = 4
 
-/** Pages of directories. Disposing closes the listings that wait for their next page, and waits for those that are being closed. */
+/** Lists directories in pages. Disposing closes the listings that wait for their next page, and waits until they are closed. */
 export interface Pages extends AsyncDisposable {
   /**
-   * @param owner who may read the directory now: a page that continues does not open it again
+   * @param owner user who may read the directory now: a continued listing does not open it again
    * @param open opens the directory; the page closes it, now or after its last page
    */
   list(
@@ -24,7 +24,7 @@ export interface Pages extends AsyncDisposable {
   ): Promise<FilePage>
 }
 
-/** A directory and what must be closed with it. */
+/** A directory, and resources that must be closed with it. */
 export interface OpenDirectory extends AsyncDisposable {
   readonly directory: Directory
 }
@@ -36,19 +36,18 @@ interface Kept {
   readonly listing: Listing
   /** Entries that were read and are not on a page yet. */
   readonly rest: Entry[]
-  /** Number of entries before those. */
+  /** Number of earlier entries. */
   readonly offset: number
   readonly timer?: NodeJS.Timeout
 }
 
 /**
- * Lists directories of any size with flat memory. Up to 10,000 entries are read, sorted and cut for each page. Of a larger
- * directory the listing stays open between two pages; a page that comes too late, or to another manager, reads up to its place
- * again.
+ * Lists directories of any size with flat memory. Up to 10,000 entries are read and sorted for each page. The listing of a larger directory
+ * stays open between two pages; if a page is requested too late, or from another manager, the entries before it are read again.
  */
 export function createPages(): Pages {
   const kept = new Map<string, Kept>()
-  /** Listings that nobody waits for any more and that are not closed yet. */
+  /** Listings that are not needed any more but are not closed yet. */
   const closings = new Set<Promise<void>>()
 
   function closeLater(one: Kept): void {
@@ -218,7 +217,7 @@ async function pageSorted(
 ): Promise<FilePage> {
   const sign = order === 'asc' ? 1 : -1
   const byName = sort === 'name'
-  // Sizes and times are needed of all entries; for names the entries of the page suffice.
+  // Sizes and times are needed of all entries; for names, those of the page suffice.
   const described = byName ? undefined : await describe(directory, entries)
   const keyed: { key: SortKey; entry: Entry; shown?: FileEntry }[] = described
     ? described.map(shown => ({ key: keyOf(shown, sort), entry: shown, shown }))

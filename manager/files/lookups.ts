@@ -15,14 +15,14 @@ import { parentOf } from './places.ts'
 import { limitRequests } from './request-limit.ts'
 import { searchNames } from './search.ts'
 
-/** Lists of files, and searches in them. Disposing closes the directories that are kept for further pages. */
+/** Lists and searches files. Disposing closes the directories that are kept open for further pages. */
 export interface Lookups extends AsyncDisposable {
   list(caller: Caller, id: FolderId, query: FileListQuery): Promise<FilePage>
   get(caller: Caller, id: FolderId, path: string): Promise<FileEntry>
   search(caller: Caller, id: FolderId, query: FileSearchQuery, signal: AbortSignal): Promise<FilesFound>
 }
 
-/** Lists and searches of one person at the same time: each may be of a million entries. The command line has five. */
+/** Largest number of concurrent lists and searches of one person: each may be of a million entries. The command line uses five. */
 const MOST_LOOKUPS = 24
 
 export function createLookups(open: FolderOpener, rights: Pick<FolderRights, 'require'>): Lookups {
@@ -32,7 +32,7 @@ export function createLookups(open: FolderOpener, rights: Pick<FolderRights, 're
   return {
     async list(caller, id, query) {
       using _place = enter(caller)
-      // A page may come from a directory that was opened for the page before it.
+      // The page may come from a directory that was opened for the previous page.
       if (query.after !== undefined) await rights.require(caller, id, 'ro')
       const owner = { userId: caller.userId, place: `${id}/${query.path}` }
       const page = await pages.list(owner, query, async () => {
@@ -58,7 +58,7 @@ export function createLookups(open: FolderOpener, rights: Pick<FolderRights, 're
       using _place = enter(caller)
       await using folder = await open(caller, id, 'ro')
       const found = await searchNames(folder.top, query, signal)
-      // Checked again: the search may have taken ten seconds.
+      // Check again, because the search may have taken ten seconds.
       await rights.require(caller, id, 'ro')
       return found
     },

@@ -4,14 +4,14 @@ import { type Directory } from '../storage/beneath.ts'
 import { componentsOf } from '../storage/file-names.ts'
 
 /**
- * Names that exist, for names that a client wants to give: a name that differs from an existing one only in its Unicode form is that name. So a file from
- * a Mac replaces the file that a keyboard has named, or asks about it, and two files that look the same do not lie beside each other. A name that exists
- * exactly as it is written counts first. SFTP, and sessions, keep the bytes of names.
+ * Finds existing names for names that a client wants to create: a name that differs from an existing one only in its Unicode form counts as
+ * that name. So a file from a Mac replaces the file with the typed name, or causes the question about it, and there are no two files that
+ * look the same. An exact match takes precedence. SFTP, and sessions, keep the bytes of names.
  *
- * An existing name is found in NFC and in NFD; one that mixes them is not.
+ * An existing name is found in NFC and in NFD, but not if it mixes the two.
  */
 
-/** @returns for each name the one that exists, or the name as it was given */
+/** @returns for each name the existing one, or the given name */
 export async function namesThere(directory: Directory, names: readonly string[]): Promise<string[]> {
   const forms = names.map(name => otherForms(name))
   const asked = [...new Set(names.flatMap((name, index) => (forms[index]?.length ? [name, ...forms[index]] : [])))]
@@ -21,7 +21,7 @@ export async function namesThere(directory: Directory, names: readonly string[])
   return names.map((name, index) => [name, ...(forms[index] ?? [])].find(form => there.has(form)) ?? name)
 }
 
-/** @returns the name that exists, or the name as it was given */
+/** @returns the existing name, or the given one */
 export async function nameThere(directory: Directory, name: string): Promise<string> {
   const forms = otherForms(name)
   if (forms.length === 0) return name
@@ -35,7 +35,7 @@ export async function nameThere(directory: Directory, name: string): Promise<str
   return name
 }
 
-/** The path with each name of it as it exists, as far as there is something. Anything that fails is left to whoever uses the path. */
+/** The path with each of its names as it exists, as far as it exists. Errors are left to the user of the path. */
 export async function pathThere(top: Directory, path: string): Promise<string> {
   const names = componentsOf(path)
   if (names.every(name => otherForms(name).length === 0)) return path
@@ -58,9 +58,8 @@ export async function pathThere(top: Directory, path: string): Promise<string> {
 }
 
 /**
- * The name for an entry that is moved: the one that exists, unless that is the entry itself, which gets its name in another form.
- *
- * @param from the entry, `undefined` if it lies in another directory
+ * The name for an entry that is moved: the existing one, unless that is the entry itself, whose name may change its form. @param from the
+ * entry, `undefined` if it lies in another directory
  */
 export async function nameToTake(target: Directory, name: string, from: string | undefined): Promise<string> {
   const there = await nameThere(target, name)

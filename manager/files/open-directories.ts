@@ -1,7 +1,7 @@
 import { type Directory } from '../storage/beneath.ts'
 import { followingLinks } from '../storage/real-path.ts'
 
-/** Directories that stay open for the next file: files that are read together mostly lie beside each other. */
+/** Keeps directories open for the next file: files that are read together are usually in the same directory. */
 export interface OpenDirectories extends AsyncDisposable {
   /** Runs work with an open directory. @throws as `Directory.walk`; errors of the work */
   use<T>(path: string, work: (directory: Directory) => Promise<T>): Promise<T>

@@ -25,11 +25,11 @@ export function createFolderOpener({ db, storage }: { db: Db; storage: StorageHo
   }
 }
 
-/** Checks that a caller whose request lasts may go on with it, and watches it. */
+/** Checks that a caller of a long request still has the right, and watches it. */
 export interface FolderRights {
   /** @throws AppError `not_signed_in`, and as the opener */
   require(caller: Caller, id: FolderId, need: FolderPermission): Promise<void>
-  /** @param cut called once with the error of `require`, when the right has ended */
+  /** @param cut called once with the error of `require`, when the right ends */
   watch(caller: Caller, id: FolderId, need: FolderPermission, cut: (refusal: Error) => void): Disposable
 }
 
@@ -43,7 +43,7 @@ export function createFolderRights({ db, longRequests }: { db: Db; longRequests:
   }
 }
 
-/** For what needs all files of a folder. @throws AppError `folder_incomplete` while a clone is being filled */
+/** For operations that need all files of a folder. @throws AppError `folder_incomplete` while a clone is being filled */
 export function requireFilled({ row: { name, is_cloning } }: OpenFolder): void {
   if (is_cloning) throw new AppError('folder_incomplete', { name, ...because('folder_filling', { name }) })
 }

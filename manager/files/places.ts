@@ -46,8 +46,8 @@ const MOST_NUMBERS = 1_000
 /**
  * Runs an operation that needs a new name, and applies the rule for names that are taken.
  *
- * @param make fails with `file_exists` if the name is taken   @param replace takes the name whatever has it
- * @returns the name that was taken
+ * @param make fails with `file_exists` if the name is taken @param replace takes the name even if it is taken
+ * @returns the name that was used
  */
 export async function takeName(
   name: string,
@@ -70,8 +70,8 @@ export async function takeName(
 }
 
 /**
- * `notes.txt` → `notes (1).txt`, `data.tar.gz` → `data (1).tar.gz`, `.profile` → `.profile (1)`; a name that is too long for that
- * loses its last characters.
+ * `notes.txt` → `notes (1).txt`, `data.tar.gz` → `data (1).tar.gz`, `.profile` → `.profile (1)`; a name that would become too long is
+ * shortened at its end.
  */
 export function numbered(name: string, number: number): string {
   const [, stem = name, ending = ''] = /^(.+?)((?:\.tar)?\.[^.]{1,19})?$/s.exec(name) ?? []
@@ -81,14 +81,14 @@ export function numbered(name: string, number: number): string {
   return kept + suffix
 }
 
-/** Directories, each in the one before it. */
+/** Names of nested directories, outermost first. */
 interface DirectoryNames {
-  /** Name of the folder that they are in. */
+  /** Name of the folder that contains them. */
   readonly folder: string
   readonly names: readonly string[]
 }
 
-/** Enters one directory after the other, and makes those that are missing. */
+/** Opens one directory after the other, and creates missing ones. */
 export async function makeDirectories(top: Directory, { folder, names }: DirectoryNames): Promise<Directory> {
   let here = await top.walk('')
   for (const [at, name] of names.entries()) {

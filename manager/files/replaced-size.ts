@@ -10,13 +10,13 @@ export interface Spot {
   readonly name: string
 }
 
-/** Room that becomes free with a regular file; none for one that has other names too. */
+/** Space that is freed with a regular file; none for a file that has other names too. */
 const spaceOf = ({ kind, size, allocated, links }: FileState): number =>
   kind === 'file' && links === 1 ? Math.min(size, Math.max(allocated, 0)) : 0
 
 /**
- * The regular file that is at this place, with the room that becomes free when another one takes it. Undefined for one that has other names
- * too, and for what cannot be looked up: putting a file there fails for a reason of its own.
+ * The regular file at this place, with the space that is freed when another file replaces it. Undefined for a file that has other names
+ * too, and if it cannot be looked up: putting a file there then fails with its own error.
  */
 export async function replacedFile(
   top: Directory,
@@ -32,12 +32,12 @@ export async function replacedFile(
   }
 }
 
-/** Room that becomes free when a file takes this place. */
+/** Space that is freed when a file replaces the one at this place. */
 export async function replacedSize(top: Directory, path: string): Promise<number> {
   return (await replacedFile(top, path))?.bytes ?? 0
 }
 
-/** Space that becomes free when the entry is deleted, with everything below it. @throws the reason of the signal */
+/** Space that is freed when the entry is deleted with everything below it. @throws the reason of the signal */
 export async function replacedSpace({ directory, name }: Spot, signal: AbortSignal): Promise<Amount> {
   const state = await directory.lstat(name).catch(passOver)
   if (!state) return NOTHING

@@ -11,8 +11,8 @@ const MOST_VISITED = 1_000_000
 const SEARCH_MS = 10_000
 
 /**
- * Searches the names below a directory. Ends early after ten seconds, a million entries, or enough hits. What lies too deep is
- * passed over, and the result is then not complete.
+ * Searches the names below a directory. Ends early after ten seconds, a million entries, or enough hits. Entries that lie too deep are
+ * skipped, and the result is then marked as incomplete.
  */
 export async function searchNames(
   top: Directory,

@@ -32,9 +32,9 @@ import { type Sweeps } from './sweeps.ts'
 import { type CopyTasks } from './copy-tasks.ts'
 
 /**
- * The operations on files in folders. Each opens the folder again: a permission that was withdrawn ends with the operation in
- * progress, and what lasts is checked while it does. One person has a bounded number of lists, searches, copies and
- * writes at a time, and users take turns at the storage. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`,
+ * The operations on files in folders. Each operation opens the folder again, so that a withdrawn permission ends with the operation in
+ * progress; long operations are checked while they run. The number of concurrent lists, searches, copies and writes of one person is
+ * limited, and users take turns at the storage. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`,
  * `rate_limited`, and the errors of `Directory`.
  */
 export interface Files extends Lookups, Downloads {
@@ -49,21 +49,20 @@ export interface Files extends Lookups, Downloads {
   /** @throws AppError `task_not_found` */
   cancelCopy(caller: Caller, id: FolderId, taskId: string): Promise<Task>
   remove(caller: Caller, id: FolderId, spec: FileDeletionSpec): Promise<void>
-  /** @throws AppError `file_changed`, `rate_limited`, `not_signed_in`, and what `read` throws */
+  /** @throws AppError `file_changed`, `rate_limited`, `not_signed_in`, and errors of `read` */
   write(caller: Caller, id: FolderId, write: FileWrite): Promise<FileEntry>
 }
 
 export interface FileWrite {
   readonly path: string
   /**
-   * Called once the folder is found, for the new bytes and what the writer expects to be there.
-   *
-   * @param signal aborted when the writer may not write any more
+   * Called once the folder is found; returns the new bytes, and the state that the writer expects. @param signal aborted when the writer
+   * may no longer write
    */
   readonly read: (signal: AbortSignal) => Promise<{ bytes: Buffer; expected: Expected }>
 }
 
-/** Files of one person that arrive at the same time to be written whole: each is held in memory. */
+/** Largest number of files of one person that arrive at the same time to be written whole: each is held in memory. */
 const MOST_WRITES = 16
 export interface FilesDeps {
   readonly open: FolderOpener
@@ -187,10 +186,10 @@ export function createFiles({ open, rights, storage, sweeps, hints, copies, quot
       using _place = enter(caller)
       await using folder = await open(caller, id, 'rw')
       const content = await readWatched(caller, id, read)
-      // Checked again: the body may have taken minutes.
+      // Check again, because the body may have taken minutes.
       await rights.require(caller, id, 'rw')
       const isNew = content.expected === 'absent'
-      // A file is replaced where it is, also if it was read by a link; a new one takes no name that a link has.
+      // A file is replaced at its own place, even if it was read through a link; a new one must not take the name of a link.
       const at = isNew ? await pathThere(folder.top, path) : await realPathOf(folder.top, path)
       const replaced = isNew ? 0 : await replacedSize(folder.top, at)
       await quotas.take(folder.row, amount(content.bytes.length - replaced, isNew ? 1 : 0))

@@ -2,10 +2,13 @@ import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { isCode } from './places.ts'
 
-/** So many states and more are read in the storage's own thread: for fewer, starting it would take longer. */
+/** From this many states on, they are read in the storage's thread; for fewer, starting it would take longer. */
 const MANY = 64
 
-/** States of entries of a directory; undefined for those that were deleted meanwhile. @throws AppError of the first that has none for another reason */
+/**
+ * States of entries of a directory; undefined for those that were deleted meanwhile. @throws AppError of the first entry whose state cannot
+ * be read for another reason
+ */
 export async function statesOf(
   directory: Directory,
   names: readonly string[],

@@ -1,9 +1,9 @@
 import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 
-/** Removal in the background of directories that users have deleted, one storage host at a time. Closing interrupts it. */
+/** Removes in the background directories that users have deleted, one storage host at a time. Closing interrupts it. */
 export interface Sweeps extends AsyncDisposable {
-  /** Begins soon; a sweep in progress is followed by another one. */
+  /** Starts soon; if a sweep is in progress, another one follows it. */
   start(host: string): void
 }
 

@@ -9,18 +9,18 @@ import { requireFewParts } from './few-parts.ts'
 import { nameOfPath } from './places.ts'
 import { type Files } from './service.ts'
 
-/** A download that was interrupted is continued with the same ticket. */
+/** Lifetime of a ticket, so that an interrupted download can be continued with it. */
 const LIVES_SECONDS = 4 * 3600
-/** Tickets of one person at a time. */
+/** Largest number of tickets of one person. */
 const MOST_TICKETS = 10_000
 
 /**
- * Tickets with which browsers download files by a link: a link cannot carry the header that a sign-in of the page needs, and without a link the page
- * holds the whole file in memory.
+ * Tickets with which browsers download files by a link: a link cannot carry the header that a sign-in of the page needs, and without a link
+ * the page holds the whole file in memory.
  *
- * Threat model: the ticket is the only credential of a request, so it is a bearer secret in an address. It is random (32 bytes), stored as a
- * hash, left out of logs, and valid for the named files only, for four hours, and no longer than the sign-in or keypair that asked for it. The rights to the folder are
- * checked with each request. The answer is an attachment, carries `no-store`, and no referrer leaves with it.
+ * Threat model: the ticket is the only credential of a request, so it is a bearer secret in an address. It is random (32 bytes), stored as
+ * a hash, left out of logs, and valid for the named files only, for four hours, and no longer than the sign-in or keypair that requested
+ * it. The rights to the folder are checked at each request. The answer is an attachment with `no-store`, and sends no referrer.
  */
 export interface DownloadTickets {
   /** @throws AppError `folder_not_found`, `forbidden`, `file_not_found`, `file_kind_refused`, `over_person_limit`, `not_signed_in` (ended meanwhile) */
@@ -41,7 +41,7 @@ export function createDownloadTickets({ db, files }: { db: Db; files: Pick<Files
           throw new AppError('file_kind_refused', { path, ...because('link_leads_nowhere', { name }) })
         throw new AppError('file_kind_refused', { path, ...because('neither_file_nor_directory', { name: path }) })
       }
-      // Requests at once may exceed it by their number: only the table must not grow without an end.
+      // Concurrent requests may exceed the limit by their number, which is fine: the table only must not grow without a limit.
       if ((await countDownloads(db, caller.userId)) >= MOST_TICKETS) {
         throw new AppError('over_person_limit', {
           limit: MOST_TICKETS,

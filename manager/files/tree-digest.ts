@@ -3,10 +3,10 @@ import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { walk } from './walk.ts'
 
-/** Digest of the states of files: two readings of a tree are compared by it, without a list of its files. */
+/** Digest of the states of files: compares two readings of a tree without a list of its files. */
 export interface TreeDigest {
   add(state: Pick<FileState, 'etag'>): void
-  /** Equal for the same files, in any order, none of which has changed: an ETag has the inode and the time of its last change. */
+  /** Equal for the same unchanged files in any order: an ETag has the inode and the time of its last change. */
   sum(): bigint
 }
 

@@ -2,12 +2,12 @@ import { createTurnQueue } from '#base/turn-queue'
 
 /** Turns between users, for work of which little is done at a time. */
 export interface Turns {
-  /** Does the work when it is this user's turn. Users with work waiting come one after another, however much each of them has. */
+  /** Does the work when it is this user's turn. Users with waiting work come one after another, however much each of them has. */
   run<T>(user: string, work: () => T | Promise<T>): Promise<T>
 }
 
 /**
- * @param pause begins the next turn: at once by default, so that a turn lasts as long as its work; `setImmediate` leaves room for other events
+ * @param pause begins the next turn: at once by default, so that a turn lasts as long as its work; `setImmediate` lets other events happen
  *   in between
  */
 export function createTurns(pause: (next: () => void) => void = next => next()): Turns {

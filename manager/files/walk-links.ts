@@ -14,8 +14,9 @@ export interface LinkWalk {
 }
 
 /**
- * Everything below a directory, as `walk`, with what links lead to: a file is found under the name of its link, and the files of a directory below it. A link to
- * a directory that is walked anyway, or that holds one that is, is left out: what a tree of links finds stays in proportion to the files, and no link leads in circles.
+ * Everything below a directory, like `walk`, but following links: a linked file is found under the name of its link, and the files of a
+ * linked directory below it. A link is left out if its directory, or one inside it, is walked anyway: so the result stays in proportion to
+ * the files, and there are no cycles.
  *
  * @param directory real path, relative to the top
  */
@@ -39,7 +40,7 @@ async function* linked(rules: LinkWalk, { path }: Found, inFolder: string): Asyn
     rules.onLinkLeftOut(path, target)
     return
   }
-  // A session may have taken it away since.
+  // A session may have removed the target since.
   await using place = await openPlace(rules.top, target.path).catch(passOver)
   if (!place) return
   yield { directory: place.directory, name: place.name, kind: target.kind, path }

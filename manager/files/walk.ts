@@ -2,22 +2,22 @@ import { type Directory } from '../storage/beneath.ts'
 import { type Entry } from '../storage/listing.ts'
 import { isCode, joinPath } from './places.ts'
 
-/** Each level of directories holds two descriptors. */
+/** Limit of levels, because each level of open directories holds two descriptors. */
 export const MOST_LEVELS = 128
 
 /** An entry below a directory, with the open directory that holds it: valid until the next entry is taken. */
 export interface Found extends Entry {
   readonly directory: Directory
-  /** Path relative to the directory where the walk began. Its last name is that of the link where `walkLinks` has followed one. */
+  /** Path relative to the directory where the walk began. If `walkLinks` has followed a link, the last name is that of the link. */
   readonly path: string
 }
 
 /**
- * Everything below a directory, a directory before its entries. Follows no link. Directories that vanish, or become something
- * else, are passed over, and so is what lies deeper than 128 directories.
+ * Everything below a directory, a directory before its entries. Follows no link. Skips directories that vanish or become something else,
+ * and entries deeper than 128 directories.
  *
- * @param onTooDeep called for a directory whose entries are passed over because it lies too deep
- * @param level of the directory itself, where it lies in others that are walked
+ * @param onTooDeep called for a directory whose entries are skipped because it lies too deep
+ * @param level of the directory itself, if it is inside other walked ones
  * @throws the reason of the signal
  */
 export async function* walk(

@@ -16,18 +16,18 @@ export interface ShownDirectory {
 }
 
 /**
- * Watches the directories that pages show, because sessions change files without telling the manager. Each manager watches for
- * its own event streams, a directory once for all of them.
+ * Watches the directories that pages show, because sessions change files without telling the manager. Each manager watches for its own
+ * event streams, and each directory only once for all of them.
  *
- * Threat model: naming a directory grants nothing. The viewer's right to read the folder is checked before every hint, and a
- * directory that nobody may read is not watched. Directories are opened as for every other operation, so no link leads out of the
- * folder. A session that changes files without end causes one look in 5 seconds.
+ * Threat model: naming a directory grants nothing. The viewer's right to read the folder is checked before every hint, and a directory that
+ * nobody may read is not watched. Directories are opened as for every other operation, so no link leads out of the folder. A session that
+ * changes files all the time causes one check in 5 seconds.
  */
 export interface FileWatches extends Disposable {
   /**
    * Calls `send` with a hint `files` after a change in one of the directories. Directories beyond the limits are not watched.
    *
-   * @returns ends the watch
+   * @returns a disposable that ends the watch
    */
   watch(caller: Caller, directories: readonly ShownDirectory[], send: (hint: EventHint) => void): () => void
   /** Number of directories that are watched. */
@@ -46,13 +46,13 @@ interface WatchLimits {
   /** Directories of all streams. */
   readonly most: number
   readonly mostPerUser: number
-  /** Directories that are looked at every `pollMs`, because the kernel does not watch them. */
+  /** Largest number of directories that are polled every `pollMs`, because the kernel does not watch them. */
   readonly mostPolled: number
-  /** Wait after the first change, because changes come together; it doubles under lasting changes, up to `busyMs`. */
+  /** Wait after the first change, because changes come in groups; it doubles under lasting changes, up to `busyMs`. */
   readonly gatherMs: number
   readonly busyMs: number
   readonly pollMs: number
-  /** Every directory is looked at so often: it may have been replaced, or its storage may be back. */
+  /** Interval at which every directory is checked: it may have been replaced, or its storage may be back. */
   readonly scanEveryMs: number
 }
 
@@ -66,7 +66,7 @@ const LIMITS: WatchLimits = {
   scanEveryMs: 30_000,
 }
 
-/** A directory that changed so shortly before the watch began has perhaps changed after it was listed. */
+/** A directory that changed less than this before the watch began may have changed after it was listed. */
 const RECENT_MS = 10_000
 
 interface Viewer {
@@ -79,9 +79,9 @@ interface Watched extends ShownDirectory {
   readonly viewers: Set<Viewer>
   /** Ends the watch of the kernel. */
   held?: Disposable | undefined
-  /** State of the directory at the last look; `null` if it could not be opened. */
+  /** State of the directory at the last check; `null` if it could not be opened. */
   seen?: string | null
-  /** The kernel has reported a change since the last look. */
+  /** True if the kernel has reported a change since the last check. */
   isChanged: boolean
   isPolled: boolean
   isScanning: boolean
@@ -100,7 +100,7 @@ export function createFileWatches({
   const rules = { ...LIMITS, ...limits }
   const all = new Map<string, Watched>()
   const users = new Map<UserId, number>()
-  /** Keyed by storage: a slow storage is not asked by many at once. */
+  /** Keyed by storage, so that a slow storage gets only one request at a time. */
   const turns = createKeyedMutex()
 
   const isOver = (one: Watched) => one.viewers.size === 0
@@ -154,7 +154,7 @@ export function createFileWatches({
     for (const viewer of told) if (one.viewers.has(viewer)) viewer.send(hint)
   }
 
-  /** The viewers who may read the folder now, and the storage host that has it. */
+  /** The viewers who may read the folder now, and its storage host. */
   async function allowedOf(
     { folderId }: ShownDirectory,
     viewers: readonly Viewer[],
@@ -170,7 +170,7 @@ export function createFileWatches({
     return { allowed, host }
   }
 
-  /** Begins to watch a directory, and reads its state. @returns null if it cannot be opened now */
+  /** Starts watching a directory, and reads its state. @returns null if it cannot be opened now */
   async function open(one: Watched, host: string): Promise<FileState | null> {
     try {
       await using top = await storage.open(host, one.folderId)
@@ -256,7 +256,7 @@ const newlyWatched = ({ folderId, path }: ShownDirectory, gatherMs: number): Wat
   distanceMs: gatherMs,
 })
 
-/** Ignores that a folder, directory or storage cannot be opened now: the next look tries again. */
+/** Ignores that a folder, directory or storage cannot be opened now: the next check tries again. */
 function ignoreRefusal(error: unknown): undefined {
   if (!(error instanceof AppError)) throw error
 }

@@ -2,12 +2,12 @@ import { type HeavyRequest } from './heavy-work.ts'
 
 /** A file or directory of a ZIP file. */
 export interface ZipEntry {
-  /** Separated by `/`; of a directory with a slash at its end. */
+  /** Path with `/` as separator; a directory ends with a slash. */
   readonly path: string
   readonly modifiedAt: Date
   /** Permission bits. */
   readonly mode: number
-  /** The most that `bytes` yields. */
+  /** Upper bound of the bytes that `bytes` yields. */
   readonly size: number
   readonly bytes: AsyncIterable<Buffer> | Iterable<Buffer>
 }
@@ -53,13 +53,13 @@ export async function* zipOf(
   yield endOf({ at, length, count: directory.length })
 }
 
-/** Whether the sizes of an entry have 64 bits, as its local header says before they are known. */
+/** Whether to write the sizes of an entry with 64 bits, which its local header must say before they are known. */
 const isLarge = ({ size }: Pick<ZipEntry, 'size'>) => size >= MAX_32
 
 function localHeader(entry: ZipEntry, path: Buffer): Buffer {
   const { modifiedAt } = entry
   const wide = isLarge(entry)
-  // In the local header of a ZIP64 entry both sizes are there; they are zero, because they follow the data.
+  // The local header of a ZIP64 entry contains both sizes as zero, because the real ones follow the data.
   const extra = Buffer.concat([...(wide ? [zip64([0, 0])] : []), timestamp(modifiedAt)])
   const header = Buffer.alloc(30)
   header.writeUInt32LE(0x04034b50, 0)
@@ -153,7 +153,7 @@ function timestamp(modifiedAt: Date): Buffer {
   return extra
 }
 
-/** Date and time as DOS has them, from 1980 to 2107, in UTC. */
+/** Date and time in DOS format, from 1980 to 2107, in UTC. */
 function dosTime(modifiedAt: Date): number {
   const year = Math.max(1980, Math.min(2107, modifiedAt.getUTCFullYear()))
   const date = ((year - 1980) << 9) | ((modifiedAt.getUTCMonth() + 1) << 5) | modifiedAt.getUTCDate()

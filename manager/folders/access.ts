@@ -5,18 +5,18 @@ import { administers, type Caller } from '../users/authorize.ts'
 type Identity = Pick<Caller, 'userId' | 'role' | 'domain'>
 type Owned = Pick<FolderRow, 'user_id' | 'group_domain' | 'permission' | 'is_member' | 'invited_permission'>
 
-/** May the caller rename, share and delete the folder: its owner, or an admin where a project owns it? */
+/** Whether the caller may rename, share and delete the folder: as its owner, or as an admin if a project owns it. */
 export function manages(caller: Identity, { user_id, group_domain }: Pick<Owned, 'user_id' | 'group_domain'>): boolean {
   if (user_id !== null) return user_id === caller.userId
   return group_domain !== null && administers(caller, group_domain)
 }
 
 /**
- * Permission of the caller for the files of a folder, in sessions and outside of them: the owner may do everything, a member of
- * its project what the project permits, and an invited user what the accepted invitation gives; the more of the two. An admin touches
- * the files of those projects only that they are in.
+ * Permission of the caller for the files of a folder, in sessions and outside of them: the owner may do everything, a member of its project
+ * what the project permits, and an invited user what the accepted invitation gives; if both apply, the greater one. An admin may access
+ * files only of projects of which they are a member.
  *
- * @param row read for the caller   @returns undefined if the caller may not even read it
+ * @param row read for the caller @returns undefined if the caller may not even read it
  */
 export function permissionOf(
   caller: Pick<Identity, 'userId'>,

@@ -4,7 +4,7 @@ import { findFolder, type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
 import { manages, permissionOf } from './access.ts'
 
-/** A folder as the tables have it and as the caller sees it. */
+/** A folder's row, and the folder as the caller sees it. */
 export interface SeenFolder {
   readonly row: FolderRow
   readonly view: Folder

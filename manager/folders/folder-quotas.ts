@@ -16,47 +16,48 @@ import { type Amount, amount, enforceable, isLimited, NOTHING, sizeFault, staged
 import { type FolderUsages } from './usage.ts'
 
 /**
- * Limits on the size of folders and on the number of their files. Each write that passes through Berth is checked against the measured size and added to it; a write that
- * does not fit is refused only after a new count. A folder is counted again soon after a write, limited or not. Where the file system has quotas it enforces the limit too, also for sessions.
+ * Limits on the size of folders and on the number of their files. Each write that passes through Berth is checked against the measured size
+ * and added to it; a write that does not fit is refused only after a new count. A folder is counted again soon after a write, with or
+ * without a limit. A file system with quotas enforces the limit too, also for sessions.
  */
 export interface FolderQuotas extends AsyncDisposable {
   /**
-   * @param freed what the write will make free at its end, which counts as free already
-   * @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files`
+   * @param freed space that the write will free at its end; it counts as free already @throws AppError `quota_folder_full`,
+   *   `quota_folder_files`, `quota_total_full`, `quota_total_files`
    */
   require(row: LimitedRow, more: Amount, freed?: Amount): Promise<void>
   /**
-   * Checks a recorded upload of so many bytes: it has to fit beside all other unfinished uploads. Two uploads that begin at once both
-   * count, so both may be refused, but they never share the last room. The file that it replaces gives its room to it.
+   * Checks that a recorded upload fits beside all other unfinished uploads. Two uploads that begin at once both count, so both may be
+   * refused, but they never share the last space. The space of the file that it replaces counts as free.
    *
-   * @param upload `freed`: bytes of files that the other uploads replace, of those that have not changed since a count began; asked for only
-   *   where it does not fit otherwise
+   * @param upload `freed`: bytes of files that the other uploads replace and that have not changed since a count began; called only if the
+   *   upload does not fit otherwise
    * @throws as `require`
    */
   requireStaged(row: LimitedRow, upload: StagedUpload): Promise<void>
-  /** Notes what is about to be written. @throws as `require` */
+  /** Records a write before it happens. @throws as `require` */
   take(row: LimitedRow, more: Amount, freed?: Amount): Promise<void>
   /**
-   * Runs what empties or removes a file or directory of a folder, and takes its room back. Works on the same one run one after the other: each
-   * would count its room.
+   * Runs work that empties or removes a file or directory of a folder, and records its space as free. Works on the same entry run one after
+   * the other, because each would count its space.
    *
-   * @param work returns what it has made free
+   * @param work returns the space that it has freed
    */
   freeing(row: LimitedRow, inode: bigint, work: () => Promise<Amount>): Promise<void>
-  /** Takes back what was not written after all. */
+  /** Undoes the record of bytes that were not written after all. */
   giveBack(row: LimitedRow, rest: Amount): Promise<void>
   /** For many small writes to one folder. */
   meter(row: LimitedRow): Meter
-  /** Has the file system enforce the limits as they are now. Does not throw: a limit that cannot be set is a soft one. */
+  /** Lets the file system enforce the present limits. Does not throw: a limit that cannot be set is checked by Berth only. */
   enforce(id: FolderId): Promise<void>
   /**
-   * As `enforce`, for all folders whose limits are others than their file systems enforce, e.g. after a change of a
-   * resource policy. It runs in the background; disposing waits for it.
+   * Like `enforce`, for all folders whose limits differ from those that their file systems enforce, e.g. after a change of a resource
+   * policy. It runs in the background; disposing waits for it.
    */
   enforceAll(): void
 }
 
-/** An upload that is on record. */
+/** A recorded upload. */
 export interface StagedUpload {
   readonly bytes: number
   /** Bytes of the file that it replaces. */
@@ -66,7 +67,7 @@ export interface StagedUpload {
 
 export type LimitedRow = Pick<FolderRow, 'id' | 'max_bytes' | 'owner_max_bytes' | 'max_files' | 'owner_max_files'>
 
-/** Takes room in large steps. Disposing gives back what was not used. */
+/** Reserves space in large steps. Disposing releases the unused rest. */
 export interface Meter extends AsyncDisposable {
   /** @param freed as for `FolderQuotas.require` @throws as `FolderQuotas.take` */
   take(more: Amount, freed?: Amount): Promise<void>
@@ -92,7 +93,7 @@ export function createFolderQuotas({ store: { db }, storage, usages, log }: Fold
   const require = (row: LimitedRow, more: Amount, freed = NOTHING): Promise<void> =>
     judge(row, sizes => sizeFault(without(sizes, freed), more))
 
-  /** @param freed bytes that staged uploads will free in the folder, of those that the count has */
+  /** @param freed bytes that staged uploads will free in the folder and that the count includes */
   async function judge(
     row: LimitedRow,
     faultOf: (sizes: FolderSizes) => AppError | undefined,
@@ -198,7 +199,7 @@ export function createFolderQuotas({ store: { db }, storage, usages, log }: Fold
         take(wanted, freed) {
           usages.wrote(row.id)
           if (!isLimited(row)) return Promise.resolve()
-          // Each call waits for the one before it: writes at the same time would each take a step.
+          // Each call waits for the one before: otherwise concurrent writes would each take a step.
           const mine = turn.then(async () => {
             const lacking = lacks(wanted)
             if (isSome(lacking)) await more(lacking, freed)

@@ -7,8 +7,8 @@ import { listConcerned } from '../store/storage/folder-members.ts'
 /** Tells the pages that show a folder that it, its members or its invitations have changed, or that it is gone. */
 export interface FolderHints {
   /**
-   * Tells the owner and the members. A folder of a project is told to everyone without its id: members and admins of the project
-   * fetch their list, and the others learn nothing from it. Never rejects: a hint that is not sent costs a reload.
+   * Sends a hint to the owner and the members. For a folder of a project, everyone gets a hint without its id: members and admins of the
+   * project fetch their list, and the others learn nothing from it. Never rejects: a missing hint only costs a reload.
    *
    * @param also users who saw the folder before the change, or who see an invitation
    */

@@ -5,8 +5,8 @@ import { holdFolders } from '../store/storage/folders.ts'
 import { type Mount } from './mounts.ts'
 
 /**
- * Records which folders new sessions mount, in the transaction that creates the sessions. A folder that went to the trash
- * since the request was checked is refused; a recorded one cannot go there while a session uses it.
+ * Records which folders new sessions mount, in the transaction that creates the sessions. A folder that was moved to the trash since the
+ * request was checked is refused; a recorded one cannot be moved there while a session uses it.
  *
  * @throws AppError `folder_not_found`
  */

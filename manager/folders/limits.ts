@@ -13,7 +13,7 @@ export function mayUseHost(
   return policies.every(({ allowed_storage_hosts: allowed }) => allowed === null || allowed.includes(host))
 }
 
-/** How many folders the caller has, and may have by the strictest of these policies. */
+/** Number of folders that the caller has, and may have by the strictest of these policies. */
 export async function countOf(
   db: Db,
   caller: Caller,
@@ -36,8 +36,8 @@ export async function countOf(
 }
 
 /**
- * Refuses a further folder of a caller who has as many as the resource policy allows. Folders in the trash count. Locks the
- * account, so that two requests at once do not share the last place.
+ * Refuses a further folder of a caller who has as many as the resource policy allows. Folders in the trash count. Locks the account, so
+ * that two concurrent requests do not both pass the limit.
  *
  * @throws AppError `over_folder_limit`
  */

@@ -18,14 +18,14 @@ import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 import { allows, permissionOf } from './access.ts'
 
-/** A folder of a request, resolved. */
+/** A resolved folder of a request. */
 export interface Mount {
   readonly folderId: FolderId
   readonly name: string
   /** Relative to the home of the session. */
   readonly path: string
   readonly readOnly: boolean
-  /** The request did not name the folder: its leading dot mounts it in each session of its owner. */
+  /** True if the request did not name the folder: its leading dot mounts it in each session of its owner. */
   readonly automatic: boolean
 }
 
@@ -52,8 +52,8 @@ export async function resolveMounts(
 }
 
 /**
- * Resolves the folders of a request that one person makes for another: among the folders that both may mount, with the rights that
- * both have. Every other folder of either is as good as absent, so neither its name nor its id changes an answer.
+ * Resolves the folders of a request that one person makes for another: among the folders that both may mount, with the rights that both
+ * have. Every other folder is treated as absent, so neither its name nor its id changes an answer.
  *
  * @throws AppError as `resolveMounts`
  */
@@ -75,7 +75,7 @@ export async function resolveMountsOfBoth(
   return mounts
 }
 
-/** A folder, and what somebody may do with its files. */
+/** A folder, and the user's permission for its files. */
 export interface UsableFolder {
   readonly row: FolderRow
   readonly permission: FolderPermission
@@ -104,7 +104,7 @@ export function mountableByBoth<T extends { row: Pick<FolderRow, 'id'>; permissi
 interface Resolving {
   /** The user whose own folders come first. */
   readonly userId: UserId
-  /** Folders in the trash; read only for the sentence of a refusal. */
+  /** Folders in the trash; read only for the text of a refusal. */
   readonly trashed: () => Promise<readonly FolderRow[]>
 }
 
@@ -139,7 +139,7 @@ export function automaticMounts(
   const own = folders.filter(
     ({ id, name, user_id, is_cloning }) => user_id === userId && isAutomount(name) && !asked.has(id) && !is_cloning,
   )
-  // The folder is older than the reservation of its name.
+  // The folder is older than the rule that reserves its name.
   const mounts = own.flatMap(({ id: folderId, name }) => {
     const path = mountPath(name)
     return path === undefined ? [] : [{ folderId, name, path, readOnly: false, automatic: true }]
@@ -164,8 +164,8 @@ function toMount(folder: FolderRow, permission: FolderPermission, spec: FolderMo
 }
 
 /**
- * The own folder of this id or name, in any letter case; else that of a project or of another user, if there is only one.
- * `PROJECT/NAME` and `OWNER/NAME` name one of several.
+ * Finds the caller's own folder of this id or name, in any letter case; else one of a project or of another user, if there is only one.
+ * `PROJECT/NAME` and `OWNER/NAME` select one of several.
  */
 function findByName(folders: readonly FolderRow[], userId: UserId, wanted: string): FolderRow | undefined {
   const found = named(folders, wanted)
@@ -202,7 +202,7 @@ export function refuseOverlap(mounts: readonly Pick<Mount, 'name' | 'path' | 'au
   }
 }
 
-/** A text with the form of an id is an id, never a name: a folder that is called like the id of another one must not stand in for it. */
+/** A text with the form of an id is an id, never a name: a folder whose name equals the id of another one must not be taken for it. */
 export function named<T extends Pick<FolderRow, 'id' | 'name' | 'group_name' | 'owner_email'>>(
   folders: readonly T[],
   wanted: string,
@@ -215,7 +215,7 @@ export function named<T extends Pick<FolderRow, 'id' | 'name' | 'group_name' | '
   })
 }
 
-/** The error for a folder that is not there; it says so if the folder is in the trash. */
+/** The error for a missing folder; it says so if the folder is in the trash. */
 function noSuchFolder(trash: readonly FolderRow[], wanted: string): AppError {
   const [trashed] = named(trash, wanted)
   const why = trashed

@@ -6,8 +6,8 @@ import { type Store } from '../store/open-store.ts'
 import { deleteFolderRow, listDeleting } from '../store/storage/folders.ts'
 
 /**
- * Removal of the files of deleted folders in the background, one folder of a storage host at a time. Closing interrupts it; the
- * next start continues it.
+ * Removes files of deleted folders in the background, one folder of a storage host at a time. Closing interrupts it; the next start
+ * continues it.
  */
 export interface Removals extends AsyncDisposable {
   start(host: string, id: FolderId): void
@@ -15,7 +15,7 @@ export interface Removals extends AsyncDisposable {
 
 const RETRY_MS = 10 * 60_000
 
-/** Starts the removals that were interrupted, and tries those again that failed. */
+/** Continues interrupted removals, and retries failed ones. */
 export function startRemovals({ store, storage, log }: { store: Store; storage: StorageHosts; log: Log }): Removals {
   const cut = new AbortController()
   const isCut = () => cut.signal.aborted

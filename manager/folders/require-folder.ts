@@ -6,10 +6,8 @@ import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { allows, permissionOf } from './access.ts'
 
 /**
- * The folder, if the caller may do this with its files now: exactly what a session of the caller may do. An admin of a project
- * who is not in it manages its folders, but does not read their files.
- *
- * @throws AppError `folder_not_found`, `forbidden`, `group_inactive`
+ * Returns the folder if the caller may do this with its files now: the same rights as a session of the caller has. An admin of a project
+ * who is not a member manages its folders, but cannot read their files. @throws AppError `folder_not_found`, `forbidden`, `group_inactive`
  */
 export async function requireFolder(db: Db, caller: Caller, id: FolderId, need: FolderPermission): Promise<FolderRow> {
   const row = await findFolder(db, id, caller.userId)
@@ -23,8 +21,7 @@ export async function requireFolder(db: Db, caller: Caller, id: FolderId, need: 
 }
 
 /**
- * As `requireFolder`, for a request that has lasted: its sign-in or keypair, its account and the right to the folder hold now.
- *
+ * Like `requireFolder`, for a long request: also checks that its sign-in or keypair, its account and the right to the folder still hold.
  * @throws AppError `not_signed_in`, and as `requireFolder`
  */
 export async function requireFolderStill(

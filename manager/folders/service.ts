@@ -40,17 +40,15 @@ import { type Removals } from './removals.ts'
 import { type FolderQuotas } from './folder-quotas.ts'
 import { type FolderUsages } from './usage.ts'
 
-/**
- * The operations users have on folders, with their rules. A user who may not see a folder is told that it does not exist.
- */
+/** The operations users have on folders, with their rules. To a user who may not see it, a folder does not exist. */
 export interface Folders {
   /** The storage hosts that the caller's resource policies allow, and the number of folders. */
   hosts(caller: Caller): Promise<{ items: StorageHost[]; folders: FolderCount }>
   /** The caller's own folders, then those that others share, then those of projects that the caller is in or administers. */
   list(caller: Caller, query: { trashed?: boolean | undefined }): Promise<Folder[]>
   /**
-   * @throws AppError `folder_exists`, `over_folder_limit`, `storage_host_not_found`, `storage_away`, `group_not_found`,
-   *   `group_inactive`, `forbidden` (folder of a project), `bad_request` (permission of an own folder), `not_signed_in` (ended meanwhile)
+   * @throws AppError `folder_exists`, `over_folder_limit`, `storage_host_not_found`, `storage_away`, `group_not_found`, `group_inactive`,
+   *   `forbidden` (folder of a project), `bad_request` (permission for a folder of one's own), `not_signed_in` (ended meanwhile)
    */
   create(caller: Caller, spec: FolderSpec, options?: CreateOptions): Promise<Folder>
   /** @throws AppError `folder_not_found`, `folder_exists`, `folder_shared`, `forbidden`, `bad_request`, `not_signed_in` (ended meanwhile) */
@@ -64,7 +62,7 @@ export interface Folders {
 }
 
 export interface CreateOptions {
-  /** Marks the new folder as one that is being filled with a copy; the copy unmarks it. */
+  /** Marks the new folder as one that is being filled by a copy; the copy removes the mark. */
   readonly isClone?: boolean
 }
 
@@ -105,7 +103,7 @@ export function createFolders({ store, storage, removals, hints, usages, quotas 
     return storage.names.filter(name => mayUseHost(policies, name))
   }
 
-  /** @returns the project that is to own the folder; null for the caller */
+  /** @returns the project that will own the folder; null for the caller */
   async function groupFor(caller: Caller, { name, group, permission }: FolderSpec): Promise<GroupId | null> {
     if (group === undefined) {
       if (permission === undefined) return null
@@ -157,8 +155,8 @@ export function createFolders({ store, storage, removals, hints, usages, quotas 
         })
       } catch (error) {
         const said = sayWhy(error, spec.name)
-        // After any other error the row may have been written: its directory stays. If the directory cannot be removed, an
-        // empty one stays, and the user needs the first error.
+        // After any other error the row may have been written, so its directory stays. If the directory cannot be removed, an empty one
+        // stays, and the user needs the first error.
         if (isAppError(said) && REFUSALS.has(said.code)) await storage.discard(host, id).catch(() => undefined)
         throw said
       }

@@ -26,12 +26,12 @@ export interface ClientDeps {
   ) => Promise<HttpReply>
   /** `''` in a page of the same origin, else e.g. `http://127.0.0.1:8090`. */
   readonly baseUrl: string
-  /** Read for every request: credentials may change. */
+  /** Called for every request, because credentials may change. */
   readonly headers?: () => Readonly<Record<string, string>>
   /**
-   * Pauses before a retry. With it, a request that is safe to repeat (a GET, or one with an idempotency key) is sent again
-   * if no answer came, or if the first request is still in progress; one with a key also after `unavailable`. Without it
-   * every request is sent once.
+   * Pauses before a retry. With it, a request that is safe to repeat (a GET, or one with an idempotency key) is sent again if no answer
+   * came, or if the first request is still in progress; a request with a key is also sent again after `unavailable`. Without it every
+   * request is sent once.
    */
   readonly wait?: (ms: number) => Promise<void>
   /** Makes headers that sign exactly this request; used instead of a sign-in. */
@@ -52,7 +52,7 @@ export interface RouteCall {
 
 /** Pauses before the further attempts of a GET, in milliseconds. */
 const PAUSES_MS = [100, 400]
-/** Pauses of a request with an idempotency key: more attempts, because somebody waits for the thing that it creates. */
+/** Pauses of a request with an idempotency key: more attempts, because somebody waits for the result. */
 const KEYED_PAUSES_MS = [...PAUSES_MS, 1_500, 3_000]
 
 /** Calls a route. @returns the answer as received. @throws AppError with the server's code, or `unavailable` */
@@ -101,8 +101,8 @@ function valueOf(outcome: Outcome): unknown {
 }
 
 async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest): Promise<Outcome> {
-  // A signature is single-use: each attempt has its own.
-  // Nothing is awaited without a signature: the request of a page leaves before the page is drawn.
+  // A signature is single-use: each attempt gets its own. Without a signature nothing is awaited, so that a page's request leaves before
+  // the page is drawn.
   const signed = deps.sign && (await deps.sign({ method: route.method, url, body }))
   const headers = { accept: 'application/json', ...deps.headers?.(), ...signed, ...input.headers }
   const init = {
@@ -127,7 +127,7 @@ async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest)
   return parsed ?? { error: notAManager(url), answered: true }
 }
 
-/** As `because()`, for the page, which has no table of the English texts. */
+/** Like `because()`, but for the page, which has no table of the English texts. */
 const byKey = (cause: CauseKey, why: string, values?: Record<string, string | number>): Because => ({
   ...{ why, cause },
   ...(values ? { values } : {}),

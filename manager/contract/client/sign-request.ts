@@ -6,7 +6,7 @@
 
 /** Scheme of the Authorization header: `Berth-HMAC-SHA256 Credential=<access key>, Nonce=<nonce>, Signature=<hex>`. */
 export const SIGNATURE_SCHEME = 'Berth-HMAC-SHA256'
-/** Date of a signed request, ISO 8601 in UTC. Not the header `Date`: a browser does not let a page set that. */
+/** Date of a signed request, ISO 8601 in UTC. The header `Date` is not used, because a browser does not let a page set it. */
 export const SIGNED_DATE_HEADER = 'x-berth-date'
 /** SHA-256 of the body, hex; a request without a body sends the hash of zero bytes. */
 export const BODY_HASH_HEADER = 'x-berth-content-sha256'
@@ -24,7 +24,7 @@ export interface SigningKeypair {
 
 export interface SignableRequest {
   readonly method: string
-  /** Absolute, as it is handed to `fetch`. */
+  /** Absolute URL, as passed to `fetch`. */
   readonly url: string
   readonly body?: string | Uint8Array | undefined
 }
@@ -34,7 +34,7 @@ export interface SignedParts {
   readonly method: string
   /** Path with query, exactly as sent. */
   readonly target: string
-  /** Host header, with the port where it has one. */
+  /** Host header, with the port if it has one. */
   readonly host: string
   readonly date: string
   /** 16 to 64 letters, digits, `-` and `_`, never used before with this keypair. */
@@ -69,8 +69,8 @@ const hex = (bytes: ArrayBuffer | Uint8Array) =>
   Array.from(new Uint8Array(bytes), byte => byte.toString(16).padStart(2, '0')).join('')
 
 /**
- * Makes the headers that sign this request. They are good for one attempt: sign again before a retry. Needs WebCrypto,
- * which browsers offer only on https and localhost.
+ * Makes the headers that sign this request. They are valid for one attempt: sign again before a retry. Needs WebCrypto, which browsers
+ * offer only on https and localhost.
  */
 export async function signRequest(
   request: SignableRequest,

@@ -3,7 +3,7 @@ import { BackupName, Backups } from '../backups.ts'
 import { Task } from '../tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-/** Backups of the database on the computer of the manager. When they are made by themselves is a matter of the settings. */
+/** Backups of the database on the manager's computer. The settings decide when Berth makes them by itself. */
 export const BACKUP_ROUTES = {
   listBackups: {
     method: 'GET',

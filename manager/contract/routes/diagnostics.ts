@@ -3,7 +3,7 @@ import { Diagnosis } from '../diagnostics.ts'
 import { AgentId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-/** `berth doctor` of managers and of agents, and what a helper needs to see. */
+/** `berth doctor` of managers and of agents, and a bundle of data for a helper. */
 export const DIAGNOSTICS_ROUTES = {
   diagnoseManager: {
     method: 'GET',

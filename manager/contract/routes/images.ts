@@ -19,7 +19,7 @@ import { OptionalPage, pageOf, type RouteSpec } from './route-spec.ts'
 
 const CleanUpReply = z.object({ items: z.array(AgentCleanUp) })
 
-/** Images that can be launched, and what admins do with those on agents. */
+/** Images that can be launched, and admins' actions on images of agents. */
 export const IMAGE_ROUTES = {
   listImages: {
     method: 'GET',
@@ -106,7 +106,7 @@ export const IMAGE_ROUTES = {
     access: 'superadmin',
     summary: 'Remove images from agents that are not in use and can be pulled again.',
     body: CleanUpSpec,
-    // Eight for an image, if each is alone on its host.
+    // Eight parts for an image, if each is alone on its host.
     jsonParts: 85_000,
     reply: CleanUpReply,
   },

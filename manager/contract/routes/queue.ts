@@ -5,7 +5,7 @@ import { ResourceGroupName } from '../resource-groups.ts'
 import { Session } from '../sessions.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
-/** The sessions that wait, as administrators see them. */
+/** The waiting sessions, as administrators see them. */
 export const QUEUE_ROUTES = {
   listQueue: {
     method: 'GET',

@@ -29,7 +29,7 @@ export const RESOURCE_GROUP_ROUTES = {
     idempotencyKey: true,
     summary: 'Create a resource group. Agents join it with a join token of the group.',
     body: ResourceGroupSpec,
-    // Weights of thousands of users.
+    // Enough for the weights of thousands of users.
     jsonParts: 20_000,
     status: 201,
     reply: ResourceGroup,
@@ -41,7 +41,7 @@ export const RESOURCE_GROUP_ROUTES = {
     summary: 'Change a resource group. Missing fields stay as they are.',
     params: named,
     body: ResourceGroupChange,
-    // Weights of thousands of users.
+    // Enough for the weights of thousands of users.
     jsonParts: 20_000,
     reply: ResourceGroup,
   },

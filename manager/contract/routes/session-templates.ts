@@ -5,7 +5,7 @@ import { type RouteSpec } from './route-spec.ts'
 
 const named = z.object({ name: TemplateName })
 
-/** Templates: requests that the caller has stored under names. Nobody else sees them. */
+/** Templates: requests that the caller has stored under names. Only the caller sees them. */
 export const SESSION_TEMPLATE_ROUTES = {
   listSessionTemplates: {
     method: 'GET',

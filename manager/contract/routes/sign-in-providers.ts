@@ -117,7 +117,7 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     idempotencyKey: true,
     summary: 'Add a provider.',
     body: SignInProviderSpec,
-    // Five for each group of its mapping.
+    // Five parts for each group of its mapping.
     jsonParts: 2_000,
     status: 201,
     reply: SignInProvider,
@@ -130,7 +130,7 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     summary: 'Change a provider. Another issuer or client needs its secret again.',
     params: z.object({ id: SignInProviderId }),
     body: SignInProviderChange,
-    // Five for each group of its mapping.
+    // Five parts for each group of its mapping.
     jsonParts: 2_000,
     reply: SignInProvider,
   },

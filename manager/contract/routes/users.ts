@@ -52,7 +52,7 @@ export const USER_ROUTES = {
     access: 'domain_admin',
     summary: 'Create the users of a file, each with a link to set a password. Accounts that exist are not changed.',
     body: UserImportSpec,
-    // Seven for each row.
+    // Seven parts for each row.
     jsonParts: 2_000,
     reply: UserImportReply,
   },

@@ -37,7 +37,7 @@ export function headerLength({ length, mask }: Pick<FrameHeader, 'length' | 'mas
   return 2 + lengthBytes(length) + (mask ? 4 : 0)
 }
 
-/** Writes the header at the start of `target`, which has room for `headerLength` bytes. The payload is not touched. */
+/** Writes the header at the start of `target`, which must have `headerLength` free bytes. The payload is not touched. */
 export function writeHeader(target: Uint8Array, { opcode, length, mask, fin = true }: FrameHeader): void {
   const extended = lengthBytes(length)
   target[0] = (fin ? 0x80 : 0) | opcode
@@ -78,7 +78,7 @@ export function closeCode(payload: Uint8Array): number {
   return high === undefined || low === undefined ? NO_CLOSE_CODE : high * 256 + low
 }
 
-/** Codes that may be sent (section 7.4): 1004–1006 and 1015 are reserved, below 1000 and above 4999 nothing is defined. */
+/** Close codes that may be sent (section 7.4): 1004–1006 and 1015 are reserved; below 1000 and above 4999 nothing is defined. */
 export function isCloseCode(code: number): boolean {
   return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || (code >= 3000 && code <= 4999)
 }
@@ -87,7 +87,7 @@ export function isZero(mask: MaskKey): boolean {
   return mask[0] === 0 && mask[1] === 0 && mask[2] === 0 && mask[3] === 0
 }
 
-/** Text frames of the protocol are ASCII; anything above becomes `?` and so matches no word of ours. */
+/** Text frames of the protocol are ASCII; other characters become `?` and so match none of our words. */
 export function ascii(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes.map(byte => (byte < 0x80 ? byte : 0x3f)))
 }

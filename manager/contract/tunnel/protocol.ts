@@ -13,14 +13,14 @@
  * closes with 1001, a refused connection with 1013, as the original does.
  */
 export const TUNNEL_PROTOCOL = 'berth.tunnel.v1'
-/** Offered before `TUNNEL_PROTOCOL` by clients that use a wire again. */
+/** Offered before `TUNNEL_PROTOCOL` by clients that can reuse a wire. */
 export const LASTING_TUNNEL_PROTOCOL = 'berth.tunnel.v2'
 /** Binary frames are terminal bytes; the client's text frames are JSON: `{"resize":{"cols":80,"rows":24}}`. */
 export const TERMINAL_PROTOCOL = 'berth.terminal.v1'
 
 /** Credential of a tunnel upgrade; never in a URL. */
 export const GRANT_HEADER = 'x-berth-grant'
-/** Proves that a request comes from our console; the manager then believes what the console says about the client. */
+/** Proves that a request comes from our console; the manager then trusts what the console says about the client. */
 export const CONSOLE_SECRET_HEADER = 'x-berth-console'
 /** Second half of a browser's sign-in, sent with every request that carries its cookie. */
 export const ORIGIN_SECRET_HEADER = 'x-berth-origin-secret'
@@ -39,9 +39,9 @@ export const PING_INTERVAL_MS = 15_000
 
 /** Close codes of `berth.tunnel.v1`, `berth.tunnel.v2` and `berth.terminal.v1`. */
 export const TUNNEL_CLOSE = {
-  /** Both directions ended by themselves. */
+  /** Both directions have ended normally. */
   done: 1000,
-  /** The service went away; for foreign clients also when the service only stopped sending. */
+  /** The service went away; for foreign clients also if the service only stopped sending. */
   service_ended: 1001,
   protocol_error: 1002,
   frame_too_large: 1009,
