@@ -7,7 +7,7 @@ export interface Log {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
-  /** The last lines as they were written, oldest first; left out by logs that keep none. */
+  /** The last lines as written, oldest first; missing in logs that keep none. */
   readonly recent?: () => readonly string[]
 }
 
@@ -21,7 +21,7 @@ export function createLogger(level: string): Log {
     {
       level,
       base: { process: 'manager', pid: process.pid },
-      // Safety net for the rule above, for a request object that is logged whole by mistake.
+      // Safety net, in case a whole request object is logged by mistake.
       redact: ['*.headers.cookie', '*.headers.authorization', '*.password', '*.token', '*.grant', '*.ticket'],
     },
     {
@@ -38,7 +38,7 @@ export function createLogger(level: string): Log {
 export const silentLog: Log = { debug: noop, info: noop, warn: noop, error: noop }
 
 function noop(): void {
-  // says nothing on purpose
+  // Logs nothing on purpose.
 }
 
 /**

@@ -12,7 +12,7 @@ import { hasCallsInFlight } from './storage/calls.ts'
  * or failed, logs on stderr. Stops on SIGINT, SIGTERM, and when the parent that gave it an IPC channel goes away.
  */
 async function main(): Promise<void> {
-  // Before the first call that runs on a thread of libuv. Storages that do not answer occupy threads (storage/calls.ts).
+  // Set before the first call that runs on a libuv thread. Storages that do not answer occupy threads (storage/calls.ts).
   process.env.UV_THREADPOOL_SIZE ??= '16'
   const config = readConfig(process.env)
   const log = createLogger(config.logLevel)
@@ -36,7 +36,7 @@ async function main(): Promise<void> {
       log.error({ withinMs: STOP_TIMEOUT_MS }, 'the manager did not stop in time')
       void exit(1)
     }, STOP_TIMEOUT_MS).unref()
-    // A start in flight ends at its next step, and closes whatever it has opened.
+    // A start in progress ends at its next step, and closes everything that it has opened.
     starting
       .then(
         manager => manager[Symbol.asyncDispose](),
@@ -67,15 +67,13 @@ async function main(): Promise<void> {
   process.stdout.write(`${JSON.stringify({ ready: 'manager', url: manager.url, managerId: manager.managerId })}\n`)
 }
 
-/** Time for calls to storages that have begun and answer. */
+/** Time for storage calls in flight to finish. */
 const LAST_CALLS_MS = 1_000
 
 /** Shorter than the time after which `berth up` kills its children. */
 const STOP_TIMEOUT_MS = 8_000
 
-/**
- * Answers requests of the parent process, over the channel that only it has: `{ id, type, about }`.
- */
+/** Answers requests of the parent process over their private channel: `{ id, type, about }`. */
 async function answer(manager: Manager, message: unknown): Promise<void> {
   const { id, type, about } = (message ?? {}) as { id?: unknown; type?: unknown; about?: unknown }
   const requests: Readonly<Record<string, () => Promise<unknown>>> = {

@@ -39,18 +39,17 @@ export interface Manager extends ParentRequests, AsyncDisposable {
 
 export type ManagerTimings = SessionsPartTimings & {
   readonly cluster?: Partial<ClusterTimings>
-  /** How often a request that lasts is checked again. */
+  /** Interval at which the rights of a long request are checked again. */
   readonly recheckMs?: number
 }
 
 /**
- * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. All parts are closed in reverse order, also
- * when the start fails half way.
+ * Starts a manager: database, identity, agents, scheduler, tunnels, HTTP. All parts are closed in reverse order, also when the start fails
+ * half way.
  *
- * @param timings deadlines of sessions and agents; only tests have a reason to change them
- * @param signal cuts the start short between two of its steps
- * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`,
- *   `master_key_mismatch`
+ * @param timings deadlines of sessions and agents; only tests change them
+ * @param signal aborts the start between two of its steps
+ * @throws AppError `config_invalid`, `weak_password`, `data_version_unsupported`, `data_dir_locked`, `unavailable`, `master_key_mismatch`
  */
 export async function startManager(
   config: ManagerConfig,

@@ -15,7 +15,7 @@ export interface CollectedMetric {
   readonly collect: () => number | readonly Sample[] | Promise<number | readonly Sample[]>
 }
 
-/** Prometheus metrics of the manager. Other parts add metrics of their own; nothing here knows them. */
+/** Prometheus metrics of the manager. Other parts register their own metrics, which this file does not know. */
 export interface Metrics {
   observeHttp(request: { method: string; route: string; status: number; seconds: number }): void
   /** Adds a metric that shows a current value. */
@@ -30,7 +30,7 @@ export interface Metrics {
   render(): Promise<{ type: string; text: string }>
 }
 
-/** Node measures the delay of the event loop by a timer. Its default of 10 ms would wake an idle manager a hundred times a second. */
+/** Node measures the delay of the event loop with a timer. Its default of 10 ms would wake an idle manager a hundred times a second. */
 const LOOP_DELAY_EVERY_MS = 100
 
 export function createMetrics(): Metrics {
@@ -90,8 +90,8 @@ function samplesOf(collected: number | readonly Sample[]): readonly Sample[] {
 }
 
 /**
- * The part of the API that a route belongs to: `sessions` for `/api/v1/sessions/:id/logs`. Each class has a dozen series for each
- * method and class of statuses, which the hundreds of single routes would make tens of thousands.
+ * The part of the API that a route belongs to: `sessions` for `/api/v1/sessions/:id/logs`. Each class has a dozen series for each method
+ * and class of statuses; with the hundreds of single routes there would be tens of thousands.
  */
 export function routeClass(route: string): string {
   const [first = '', ...rest] = route.split('/').filter(Boolean)

@@ -1,8 +1,8 @@
 import { ERRORS, toWireError } from '#manager/contract'
 
 /**
- * Runs a program that works on the database while no server asks for it, as a child process of the CLI. Prints one line of JSON on
- * stdout: the outcome, or `{"error":…}` with exit code 1. A signal stops it in order, without that line.
+ * Runs a program that works on the database without a running server, as a child process of the CLI. Prints one line of JSON on stdout: the
+ * outcome, or `{"error":…}` with exit code 1. A signal stops it in order, without that line.
  */
 export function runOffline(work: (signal: AbortSignal) => Promise<object>): void {
   const interrupt = new AbortController()

@@ -1,10 +1,10 @@
 import { AppError, because } from '#manager/contract'
 
 /**
- * The number of items before a page, from its cursor, for lists that are sorted in memory. A list that changes between two pages
- * may repeat an item or leave one out.
+ * The number of items before a page, from its cursor, for lists that are sorted in memory. If the list changes between two pages, an item
+ * may be repeated or missing.
  *
- * @throws AppError `bad_request` for a text that is no cursor
+ * @throws AppError `bad_request` for an invalid cursor
  */
 export function parseOffset(cursor: string | undefined): number {
   if (cursor === undefined) return 0

@@ -17,8 +17,9 @@ import { createTreeDigest } from './tree-digest.ts'
 /**
  * Copies and moves files between folders.
  *
- * A move is always a copy, and its original is deleted at the end: folders may lie on different storages, have owners and quotas of their
- * own, and a file with several names would belong to two folders after a rename. Nothing is deleted that has changed since it was copied.
+ * A move is always a copy whose original is deleted at the end: folders may lie on different storages and have different owners and quotas,
+ * and after a rename, a file with several names would belong to two folders. An original that has changed since it was copied is not
+ * deleted.
  */
 export interface Imports {
   /**

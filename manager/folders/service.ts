@@ -233,7 +233,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'over_folder_limit',
 ])
 
-/** Names the sessions that the caller sees, and gives the number of the others. @throws AppError `folder_in_use` */
+/** Names the blocking sessions that the caller may see, and counts the others. @throws AppError `folder_in_use` */
 async function requireUnused(trx: Db, caller: Caller, { id, name }: Pick<FolderRow, 'id' | 'name'>): Promise<void> {
   const seen = visibleTo(caller)
   const { count, names } = await readUsers(trx, id, seen && { ...seen, sharedWith: caller.userId })
@@ -261,10 +261,8 @@ function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: 
 }
 
 /**
- * Refuses a name with a dot for a folder into which others write in a running session: each new session of the owner would mount it,
- * and programs there run what they find (`.ipython`, `.local/lib`).
- *
- * @throws AppError `folder_shared`
+ * Refuses a name with a leading dot for a folder into which others can write in a running session: each new session of the owner would
+ * mount it, and programs there run files from it (`.ipython`, `.local/lib`). @throws AppError `folder_shared`
  */
 async function requireOwnUse(trx: Db, { id, name }: FolderRow): Promise<void> {
   const session = await findUsedByOthers(trx, id)
@@ -282,7 +280,7 @@ function requireNoDot(name: string): void {
   throw new AppError('bad_request', because('folder_dot_of_project'))
 }
 
-/** Explains a violation of the tables' rules in the user's words. */
+/** Turns a violation of a table constraint into an error in the user's words. */
 function sayWhy(error: unknown, name: string): unknown {
   if (isUniqueViolation(error)) {
     return new AppError('folder_exists', { name, ...because('folder_taken', { name }) }, { cause: error })

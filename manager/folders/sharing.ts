@@ -47,20 +47,20 @@ import { requireManaged, requireVisible } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
 
 /**
- * Sharing of folders. The owner of a folder, or an admin of the project that owns it, invites users by e-mail address; an
- * invited user becomes a member by accepting, and may leave.
+ * Sharing of folders. The owner of a folder, or an admin of the project that owns it, invites users by e-mail address; an invited user
+ * becomes a member by accepting, and may leave.
  *
  * Threat model:
- * - Nobody learns by an invitation who has an account. It is kept by address, and is listed, changed and taken back in the same
- *   way whether the address has an account or not. Mail goes only to addresses with an account, so nobody makes Berth write to
- *   strangers, and only its reader learns of it. An invitation that goes unanswered looks like one to an unknown address.
- * - Only an account whose address is confirmed, in the domain of the folder, sees an invitation: domains keep apart.
+ * - An invitation does not reveal who has an account. It is stored by address, and is listed, changed and withdrawn in the same way whether
+ *   the address has an account or not. Mail goes only to addresses with an account, so nobody can make Berth write to strangers, and only
+ *   the recipient learns of it. An invitation that goes unanswered looks like one to an unknown address.
+ * - Only an account whose address is confirmed, in the domain of the folder, sees an invitation: domains are kept apart.
  * - An invitation is for the owner of an address. An admin of the domain who makes an account with it afterwards, or sets its password,
- *   does not read the folder from inside: the invitation waits until the person has a password that nobody else knows.
- * - An invitation counts as long as its inviter may share the folder, with an active account: one that an administrator sent does not
- *   outlive their role.
- * - A folder whose name starts with a dot is not shared: it is mounted in each session of its owner, and whatever a member wrote
- *   to `.local/bin` would run there.
+ *   does not get to read the folder that way: the invitation waits until the person has a password that nobody else knows.
+ * - An invitation is valid as long as its inviter has an active account and may share the folder: it does not outlive the role of the
+ *   administrator who sent it.
+ * - A folder whose name starts with a dot is not shared: it is mounted in each session of its owner, and programs that a member wrote to
+ *   `.local/bin` would run there.
  * - Invitations of one user are limited by the hour, and shares of one folder by number.
  */
 export interface Sharing {
@@ -100,7 +100,7 @@ export interface SharingDeps {
 }
 
 const OPEN_DAYS = 30
-/** Invitations of one user at once; from then on the wait between two doubles, until there were none for an hour. */
+/** Number of invitations that one user may send at once; after that, the wait between two doubles, until there were none for an hour. */
 const INVITATIONS_FROM = 60
 
 export function createSharing({ store, hints, mailer, settings, log }: SharingDeps): Sharing {
@@ -113,7 +113,7 @@ export function createSharing({ store, hints, mailer, settings, log }: SharingDe
     })
   }
 
-  /** Not awaited: the time of the reply must not tell whether a mail is sent. */
+  /** Not awaited, so that the time of the reply does not reveal whether a mail is sent. */
   function mailTo(email: string, inviter: string): void {
     settings.read().then(
       ({ publicUrl, mailReady }) => {
@@ -123,12 +123,12 @@ export function createSharing({ store, hints, mailer, settings, log }: SharingDe
     )
   }
 
-  /** Takes an open invitation of the caller away. @throws AppError `folder_invitation_not_found` */
+  /** Deletes an open invitation of the caller. @throws AppError `folder_invitation_not_found` */
   async function take(trx: Db, caller: Caller, invitationId: FolderInvitationId): Promise<ReceivedRow> {
     const found = (await listReceived(trx, caller.userId)).find(({ id }) => id === invitationId)
     if (!found) throw noSuchInvitation(invitationId)
     await lockFolder(trx, found.folder_id)
-    // The folder is locked now: an invitation that was changed, taken back or accepted meanwhile is read again.
+    // The folder is locked now: read the invitation again, in case it was changed, withdrawn or accepted meanwhile.
     const still = (await listReceived(trx, caller.userId)).find(({ id }) => id === invitationId)
     if (!still || (await deleteInvitationTo(trx, still.folder_id, invitationId)) === undefined) {
       throw noSuchInvitation(invitationId)

@@ -2,30 +2,30 @@ import { AppError, because } from '#manager/contract'
 import { sizeText } from '#base/size-text'
 import { type FolderSizes } from '../store/storage/folder-usage.ts'
 
-/** Size that a write adds to a folder; negative for one that replaces more. Directories and links count as files. */
+/** Size that a write adds to a folder; negative if it replaces more. Directories and links count as files. */
 export interface Amount {
   readonly bytes: number
   readonly files: number
 }
 
-/** A write of bytes that makes so many files. */
+/** A write of this many bytes that creates this many files. */
 export const amount = (bytes: number, files: number): Amount => ({ bytes, files })
 
 export const NOTHING = amount(0, 0)
 
 type Limits = 'max_bytes' | 'owner_max_bytes' | 'max_files' | 'owner_max_files'
-/** The limits and the sizes that decide whether more may be written to a folder. */
+/** The limits and sizes that decide whether more may be written to a folder. */
 export type Sizes = Pick<FolderSizes, Limits | 'name' | 'group_id' | 'owned' | 'bytes' | 'owned_files' | 'files'>
 export type SizesWithUploads = Sizes & Pick<FolderSizes, 'staged' | 'owned_staged'>
 
-/** Refuses a write that would exceed a limit; what was never measured counts as empty. */
+/** Refuses a write that would exceed a limit; sizes that were never measured count as 0. */
 export function sizeFault(sizes: Sizes, { bytes, files }: Amount): AppError | undefined {
-  // A write that takes no further room and makes nothing new is fine in a folder that has reached its limit, or is over it.
+  // A write that needs no further space and creates nothing is allowed in a folder that has reached its limit, or is over it.
   if (bytes <= 0 && files <= 0) return undefined
   return bytesFault(sizes, bytes) ?? filesFault(sizes, files)
 }
 
-/** The sizes without what is about to be replaced. */
+/** The sizes without the parts that are about to be replaced. */
 export const without = <Some extends Sizes>(sizes: Some, { bytes, files }: Amount): Some => ({
   ...sizes,
   bytes: less(sizes.bytes, bytes),
@@ -59,7 +59,7 @@ function totalFault(sizes: Sizes, bytes: number): AppError | undefined {
   })
 }
 
-/** The figures as a message shows them. */
+/** Formats the figures for a message. */
 function shown<Figures extends Readonly<Record<string, number | string>>>(figures: Figures) {
   const texts = Object.entries(figures).map(([key, value]) => [
     key,
@@ -68,7 +68,7 @@ function shown<Figures extends Readonly<Record<string, number | string>>>(figure
   return Object.fromEntries(texts) as Record<keyof Figures, string>
 }
 
-/** A write without a new file, such as that to an open one, is not refused by a number of files. */
+/** A write that creates no file, such as one to an open file, is not refused because of the number of files. */
 function filesFault(sizes: Sizes, files: number): AppError | undefined {
   if (files <= 0) return undefined
   const { name, max_files, owner_max_files } = sizes
@@ -87,15 +87,15 @@ function filesFault(sizes: Sizes, files: number): AppError | undefined {
 }
 
 /**
- * Refuses an upload that is begun, if its bytes do not fit beside all other uploads that are not finished. Whether a file more is one too
- * many is judged when it takes its place.
+ * Refuses to begin an upload if its bytes do not fit beside all other unfinished uploads. The number of files is checked when the file is
+ * put in its place.
  *
- * @param sizes its own bytes are among the staged ones already   @param replaced bytes of the file that it replaces
+ * @param sizes its own bytes are among the staged ones already @param replaced bytes of the file that it replaces
  */
 export function stagedFault(sizes: SizesWithUploads, size: number, replaced = 0): AppError | undefined {
   const bytes = size - replaced
   const [others, ownedOthers] = [sizes.staged - size, sizes.owned_staged - size]
-  // An upload that takes no further room is fine alone. Of many, each would count on the room of the same file.
+  // A single upload that needs no further space is allowed. With several, each would count on the space of the same file.
   const isJudged = (staged: number) => bytes > 0 || staged > 0
   const beside = {
     ...sizes,
@@ -121,7 +121,7 @@ export function stagedFault(sizes: SizesWithUploads, size: number, replaced = 0)
 export const isLimited = (sizes: Pick<Sizes, Limits>): boolean =>
   [sizes.max_bytes, sizes.owner_max_bytes, sizes.max_files, sizes.owner_max_files].some(limit => limit !== null)
 
-/** The limits that a file system is asked to enforce: no folder alone may have more than all together. */
+/** The limits for a file system to enforce: no single folder may have more than all together. */
 export function enforceable(sizes: Pick<Sizes, Limits>): {
   readonly bytes: number | null
   readonly files: number | null

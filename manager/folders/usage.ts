@@ -8,17 +8,15 @@ import { readSizes, readUsage, saveUsage } from '../store/storage/folder-usage.t
 import { type FolderHints } from './hints.ts'
 
 /**
- * Measures folders in the background when somebody lists them, one folder of a storage host at a time. A folder that nobody
- * looks at costs nothing. Closing interrupts a count; the next look begins it again.
+ * Measures folders in the background when somebody lists them, one folder of a storage host at a time. A folder that nobody lists costs
+ * nothing. Closing interrupts a count; the next listing starts it again.
  */
 export interface FolderUsages extends AsyncDisposable {
-  /** Measures those of the folders whose figures are old. Returns at once. */
+  /** Measures those folders whose figures are old. Returns at once. */
   check(folders: readonly CheckedFolder[]): void
-  /**
-   * Measures the folders anew, unless that happened just now, and waits: for ten seconds at most. Several callers share one count.
-   */
+  /** Measures the folders again, unless that has just happened, and waits for at most ten seconds. Several callers share one count. */
   again(folders: readonly CheckedFolder[]): Promise<void>
-  /** Counts the folder soon after the last of a run of writes, if it was counted before. Returns at once. */
+  /** Counts the folder soon after the last of a series of writes, if it was counted before. Returns at once. */
   wrote(id: FolderId): void
 }
 
@@ -30,25 +28,25 @@ export interface FolderUsagesDeps {
   readonly hints: FolderHints
   readonly log: Log
   readonly freshMs?: number
-  /** From the last write to the count. */
+  /** Time from the last write to the count. */
   readonly soonMs?: number
 }
 
-/** Figures count as fresh for this long, or for `FRESH_TIMES` the duration of the count: counting takes 5 % of the time at most. */
+/** Figures count as fresh for this long, or for `FRESH_TIMES` the duration of the count, so that counting takes at most 5 % of the time. */
 const FRESH_MS = 5 * 60_000
 const FRESH_TIMES = 20
 /** A count that takes longer is given up: the folder is shown without figures. */
 const LONGEST_MS = 30 * 60_000
-/** Folders that wait for their turn on one storage host; further ones are measured at a later look. */
+/** Largest number of folders that wait for their turn on one storage host; further ones are measured when they are listed again. */
 const LONGEST_QUEUE = 1_000
-/** Figures of this age are new enough to refuse a write by them. */
+/** Figures up to this age are new enough to refuse a write. */
 const JUST_NOW_MS = 1_000
-/** Writes that follow each other within this time are one run: the files of a directory, the parts of a large file. */
+/** Writes within this time of each other are one series: the files of a directory, the parts of a large file. */
 const SOON_MS = 3_000
-/** How long a write waits for new figures. */
+/** Time that a write waits for new figures. */
 const PATIENCE_MS = 10_000
 
-/** The least time from the end of one count to the begin of the next. */
+/** Minimum time from the end of one count to the start of the next. */
 const restMs = ({ took_ms }: Pick<CheckedFolder, 'took_ms'>) => Math.max(JUST_NOW_MS, FRESH_TIMES * (took_ms ?? 0))
 
 export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
@@ -76,7 +74,7 @@ export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
   }
 
   const counting = new Map<FolderId, Promise<void>>()
-  /** Counts of one folder never overlap: the slower one would overwrite what was written since it began. */
+  /** Counts of one folder never overlap: the slower one would overwrite writes recorded since it began. */
   function measureOnce(host: string, id: FolderId): Promise<void> {
     const known = counting.get(id)
     if (known) return known
@@ -115,7 +113,7 @@ export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
     if (!sizes?.measured_at || cut.signal.aborted) return
     const waitMs = sizes.measured_at.getTime() + restMs(sizes) - store.now()
     if (waitMs <= 0) await measureOnce(sizes.storage_host, id)
-    // Soon figures of a folder that takes long are those of the usual look.
+    // For a folder that takes long to count, the next regular figures have to suffice.
     else if (waitMs < freshMs && !written.has(id)) countIn(id, waitMs)
   }
 

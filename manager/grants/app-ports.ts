@@ -2,13 +2,13 @@ import { type AppsAddress, type SessionId, type UserId } from '#manager/contract
 import { type PortsKnown } from '../store/sessions/app-ports.ts'
 
 /**
- * A port that one person gave up goes to another only after this time: the app's page may still be open in a browser, and it is of the
- * same origin as the app that comes next.
+ * Time before a port that one person has left may go to another person: the app's page may still be open in a browser, with the same origin
+ * as the next app.
  */
 export const REST_MS = 24 * 3_600_000
 const MOST_PER_USER = 16
 
-/** Ports that one person may have, by links and by own apps: everybody else needs some too. Infinite where apps have names. */
+/** Largest number of ports of one person, by links and by own apps, so that some remain for others. Infinite if apps have names. */
 export function portsPerUser(address: AppsAddress): number {
   return address.kind === 'ports'
     ? Math.min(MOST_PER_USER, Math.ceil((address.last - address.first + 1) / 2))
@@ -20,19 +20,19 @@ export const countPortsOf = ({ taken }: PortsKnown, userId: UserId) =>
   [...taken.values()].filter(holder => holder === userId).length
 
 /**
- * Chooses the port of an app: the wanted one if it is free and nobody else left it of late, else one that the person had before or that
- * had no app yet, else the one that was left first.
+ * Chooses the port of an app: the wanted one if it is free and was not left by another person recently, else one that the person had before
+ * or that had no app yet, else the one that was left first.
  *
- * Over https a browser clears what the former app left at the port, so a port that has not rested is better than none. Over http
- * nothing makes a browser forget its cache: such a port is not given out.
+ * Over https, browsers clear data of the port's former app, so a recently left port is better than none. Over http, browsers cannot be made
+ * to clear their cache, so such a port is not given out.
  *
- * Threat model: a page of somebody may still be open at a port that this person has left, and acts in the app of whoever gets the port
- * next. Somebody who took and left port after port would make all of them rest: over http nobody else had a port then, and over
- * https the next person had the port that was left first. So ports that rest count in the share of the person who left them, who
- * has these again when the share is used up. A page of an app of somebody else's session is that person's, whoever had it open; so may be
- * one of an own session that others used, or whose command an administrator chose. It acts in no other session.
+ * Threat model: somebody's page may still be open at a port that this person has left, and could act in the app that gets the port next.
+ * Somebody who takes and leaves one port after another would block all of them: over http nobody else would get a port, and over https the
+ * next person would get the port that was left first. So recently left ports count towards the share of the person who left them, who gets
+ * them again when the share is used up. A page of an app of somebody else's session belongs to that person, whoever opened it; the same may
+ * be true of one's own session that others used, or whose command an administrator chose. It acts in no other session.
  *
- * @returns null where apps are at names; `taken` if no port is free, `resting` if every free one was another person's of late
+ * @returns null if apps have names; `taken` if no port is free, `resting` if every free one was left by another person recently
  */
 export function choosePort(
   address: AppsAddress,
@@ -49,7 +49,7 @@ export function choosePort(
   const { taken, left } = known
   const restedBefore = asked.nowMs - REST_MS
   const free = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(port => !taken.has(port))
-  /** 0 for a port that can go to this person at once; others by when they were left. */
+  /** 0 for a port that can go to this person at once; else the time when it was left. */
   const leftMs = (port: number) => {
     const held = left.get(port)
     const isOwn = held?.userId === asked.userId && (!held.ofOther || held.sessionId === asked.sessionId)

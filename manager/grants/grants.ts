@@ -32,19 +32,15 @@ import { type Caller } from '../users/authorize.ts'
 import { hashToken } from '../users/secrets.ts'
 
 /**
- * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the
- * local proxy of its user, travels in a header (never in a URL) and is stored here only as a hash. It is valid for five
- * minutes, for one (sign-in, keypair or published app, user, session, app), and can be renewed only while these are valid.
- * Signing out, deactivating the keypair, withdrawing the published app, or the end of the session ends it within CACHE_MS.
- * Renewing counts as a use of the sign-in, which stays valid up to its absolute end. Only the owner of a session, and members
- * whom the owner lets use it, can obtain a grant, which ends with that right; and the console for their browsers elsewhere, and for
- * the visitors of an app that the owner has published.
+ * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the local proxy of its user,
+ * travels in a header (never in a URL) and is stored here only as a hash. It is valid for five minutes, for one (sign-in, keypair or
+ * published app, user, session, app), and can be renewed only while these are valid. Signing out, deactivating the keypair, withdrawing the
+ * published app, or the end of the session ends it within CACHE_MS. Renewing counts as a use of the sign-in, which stays valid up to its
+ * absolute end. Only the owner of a session, and members whom the owner lets use it, can obtain a grant, which ends with that right. The
+ * console obtains grants for their browsers on other computers, and for the visitors of an app that the owner has published.
  */
 export interface Grants extends AsyncDisposable {
-  /**
-   * Starts an app with the user's options; one that runs with others is started again.
-   * @throws those of `create`, `app_option_refused`
-   */
+  /** Starts an app with the user's options; an app that runs with others is restarted. @throws those of `create`, `app_option_refused` */
   startApp(
     caller: Caller,
     target: { readonly id: SessionId; readonly app: string },
@@ -57,7 +53,8 @@ export interface Grants extends AsyncDisposable {
    */
   create(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
   /**
-   * Creates a grant for whom the console has let in: visitors of a published app, or a browser of a sign-in. The rights were checked.
+   * Creates a grant for clients that the console has admitted: visitors of a published app, or a browser of a sign-in. The caller has
+   * checked the rights.
    * @throws those of `create`, `published_app_not_found`
    */
   createFor(
@@ -67,7 +64,7 @@ export interface Grants extends AsyncDisposable {
   ): Promise<Grant>
   /** @throws `grant_invalid` */
   renew(grant: string): Promise<Grant>
-  /** Verifies a grant, usually from memory, as it runs for every tunnel connection. @throws `grant_invalid` */
+  /** Verifies a grant, usually from memory, because this runs for every tunnel connection. @throws `grant_invalid` */
   verify(grant: string, sessionId: SessionId, app: string): Promise<ValidGrant>
   /** Drops the cached grants of a sign-in or a keypair that has ended. */
   forgetLogin(loginId: string): void
@@ -89,10 +86,10 @@ const PURGE_EVERY_MS = 10 * 60_000
 
 export function startGrants({ store, agents, changes, members, log, now = store.now }: GrantsDeps): Grants {
   const verified = new Map<string, { grant: ValidGrant; until: number }>()
-  /** Secrets of apps, which must not be stored in the database; requested again after a restart. */
+  /** Secrets of apps, which must not be stored in the database; fetched again after a restart. */
   const injections = new Map<string, { readonly inject: Grant['inject']; readonly expiresAt: Date }>()
 
-  /** Number of drops: a database answer that was in flight during a drop is not cached. */
+  /** Counts drops, so that a database answer that was in flight during a drop is not cached. */
   let drops = 0
   const drop = (which: (grant: ValidGrant) => boolean) => {
     drops++

@@ -48,14 +48,14 @@ import { type Grants } from './grants.ts'
 /**
  * Web apps of sessions for browsers on other computers, at the address of apps.
  *
- * Threat model: nothing here is open to strangers. A place (a host name or a port) belongs to one person, one session and one app, and
- * its name is no secret. A browser enters with a ticket of 256 bits, which only a signed-in person who may use the session gets;
- * it is stored as a hash, is good once, for a minute, at its own place. The console then gives the browser a cookie that names the
- * sign-in and is signed with a MAC of the place. No cookie gives a right by itself: for each grant the sign-in, the person's right to
- * use the session and the session are looked up again, and the grant ends with each of them as every grant does (`grants.ts`). A
- * person can give away a ticket, which lets one browser use the app as that person until the sign-in ends; a published link is the
- * better way. It could also be pushed on somebody, who would then type into an app of another person (login CSRF): a browser that does
- * not show the console's cookie with which the ticket was asked for is asked first, with the name of that person.
+ * Threat model: nothing here is open to strangers. An address (a host name or a port) belongs to one person, one session and one app, and
+ * is not secret. A browser enters with a ticket of 256 bits, which only a signed-in person who may use the session gets; it is stored as a
+ * hash, and valid once, for a minute, at its own address. The console then gives the browser a cookie that names the sign-in and is signed
+ * with a MAC of the address. The cookie alone gives no rights: for each grant the sign-in, the person's right to use the session and the
+ * session are checked again, and the grant ends with each of them like every grant (`grants.ts`). A person can give away a ticket, which
+ * lets one browser use the app as that person until the sign-in ends; a published link is the better way. An attacker could also make
+ * somebody open the attacker's ticket, who would then type into the attacker's app (login CSRF): so a browser without the console's cookie
+ * that requested the ticket is asked first, and shown the name of the ticket's person.
  */
 export interface OwnApps {
   /**
@@ -68,23 +68,23 @@ export interface OwnApps {
     target: { readonly id: SessionId; readonly app: string },
     how: { readonly spec: OpenAppSpec; readonly browser: AskingBrowser | undefined },
   ): Promise<OpenedApp>
-  /** For the console: the app at a place; undefined if no person has one there. */
+  /** For the console: the app at an address; undefined if no person has one there. */
   serve(place: string): Promise<ServedApp | undefined>
   /** For the console. @throws `published_app_not_found`, `public_link_refused` */
   redeem(place: string, shown: ShownTicket): Promise<AdmittedVisitor>
   /** For the console. @throws `published_app_not_found`, also if sign-in or right have ended; those of `Grants.create` */
   grant(place: string, visitor: string, signal: AbortSignal): Promise<Grant>
-  /** For the console: ports of the range at which it does not listen. No app gets them. */
+  /** For the console: reports ports of the range at which it does not listen. No app gets them. */
   reportPorts(console: string, closed: readonly number[]): Promise<void>
-  /** Gives back the places of sessions that have ended. */
+  /** Releases the addresses of sessions that have ended. */
   endOfSessions(): Promise<void>
 }
 
 /**
  * Both halves of a browser's sign-in, as its request had them (`http/browser-sign-in.ts`).
  *
- * Threat model: whoever asks writes cookies and Host as they like, and a program at another port of the console's host gives other people's
- * browsers cookies. So the cookie counts by the name only that it has at the configured address of the console.
+ * Threat model: the sender of the request chooses cookies and Host, and a program at another port of the console's host can set cookies in
+ * other people's browsers. So only the cookie counts that has the name for the configured address of the console.
  */
 export interface AskingBrowser {
   readonly cookies: readonly string[]
@@ -95,9 +95,9 @@ export interface AskingBrowser {
 
 export interface ShownTicket {
   readonly ticket: string
-  /** Cookies that may be of the console's sign-in, each `name=value`. */
+  /** Cookies that may belong to the console's sign-in, each `name=value`. */
   readonly cookies: readonly string[]
-  /** The person has seen whose app it is. */
+  /** True if the person has seen whose app it is. */
   readonly isConfirmed: boolean
 }
 
@@ -105,14 +105,14 @@ export interface OwnAppsDeps {
   readonly store: Store
   readonly box: SecretBox
   readonly grants: Pick<Grants, 'createFor'>
-  /** Undefined where no address for apps is configured. */
+  /** Undefined if no address for apps is configured. */
   readonly address: AppsAddress | undefined
 }
 
-/** A place is kept for this long after it was opened last; cookies last as long at most. */
+/** Time that an address is kept after it was last opened; also the longest lifetime of cookies. */
 const LIFETIME_MS = 24 * 3_600_000
 const TICKET_MS = 60_000
-/** Places at names cost nothing but rows. */
+/** Limit of addresses of one person if apps have names, which cost nothing but rows. */
 const MOST_NAMES = 200
 const COOKIES = 'own app: cookies'
 const NAME = 'own app: name'
@@ -127,7 +127,7 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
     return row
   }
 
-  /** The person's place of an app: the one that is there, or a new one. Another session or person never had its name. */
+  /** The person's address of an app: the existing one, or a new one, whose name no other session or person has ever had. */
   async function placeFor(to: AppsAddress, key: OwnAppKey): Promise<OwnAppRow> {
     return await whilePortsStay(db, async trx => {
       const ports = await knownPorts(trx)
@@ -150,13 +150,13 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
       }
       await insertOwnApp(trx, { id, ...key, name: nameOf(digest), port, lifetimeMs: LIFETIME_MS })
       const made = await findOwnApp(trx, key)
-      // The session or the right to it ended meanwhile.
+      // The session, or the right to it, ended meanwhile.
       if (!made) throw new AppError('session_not_running', { sessionId: key.session_id })
       return made
     })
   }
 
-  /** Keeps a person to a share of the ports: places that no browser uses go first. @throws `public_port_taken` */
+  /** Limits a person to a share of the ports: addresses that no browser uses are released first. @throws `public_port_taken` */
   async function makeRoom(
     trx: Db,
     to: AppsAddress,
@@ -169,8 +169,8 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
   }
 
   /**
-   * Hash of name and value of the cookie with which the browser signed in; several of our name may have come, planted by other ports. Null
-   * where the browser shows the app another cookie of that name, or none: away from the host of the console.
+   * Hash of name and value of the cookie with which the browser signed in; other ports may have set further cookies of the same name. Null
+   * if the app does not get this cookie from the browser: away from the host of the console.
    */
   async function browserHashOf(loginId: string, browser: AskingBrowser | undefined): Promise<Buffer | null> {
     if (!browser || address?.kind !== 'ports' || address.host !== browser.console.host) return null
@@ -255,11 +255,11 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
   }
 }
 
-/** Whether a place still fits the address, which administrators may have changed. */
+/** Whether an address still fits the configured address of apps, which administrators may have changed. */
 function isAt(address: AppsAddress, { port }: Pick<OwnAppRow, 'port'>): boolean {
   if (address.kind === 'names') return port === null
   return port !== null && port >= address.first && port <= address.last
 }
 
-/** 16 characters of base32: the label of a host name, as those of published apps. */
+/** 16 characters of base32: the label of a host name, like those of published apps. */
 const nameOf = (digest: Buffer) => [...digest.subarray(0, 16)].map(byte => LETTERS.charAt(byte & 31)).join('')

@@ -51,16 +51,15 @@ import { holdSignedIn } from '../users/still-authorized.ts'
 /**
  * Links that open a web app of a session to people without an account.
  *
- * Threat model: anybody may hold a link, pass it on, or guess. A link names a random place (a host name or a port) and carries a
- * key of 256 bits, which is a MAC of the link's id under the master key: the database holds nothing that opens a link. Passwords
- * are hashed like those of accounts, and guesses wait longer and longer, per link and per address. Behind the door a visitor
- * reaches this one app, with the rights that the app gives: JupyterLab gives a shell in the session. No visitor gets a credential
- * of Berth: grants and the app's own secret stay in the console's process. A link is a credential like a sign-in: its grants and
- * tunnels end with it, at every manager, when it is withdrawn or expires, when its session ends, when its owner or the owner's
- * domain is deactivated, and when the administrators switch publishing off. Only the owner of a session publishes its apps, and
- * only while the administrators allow it. What visitors of a shell write stays and runs on, so the session is noted as used by others:
- * no folder with a dot, which each session of the owner mounts, is added to it from then on. One that is there already stays, and the
- * guide warns of it: a link for an app without a shell is as common.
+ * Threat model: anybody may hold a link, pass it on, or guess one. A link names a random address (a host name or a port) and contains a key
+ * of 256 bits, which is a MAC of the link's id under the master key: nothing in the database opens a link. Passwords are hashed like those
+ * of accounts, and guesses are delayed more and more, per link and per address. A visitor reaches only this app, with the rights that the
+ * app gives: JupyterLab gives a shell in the session. Visitors get no credentials of Berth: grants and the app's own secret stay in the
+ * console's process. A link is a credential like a sign-in: its grants and tunnels end with it, at every manager, when it is withdrawn or
+ * expires, when its session ends, when its owner or the owner's domain is deactivated, and when the administrators switch publishing off.
+ * Only the owner of a session publishes its apps, and only while the administrators allow it. Files and programs of visitors with a shell
+ * stay in the session, so it is marked as used by others: from then on no dot-folder, which each session of the owner mounts, is added to
+ * it. One that is mounted already stays, and the guide warns of this: links for apps without a shell are as common.
  */
 export interface PublishedApps extends Disposable {
   /**
@@ -75,7 +74,7 @@ export interface PublishedApps extends Disposable {
   list(caller: Caller, sessionId?: SessionId): Promise<{ items: PublishedApp[]; publishing: Publishing }>
   /** @throws `published_app_not_found` */
   unpublish(caller: Caller, id: PublishedAppId): Promise<void>
-  /** Ends all links: the administrators have switched publishing off. */
+  /** Ends all links, because the administrators have switched publishing off. */
   endAll(): Promise<void>
   /** Ends the links of a session that has ended. */
   endOfSession(id: SessionId): Promise<void>
@@ -89,9 +88,9 @@ export interface PublishedApps extends Disposable {
 
   /** Watches for the end of a link from now on, because a tunnel uses it. */
   watch(id: string): void
-  /** Whether it is a watched link, as opposed to a sign-in or a keypair. */
+  /** Whether this is the id of a watched link, as opposed to a sign-in or a keypair. */
   isWatched(id: string): boolean
-  /** Listens for ends of links, made here or at another manager. */
+  /** Listens for links that end, at this manager or another one. */
   onEnd(listener: (id: string) => void): void
 }
 
@@ -211,7 +210,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       }
       await whilePortsStay(db, async trx => {
         await holdSignedIn(trx, caller)
-        // Counted here: one publication follows the other.
+        // Counting here is safe, because publications run one after the other.
         if ((await countPublishedOf(trx, caller.userId)) >= MOST_PER_USER) {
           throw new AppError('published_apps_limit', because('links_at_most', { count: MOST_PER_USER }))
         }
@@ -277,7 +276,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
     },
     async visit(place, { key, password, address: from }) {
       const { id, password_hash: hash } = await findAt(place)
-      // 256 bits: nobody guesses it, so wrong ones need no limit.
+      // The key has 256 bits and cannot be guessed, so wrong keys need no limit.
       if (!box.isMac(key, id, KEY)) throw new AppError('public_link_refused', { reason: 'key' })
       if (hash !== null) {
         if (password === undefined) throw new AppError('public_link_refused', { reason: 'no_password' })
@@ -303,7 +302,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
   }
 }
 
-/** 16 characters of base32 (80 bits): the label of a host name. It is no secret, since names are seen on the network. */
+/** 16 characters of base32 (80 bits): the label of a host name. It is not secret, since names are visible on the network. */
 function randomName(): string {
   return [...randomBytes(16)].map(byte => LETTERS.charAt(byte & 31)).join('')
 }

@@ -5,8 +5,8 @@ import { type Store } from '../store/open-store.ts'
 import { readKnownImages, toImages } from './known-images.ts'
 
 /**
- * Short names of images, for everything that names an image: launches, templates, pulls. A session keeps the name that the alias
- * stood for. An alias whose image is gone stays, and works again when the image is back.
+ * Short names of images, usable wherever an image is named: launches, templates, pulls. A session stores the name for which the alias
+ * stood. An alias whose image is gone is kept, and works again when the image is back.
  */
 export interface ImageAliases {
   list(): Promise<ImageAlias[]>
@@ -20,7 +20,7 @@ export function createImageAliases({ store, events }: { store: Store; events: Ev
   const { db } = store
   const announce = () => events.publish({ topic: 'image', id: 'all', version: store.now() }, 'everyone')
 
-  /** The name of an image that somebody means by this name; undefined if there is no such image. */
+  /** The name of the image that this name or alias means; undefined if there is no such image. */
   async function nameOf(wanted: string): Promise<string | undefined> {
     const meanings = meaningsOf(wanted)
     const known = new Set(toImages(await readKnownImages(db, null, meanings)).map(({ reference }) => reference))

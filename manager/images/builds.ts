@@ -13,13 +13,13 @@ import { readKnownImages, toImages } from './known-images.ts'
  * Images that a superadmin builds from a recipe on a chosen agent.
  *
  * Threat model: a recipe runs as root in containers of the engine's builder (`agent/images/build-image.ts`), so the routes are for
- * superadmins, who may add agents and images anyhow. A build never takes the name of another image or an alias. A recipe is no
- * place for secrets: everybody who may launch the image can read its history. The audit log has who built what, not the recipe.
+ * superadmins, who may add agents and images anyhow. A build never takes the name of another image or an alias. A recipe must not contain
+ * secrets: everybody who may launch the image can read its history. The audit log has who built what, not the recipe.
  */
 export interface Builds {
   /** @throws AppError `agent_not_found`, `image_exists` */
   start(caller: Caller, spec: ImageBuildSpec): Promise<Task>
-  /** Handles text that an agent sends of a build. */
+  /** Handles output of a build that an agent sends. */
   onLog(agentId: AgentId, buildId: string, text: string): void
 }
 
@@ -30,7 +30,7 @@ export interface BuildsDeps {
 }
 
 const TIMEOUT_MS = 2 * 60 * 60_000
-/** Characters kept of a log: its end. */
+/** Number of characters kept of the end of a log. */
 const LOG_LENGTH = 16_384
 
 export function createBuilds({ store, agents, tasks }: BuildsDeps): Builds {

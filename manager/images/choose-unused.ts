@@ -14,7 +14,7 @@ export interface CleanUpContext {
   readonly includeLocal: boolean
 }
 
-/** An image with the names under which it was shown. */
+/** An image with the names under which it was listed. */
 export interface ListedImage {
   readonly digest: string
   readonly references: readonly string[]
@@ -28,9 +28,9 @@ export interface CleanUpChoice {
 /**
  * Chooses the images to remove among those of an engine that no container uses. Pure.
  *
- * Only images that concern Berth are considered: those with labels for sessions, and those of known registries. An engine
- * may serve other purposes too. Of these images, only those are removed that a registry can provide again, or that have lost their
- * name to a newer image. With `includeLocal`, all images with labels are removed. Images of live sessions always stay.
+ * Only images that concern Berth are considered: those with labels for sessions, and those of known registries. An engine may serve other
+ * purposes too. It chooses only images that a registry can provide again, or that have lost their name to a newer image. With
+ * `includeLocal`, all images with labels are removed. Images of live sessions always stay.
  */
 export function chooseUnused(images: readonly UnusedImage[], context: CleanUpContext): CleanUpChoice {
   const remove: UnusedImage[] = []
@@ -44,8 +44,8 @@ export function chooseUnused(images: readonly UnusedImage[], context: CleanUpCon
 }
 
 /**
- * Leaves of a choice what somebody has seen and agreed to: an image that appeared since stays without a word, and one that has got
- * another name since is kept.
+ * Reduces a choice to the images that somebody has seen and agreed to: an image that appeared since is silently kept, and one that has got
+ * another name since is kept with a reason.
  */
 export function onlyListed(choice: CleanUpChoice, listed: readonly ListedImage[]): CleanUpChoice {
   const named = new Map(listed.map(({ digest, references }) => [digest, new Set(references)]))

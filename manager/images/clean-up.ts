@@ -11,8 +11,8 @@ import { chosenAgents } from './chosen-agents.ts'
 import { readKnownImages } from './known-images.ts'
 
 /**
- * Removes images from agents. Images of live sessions are left out here. An agent itself keeps images that a container uses,
- * and the toolbox, whatever it is asked to remove. A failing agent does not keep the others from their clean-up.
+ * Removes images from agents. Images of live sessions are left out here. An agent itself keeps images that a container uses, and the
+ * toolbox, whatever is requested. A failing agent does not stop the clean-up of others.
  */
 export interface ImageCleanUp {
   cleanUp(spec: CleanUpSpec): Promise<AgentCleanUp[]>

@@ -15,8 +15,8 @@ const compareValues = (a: string | number, b: string | number) =>
   typeof a === 'number' && typeof b === 'number' ? a - b : compare(String(a), String(b))
 
 /**
- * Images whose name, aliases, title, registry or apps have every word of the search, in any letter case. Pure: what is an image,
- * and what an agent or a registry says of it, is decided in memory (`toImages`), so SQL cannot search.
+ * Images whose name, aliases, title, registry or apps contain every word of the search, in any letter case. Pure. SQL cannot search,
+ * because images are put together in memory from reports of agents and registries (`toImages`).
  */
 export function searchImages<T extends Listed>(images: readonly T[], search = ''): readonly T[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
@@ -28,7 +28,7 @@ export function searchImages<T extends Listed>(images: readonly T[], search = ''
   })
 }
 
-/** Images in an order; images with the same value by name. Without an order they stay as they are. Pure. */
+/** Sorts images by an order, and by name if values are equal. Without an order they stay as they are. Pure. */
 export function sortImages<T extends Listed>(images: readonly T[], sort: ImageSort | undefined): readonly T[] {
   if (sort === undefined) return images
   const { order, descending } = readSort(sort)

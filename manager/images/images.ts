@@ -30,7 +30,7 @@ import { forDomain, type KnownImages, readImagesOn, readKnownImages, toImages } 
 type Notice = ReturnType<typeof belowLabels>[number]
 
 export interface ImageQuery {
-  /** The images on this agent only. */
+  /** Limits the list to images on this agent. */
   readonly agent?: AgentId | undefined
   readonly search?: string | undefined
   readonly sort?: ImageSort | undefined
@@ -42,8 +42,8 @@ export interface ImageQuery {
 /** Images that can be launched, and an admin's settings for them. */
 export interface Images {
   /**
-   * @throws AppError `forbidden` for an agent without being superadmin, who alone knows which agent has which image; `bad_request`
-   *   for a wrong cursor
+   * @throws AppError `forbidden` if the query names an agent and the caller is no superadmin, because only superadmins may know which agent
+   *   has which image; `bad_request` for a wrong cursor
    */
   list(caller: Caller, query: ImageQuery): Promise<{ items: Image[]; nextCursor: string | null; total: number }>
   /** @throws AppError `image_not_found`, `domain_not_found` */
@@ -78,7 +78,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
 
   async function find(caller: Caller, reference: string): Promise<Image> {
     const all = toImages(await imagesOf(db, caller, reference)).filter(image => image.reference === reference)
-    // The same name may mean different images on different agents; the setting belongs to the name.
+    // The same name may mean different images on different agents, but the setting belongs to the name.
     const image = all.toSorted((a, b) => b.holders - a.holders)[0]
     if (image) return image
     throw new AppError('image_not_found', {
@@ -111,7 +111,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
     }))
   }
 
-  /** Names agents only where the images have their ids, which superadmins alone see. */
+  /** Adds the names of agents if the images have the agents' ids, which only superadmins see. */
   async function withAgentNames(images: readonly Image[]): Promise<Image[]> {
     const firstOf = ({ agentIds = [] }: Image) => agentIds.slice(0, FIRST_AGENTS)
     const names = await listAgentNames(db, [...new Set(images.flatMap(firstOf))])
@@ -135,7 +135,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
       const { labelMinimum } = await find(caller, reference)
       if (minimum !== undefined) await setImageMinimum(db, reference, minimum && parseSlots(minimum))
       if (domains !== undefined) await setImageDomains(db, reference, domains && (await existingDomains(domains)))
-      // The event leaves the name out: not everybody may know that the image exists.
+      // The event omits the name, because not everybody may know that the image exists.
       events.publish({ topic: 'image', id: 'all', version: store.now() }, 'everyone')
       const image = await find(caller, reference)
       const notices = minimum === undefined ? [] : belowLabels(parseSlots(labelMinimum), parseSlots(image.minimum))
@@ -144,7 +144,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
   }
 }
 
-/** Warning for a minimum below the labels, whose values come from trials, as the Backend.AI guide gives it. */
+/** Warning about a minimum below the labels, whose values come from trials; as in the Backend.AI guide. */
 function belowLabels(labels: ReturnType<typeof parseSlots>, minimum: ReturnType<typeof parseSlots>) {
   const names = lackingSlots(labels, minimum)
   if (names.length === 0) return []

@@ -24,18 +24,18 @@ export interface KnownImages {
   readonly held: readonly HeldImage[]
   /** By reference. */
   readonly offered: ReadonlyMap<string, OfferedImage>
-  /** By reference: minimums that an admin has set instead of the labels' values. */
+  /** Minimums, by reference, that an admin has set instead of the labels' values. */
   readonly minimums: ReadonlyMap<string, ResourceSlots>
-  /** By reference: the domains that may use an image. Images without an entry are for all domains. */
+  /** Domains that may use an image, by reference. Images without an entry are for all domains. */
   readonly domains: ReadonlyMap<string, readonly string[]>
-  /** By alias: the reference that it stands for. */
+  /** Full reference of each alias. */
   readonly aliases: ReadonlyMap<string, string>
 }
 
 /**
  * Reads the images on agents and in registries.
  *
- * @param allowed names of the registries that count; null = all
+ * @param allowed names of the registries to include; null = all
  * @param references limits images of registries to these names
  */
 export async function readKnownImages(
@@ -95,10 +95,9 @@ export function forDomain(images: KnownImages, domain: string): KnownImages {
 }
 
 /**
- * Merges all copies with the same image id into one description, used before it is known where a session will run. The registry's
- * own description of that id comes first. Agents normally agree, because the id is a digest of the image. A differing agent
- * must not change what others can start: the least value of each minimum counts, and the texts are those of the agent that
- * joined first.
+ * Merges all copies with the same image id into one description, used before it is known where a session will run. The registry's own
+ * description of that id comes first. Agents normally agree, because the id is a digest of the image. A differing agent must not affect
+ * what others can start: the smallest value of each minimum is used, and the texts are those of the agent that joined first.
  */
 export function describedBy(
   copies: readonly [AgentImage, ...AgentImage[]],
@@ -218,7 +217,7 @@ export function toImages({ held, offered, minimums, domains, aliases }: KnownIma
   )
 }
 
-/** The word that occurs most often, the first in the alphabet of equals. */
+/** The most frequent word; of equally frequent ones, the first in alphabetical order. */
 function commonest(words: readonly string[]): string | undefined {
   const counts = [...Map.groupBy(words, word => word)].map(([word, { length }]) => ({ word, length }))
   return counts.toSorted((a, b) => b.length - a.length || (a.word < b.word ? -1 : 1))[0]?.word

@@ -22,11 +22,11 @@ import { type Caller } from '../users/authorize.ts'
 import { chosenAgents } from './chosen-agents.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 
-/** Pulls of images to agents that an admin requests ahead of any session. */
+/** Pulls of images to agents that an admin requests before any session needs them. */
 export interface Pulls {
   /** @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */
   start(caller: Caller, spec: PullSpec): Promise<Task>
-  /** Calls `listener` with the progress that an agent reports under this id. @returns a function that ends this */
+  /** Calls `listener` with the progress that an agent reports under this id. @returns a function that stops listening */
   follow(agentId: AgentId, pullId: string, listener: (progress: PullProgress) => void): () => void
   /** Handles an agent's progress report on a pull. */
   onProgress(agentId: AgentId, pullId: string, progress: PullProgress): void
@@ -39,7 +39,7 @@ export interface PullsDeps {
   readonly tasks: Tasks
 }
 
-/** Agents that pull at the same time: the registry has to serve them all. */
+/** Number of agents that pull at the same time, because the registry has to serve them all. */
 const AT_ONCE = 8
 const TIMEOUT_MS = 2 * 60 * 60_000
 
@@ -57,7 +57,7 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
       if (state) states.set(id, { ...state, ...next })
       report([...states.values()])
     }
-    // The password is decrypted only when the pull begins, and kept only while it lasts.
+    // The password is decrypted only when the pull begins, and kept only until it ends.
     const auth = await registries.authOf(reference)
     const failures = new Map<AgentId, WireError>()
     const pullOne = async ({ id }: AgentRow) => {

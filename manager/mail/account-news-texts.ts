@@ -2,7 +2,7 @@ import { readNames, type AccountNewsKind } from '#manager/contract'
 import { type Mail } from './mailer.ts'
 import { mail } from './texts.ts'
 
-/** `{by}` is the address of whoever did it, `{detail}` a name: of an access key, a role, a domain or a project. */
+/** `{by}` is the address of the person who acted, `{detail}` a name: of an access key, a role, a domain or a project. */
 const TEXTS: Readonly<Record<AccountNewsKind, string>> = {
   own_keypair_made:
     'The keypair {detail} was made in your account. Whoever has its secret key may do what you may do. If this was not you, delete it on your page Account and choose another password.',
@@ -83,10 +83,10 @@ const TEXTS: Readonly<Record<AccountNewsKind, string>> = {
     '{by} started a session for you. Its command was not chosen by you, and sees what you open in the session later.',
 }
 
-/** Changes that open or close nothing are told in the console alone: adding a class to a project sends no mails. */
+/** Changes that neither give nor take away access appear in the console only: adding a class to a project sends no mails. */
 const NOT_MAILED: ReadonlySet<AccountNewsKind> = new Set(['account_changed', 'keypair_changed', 'projects_changed'])
 
-/** The English sentence; a page in another language has its own for the same kind. */
+/** The English sentence; the page has its own translation for each kind. */
 export function newsText(
   kind: AccountNewsKind,
   { by, detail }: { readonly by: string; readonly detail: string },
@@ -97,7 +97,7 @@ export function newsText(
 }
 
 /**
- * The mail about it; undefined for what is told in the console alone. Names in it were chosen by administrators.
+ * The mail about the news; undefined for news that appears in the console only. Names in it were chosen by administrators.
  *
  * @param publicUrl address of the console
  */

@@ -12,16 +12,16 @@ export interface Mail {
 /**
  * Sends our mail through the server of the settings.
  *
- * Threat model: mails carry one-time links, which are as good as a password while they last. So TLS is required unless a
- * superadmin switched it off, certificates are always verified, and no text of a mail is ever logged. Attachments from
- * files or addresses are off: we use none. After a minute, the mailer gives up on a server that does not answer.
+ * Threat model: mails carry one-time links, which are as good as a password while they last. So TLS is required unless a superadmin
+ * switched it off, certificates are always verified, and no text of a mail is ever logged. Attachments from files or addresses are
+ * disabled, because we use none. After a minute, the mailer gives up on a server that does not answer.
  */
 export interface Mailer extends AsyncDisposable {
   /** @throws AppError `mail_not_configured`, `mail_failed` with the words of the server */
   send(mail: Mail): Promise<void>
   /**
-   * Sends in the background, so that the time of a reply does not tell whether a mail was sent. Retries a few times if the
-   * server is away or asks us to try later; a final failure is only logged.
+   * Sends in the background, so that the time of a reply does not reveal whether a mail was sent. Retries a few times if the server is away
+   * or asks us to try later; a final failure is only logged.
    */
   post(mail: Mail): void
 }
@@ -121,7 +121,9 @@ function hasRefusedStarttls(error: unknown): boolean {
   return command === 'STARTTLS' && typeof responseCode === 'number'
 }
 
-/** A reply of class 4 means later, one of class 5 never; without a reply the server was not reached. RFC 5321 4.2.1 */
+/**
+ * A reply of class 4 means a temporary failure, one of class 5 a permanent one; without a reply the server was not reached. RFC 5321 4.2.1
+ */
 function isTemporaryCause(error: unknown): boolean {
   const { responseCode, code } = error as { responseCode?: unknown; code?: unknown }
   if (typeof responseCode === 'number') return responseCode >= 400 && responseCode < 500

@@ -16,12 +16,12 @@ export interface TellDeps {
 export interface News {
   readonly about: NonNullable<Message['about']>
   readonly text: string
-  /** Name of what it is about. */
+  /** Name of the subject. */
   readonly detail?: string
   readonly mail: (to: string, publicUrl: string) => Mail
 }
 
-/** Tells every superadmin what nobody waits for: among their notifications, and by mail if that is set up. */
+/** Tells every superadmin about an event that nobody waits for: by a notification, and by mail if that is set up. */
 export async function tellSuperadmins(
   { store, settings, mailer, events }: TellDeps,
   { about, text, detail = '', mail }: News,

@@ -1,7 +1,7 @@
 import { type LinkPurpose } from '#manager/contract'
 import { type Mail } from './mailer.ts'
 
-/** Mails contain nothing that a stranger typed (a name, say), so that nobody but an administrator can send their own words through us. */
+/** Mails contain no text that a stranger typed (a name, say), so that only administrators can send their own words through us. */
 export const mail = (to: string, subject: string, lines: readonly string[]): Mail => ({
   to,
   subject,
@@ -116,7 +116,7 @@ export function passwordSetMail(to: string): Mail {
   ])
 }
 
-/** The inviter is named by address, which is the only text of another user in our mails: it was confirmed, and holds no spaces. */
+/** The inviter's address is the only text of another user in our mails: it was confirmed, and contains no spaces. */
 export function folderInvitationMail(to: string, { inviter, publicUrl }: { inviter: string; publicUrl: string }): Mail {
   return mail(to, 'You are invited to a folder', [
     `${inviter} invites you to share a folder at Berth. Sign in to accept or decline:`,

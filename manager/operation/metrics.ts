@@ -20,7 +20,7 @@ export interface MetricsDeps {
   readonly auditQueue: () => number
 }
 
-/** Gauges of one scrape share one read: a result is reused for this long. */
+/** Gauges of one scrape share a read: its result is reused for this long. */
 const SAME_SCRAPE_MS = 500
 
 /** Registers the metrics of /metrics beside those of the process itself: queues, states, agents, tunnels. */
@@ -132,7 +132,7 @@ export function registerMetrics(deps: MetricsDeps): void {
   metrics.gauge({ name: 'berth_audit_queue', help: 'Audit rows that wait for the database.', collect: auditQueue })
 }
 
-/** The id is a label too, because names are not unique: a host that joined again has the name of the lost agent. */
+/** The id is a label too, because names are not unique: a host that joined again has the same name as its lost agent. */
 const AGENT_LABELS = ['agent', 'agent_id', 'resource_group'] as const
 
 function labelsOf({ id, name, resourceGroup }: AgentMetrics): Record<string, string> {

@@ -9,7 +9,7 @@ import { deleteUnconfirmed } from '../store/identity/users.ts'
 import { type Settings } from '../settings/settings.ts'
 
 const EVERY_MS = 10 * 60_000
-/** Batch sizes per transaction: a transaction should not take long. */
+/** Largest number of rows deleted per transaction, so that a transaction does not take long. */
 const ROWS_AT_ONCE = 10_000
 const USERS_AT_ONCE = 200
 /** Each session is deleted with its kernels, events and figures. */
@@ -24,9 +24,9 @@ export interface RetentionDeps {
 }
 
 /**
- * Deletes outdated data: rows that nobody can use or ask for any more, and, according to the settings, unconfirmed
- * sign-ups, ended sessions and entries of the audit log. Every manager runs this independently. Deletions due to
- * settings are recorded in the audit log, in the same transaction.
+ * Deletes outdated data: rows that nobody can use or request any more, and, according to the settings, unconfirmed sign-ups, ended sessions
+ * and entries of the audit log. Every manager runs this independently. Deletions due to settings are recorded in the audit log, in the same
+ * transaction.
  */
 export function startRetention({ store, settings, events, log, everyMs = EVERY_MS }: RetentionDeps): AsyncDisposable {
   const stop = new AbortController()

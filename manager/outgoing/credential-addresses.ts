@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Addresses at which clouds hand out the credentials of a machine to whoever asks from it: all link-local ones (AWS, Azure, Google and
- * others: 169.254.169.254), and those of AWS and Google over IPv6, of Alibaba, and of Oracle. An IPv4 address in an IPv6 one counts too.
+ * Addresses at which clouds provide a machine's credentials to every program on it: all link-local ones (AWS, Azure, Google and others:
+ * 169.254.169.254), and those of AWS and Google over IPv6, of Alibaba, and of Oracle. An IPv4 address in an IPv6 one counts too.
  */
 const ADDRESSES = new BlockList()
 ADDRESSES.addSubnet('169.254.0.0', 16, 'ipv4')
@@ -11,10 +11,10 @@ ADDRESSES.addAddress('192.0.0.192', 'ipv4')
 ADDRESSES.addSubnet('fe80::', 10, 'ipv6')
 ADDRESSES.addAddress('fd00:ec2::254', 'ipv6')
 ADDRESSES.addAddress('fd20:ce::254', 'ipv6')
-// Translated by NAT64. RFC 6052
+// The link-local range as translated by NAT64. RFC 6052
 ADDRESSES.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6')
 
-/** Whether a host of a URL is one of these addresses. A name is none: its addresses are judged when it is looked up. */
+/** Whether the host of a URL is one of these addresses. False for a name, whose addresses are checked when it is looked up. */
 export function isCredentialAddress(host: string): boolean {
   const address = host.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
   const version = isIP(address)

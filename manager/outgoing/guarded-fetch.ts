@@ -5,7 +5,7 @@ import { type LookupFunction } from 'node:net'
 import { addAbortSignal, Readable } from 'node:stream'
 import { isCredentialAddress } from './credential-addresses.ts'
 
-/** A request was not sent, because its address may hand out credentials of this machine. */
+/** Error for a request that was not sent, because its address may provide this machine's credentials. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
   constructor(host: string) {
@@ -17,21 +17,24 @@ export class RefusedAddress extends Error {
 export type Lookup = typeof lookup
 
 /**
- * `fetch` for addresses that administrators, registries and sign-in providers choose. Redirects are not followed, and answers are asked
- * for as they are, without compression.
+ * `fetch` for addresses that administrators, registries and sign-in providers choose. Redirects are not followed, and answers are requested
+ * without compression.
  *
- * Threat model: an answer or a DNS record may lead this process to where clouds keep the credentials of the machine. The connection
- * goes to the very addresses that were judged, so a name cannot change in between; one bad address refuses the name. A proxy of the
- * environment, if Node is told to use one, looks names up itself.
+ * Threat model: an answer or a DNS record may lead this process to the address at which clouds provide the machine's credentials. The
+ * connection goes to exactly the addresses that were checked, so a name cannot change in between; a name with one bad address is refused. A
+ * proxy of the environment, if Node is told to use one, looks names up itself.
  *
  * @throws RefusedAddress; TypeError `fetch failed` with its cause, or the reason of the signal, as `fetch` does
  */
 export type GuardedFetch = (address: string | URL, init?: RequestInit) => Promise<Response>
 
-/** As with Node's `fetch`: what lies between may forget a connection that rests for longer, and the next request would wait for its time limit. */
+/**
+ * The same as in Node's `fetch`: intermediaries may drop a connection that was idle for longer, and the next request would wait for its
+ * time limit.
+ */
 const REST_MS = 4_000
 
-/** @param find only tests have a reason to give one */
+/** @param find only tests pass one */
 export function createGuardedFetch(find: Lookup = lookup): GuardedFetch {
   const options = { keepAlive: true, timeout: REST_MS, lookup: guarded(find), ...proxyOfEnvironment() }
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) }

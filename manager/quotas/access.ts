@@ -28,7 +28,7 @@ export interface ResourceGroupAccesses {
   withdraw(resourceGroup: string, from: ResourceGroupAccessChange): Promise<void>
 }
 
-/** @param onChanged called when waiting sessions may start now, or no longer may */
+/** @param onChanged called when waiting sessions may now be able to start, or no longer may */
 export function createResourceGroupAccesses({
   db,
   onChanged,
@@ -83,7 +83,7 @@ export function createResourceGroupAccesses({
   }
 }
 
-/** Names of the resource groups that the caller may use through any of their groups; undefined: all of them. */
+/** Names of the resource groups that the caller may use through any of their groups; undefined means all. */
 export async function accessibleTo(db: Db, caller: Caller): Promise<ReadonlySet<string> | undefined> {
   if (isSuperadmin(caller)) return undefined
   return listAccessible(db, { ownerId: caller.userId, domain: caller.domain, groupId: null })

@@ -62,11 +62,11 @@ export async function admit(
 }
 
 /**
- * Refuses a request that exceeds a limit on its own: it would wait for ever. A request that only does not fit beside
- * running sessions is accepted, and waits.
+ * Refuses a request that exceeds a limit by itself, because it would wait for ever. A request that merely does not fit beside running
+ * sessions is accepted, and waits.
  *
- * @throws AppError `over_concurrency_limit`, `over_container_limit`, `over_user_policy`, `over_keypair_policy`,
- *   `over_group_limit`, `over_domain_limit`
+ * @throws AppError `over_concurrency_limit`, `over_container_limit`, `over_user_policy`, `over_keypair_policy`, `over_group_limit`,
+ *   `over_domain_limit`
  */
 export async function requireWithinLimits(
   db: Db,

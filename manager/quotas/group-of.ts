@@ -5,8 +5,8 @@ import { type Db } from '../store/schema.ts'
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
 
 /**
- * The group (project) of a new session of the caller: the one of the caller's groups with this name. Without a name, it is
- * their only active group, or the one named `default`.
+ * The group (project) for a new session of the caller: the caller's group with this name. Without a name, it is their only active group, or
+ * the one named `default`.
  *
  * @param wanted id or name, in any letter case
  * @throws AppError `group_needed` (a choice among several), `group_not_found`, `group_inactive`
@@ -25,8 +25,8 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
 }
 
 /**
- * The group that is to own a folder. For administrators it is any that they administer, whether they are members or not; one of their own
- * goes before others of the same name.
+ * The group that will own a folder. Administrators may name any group that they administer, whether they are members or not; of groups with
+ * the same name, their own takes precedence.
  *
  * @param wanted id or name, in any letter case
  * @throws AppError `group_not_found`, `group_inactive`, `forbidden` for everybody else

@@ -41,7 +41,7 @@ export interface ResourcePolicies {
 export interface ResourcePoliciesDeps {
   readonly store: Store
   readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
-  /** Called when waiting sessions may start now, or no longer may. */
+  /** Called when waiting sessions may now be able to start, or no longer may. */
   readonly onChanged: () => void
 }
 
@@ -110,7 +110,7 @@ const UNLIMITED = {
   max_folder_files: null,
 }
 
-/** The settings named in the change; fields that are left out stay out. */
+/** The settings named in the change; missing fields stay missing. */
 function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {
   const settings: { [K in keyof PolicySettings]: PolicySettings[K] | undefined } = {
     limits: change.limits && parseSlots(change.limits),

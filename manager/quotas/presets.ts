@@ -40,7 +40,7 @@ export interface PresetQuery {
   readonly group?: string | undefined
   /** Whether to list only the presets that fit now. */
   readonly fitting?: boolean | undefined
-  /** False leaves out whether each preset fits. */
+  /** False omits the information whether each preset fits. */
   readonly fits?: boolean | undefined
 }
 

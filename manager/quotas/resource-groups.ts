@@ -103,7 +103,7 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
   }
 }
 
-/** Hides the weights: they show ids and how much each user and project counts, which other users should not know. */
+/** Removes the weights: they show ids and weights of users and projects, which other users should not know. */
 function withoutWeights({
   options: { weights: _, projectWeights: _other, ...options },
   ...group

@@ -7,9 +7,9 @@ import { type Caller } from '../users/authorize.ts'
 import { readLimits } from '../scheduler/read-limits.ts'
 
 export interface WhatIsLeft {
-  /** Amounts of limited slots left for one more session. */
+  /** Amounts of limited slots that remain for one more session. */
   readonly slots: ResourceSlots
-  /** Number of sessions left; null where it is not limited. */
+  /** Number of remaining sessions; null if it is not limited. */
   readonly sessions: number | null
 }
 

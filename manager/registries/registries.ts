@@ -37,8 +37,8 @@ import { registryAddress, registryOf } from './registry-address.ts'
 import { checkRegistry, NOTHING_YET, rescanRegistry } from './rescan.ts'
 
 /**
- * Registries, managed by superadmins. Passwords are sealed in the database, opened only for the request that needs them (of
- * this process to the registry, or of an agent that pulls), and never returned by the API or logged.
+ * Registries, managed by superadmins. Passwords are encrypted in the database, decrypted only for the request that needs them (of this
+ * process to the registry, or of an agent that pulls), and never returned by the API or logged.
  */
 export interface Registries {
   list(): Promise<Registry[]>
@@ -51,9 +51,8 @@ export interface Registries {
   /** @throws AppError `registry_not_found`, `bad_request` (it is not active) */
   rescan(caller: Caller, name: string): Promise<Task>
   /**
-   * Asks the registry for its repositories and for the tags of the first one, also while it is not active.
-   *
-   * @throws AppError `registry_not_found`, `registry_unreachable`, `registry_refused`, `registry_failed`
+   * Requests the repositories of the registry and the tags of the first one, even while it is not active. @throws AppError
+   * `registry_not_found`, `registry_unreachable`, `registry_refused`, `registry_failed`
    */
   test(name: string): Promise<RegistryCheck>
   /** Credentials for an agent to push there; undefined if none are stored. @throws AppError `registry_not_found`, `bad_request` (it is not active) */
@@ -77,9 +76,9 @@ export interface RegistriesDeps {
   readonly events: EventPublisher
 }
 
-/** Architecture of the images to look for: agents are assumed to have that of this machine. */
+/** Architecture of the images to look for: agents are assumed to have the same as this machine. */
 const ARCHITECTURE = ({ x64: 'amd64', arm: 'arm', arm64: 'arm64' } as Record<string, string>)[process.arch] ?? 'amd64'
-/** A test asks three times at most, and an administrator waits for it. */
+/** Time limit of a test, which sends at most three requests while an administrator waits. */
 const TEST_MS = 30_000
 /** Server address under which Docker stores the sign-in of Docker Hub. */
 const HUB_AUTH_ADDRESS = 'https://index.docker.io/v1/'
@@ -217,7 +216,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
   }
 }
 
-/** Context that a password is bound to in the secret box; key rotation must use the same. */
+/** Context to which a password is bound in the secret box; key rotation must use the same. */
 function noSuchRegistry(name: string): AppError {
   return new AppError('registry_not_found', { registry: name, ...because('registry_unknown', { registry: name }) })
 }

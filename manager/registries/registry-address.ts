@@ -3,13 +3,13 @@ import { AppError, because, type Because, DOCKER_HUB, DOCKER_HUB_URL } from '#ma
 import { isCredentialAddress } from '../outgoing/credential-addresses.ts'
 
 /**
- * Checks and normalises the address of a registry. Rule of the Backend.AI guide: the name of a registry is the host of its
- * address, because engines find the registry by the host in an image's name. Docker Hub is the one exception.
+ * Checks and normalises the address of a registry. Rule of the Backend.AI guide: the name of a registry is the host of its address, because
+ * engines find the registry by the host in an image's name. Docker Hub is the one exception.
  *
- * Threat model: a superadmin makes this process open connections to an address of their choice, with a password that they
- * entered. They may name internal hosts, where registries mostly are. Addresses where clouds keep credentials of the
- * machine are refused, here and once a name has been looked up (`outgoing/guarded-fetch.ts`). Plain http is allowed only to this machine, or where the superadmin confirms it (allowHttp);
- * certificates are always verified. Replies are parsed and compared with their digest, and nothing of them is shown; see
+ * Threat model: a superadmin makes this process open connections to an address of their choice, with a password that they entered. They may
+ * name internal hosts, where most registries are. Addresses at which clouds provide the machine's credentials are refused, here and after a
+ * name was looked up (`outgoing/guarded-fetch.ts`). Plain http is allowed only to this machine, or if the superadmin confirms it
+ * (allowHttp); certificates are always verified. Replies are parsed and compared with their digest, and are not shown; see
  * `client/limited-fetch.ts` for redirects.
  *
  * @returns scheme, host and port, without anything after them
@@ -25,7 +25,7 @@ export function registryAddress(asked: { name: string; url?: string | undefined;
   if (parsed.username || parsed.password || parsed.search || parsed.hash || parsed.pathname !== '/') {
     throw refused(because('registry_address_form'))
   }
-  // Take the host as written, because image names contain it like that: URL leaves a default port out.
+  // Take the host as written, because image names contain it in that form: URL would drop a default port.
   const host = /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1]?.toLowerCase()
   const expected = name === DOCKER_HUB ? new URL(DOCKER_HUB_URL).host : name
   if (host !== expected) throw refused(because('registry_name_is_host', { expected, host: host ?? '' }))

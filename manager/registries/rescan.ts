@@ -11,9 +11,9 @@ export interface RescanDeps {
   readonly client: RegistryClient
   /** Lists the repositories of a name space of Docker Hub. */
   readonly listNamespace: (namespace: string, signal: AbortSignal) => AsyncIterable<readonly string[]>
-  /** Manifest digests by reference, as the last rescan left them. */
+  /** Manifest digests by reference, from the last rescan. */
   readonly known: ReadonlyMap<string, string>
-  /** Called for each image during the rescan: found images are kept, however the rescan ends. */
+  /** Called for each image during the rescan: images are stored as they are found, even if the rescan fails later. */
   readonly found: (image: NewRegistryImage) => Promise<void>
   readonly report: (progress: RescanProgress) => void
   readonly signal: AbortSignal
@@ -21,13 +21,13 @@ export interface RescanDeps {
 
 export interface RescanResult {
   readonly progress: RescanProgress
-  /** Images known before that are gone or can no longer be used; only a complete rescan can tell. */
+  /** Earlier images that are gone or can no longer be used; only a complete rescan can determine them. */
   readonly vanished: readonly string[]
 }
 
 const AT_ONCE = 4
 const PROBLEMS_SHOWN = 100
-/** Pauses before retries: enough for a registry that restarts, without waiting for one that is gone. */
+/** Pauses before retries: enough for a registry that restarts, but no long wait for one that is gone. */
 const RETRY_AFTER_MS = [200, 1_000]
 
 /**
@@ -67,7 +67,7 @@ export async function rescanRegistry(deps: RescanDeps): Promise<RescanResult> {
       const what = problemOf(error)
       if (!what) throw error
       note(reference, what.message)
-      // A transient failure says nothing about the image that was read before: keep it.
+      // A transient failure says nothing about the image that was read earlier, so keep it.
       if (what.kind === 'failed') kept.add(reference)
     }
     progress.tagsDone++
@@ -178,7 +178,7 @@ function problemOf(error: unknown): { kind: TagProblem['kind'] | 'failed'; messa
 
 async function collect<T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> {
   const all: T[] = []
-  // Not `push(...page)`: a page may hold more names than a call may have arguments.
+  // Not `push(...page)`: a page may have more names than a call may have arguments.
   for await (const page of pages) for (const one of page) all.push(one)
   return all
 }

@@ -16,7 +16,7 @@ import { Limits, type Placement } from './plan/index.ts'
 import { type ReadRights } from './rights.ts'
 import { type Occupancy, type PlacingPresence, readOccupancy } from './snapshot.ts'
 
-/** Placements per transaction: enough to be cheap, few enough not to keep other transactions waiting. */
+/** Number of placements per transaction: large enough to be cheap, small enough not to delay other transactions. */
 const BATCH = 200
 
 interface CommitDeps {
@@ -25,10 +25,10 @@ interface CommitDeps {
 }
 
 /**
- * Writes placements and leaves out those that are no longer possible: the session is not pending any more, its slots or
- * devices are taken, a limit is reached, or a right was withdrawn. Leaves out all of them where an admin has paused everything, or closed the
- * group. Capacity is checked again under the lock of the resource group, so two schedulers (or an import of running
- * containers) at the same time cannot give out the same thing twice.
+ * Writes placements and leaves out those that are no longer possible: the session is not pending any more, its slots or devices are taken,
+ * a limit is reached, or a right was withdrawn. Leaves out all of them if an admin has paused everything, or closed the group. Capacity is
+ * checked again under the lock of the resource group, so that two concurrent schedulers (or an import of running containers) cannot
+ * allocate the same capacity twice.
  *
  * @param onCommitted called after each transaction: a later one may fail
  */
@@ -73,11 +73,11 @@ async function commitBatch(
   return writePlacements(trx, rightful, names)
 }
 
-/** Whether an agent that was chosen is still open to sessions of the group. An admin may have moved, closed or revoked it since. */
+/** Whether the chosen agent still accepts sessions of the group. An admin may have moved, closed or revoked it since. */
 const takesSessions = ({ resource_group, status, schedulable }: AgentRow, resourceGroup: string): boolean =>
   resource_group === resourceGroup && status !== 'REVOKED' && schedulable
 
-/** Keeps the placements whose owners still have the rights, and makes mounts read-only that may only be read by now. */
+/** Keeps the placements whose owners still have the rights, and makes mounts read-only that may now only be read. */
 async function dropWithdrawn(
   trx: Db,
   placements: readonly Placement[],
@@ -85,7 +85,8 @@ async function dropWithdrawn(
 ): Promise<readonly Placement[]> {
   if (placements.length === 0) return []
   const ids = placements.map(({ sessionId }) => sessionId)
-  // Sessions that wait hold no folder: one that is moved to the trash at this moment is seen here, or sees the placement.
+  // Waiting sessions hold no folder: a folder that is being moved to the trash is either seen here as trashed, or its move sees the
+  // placement.
   await holdFoldersOf(trx, ids)
   const { withdrawn, lowered } = await readRights(trx, { ids })
   const kept = placements.filter(({ sessionId }) => !withdrawn.has(sessionId))
@@ -104,7 +105,7 @@ async function dropWithdrawn(
   return kept
 }
 
-/** Keeps, in order, the placements that still fit beside those kept before them. Pure. */
+/** Keeps, in order, the placements that still fit beside those kept already. Pure. */
 export function dropOversubscribed(
   placements: readonly Placement[],
   agents: ReadonlyMap<AgentId, Occupancy>,
@@ -132,8 +133,8 @@ export function dropOversubscribed(
 }
 
 /**
- * Keeps, in order, the placements that are within every limit beside those kept before them. Limits span all resource
- * groups, each of which may be scheduled by another manager, so where any limit applies one lock serialises the commits.
+ * Keeps, in order, the placements that are within every limit beside those kept before them. Limits span all resource groups, each of which
+ * may be scheduled by other managers, so if any limit applies, one lock serialises the commits.
  */
 async function dropOverLimit(trx: Db, resourceGroup: string, placements: readonly Placement[]): Promise<Placement[]> {
   const sessions = await listScopedSessions(

@@ -3,15 +3,15 @@ import { resultOf } from './result.ts'
 import { type Dependency } from '../store/sessions/dependencies.ts'
 
 export interface DependencyState {
-  /** By waiting session: names of the sessions it depends on that have not ended yet. */
+  /** Names of unfinished dependencies, by waiting session. */
   readonly waitsFor: ReadonlyMap<SessionId, readonly string[]>
   /** Sessions that can never start, with the reason. */
   readonly failed: ReadonlyMap<SessionId, Reason>
 }
 
 /**
- * Sorts dependencies into pending and failed ones. A dependency that ended well (by itself with exit code 0, as batch
- * sessions that succeed) is no longer waited for. Pure.
+ * Sorts dependencies into pending and failed ones. A dependency that succeeded (ended by itself with exit code 0, like a successful batch
+ * session) is neither. Pure.
  */
 export function judgeDependencies(dependencies: readonly Dependency[]): DependencyState {
   const waitsFor = new Map<SessionId, string[]>()

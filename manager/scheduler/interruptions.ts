@@ -13,11 +13,11 @@ import { type Touched } from '../store/sessions/touches.ts'
 import { type GroupSnapshot, type Interruption } from './plan/index.ts'
 import { type AgentPresence } from './snapshot.ts'
 
-/** Carries out what plans decide about interruptions: warnings, the end of the countdown, and its being called off. */
+/** Carries out the interruptions that plans decide: warnings, the end of the countdown, and cancelling it. */
 export interface Interruptions {
   /**
-   * Makes what is written and what sessions were told equal to the plan. Only the manager that schedules the group calls it.
-   * Safe to repeat: after a restart of the manager the countdown continues.
+   * Brings the database, and the warnings of sessions, in line with the plan. Only the manager that schedules the group calls it. Safe to
+   * repeat: after a restart of the manager the countdown continues.
    */
   follow(group: string, snapshot: GroupSnapshot, interruption: Interruption | undefined): Promise<void>
 }
@@ -26,11 +26,11 @@ export interface InterruptionsDeps {
   readonly store: Store
   readonly presence: AgentPresence
   /**
-   * Tells a container when its session is interrupted, or (null) that it is not. Safe to repeat.
-   * @throws AppError `agent_unreachable`, `bad_request` (an agent of an earlier version)
+   * Tells a container the time at which its session will be interrupted, or (null) that it will not be. Safe to repeat. @throws AppError
+   * `agent_unreachable`, `bad_request` (an agent of an earlier version)
    */
   readonly warn: (agentId: AgentId, kernelId: KernelId, at: string | null) => Promise<void>
-  /** Stops a session that is due at this time, which then waits to continue. @returns false if it was not stopped by this */
+  /** Stops a session whose interruption is due at this time; it then waits to continue. @returns false if this call did not stop it */
   readonly stop: (id: SessionId, at: number) => Promise<boolean>
   readonly hint: (touched: readonly Touched[]) => void
   readonly audit?: Audit | undefined
@@ -39,7 +39,7 @@ export interface InterruptionsDeps {
 
 export function createInterruptions(deps: InterruptionsDeps): Interruptions {
   const { store, presence, warn, stop, hint, audit, log } = deps
-  /** The time that each container was told by this manager. */
+  /** The last time of interruption that this manager has sent to each container. */
   const told = new Map<KernelId, { readonly sessionId: SessionId; readonly agentId: AgentId; readonly at: string }>()
 
   async function write(group: string, last: GroupSnapshot['interruption'], next: Interruption | undefined) {
@@ -64,14 +64,14 @@ export function createInterruptions(deps: InterruptionsDeps): Interruptions {
     })
   }
 
-  /** Tells containers, as far as their agents are there; the next pass repeats what failed. */
+  /** Notifies containers whose agents are connected; the next pass repeats failed notifications. */
   async function tell(victims: readonly SessionId[], at: string, calledOff: readonly SessionId[]): Promise<void> {
     for (const { sessionId, kernelId, agentId } of await listRunningKernels(store.db, victims)) {
       if (told.get(kernelId)?.at === at || !presence.isReady(agentId)) continue
       told.set(kernelId, { sessionId, agentId, at })
       send(agentId, kernelId, at)
     }
-    // Also those that another manager has told of it.
+    // Include sessions that another manager has notified.
     for (const { kernelId, agentId } of await listRunningKernels(store.db, calledOff)) {
       told.delete(kernelId)
       send(agentId, kernelId, null)

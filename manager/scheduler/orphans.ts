@@ -2,7 +2,7 @@ import { type AgentId, isFinished, type KernelId, type ManagerId, type ResourceS
 import { KernelLabel, type KernelReport } from '#agent/contract'
 import { type KnownKernel } from '../store/sessions/kernels.ts'
 
-/** A container whose kernel no longer holds slots of record: it was ended, or placed elsewhere, while its agent was away. */
+/** A container whose kernel holds no slots in the database any more: it was ended, or placed elsewhere, while its agent was away. */
 export interface Orphan {
   readonly kernelId: KernelId
   /** Base units. */
@@ -13,7 +13,7 @@ export interface Orphan {
 export interface OrphansInput {
   readonly agentId: AgentId
   readonly managerId: ManagerId
-  /** Kernels of record after the report was acted on: containers that could be imported are among them. */
+  /** Kernels in the database after the report was processed, including imported containers. */
   readonly known: readonly KnownKernel[]
 }
 
@@ -29,15 +29,15 @@ export function orphansOf(reported: readonly KernelReport[], { agentId, managerI
   })
 }
 
-/** A container labelled with this Berth that the manager neither knows nor, as far as it can tell, has asked for. */
+/** A container with this Berth's label that the manager neither knows nor has requested, as far as it can tell. */
 export interface UnknownContainer {
   readonly label: KernelLabel
   readonly startedAt: string
 }
 
 /**
- * Containers of a report that still run without a record after the report was acted on: they were not signed by a manager
- * of this Berth, or hold more than their agent has. An admin decides. Pure.
+ * Containers of a report that still run without a database row after the report was processed: they were not signed by a manager of this
+ * Berth, or hold more than their agent has. An admin decides. Pure.
  */
 export function unknownOf(reported: readonly KernelReport[], { managerId, known }: OrphansInput): UnknownContainer[] {
   const recorded = new Set(known.map(({ kernelId }) => kernelId))

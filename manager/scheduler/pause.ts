@@ -10,8 +10,8 @@ export interface SchedulingSwitch {
   resume(): Promise<Scheduling>
   isPaused(): Promise<boolean>
   /**
-   * Whether scheduling is paused because the database was restored: agents may have newer state than the database. The
-   * answer is cached for KEPT_MS, because this is asked all the time.
+   * Whether scheduling is paused because the database was restored: agents may have newer state than the database. The answer is cached for
+   * KEPT_MS, because this is called all the time.
    */
   isRestored(): Promise<boolean>
 }

@@ -22,8 +22,8 @@ export interface LimitsNow {
 }
 
 /**
- * Reads the current limits, the amounts held against them, the access to the resource group, and which users, groups and
- * domains are deactivated.
+ * Reads the current limits, the amounts held under them, the access to the resource group, and which users, groups and domains are
+ * deactivated.
  */
 export async function readLimits(
   db: Db,

@@ -1,8 +1,8 @@
 import { type Session } from '#manager/contract'
 
 /**
- * Outcome of a session; null before its end. A command that was killed, or never ran, has not succeeded, whatever its exit
- * code. Pure. @param exitCode of the main kernel
+ * Result of a session; null before its end. A command that was killed, or never ran, has not succeeded, whatever its exit code. Pure.
+ * @param exitCode of the main kernel
  */
 export function resultOf({
   status,

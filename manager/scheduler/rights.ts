@@ -3,23 +3,23 @@ import { type Db } from '../store/schema.ts'
 import { type AskedSessions, type MountOfSession } from '../store/sessions/rights.ts'
 import { type GroupSnapshot } from './plan/index.ts'
 
-/** Rights of the owners of waiting sessions, where they are less than at the request. */
+/** Rights of the owners of waiting sessions that are less than at the time of the request. */
 export interface RightsNow {
-  /** Sessions that must not start now: a right was withdrawn without which they would have been refused. */
+  /** Sessions that must not start now, because a right was withdrawn without which they would have been refused. */
   readonly withdrawn: ReadonlyMap<SessionId, Reason>
-  /** Withdrawn sessions that can never start: something that they need was deleted. */
+  /** Withdrawn sessions that can never start, because something that they need was deleted. */
   readonly doomed: ReadonlyMap<SessionId, Reason>
-  /** Mounts of the other sessions that may only be read by now. */
+  /** Mounts of the other sessions that may now only be read. */
   readonly lowered: readonly MountOfSession[]
 }
 
 /**
- * Reads the rights of waiting sessions as they are now. They are read for each plan, so that a session without them holds nothing and
- * says why it waits, and again in the transaction that places sessions.
+ * Reads the rights of waiting sessions as they are now. They are read for each plan, so that a session without them holds nothing and shows
+ * the reason, and again in the transaction that places sessions.
  */
 export type ReadRights = (db: Db, of: AskedSessions) => Promise<RightsNow>
 
-/** The snapshot without sessions that must not start: they have no place in the queue and get no reservation. */
+/** The snapshot without sessions that must not start: they have no position in the queue and get no reservation. */
 export function withoutWithdrawn(snapshot: GroupSnapshot, { withdrawn }: RightsNow): GroupSnapshot {
   if (withdrawn.size === 0) return snapshot
   return { ...snapshot, pending: snapshot.pending.filter(({ id }) => !withdrawn.has(id)) }

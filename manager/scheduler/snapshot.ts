@@ -51,21 +51,21 @@ export interface AgentPresence {
 
 /** Reports of agents about the folders of running sessions. */
 export interface MountsPresence {
-  /** Undefined before the agent has said it, on this connection. */
+  /** Undefined until the agent has reported it on this connection. */
   mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
 }
 
-/** `MountsPresence` that also takes replies of agents, which count like reports. */
+/** `MountsPresence` that also records replies of agents, which count like reports. */
 export interface MountsMemory extends MountsPresence {
-  /** The agent has answered that it mounted the folder. */
+  /** Call when the agent has answered that it mounted the folder. */
   noteMounted(agentId: AgentId, kernelId: KernelId, folder: KernelFolder): void
-  /** The agent has answered that it took the folder out. */
+  /** Call when the agent has answered that it removed the folder. */
   noteUnmounted(agentId: AgentId, kernelId: KernelId, folder: FolderId): void
 }
 
-/** Further state of agents that placing needs. */
+/** Further state of agents that is needed to place sessions. */
 export interface PlacingPresence extends AgentPresence {
-  /** Containers on the agent that no kernel of record accounts for. */
+  /** Containers on the agent that belong to no kernel in the database. */
   orphans(id: AgentId): readonly Orphan[]
   /** Whether the agent is connected, but its engine has not answered for so long that no session waits for it. */
   engineIsDown(id: AgentId): boolean
@@ -73,7 +73,7 @@ export interface PlacingPresence extends AgentPresence {
   isUnfit(id: AgentId): boolean
   /** Markers of the storages that the agent has mounted. */
   storage(id: AgentId): ReadonlySet<string>
-  /** Architectures of images that the agent runs; undefined where it does not say. */
+  /** Architectures of images that the agent runs; undefined if it does not report them. */
   architectures(id: AgentId): ReadonlySet<string> | undefined
 }
 
@@ -83,7 +83,7 @@ const SEQUENCERS: Readonly<Record<string, Sequencer>> = { fifo, lifo, drf }
 const SELECTORS: Readonly<Record<string, Selector>> = { concentrated, dispersed, 'round-robin': roundRobin }
 
 export interface GroupState {
-  /** As an admin has set it; the default for a group that only an imported container names. */
+  /** The sequencer that an admin has set; the default for a group that only an imported container names. */
   readonly sequencer: Sequencer
   readonly selector: Selector
   readonly snapshot: GroupSnapshot
@@ -93,15 +93,15 @@ export interface GroupState {
   readonly doomed: ReadonlyMap<SessionId, Reason>
   /** Pending sessions left out of the snapshot, because their start time has not come. */
   readonly later: ReadonlyMap<SessionId, Reason>
-  /** Limits of all waiting sessions, and of the one that is only asked about. */
+  /** Limits of all waiting sessions, and of the forecast session. */
   readonly limits: LimitsNow
 }
 
 /**
- * Reads one resource group as it is now. Usage comes from kernels, so it cannot drift.
+ * Reads the present state of one resource group. Usage comes from kernels, so it cannot drift.
  *
- * @param forecast for a session that is only asked about: its limits are read as well, and the rows of the group's agents are
- *   those with which the request was checked
+ * @param forecast for a hypothetical session: its limits are read as well, and the rows of the group's agents are those with which the
+ *   request was checked
  */
 export async function readGroup(
   db: Db,
@@ -120,7 +120,7 @@ export async function readGroup(
   ])
   const scoped = pending.map(toScoped)
   const images = pending.map(({ image }) => image)
-  // After the sessions: a session that was added meanwhile must not be planned without its storages.
+  // Read this after the sessions: a session that was added meanwhile must not be planned without its storages.
   const [storage, pullable, architectures, limits, usage, holding] = await Promise.all([
     readStorageOfPending(db, resourceGroup),
     readPullable(db, images),
@@ -196,7 +196,7 @@ function toScoped({ id, owner_id, keypair, group_id, domain }: QueuedRow): Scope
   return { id, ownerId: owner_id, keypair, groupId: group_id, domain }
 }
 
-/** An agent as if nothing ran on it: all that a request can be judged by before it waits in a queue. */
+/** An agent as if nothing ran on it, for judging a request before it is in a queue. */
 export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnapshot {
   return {
     id: row.id,
@@ -221,12 +221,12 @@ function toHolding({ slots, isLeaving, isAnnounced, ...holding }: HoldingRow): H
   return { ...holding, state, slots: slots.reduce<ResourceSlots>(addSlots, {}) }
 }
 
-/** Devices without a problem: only these get sessions. Slots held on the others still count in the agent's `occupied`. */
+/** Devices without a problem, which alone are allocated. Slots held on the others still count in the agent's `occupied`. */
 const usableDevices = ({ devices }: AgentRow) => devices.filter(({ problem }) => problem === null)
 
 const totalOf = (slot: DeviceSnapshot['slot']) => (slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE)
 
-/** Agents with what is free on them, for questions about free capacity alone: a plan also needs their images and when kernels end. */
+/** Agents with their free capacity only: a plan also needs their images and the ends of kernels. */
 export async function readFreeCapacity(
   db: Db,
   rows: readonly AgentRow[],

@@ -1,14 +1,14 @@
 import { type Reason, type SessionId } from '#manager/contract'
 
-/** A pending session, as far as its start time decides. */
+/** The parts of a pending session on which its start time depends. */
 interface Scheduled {
   readonly id: SessionId
   readonly starts_at: Date | null
 }
 
 /**
- * The pending sessions whose start time has not come, with the reason to wait. They take no part in planning: they neither have
- * a place in the queue nor get the reservation. The slow tick of the scheduler finds them once their time has come. Pure.
+ * The pending sessions whose start time has not come, with the reason to wait. They are left out of planning: they have no position in the
+ * queue and get no reservation. The slow tick of the scheduler finds them once their time has come. Pure.
  *
  * @param now the database's clock, in milliseconds since the epoch
  */
@@ -25,7 +25,7 @@ export function startsLater(startsAt: Date): Reason {
   return { code: 'starts_later', message: `Scheduled: starts at ${notBefore} or later.`, notBefore }
 }
 
-/** The time at which a session joins the queue: its start time, or that of the request, whichever is later. */
+/** The time at which a session joins the queue: its start time, or the time of the request if that is later. */
 export function enqueuedAt({ created_at, starts_at }: { created_at: Date; starts_at: Date | null }): number {
   return Math.max(created_at.getTime(), starts_at?.getTime() ?? 0)
 }

@@ -16,8 +16,7 @@ import { type PlacingPresence, readGroup } from './snapshot.ts'
 
 export interface Scheduler extends AsyncDisposable {
   /**
-   * Requests a pass soon, because something changed (a session was requested or ended, an agent changed). Calls in a row
-   * share one pass.
+   * Requests a pass soon, because something changed (a session was requested or ended, an agent changed). Consecutive calls share one pass.
    */
   trigger(): void
   /** Position in the queue: 1 = next; null when the session does not wait, or no plan has seen it yet. */
@@ -30,12 +29,12 @@ export interface SchedulerDeps {
   readonly store: Store
   readonly presence: PlacingPresence
   readonly rights: ReadRights
-  /** Sends create_kernel; must not throw and must not keep the scheduler waiting. */
+  /** Sends create_kernel; must not throw or delay the scheduler. */
   readonly start: (id: SessionId) => void
   /** Ends a session that can never start. */
   readonly cancel: (id: SessionId, reason: Reason) => Promise<void>
   readonly hint: (touched: readonly Touched[]) => void
-  /** Carries out interruptions of sessions; left out: there are none. */
+  /** Carries out interruptions of sessions; left out: sessions are not interrupted. */
   readonly interruptions?: Interruptions
   readonly log: Log
   /** Interval of the passes that run even without a trigger, default 5 s. */
@@ -49,21 +48,18 @@ export interface SchedulerDeps {
 }
 
 const SLOW_TICK_MS = 5_000
-/** Positions further back move with every start; nobody watches them live. */
+/** Number of positions that are reported live; those further back change with every start. */
 const WATCHED_POSITIONS = 50
 /**
- * Least rest of a manager that only looks at a queue: LOOK_MS, or LOOK_SHARE times the duration of its last look, so that
- * looking takes at most a tenth of its time.
+ * Minimum pause of a manager that only reads a queue: LOOK_MS, or LOOK_SHARE times the duration of its last read, so that reading takes at
+ * most a tenth of its time.
  */
 const CHECK_EVERY_MS = 500
 const CHECK_SHARE = 10
-/**
- * Cap of the rest between passes that follow each other at once, e.g. while a thousand agents reconnect. The rest is as
- * long as the last pass took.
- */
+/** Longest pause between consecutive passes, e.g. while a thousand agents reconnect. The pause is as long as the last pass took. */
 const LONGEST_REST_MS = 1_000
 
-/** The job of scheduling a resource group, of which one manager has the lock. */
+/** The job of scheduling a resource group; one manager holds its lock. */
 export const schedulerJob = (group: string) => `scheduler ${group}`
 
 /** Runs the scheduler's side effects in a loop: snapshot → plan → commit → create_kernel. The decision is in `plan/`. */
@@ -90,9 +86,9 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
   let closed = false
   let running: Promise<void> = Promise.resolve()
 
-  /** Time of the next look at each group that another manager schedules. A look costs as much as scheduling. */
+  /** Time of the next read of each group that another manager schedules. A read costs as much as scheduling. */
   const lookAt = new Map<string, number>()
-  /** The change that triggered a pass during the rest of a group is seen at the end of that rest, not at the next slow tick. */
+  /** A change that triggered a pass during a group's pause is handled at the end of the pause, not only at the next slow tick. */
   let atEndOfRest: NodeJS.Timeout | undefined
   function checkLater(ms: number): void {
     atEndOfRest ??= setTimeout(() => {
@@ -101,7 +97,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     }, ms)
   }
 
-  /** End of a countdown that comes before the next slow tick; a later one is found by a slow tick before it. */
+  /** Timers for countdowns that end before the next slow tick; for later ones, a slow tick comes first. */
   const ends = new Set<NodeJS.Timeout>()
   function dueAt(ms: number): void {
     if (ms <= 0 || ms > (slowTickMs ?? SLOW_TICK_MS)) return
@@ -134,7 +130,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const now = new Map(queue.map((id, index) => [id, index + 1]))
     if (!mine)
       lookAt.set(group, performance.now() + Math.max(CHECK_EVERY_MS, CHECK_SHARE * (performance.now() - since)))
-    // The connection that holds the lock may be lost meanwhile; then another manager has it.
+    // The connection that holds the lock may have been lost meanwhile; then another manager may hold it.
     if (!jobLocks.holds(schedulerJob(group))) return void positions.set(group, now)
     // Save the reservation before the placements: it must survive a crash right after them.
     if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)
@@ -151,7 +147,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     })
     positions.set(group, now)
     hint(await updateReasons(store.db, 'PENDING', changedReasons({ reasons, written, before, now })))
-    // The commit left placements out, so the state has changed since the snapshot: run another pass.
+    // The commit omitted placements, so the state has changed since the snapshot: run another pass.
     if (committed.length < placements.length) wanted = true
   }
 

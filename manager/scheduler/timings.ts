@@ -1,30 +1,30 @@
-/** How long a session may stay in each transient state, and other periods of its life. Milliseconds. */
+/** Longest times of a session in each transient state, and other periods of its life. Milliseconds. */
 export interface Timings {
   readonly scheduledMs: number
   /** Also the time that an agent gets to start a container whose image it has. */
   readonly preparingMs: number
   readonly pullingMs: number
-  /** A pull that does not move for this long has failed. */
+  /** A pull without progress for this long has failed. */
   readonly pullStalledMs: number
   /** Longest time a start may wait for its turn on its agent, while the agent reports that it waits. */
   readonly turnMs: number
   readonly terminatingMs: number
-  /** Between SIGTERM and SIGKILL. */
+  /** Time between SIGTERM and SIGKILL. */
   readonly graceMs: number
   readonly destroyTimeoutMs: number
-  /** Margin after an agent's own deadline within which it answers. */
+  /** Extra time after an agent's own deadline within which it answers. */
   readonly replyMarginMs: number
   readonly sweepMs: number
-  /** Number of start attempts of one session, each on another agent where there is one. */
+  /** Number of start attempts of one session, each on another agent if possible. */
   readonly maxAttempts: number
   readonly lifetimeSweepMs: number
-  /** Window of the past by which a session's activity is judged. */
+  /** Period over which a session's activity is judged. */
   readonly idleWindowMs: number
   /** Figures older than this are stale. */
   readonly idleFreshMs: number
-  /** Least time between two writes that a session is idle. */
+  /** Minimum time between two writes that a session is idle. */
   readonly idleSeenEveryMs: number
-  /** After this long without a look, the idle clock counts as having stood still. */
+  /** If the idle clock was not checked for this long, it counts as having been stopped. */
   readonly idleGapMs: number
 }
 

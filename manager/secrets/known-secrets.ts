@@ -2,7 +2,7 @@ import { type Db } from '../store/schema.ts'
 import { signInProviderContext, SMTP_PASSWORD_CONTEXT } from './sealed.ts'
 import { type SecretBox } from './secret-box.ts'
 
-/** Secrets of this installation in the clear, so that they can be looked for in what leaves it. Those of users are not among them. */
+/** Secrets of this installation in plain text, so that they can be found in outgoing data. Secrets of users are not included. */
 export async function readKnownSecrets(db: Db, box: SecretBox): Promise<string[]> {
   const [smtp, registries, providers] = await Promise.all([
     db.selectFrom('settings').select('value').where('key', '=', 'smtp_password').executeTakeFirst(),

@@ -5,7 +5,7 @@ import { runOffline } from '../offline-program.ts'
 import { rotateMasterKey } from './rotate.ts'
 
 /**
- * `node manager/secrets/main.ts`, a child process of the CLI: a new master key. BERTH_DATA and DATABASE_URL name the database,
+ * `node manager/secrets/main.ts`, a child process of the CLI: makes a new master key. BERTH_DATA and DATABASE_URL name the database,
  * BERTH_MASTER_KEY_FILE the key file (default DATA/master.key).
  */
 if (import.meta.main) {

@@ -11,7 +11,7 @@ export function masterKeyPath(dataDir: string): string {
 }
 
 /**
- * Reads the keys of a file: one per line, base64. The first one seals. Undefined if there is no such file.
+ * Reads the keys of a file: one per line, base64. The first one encrypts. Undefined if there is no such file.
  *
  * @throws AppError `config_invalid` for a file of another form, or one that other accounts of this computer may read
  */
@@ -53,7 +53,7 @@ export async function createMasterKeys(path: string): Promise<MasterKeys> {
 }
 
 /**
- * Puts a new key before the others of the file. The old ones stay below it: secrets can be opened after a rotation that was interrupted,
+ * Puts a new key before the others of the file. The old ones stay below it, so that secrets can be decrypted after an interrupted rotation,
  * and those of an older backup too.
  *
  * @throws AppError `config_invalid` if there is no such file
@@ -76,8 +76,8 @@ function writeMasterKeys(path: string, keys: readonly MasterKey[]): Promise<void
 }
 
 /**
- * Writes the keys to a temporary file and publishes it. The content is synced to disk before the file gets its name, and
- * the name as well: a key that a power failure loses would take every secret along.
+ * Writes the keys to a temporary file and publishes it. The content is synced to disk before the file gets its name, and the name as well:
+ * losing the key in a power failure would lose every secret.
  */
 async function writeAside(path: string, keys: readonly Buffer[], publish: (temporary: string) => Promise<void>) {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.new`
@@ -92,7 +92,7 @@ async function writeAside(path: string, keys: readonly Buffer[], publish: (tempo
   }
 }
 
-/** Syncs a directory, which puts the names in it on the disk. Windows opens no directories. */
+/** Syncs a directory, so that its names are on disk. Windows cannot open directories. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return
   await using directory = await open(path)

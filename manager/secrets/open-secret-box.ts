@@ -11,7 +11,7 @@ import { createSecretBox, type SecretBox } from './secret-box.ts'
 export interface OpenSecretBoxOptions {
   readonly store: Store
   readonly dataDir: string
-  /** BERTH_MASTER_KEY_FILE; without it DATA/master.key, which the first start makes. */
+  /** BERTH_MASTER_KEY_FILE; if left out, DATA/master.key, which the first start creates. */
   readonly file?: string | undefined
   readonly log: Log
   /** A manager that is silent for longer counts as gone. */
@@ -19,9 +19,9 @@ export interface OpenSecretBoxOptions {
 }
 
 /**
- * Opens the secret box of this manager, after a check that its key is the key of the database. If the key of the database is
- * in the file but not the first one there, this is a rotation: everything is sealed again with the first key, unless another manager
- * lives, which could open nothing then.
+ * Opens the secret box of this manager, after a check that its key is the key of the database. If the key of the database is in the file
+ * but not the first one, a rotation is pending: everything is encrypted again with the first key, unless another manager is alive, which
+ * could then decrypt nothing.
  *
  * @throws AppError `config_invalid` (no such file, not a key), `master_key_mismatch` (not the key of this database), `master_key_in_use`
  */
@@ -30,7 +30,7 @@ export async function openSecretBox({ store, dataDir, file, log, goneMs }: OpenS
   const known = await readMasterKeyId(store.db)
   const found = await readMasterKeys(path)
   if (!found && file !== undefined) throw new AppError('config_invalid', { why: `${path} does not exist.` })
-  // Only the first start makes a key: a new one could open no secret that is sealed with another.
+  // Only the first start makes a key: a new key could not decrypt existing secrets.
   if (!found && known !== undefined) throw mismatch(path, known, 'The file is missing.')
   const keys = found ?? (await createMasterKeys(path))
   const box = createSecretBox(keys)
@@ -51,9 +51,8 @@ export async function openSecretBox({ store, dataDir, file, log, goneMs }: OpenS
 }
 
 /**
- * Checks that the key of the database is still one of this manager: after a rotation past it, it can open no secret.
- *
- * @throws AppError `master_key_mismatch`
+ * Checks that this manager still has the key of the database: after a rotation to an unknown key, it cannot decrypt any secret. @throws
+ * AppError `master_key_mismatch`
  */
 export async function requireCurrentKey(store: Store, box: SecretBox): Promise<void> {
   const expected = await readMasterKeyId(store.db)

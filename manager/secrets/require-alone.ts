@@ -6,9 +6,8 @@ import { type Db } from '../store/schema.ts'
 const CHECK_EVERY_MS = 500
 
 /**
- * Waits until no manager lives on this database. One that has just crashed is in the list until it has been silent for `goneMs`.
- *
- * @throws AppError `master_key_in_use` with the addresses of managers that live
+ * Waits until no manager is alive on this database. One that has just crashed is listed until it has been silent for `goneMs`. @throws
+ * AppError `master_key_in_use` with the addresses of managers that are alive
  */
 export async function requireAlone(db: Db, goneMs = MANAGER_GONE_MS): Promise<void> {
   const until = performance.now() + goneMs

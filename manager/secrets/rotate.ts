@@ -5,7 +5,7 @@ import { openSecretBox } from './open-secret-box.ts'
 import { requireAlone } from './require-alone.ts'
 
 export interface Rotation {
-  /** Id of the key that seals from now on. */
+  /** Id of the key that encrypts from now on. */
   readonly keyId: string
   /** Key file, absolute. */
   readonly file: string
@@ -14,7 +14,7 @@ export interface Rotation {
 export interface RotateOptions {
   readonly dataDir: string
   readonly databaseUrl?: string | undefined
-  /** BERTH_MASTER_KEY_FILE; without it DATA/master.key. */
+  /** BERTH_MASTER_KEY_FILE; if left out, DATA/master.key. */
   readonly file?: string | undefined
   readonly log: Log
   /** A manager that is silent for longer counts as gone. */
@@ -22,17 +22,17 @@ export interface RotateOptions {
 }
 
 /**
- * Makes a new master key and seals every secret with it, while no manager runs. An interruption leaves secrets that can be opened: the
- * next start of a manager finishes the work.
+ * Makes a new master key and encrypts every secret with it, while no manager runs. After an interruption all secrets can still be
+ * decrypted: the next start of a manager finishes the work.
  *
- * @throws AppError `master_key_in_use` (a manager runs), `data_dir_locked` (the same, with the embedded database), `config_invalid` (no
- *   key file), `master_key_mismatch` (not the key of this database)
+ * @throws AppError `master_key_in_use` (a manager runs), `data_dir_locked` (the same, with the embedded database), `config_invalid` (no key
+ *   file), `master_key_mismatch` (not the key of this database)
  */
 export async function rotateMasterKey({ dataDir, databaseUrl, file, log, goneMs }: RotateOptions): Promise<Rotation> {
   const path = file ?? masterKeyPath(dataDir)
   await using store = await openStore({ dataDir, databaseUrl, log, isPatient: true })
   await requireAlone(store.db, goneMs)
-  // A key that does not belong to this database is refused before it gets one more.
+  // Refuse a key file that does not belong to this database before a new key is added to it.
   await openSecretBox({ store, dataDir, file: path, log, goneMs })
   await addMasterKey(path)
   const { keyId } = await openSecretBox({ store, dataDir, file: path, log, goneMs })

@@ -3,13 +3,13 @@ import { type Db } from '../store/schema.ts'
 
 const KEY_ID = 'master_key_id'
 
-/** Id of the master key that seals the secrets of this database; undefined until the first manager has chosen one. */
+/** Id of the master key that encrypts the secrets of this database; undefined until the first manager has chosen one. */
 export async function readMasterKeyId(db: Db): Promise<string | undefined> {
   const row = await db.selectFrom('settings').select('value').where('key', '=', KEY_ID).executeTakeFirst()
   return typeof row?.value === 'string' ? row.value : undefined
 }
 
-/** Stores the id of the master key unless another manager chose one before. @returns the id that is in force */
+/** Stores the id of the master key unless another manager has chosen one. @returns the id in force */
 export async function chooseMasterKeyId(db: Db, id: string): Promise<string | undefined> {
   await db
     .insertInto('settings')
@@ -19,7 +19,7 @@ export async function chooseMasterKeyId(db: Db, id: string): Promise<string | un
   return readMasterKeyId(db)
 }
 
-/** Seals everything again with the current key of `box`. In a transaction: all of it, or nothing. */
+/** Encrypts all secrets again with the current key of `box`. In a transaction: all of them, or none. */
 export async function resealAll(trx: Db, box: SecretBox): Promise<void> {
   // Held until the end, so that two managers do not rotate at once.
   await trx.selectFrom('settings').select('key').where('key', '=', KEY_ID).forUpdate().execute()
@@ -31,7 +31,7 @@ export async function resealAll(trx: Db, box: SecretBox): Promise<void> {
     .execute()
 }
 
-/** Functions that seal again, one per column that holds sealed secrets; add every new such column here. */
+/** Functions that encrypt again, one per column of encrypted secrets; add every new such column here. */
 const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
   resealKeypairs,
   resealSecondFactors,
@@ -53,7 +53,7 @@ async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
   }
 }
 
-/** Place to which the secret of a user's authenticator app is bound in the secret box. */
+/** Context to which the secret of a user's authenticator app is bound in the secret box. */
 export const totpContext = (userId: string) => `totp:${userId}`
 
 async function resealSecondFactors(trx: Db, box: SecretBox): Promise<void> {
@@ -90,7 +90,7 @@ interface SealedManagerKey {
   readonly sealed: string
 }
 
-/** The key with which all managers on this database prove their identity to agents; `make` makes it for the first manager. */
+/** The key with which all managers on this database prove their identity to agents; `make` creates it for the first manager. */
 export async function loadManagerKey(db: Db, box: SecretBox, make: () => string): Promise<string> {
   await db
     .insertInto('settings')
@@ -122,7 +122,7 @@ async function resealRegistries(trx: Db, box: SecretBox): Promise<void> {
   }
 }
 
-/** Place to which the answer to a request with an idempotency key is bound in the secret box. */
+/** Context to which the answer to a request with an idempotency key is bound in the secret box. */
 export const idempotencyContext = (userId: string, key: string) => `idempotency:${userId}:${key}`
 
 async function resealAnswers(trx: Db, box: SecretBox): Promise<void> {
@@ -139,7 +139,7 @@ async function resealAnswers(trx: Db, box: SecretBox): Promise<void> {
   }
 }
 
-/** Place to which a dotfile of a user is bound in the secret box. */
+/** Context to which a dotfile of a user is bound in the secret box. */
 export const dotfileContext = (userId: string, path: string) => `dotfile:${userId}:${path}`
 
 async function resealDotfiles(trx: Db, box: SecretBox): Promise<void> {
@@ -156,7 +156,7 @@ async function resealDotfiles(trx: Db, box: SecretBox): Promise<void> {
   }
 }
 
-/** Place to which the start-up script of a user is bound in the secret box. */
+/** Context to which the start-up script of a user is bound in the secret box. */
 export const bootstrapContext = (userId: string) => `bootstrap-script:${userId}`
 
 async function resealBootstrapScripts(trx: Db, box: SecretBox): Promise<void> {
@@ -168,11 +168,11 @@ async function resealBootstrapScripts(trx: Db, box: SecretBox): Promise<void> {
   }
 }
 
-/** Place to which the client secret of a sign-in provider is bound in the secret box. */
+/** Context to which the client secret of a sign-in provider is bound in the secret box. */
 export const signInProviderContext = (id: string) => `sign-in-provider:${id}`
 
 async function resealSignInProviders(trx: Db, box: SecretBox): Promise<void> {
-  // Sealed for ten minutes only: people start again.
+  // These secrets live only ten minutes, so delete them: people start again.
   await trx.deleteFrom('sign_in_attempts').execute()
   const rows = await trx.selectFrom('sign_in_providers').select(['id', 'sealed_secret']).forUpdate().execute()
   for (const { id, sealed_secret } of rows) {

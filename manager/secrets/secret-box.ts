@@ -9,7 +9,7 @@ import {
 } from 'node:crypto'
 import { AppError } from '#manager/contract'
 
-/** A key of 256 bits, with the id by which ciphertexts and the database refer to it. */
+/** A 256-bit key, with the id by which ciphertexts and the database refer to it. */
 export interface MasterKey {
   readonly id: string
   readonly key: Buffer
@@ -23,30 +23,30 @@ export function toMasterKey(key: Buffer): MasterKey {
 }
 
 /**
- * Encrypts at rest the secrets that we need back in the clear: of keypairs, authenticator apps, registries and the mail
- * server, the managers' key, and answers kept for retries.
+ * Encrypts at rest the secrets that we need back in plain text: of keypairs, authenticator apps, registries and the mail server, the
+ * managers' key, and answers kept for retries.
  *
- * Threat model: an attacker who gets the database alone (a dump, a backup, a replica, an SQL injection that reads) learns
- * no secret, because the key is in a file and never in the database. An attacker who can write the database cannot move
- * one row's secret into another, because the context is authenticated with the secret, nor change a secret unseen. An
- * attacker who has both, or the memory of the manager, has everything; so do not keep the key file beside the backup.
+ * Threat model: an attacker who gets the database alone (a dump, a backup, a replica, an SQL injection that reads) learns no secret,
+ * because the key is in a file and never in the database. An attacker who can write the database cannot move one row's secret into another,
+ * because the context is authenticated with the secret, nor change a secret without detection. An attacker who has both, or the memory of
+ * the manager, has everything; so do not keep the key file beside the backup.
  */
 export interface SecretBox {
-  /** Key that new secrets are sealed with. */
+  /** Key with which new secrets are encrypted. */
   readonly keyId: string
-  /** Whether secrets that are sealed with this key can be opened. */
+  /** Whether secrets encrypted with this key can be decrypted. */
   has(keyId: string): boolean
-  /** @param context what the secret belongs to, e.g. `keypair:AKIA…`; needed to open it again */
+  /** @param context owner of the secret, e.g. `keypair:AKIA…`; needed to decrypt it again */
   seal(secret: string, context: string): string
-  /** @throws Error if it was changed or belongs to another context; AppError `master_key_mismatch` if its key is not here */
+  /** @throws Error if the secret was changed or belongs to another context; AppError `master_key_mismatch` if its key is not available */
   open(sealed: string, context: string): string
   /**
    * Makes a MAC that proves that this Berth wrote a text. Every manager with the master key can check it, also a restored one.
-   * @param purpose separates the keys: those of different purposes have nothing in common
+   * @param purpose gives each purpose an independent key
    * @returns HMAC-SHA-256 under the current key, base64url
    */
   mac(text: string, purpose: string): string
-  /** Whether `mac` made it, with the current key or with one that a rotation has left in the key file. */
+  /** Whether `mac` made this MAC, with the current key or with an older one in the key file. */
   isMac(mac: string, text: string, purpose: string): boolean
 }
 
@@ -56,7 +56,7 @@ const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** @param keys the first one seals; the others only open secrets that a rotation has not reached */
+/** @param keys the first one encrypts; the others only decrypt secrets that a rotation has not reached */
 export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): SecretBox {
   const [current] = keys
   const byId = new Map(keys.map(({ id, key }) => [id, key]))

@@ -4,10 +4,8 @@ import { type Announcement, NO_ANNOUNCEMENT, type StoredSettings } from '#manage
 type Settings = Pick<StoredSettings, 'announcement' | 'announcementLevel' | 'announcementFrom' | 'announcementUntil'>
 
 /**
- * The announcement at a time. Nobody sees its text before its period begins.
- *
- * @param now milliseconds since 1970
- * @param dismissed id of the announcement that the reader has dismissed
+ * The announcement at a given time. Its text is hidden until its period begins. @param now milliseconds since 1970 @param dismissed id of
+ * the announcement that the reader has dismissed
  */
 export function announcementAt(settings: Settings, now: number, dismissed: string | null): Announcement {
   const { announcement: text, announcementLevel: level, announcementFrom: from, announcementUntil: until } = settings

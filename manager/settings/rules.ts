@@ -8,7 +8,7 @@ import {
   type SystemSettingsChange,
 } from '#manager/contract'
 
-/** Parses stored settings key by key: a key that an older or newer version wrote differently falls back alone. */
+/** Parses stored settings key by key: only a key that an older or newer version wrote differently gets its default. */
 export function parseSettings(kept: unknown): StoredSettings {
   const given = typeof kept === 'object' && kept !== null ? (kept as Record<string, unknown>) : {}
   const entries = Object.entries(StoredSettings.shape).flatMap(([key, schema]) => {
@@ -27,7 +27,7 @@ export function applyChange(
   return { ...settings, ...given }
 }
 
-/** Says which settings contradict each other; undefined if none do. */
+/** The settings that contradict each other; undefined if none do. */
 export function refusal(settings: StoredSettings): Because | undefined {
   const { smtpSecurity, smtpUser, smtpHost, announcementFrom, announcementUntil, allowSignUp, passwordSignIn } =
     settings
@@ -42,8 +42,8 @@ export function refusal(settings: StoredSettings): Because | undefined {
 }
 
 /**
- * Whether a change keeps the stored password. The password was given for one mail server: an admin who names another
- * server must know the password, and must not learn it by having it sent there.
+ * Whether a change keeps the stored password. The password was given for one mail server: an admin who changes the server must enter the
+ * password again, so that it is not sent to another server.
  */
 export function keepsPassword(
   before: Pick<StoredSettings, 'smtpHost'>,
@@ -52,7 +52,7 @@ export function keepsPassword(
   return before.smtpHost === null || before.smtpHost === next.smtpHost
 }
 
-/** Whether links can be mailed: everything that this needs is set. */
+/** Whether links can be mailed: all required settings are set. */
 export function isMailReady(settings: StoredSettings, smtpPasswordSet: boolean): boolean {
   const { smtpHost, smtpFrom, publicUrl, smtpUser } = settings
   return smtpHost !== null && smtpFrom !== null && publicUrl !== null && (smtpUser === null || smtpPasswordSet)
@@ -69,13 +69,13 @@ export function toSystemSettings(
 /** Author and time of the last change of each setting. */
 export type SettingChanges = SystemSettings['changes']
 
-/** Parses what is stored; anything else counts as no change at all. */
+/** Parses the stored changes; any other value counts as no changes. */
 export function parseChanges(kept: unknown): SettingChanges {
   const parsed = SystemSettings.shape.changes.safeParse(kept)
   return parsed.success ? parsed.data : {}
 }
 
-/** Notes the settings that differ between two states, and the password of the mail server if a change names it. */
+/** Records the settings that differ between two states, and the password of the mail server if the change contains it. */
 export function noteChanges(
   changes: SettingChanges,
   {
@@ -119,7 +119,7 @@ export function isLoopbackName(host: string): boolean {
 }
 
 /**
- * Whether a setting decides how people get into their accounts: where links for new passwords lead and by which server they go, and who signs in
- * with a password. A keypair must not change such a setting.
+ * Whether a setting decides how people access their accounts: the address and mail server of links for new passwords, and who signs in with
+ * a password. Requests signed with a keypair must not change it.
  */
 export const isWayIn = (key: string): boolean => /^(publicUrl|passwordSignIn|smtp[A-Z].*)$/.test(key)

@@ -31,7 +31,7 @@ import {
   toSystemSettings,
 } from './rules.ts'
 
-/** How to reach the mail server. */
+/** Connection data of the mail server. */
 export interface MailServer {
   readonly host: string
   readonly port: number
@@ -41,19 +41,19 @@ export interface MailServer {
 }
 
 /**
- * Settings that a superadmin changes at runtime. They are read from the database every time: a change applies at once at
- * every manager, and nothing reads them often.
+ * Settings that a superadmin changes at runtime. They are read from the database every time, which is rare, so that a change applies at
+ * once at every manager.
  */
 export interface Settings {
   read(): Promise<SystemSettings>
   /**
-   * @param by the person who changes them, noted with each setting
+   * @param by the person who changes them, recorded with each setting
    * @throws AppError `bad_request` for settings that contradict each other, `domain_not_found`
    */
   change(by: { readonly email: string }, change: SystemSettingsChange): Promise<SystemSettings>
   authOptions(): Promise<Omit<AuthOptions, 'signInsEnded'>>
   announcement(userId: UserId): Promise<Announcement>
-  /** @param id of the announcement; one that is over meanwhile does no harm */
+  /** @param id of the announcement; that of an ended one is harmless */
   dismissAnnouncement(userId: UserId, id: string): Promise<void>
   /** Undefined while mail is not set up. Holds the password: only for the mailer. */
   mailServer(): Promise<MailServer | undefined>
@@ -64,7 +64,7 @@ export interface SettingsDeps {
   readonly box: SecretBox
   /** Whether an address for published apps is configured; without it, publishing cannot be switched on. */
   readonly hasAppsAddress?: boolean
-  /** Fails unless a sign-in provider works now. Left out: users cannot be made to depend on one. */
+  /** Fails unless a sign-in provider works now. Left out: sign-in cannot be limited to providers. */
   readonly requireWorkingProvider?: () => Promise<void>
 }
 
@@ -141,7 +141,10 @@ export function createSettings({
   }
 }
 
-/** Before users lose their passwords: a superadmin can sign in with one, and an active provider stays. In a transaction. */
+/**
+ * Call before users lose their passwords: ensures that a superadmin can sign in with one, and that an active provider exists. In a
+ * transaction.
+ */
 async function requireWayIn(trx: Db): Promise<void> {
   await lockSuperadmins(trx)
   await lockSignInProviders(trx)

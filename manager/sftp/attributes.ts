@@ -2,7 +2,7 @@ import { type FolderPermission } from '#manager/contract'
 import { type FileKind, type FileState } from '../storage/file-state.ts'
 import { type Attributes } from './protocol.ts'
 
-/** Bits of the kind of a file, as stat(2) has them. */
+/** Bits for the kind of a file, as in stat(2). */
 const KIND_BITS: Readonly<Record<FileKind, number>> = { directory: 0o4, file: 0o10, link: 0o12, other: 0 }
 
 /** SFTP attributes of a file. In a folder that the user may only read, nothing is writable. */

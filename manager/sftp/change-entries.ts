@@ -30,14 +30,16 @@ export interface EntryChanges {
 }
 
 export function createEntryChanges({ tree, spots, quotas, own, hints, noteChange }: EntryChangesDeps): EntryChanges {
-  /** @throws AppError `forbidden` if this connection has not made the file, and the user may not delete */
+  /** @throws AppError `forbidden` if this connection has not created the file, and the user may not delete */
   async function requireMayTake({ held, directory, name }: Spot): Promise<FileState> {
     const state = await directory.lstat(name)
     if (state.kind !== 'file' || !own.has(held.id, state)) await tree.require(held.id, 'delete')
     return state
   }
 
-  /** Notes that an own file was changed by this connection, where the file system does not tell when it was made. @param isOwn before the change */
+  /**
+   * Records that this connection has changed its own file, if the file system does not store creation times. @param isOwn before the change
+   */
   async function keepOwn(spot: Spot, before: FileState, isOwn: boolean): Promise<void> {
     if (!isOwn || before.bornNs !== undefined) return
     const after = await stateIfThere(spot)

@@ -23,5 +23,5 @@ export class ChangeCount {
   }
 }
 
-/** Notes a change of an entry in a directory of a folder. */
+/** Records a change of an entry in a directory of a folder. */
 export type NoteChange = (id: FolderId, directory: string, how: keyof ChangesMade) => void

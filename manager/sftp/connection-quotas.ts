@@ -4,17 +4,19 @@ import { type Amount, amount } from '../folders/size-rules.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 
-/** Room of folders that one connection takes and frees. Disposing gives back what it took and did not use. */
+/** Space in folders that one connection reserves and frees. Disposing releases the unused part. */
 export class ConnectionQuotas implements AsyncDisposable {
   readonly #quotas: Pick<FolderQuotas, 'meter' | 'require' | 'freeing'>
-  /** Each with the row by whose limits it measures. */
+  /** A meter per folder, with the row whose limits it applies. */
   readonly #meters = new Map<FolderId, { readonly row: FolderRow; readonly meter: Meter }>()
 
   constructor(quotas: Pick<FolderQuotas, 'meter' | 'require' | 'freeing'>) {
     this.#quotas = quotas
   }
 
-  /** Takes room for a write. Limits are read with the rights, at most two seconds ago. @throws AppError `quota_folder_full`, … */
+  /**
+   * Reserves space for a write. Limits are read together with the rights, at most two seconds ago. @throws AppError `quota_folder_full`, …
+   */
   async take(row: FolderRow, more: Amount): Promise<void> {
     const known = this.#meters.get(row.id)
     if (known?.row === row) return known.meter.take(more)
@@ -25,8 +27,8 @@ export class ConnectionQuotas implements AsyncDisposable {
   }
 
   /**
-   * Sets the size of a file. One that grows must fit, though its new part takes no room on the disk before it is written; one that shrinks
-   * gives its room back.
+   * Sets the size of a file. A larger size must fit, although the new part uses no disk space before it is written; a smaller size frees
+   * space.
    *
    * @throws AppError `quota_folder_full`, `quota_total_full`
    */

@@ -10,43 +10,43 @@ export interface ConnectionDeps {
   readonly operations: Pick<Operations, 'answer' | 'read' | 'write'>
   /** Sends bytes to the client. */
   readonly send: (bytes: Buffer) => void
-  /** Whether the kernel has all bytes that were sent: their memory is then used again. Left out: it never is. */
+  /** Whether the kernel has taken all sent bytes, so that their memory can be reused. Left out: it is never reused. */
   readonly isFlushed?: () => boolean
-  /** Called when the connection has room for requests again. */
+  /** Called when the connection accepts requests again. */
   readonly onDrain: () => void
-  /** Called once for bytes that are no SFTP: nothing after them is read. */
+  /** Called once for bytes that are not SFTP: nothing after them is read. */
   readonly onBroken: (error: Error) => void
-  /** Called for an error that no rule has thrown; the client learns nothing of it. */
+  /** Called for an error that none of our rules has thrown; the client does not see it. */
   readonly onUnexpected: (error: unknown) => void
 }
 
 type ReadRequest = RequestOf<'read'>
 type WriteRequest = RequestOf<'write'>
-/** Requests that are carried out together. */
+/** Requests that are executed together. */
 type Step =
   | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
   | { readonly kind: 'write'; readonly requests: readonly WriteRequest[] }
   | { readonly kind: 'plain'; readonly request: Exclude<Request, ReadRequest | WriteRequest> }
 
-/** Requests that wait: a client that sends more is not read until there are fewer. */
+/** Largest number of waiting requests: while there are more, nothing is read from the client. */
 const MOST_WAITING = 256
 const MOST_WAITING_BYTES = 4 * 1024 * 1024
-/** Adjacent reads or writes are carried out with one call, up to this size. */
+/** Adjacent reads or writes are executed with one call, up to this size. */
 const MOST_JOINED_BYTES = 1024 * 1024
 const MOST_JOINED = 32
-/** Steps of reads under way: the next one reads while the answers of the first are sent. */
+/** Number of concurrent read steps: the next one reads while the answers of the first are sent. */
 const READS_AT_ONCE = 2
 
 /**
  * The server end of one SFTP connection, without a socket: bytes in, bytes out.
  *
  * Requests take effect in the order in which they came, as with OpenSSH: a client may send a write, a change of the time and a close
- * without waiting. Only reads run beside each other. Answers go out in the order of the requests too: the protocol
- * does not ask for it, but PSCP takes an end of file that overtakes the data before it for the end of the connection. Adjacent reads
- * and adjacent writes become one call, so that programs that use small packets are as fast as others.
+ * without waiting. Only reads run beside each other. Answers are sent in the order of the requests, too: the protocol does not require it,
+ * but PSCP takes an end of file that arrives before earlier data for the end of the connection. Adjacent reads and adjacent writes become
+ * one call, so that programs that use small packets are as fast as others.
  *
- * Memory is bounded: waiting requests by MOST_WAITING and MOST_WAITING_BYTES, answers because nothing is carried out while the
- * client does not take the previous ones (`pause`).
+ * Memory is bounded: waiting requests by MOST_WAITING and MOST_WAITING_BYTES, answers because nothing is executed while the client does not
+ * read the previous ones (`pause`).
  */
 export class SftpConnection {
   readonly #deps: ConnectionDeps
@@ -54,16 +54,16 @@ export class SftpConnection {
   readonly #memory: ReadMemory
   #waiting: Request[] = []
   #waitingBytes = 0
-  /** Bytes of the packets of waiting requests: paths and data lie in their memory, whatever else a packet holds. */
+  /** Bytes of the packets of waiting requests: paths and data are parts of that memory, so the whole packet counts. */
   readonly #packetBytes = new WeakMap<Request, number>()
   #isOpen = false
   #isEnded = false
   #isPaused = false
-  /** `push` has returned false. */
+  /** True after `push` has returned false. */
   #isFull = false
   #isStepping = false
   #isReading = 0
-  /** End of the step before: reads that run beside each other are answered one after the other. */
+  /** End of the previous step: concurrent reads are answered one after the other. */
   #before: Promise<void> = Promise.resolve()
   #whenIdle: (() => void)[] = []
 
@@ -72,7 +72,10 @@ export class SftpConnection {
     this.#memory = new ReadMemory(MOST_JOINED_BYTES + MOST_JOINED * DATA_HEAD, deps.isFlushed ?? (() => false))
   }
 
-  /** Takes bytes of the client; they may be reused. @returns false if `onDrain` should be waited for before the next ones */
+  /**
+   * Accepts bytes of the client, which may be reused afterwards. @returns false if the caller should wait for `onDrain` before the next
+   * ones
+   */
   push(bytes: Uint8Array): boolean {
     if (this.#isEnded) return true
     try {
@@ -87,7 +90,7 @@ export class SftpConnection {
     return !this.#isFull
   }
 
-  /** The client does not take the answers: begin nothing new. */
+  /** Call when the client does not read the answers: starts nothing new. */
   pause(): void {
     this.#isPaused = true
   }
@@ -96,7 +99,7 @@ export class SftpConnection {
     this.#work()
   }
 
-  /** Drops the requests that wait. Resolves when no operation is under way. */
+  /** Drops waiting requests. Resolves when no operation is in progress. */
   async end(): Promise<void> {
     this.#isEnded = true
     this.#waiting = []
@@ -106,7 +109,7 @@ export class SftpConnection {
     await idle
   }
 
-  /** Resolves when all requests that came so far are answered, unless the connection is ended before. */
+  /** Resolves when all requests so far are answered, unless the connection is ended before. */
   async drained(): Promise<void> {
     while (!this.#isEnded && (this.#waiting.length > 0 || this.#isStepping || this.#isReading > 0)) {
       await new Promise<void>(resolve => this.#whenIdle.push(resolve))
@@ -139,7 +142,7 @@ export class SftpConnection {
     this.#deps.onBroken(error)
   }
 
-  /** Begins what may be begun now. */
+  /** Starts everything that may start now. */
   #work(): void {
     while (!this.#isEnded && !this.#isPaused && !this.#isStepping && this.#waiting.length > 0) {
       const isRead = this.#waiting[0]?.kind === 'read'
@@ -168,7 +171,7 @@ export class SftpConnection {
     this.#deps.onDrain()
   }
 
-  /** Takes the first request, with the adjacent ones after it. */
+  /** Takes the first request, with the adjacent ones that follow it. */
   #next(): Step {
     const [first, ...rest] = this.#waiting as [Request, ...Request[]]
     if (first.kind === 'read') {
@@ -203,7 +206,7 @@ export class SftpConnection {
           return OK
         })
         for (const { id } of step.requests) this.#send(replyPacket(id, reply))
-        // Only a write that is over has left the memory: one that was given up may still read from it.
+        // Recycle the memory only of a finished write: one that was given up may still read from it.
         if (reply === OK) for (const part of parts) this.#reader.recycle(part)
         break
       }
@@ -232,7 +235,7 @@ export class SftpConnection {
     let got = 0
     const reply = await this.#replyOf(async () => {
       let parts: readonly Buffer[] = packets.map(({ bytes }) => bytes.subarray(DATA_HEAD))
-      // A read may end early; only one without bytes tells the end of the file.
+      // A read may return fewer bytes; only one without any bytes means the end of the file.
       while (parts.length > 0) {
         const count = await this.#deps.operations.read(handle, position + got, parts)
         if (count === 0) break
@@ -247,11 +250,11 @@ export class SftpConnection {
       got -= length
       this.#send(length > 0 ? dataPacket(id, bytes, length) : replyPacket(id, reply))
     }
-    // A read that was given up may still write to the memory.
+    // Do not reuse the memory of a read that was given up, which may still write to it.
     if (reply === END) this.#memory.giveBack(memory)
   }
 
-  /** The reply to a request, also if it fails. */
+  /** The reply to a request, including for failures. */
   async #replyOf(act: () => Promise<Reply>): Promise<Reply> {
     try {
       return await act()
@@ -278,7 +281,7 @@ function after(parts: readonly Buffer[], count: number): Buffer[] {
   })
 }
 
-/** The first request and those after it that go on where the one before ends. */
+/** The first request and the following ones that continue where the previous one ends. */
 function adjacent<T extends ReadRequest | WriteRequest>(
   first: T,
   rest: readonly Request[],

@@ -10,8 +10,8 @@ export async function fileSystemStatsOf(tree: Pick<Tree, 'hold'>, folder: string
 }
 
 /**
- * Figures for the top directory: those of the storage with the least free room of all that have folders of the user, so that a program that asks
- * here is not promised more than it gets in any of them. Without folders nothing is free.
+ * Figures for the top directory: those of the storage with the least free room of all that have folders of the user, so that a program is
+ * not promised more than it would get in any of them. Without folders, 0 is free.
  */
 export async function statsOfTop(tree: Pick<Tree, 'hold' | 'list'>): Promise<FileSystemStats> {
   const ofHost = new Map([...(await tree.list())].map(([name, { storage_host }]) => [storage_host, name]))
@@ -29,7 +29,7 @@ const NONE: FileSystemStats = {
   freeFiles: 0,
 }
 
-/** A storage that is away, or a folder that is no longer shared, leaves the others. */
+/** Skips a storage that is away, or a folder that is no longer shared. */
 function ofAbsent(error: unknown): undefined {
   if (!isAppError(error)) throw error
 }

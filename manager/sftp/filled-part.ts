@@ -1,11 +1,11 @@
 import { type OpenFile } from '../storage/open-file.ts'
 
-/** How long the size of a file is taken to hold: others may shorten it. */
+/** Time for which a known size of the file is trusted: others may shorten it. */
 const HOLDS_MS = 1_000
 
 /**
- * The part of an open file that has room on the disk already: bytes that are written there are no new ones for the limits of a folder. A file
- * with holes, or whose file system tells of fewer blocks, has no such part.
+ * The part of an open file that already occupies disk space: bytes written there do not count for the limits of a folder. A file with
+ * holes, or whose file system reports fewer blocks, has no such part.
  */
 export class FilledPart {
   readonly #now: () => number
@@ -16,7 +16,7 @@ export class FilledPart {
     this.#now = now
   }
 
-  /** Bytes of a write that take new room. */
+  /** Number of bytes of a write that need new space. */
   async newBytes(file: Pick<OpenFile, 'state'>, start: number, bytes: number): Promise<number> {
     if (this.#until <= this.#now()) {
       const { size, allocated } = await file.state()
@@ -26,7 +26,7 @@ export class FilledPart {
     return Math.max(0, start + bytes - Math.max(start, this.#end))
   }
 
-  /** Notes a write that is over. */
+  /** Records a finished write. */
   written(start: number, bytes: number): void {
     if (start <= this.#end) this.#end = Math.max(this.#end, start + bytes)
   }

@@ -3,9 +3,9 @@ import { type FolderRow } from '../store/storage/folders.ts'
 type Named = Pick<FolderRow, 'id' | 'name' | 'user_id' | 'owner_email' | 'group_name'>
 
 /**
- * Names of folders in the top directory of a user. The user's own folders have their plain names. A folder of a project or of
- * another user has its plain name too if no other folder has it, and else `NAME@PROJECT` or `NAME@OWNER`. That form names it in
- * any case, so a saved path stays right when another folder of the same name appears.
+ * Names of folders in the top directory of a user. The user's own folders have their plain names. A folder of a project or of another user
+ * has its plain name too if no other folder has it, and else `NAME@PROJECT` or `NAME@OWNER`. That form always works, so a saved path stays
+ * valid when another folder of the same name appears.
  */
 export interface FolderNames<T> {
   /** The names to list. */
@@ -30,7 +30,7 @@ export function nameFolders<T extends Named>(folders: readonly T[], userId: stri
   return { listed, find: name => listed.get(name) ?? qualified.get(name) }
 }
 
-/** Limit of file systems, in bytes. */
+/** Limit of file systems for a name, in bytes. */
 const LONGEST_NAME = 255
 
 const ownerOf = ({ owner_email, group_name }: Named) => (group_name ?? owner_email ?? '').replace(/[/\0]/g, '_')

@@ -20,7 +20,7 @@ import { createTree } from './tree.ts'
 /** XORs in place; native where bufferutil has a binary for this platform, its own JavaScript otherwise. */
 const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: ApplyMask }).unmask
 
-/** Programs open several connections for parallel transfers: rclone up to twelve, FileZilla up to ten. */
+/** Largest number of connections of one user. Programs open several for parallel transfers: rclone up to twelve, FileZilla up to ten. */
 const MOST_PER_USER = 48
 const MOST = 1_024
 
@@ -45,7 +45,7 @@ export interface SftpGateway extends AsyncDisposable {
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   /** Cuts the connections of a sign-in or keypair that has ended. */
   closeLogin(credential: string): void
-  /** Sign-ins and access keys behind the open connections. */
+  /** Sign-ins and access keys with which the open connections were authenticated. */
   openedWith(): readonly string[]
   counts(): { readonly connections: number; readonly bytesUp: number; readonly bytesDown: number }
 }
@@ -60,11 +60,11 @@ interface Open {
 /**
  * Serves the folders of a user by SFTP: `GET SFTP_PATH` as a WebSocket of the tunnel protocol, whose bytes are SFTP.
  *
- * Threat model: everyone who reaches the manager can ask, and a client may be hostile although it is signed in. A client proves
- * a sign-in or signs the request; the connection ends with that sign-in or keypair. Each operation checks the right to its folder
- * (`leases.ts`) and works by descriptors below the folder's top (`storage/beneath.ts`): paths are resolved as text, links are
- * neither followed nor made. Packets, handles, waiting requests and connections are bounded, and a client that does not read its
- * answers is not served further. All state belongs to one connection: a broken one ends alone.
+ * Threat model: everyone who reaches the manager can connect, and even a signed-in client may be hostile. A client proves a sign-in or
+ * signs the request; the connection ends with that sign-in or keypair. Each operation checks the right to its folder (`leases.ts`) and
+ * works by descriptors below the folder's top (`storage/beneath.ts`): paths are resolved as text, links are neither followed nor made. The
+ * numbers of packets, handles, waiting requests and connections are limited, and a client that does not read its answers is not served
+ * further. All state belongs to one connection: a broken one ends alone.
  */
 export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   const { db, open, quotas, hints, authenticateUpgrade, isCredentialValid, addressOf, audit, log } = deps
@@ -76,7 +76,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   const wires = new Set<Socket>()
   const gone = { bytesUp: 0, bytesDown: 0 }
   let isClosed = false
-  /** Number of cuts: a connection that was authenticated before one is checked again. */
+  /** Counts cuts, so that a connection that was authenticated before one is checked again. */
   let cuts = 0
 
   function requireFewConnections(userId: UserId): void {
@@ -109,7 +109,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
     join(socket, { caller, credential, address })
   }
 
-  /** A separate function: whatever lives as long as the connection keeps its scope, and must not keep the request. */
+  /** A separate function: objects that live as long as the connection keep its scope, and must not keep the request. */
   function join(wire: Socket, who: { caller: Caller; credential: string; address: string }): void {
     const { caller, credential, address } = who
     const operations = createOperations({ tree: createTree({ db, open, caller }), hints, quotas })
@@ -196,7 +196,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
       clearInterval(timer)
       cut(() => true)
       await Promise.all(closing)
-      // The HTTP server waits for its sockets; a client need not answer the close frame.
+      // The HTTP server waits for its sockets, and a client need not answer the close frame.
       for (const wire of wires) wire.destroySoon()
     },
   }

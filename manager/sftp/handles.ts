@@ -16,15 +16,15 @@ export interface FileHandle {
   readonly directory: string
   readonly mayRead: boolean
   readonly mayWrite: boolean
-  /** Writes go to the end, wherever the client wants them. */
+  /** True if writes go to the end, whatever offset the client gives. */
   readonly appends: boolean
-  /** Whether this connection has made the file. */
+  /** Whether this connection has created the file. */
   readonly isOwn: boolean
   isWritten: boolean
   readonly filled: FilledPart
 }
 
-/** A directory in a folder that a client lists. */
+/** A directory in a folder that a client is listing. */
 export interface DirectoryHandle {
   readonly kind: 'directory'
   readonly held: HeldFolder
@@ -34,7 +34,7 @@ export interface DirectoryHandle {
   rest: NamedEntry[]
 }
 
-/** The list of folders, which is read whole. */
+/** The list of folders, which is read completely. */
 export interface TopHandle {
   readonly kind: 'top'
   rest: NamedEntry[]
@@ -66,14 +66,14 @@ export class Handles implements AsyncDisposable {
     return handle
   }
 
-  /** @throws Refused if the handle is no open file */
+  /** @throws Refused if the handle is not that of an open file */
   file(name: string): FileHandle {
     const handle = this.get(name)
     if (handle.kind !== 'file') throw new Refused('failure', 'The handle is that of a directory.')
     return handle
   }
 
-  /** @returns the closed handle @throws Refused; AppError for what could not be written */
+  /** @returns the closed handle @throws Refused; AppError if data could not be written */
   async close(name: string): Promise<Handle> {
     const handle = this.get(name)
     this.#handles.delete(name)

@@ -4,7 +4,7 @@ import { requireAllowed } from '../folders/require-folder.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
 
-/** How long a right that was checked is taken to hold. */
+/** Time for which a checked right is trusted. */
 const HOLDS_MS = 2_000
 
 /** A folder in use. Disposing ends the use. */
@@ -13,13 +13,13 @@ export interface Held extends AsyncDisposable {
 }
 
 /**
- * Open folders of one connection. A folder is opened, and the right to it read, at most every two seconds: a permission that is
- * taken away ends with the next operation after that. A folder is closed when nothing uses it any more.
+ * Open folders of one connection. A folder is opened, and the right to it read, at most every two seconds: a withdrawn permission ends with
+ * the next operation after that. A folder is closed when it is not used any more.
  */
 export interface Leases extends AsyncDisposable {
   /** @throws AppError `folder_not_found`, `forbidden`, `group_inactive`, `storage_away` */
   hold(id: FolderId, need: FolderPermission): Promise<Held>
-  /** The folder, if the caller still may do this. @throws as `hold` */
+  /** Returns the folder if the caller may still do this. @throws as `hold` */
   require(id: FolderId, need: FolderPermission): Promise<FolderRow>
 }
 
@@ -35,7 +35,7 @@ export function createLeases(open: FolderOpener, caller: Caller, now = () => per
   const closing = new Set<Promise<void>>()
 
   async function close({ opening }: Lease): Promise<void> {
-    const folder = await opening.catch(() => undefined) // the error was reported to whoever opened the folder
+    const folder = await opening.catch(() => undefined) // the error was reported to the caller that opened the folder
     await folder?.[Symbol.asyncDispose]()
   }
 
@@ -55,7 +55,7 @@ export function createLeases(open: FolderOpener, caller: Caller, now = () => per
     release(lease)
   }
 
-  /** Closes what has not been used for a while: an open folder keeps its storage from being unmounted. */
+  /** Closes folders that were not used for a while: an open folder keeps its storage from being unmounted. */
   const timer = setInterval(() => {
     for (const [id, lease] of leases) if (lease.until <= now()) retire(id)
   }, HOLDS_MS).unref()
@@ -66,7 +66,7 @@ export function createLeases(open: FolderOpener, caller: Caller, now = () => per
     retire(id)
     const lease: Lease = { opening: open(caller, id, 'ro'), until: now() + HOLDS_MS, users: 0, isRetired: false }
     leases.set(id, lease)
-    // An error is not kept for the next operation.
+    // Do not keep an error for the next operation.
     lease.opening.catch(() => {
       if (leases.get(id) === lease) retire(id)
     })

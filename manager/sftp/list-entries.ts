@@ -11,7 +11,7 @@ import { type NamedEntry } from './protocol.ts'
 import { type Tree } from './tree.ts'
 import { entryLength } from './write-reply.ts'
 
-/** Entries of one reply. A program shows them as they come, so a reply should not wait for thousands of files. */
+/** Largest number of entries of one reply. Programs show entries as they arrive, so a reply should not wait for thousands of files. */
 const MOST_ENTRIES = 128
 const MOST_BYTES = 64 * 1024
 
@@ -39,7 +39,7 @@ async function listTop(tree: Pick<Tree, 'list' | 'permissionOf'>): Promise<Named
   })
 }
 
-/** The next entries of a listing; none at its end. */
+/** The next entries of a listing; empty at its end. */
 export async function nextEntries(handle: DirectoryHandle | TopHandle): Promise<NamedEntry[]> {
   while (handle.kind === 'directory' && handle.rest.length === 0) {
     const batch = await handle.listing.next()
@@ -58,7 +58,7 @@ function fitting(entries: readonly NamedEntry[]): number {
   return count === -1 ? Math.min(entries.length, MOST_ENTRIES) : Math.max(1, count)
 }
 
-/** State of each entry; without those that are gone meanwhile. */
+/** State of each entry, without entries that are gone meanwhile. */
 async function describe(
   directory: Directory,
   entries: readonly Entry[],

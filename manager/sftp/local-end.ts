@@ -12,8 +12,8 @@ export interface LocalEndDeps {
 }
 
 /**
- * An SFTP connection in place of the socket of a tunnel's end. Bytes are taken apart as they come, without a buffer in between.
- * When the client has ended its direction, the requests that it sent before are carried out first.
+ * An SFTP connection that takes the place of a tunnel end's socket. Bytes are parsed as they arrive, without a buffer in between. When the
+ * client has ended its direction, its earlier requests are executed first.
  */
 export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
   readonly #connection: SftpConnection
@@ -24,7 +24,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
   readonly writableLength = 0
   bytesUp = 0
   bytesDown = 0
-  /** Resolves when nothing of the connection is open any more. */
+  /** Resolves when the connection has no open resources. */
   readonly closed: Promise<unknown>
   readonly #onClosed: () => void
   readonly #onUnexpected: (error: unknown) => void
@@ -55,7 +55,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
     return this.destroyed || this.#connection.push(bytes)
   }
   cork(): void {
-    // Requests are carried out as they come.
+    // Requests are executed as they arrive.
   }
   uncork(): void {
     // See cork.
@@ -86,7 +86,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
   async #close(): Promise<void> {
     try {
       await this.#connection.end()
-      // The count of what was written may not reach the database.
+      // Writing the count to the database may fail.
       await this.#operations[Symbol.asyncDispose]()
     } finally {
       this.#onClosed()

@@ -10,7 +10,7 @@ import { type Tree } from './tree.ts'
 
 const TOP_MODE = modeOf('directory', 0o555)
 
-/** Attributes of a path. @param follows whether those of the target are asked for, if the path ends with a link */
+/** Attributes of a path. @param follows if the path ends with a link, whether to return those of the target */
 export async function attributesAt(
   { tree, spots }: { readonly tree: Pick<Tree, 'hold'>; readonly spots: Spots },
   path: Buffer,
@@ -29,7 +29,7 @@ export async function attributesAt(
   })
 }
 
-/** State of what a link leads to. @throws AppError `file_not_found`, `file_kind_refused` */
+/** State of a link's target. @throws AppError `file_not_found`, `file_kind_refused` */
 async function targetState({ held, path, name }: Spot): Promise<FileState> {
   const { top } = held.folder
   const real = await realPathOf(top, joinPath(path, name))
@@ -39,7 +39,7 @@ async function targetState({ held, path, name }: Spot): Promise<FileState> {
   return await directory.lstat(target.name)
 }
 
-/** Path without links; that of the text for what is not there, or leads out of the folder. */
+/** Path without links; resolved as text if it does not exist, or leads out of the folder. */
 export async function realPathAt(tree: Pick<Tree, 'hold'>, path: Buffer): Promise<Buffer> {
   const place = placeOf(path)
   if (place.kind === 'top' || place.path === '') return absolute(path)

@@ -23,11 +23,11 @@ export interface OpenFilesDeps {
   readonly noteChange: NoteChange
 }
 
-/** The files that a client has open, by their handles. All throw AppError and Refused. */
+/** The files that a client has open, by handle. All methods throw AppError and Refused. */
 export interface OpenFiles {
   /** @returns the handle */
   open(request: RequestOf<'open'>): Promise<string>
-  /** Closes a handle, also that of a directory. */
+  /** Closes a handle, including that of a directory. */
   close(name: string): Promise<void>
   attributes(name: string): Promise<Attributes>
   setAttributes(name: string, attributes: Attributes): Promise<void>
@@ -36,7 +36,7 @@ export interface OpenFiles {
   read(name: string, position: number, into: readonly Uint8Array[]): Promise<number>
   /** As `Operations.write`. */
   write(name: string, position: number, parts: readonly Uint8Array[]): Promise<void>
-  /** Notes what was written to files that the client has left open. */
+  /** Records the writes to files that the client has left open. */
   noteUnclosed(): void
 }
 
@@ -131,7 +131,7 @@ export function createOpenFiles({ handles, tree, spots, quotas, own, noteChange 
       const isNew = appends || !isLimited(row)
       await quotas.take(row, amount(isNew ? bytes : await filled.newBytes(file, position, bytes), 0))
       handle.isWritten = true
-      // Looked up last: other programs append meanwhile.
+      // Read the size last, because other programs may append meanwhile.
       const start = appends ? (await file.state()).size : position
       await file.writeParts(parts, start)
       filled.written(start, bytes)
@@ -143,7 +143,7 @@ export function createOpenFiles({ handles, tree, spots, quotas, own, noteChange 
   }
 }
 
-/** Opens a file, or makes it; another program may make or delete it at the same time. */
+/** Opens or creates a file; another program may create or delete it at the same time. */
 async function openOrMake(open: () => Promise<OpenFile>, make: () => Promise<OpenFile>): Promise<OpenFile> {
   try {
     return await open()

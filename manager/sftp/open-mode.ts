@@ -1,17 +1,20 @@
 import { OPEN } from './protocol.ts'
 
-/** Access that a client asks for when it opens a file, and what the opening itself does. */
+/** Access that a client requests when it opens a file, and the effects of opening. */
 export interface OpenMode {
   readonly mayRead: boolean
   readonly mayWrite: boolean
-  /** Writes go to the end, wherever the client wants them. */
+  /** True if writes go to the end, whatever offset the client gives. */
   readonly appends: boolean
   readonly truncates: boolean
-  /** Whether the file is made; `new`: refused if it is there. */
+  /** Whether the file is created; `new`: refused if it exists. */
   readonly makes: 'never' | 'missing' | 'new'
 }
 
-/** Reads the flags of an `open`. A file that is opened for neither reading nor writing is read; only one that is written is made or emptied. */
+/**
+ * Parses the flags of an `open`. Without read and write flags, the file is opened for reading; only a file opened for writing is created or
+ * truncated.
+ */
 export function openModeOf(flags: number): OpenMode {
   const has = (flag: number) => (flags & flag) !== 0
   const appends = has(OPEN.append)

@@ -18,7 +18,7 @@ import { type Tree } from './tree.ts'
 /** Requests other than reads and writes that need the folders. */
 export type PlainRequest = Exclude<Request, RequestOf<'read' | 'write' | 'limits' | 'refused'>>
 
-/** The operations of one connection on the folders of its user. Disposing closes everything that it has open. */
+/** The operations of one connection on the folders of its user. Disposing closes everything that it has opened. */
 export interface Operations extends AsyncDisposable {
   /** Changes so far. */
   readonly changes: ChangeCount
@@ -37,11 +37,11 @@ export interface OperationsDeps {
 }
 
 /**
- * Carries out the requests of one connection.
+ * Executes the requests of one connection.
  *
- * A permission counts as in the HTTP API: `ro` lists and reads, `rw` makes files and changes them, `delete` also renames and
- * deletes. Programs upload under a temporary name; so a file that the connection itself has made may be renamed, and be deleted,
- * with `rw`. Each operation checks the right anew, also on files that are open (`leases.ts`).
+ * Permissions mean the same as in the HTTP API: `ro` lists and reads, `rw` creates and changes files, `delete` also renames and deletes.
+ * Programs upload under a temporary name; so `rw` also allows renaming and deleting files that the connection itself has created. Each
+ * operation checks the right again, also on open files (`leases.ts`).
  */
 export function createOperations({ tree, hints, quotas }: OperationsDeps): Operations {
   const handles = new Handles()
@@ -123,7 +123,7 @@ export function createOperations({ tree, hints, quotas }: OperationsDeps): Opera
     read: (handle, position, into) => files.read(handle, position, into),
     write: (handle, position, parts) => files.write(handle, position, parts),
     async [Symbol.asyncDispose]() {
-      // The client has gone without closing these.
+      // The client has left without closing these.
       files.noteUnclosed()
       await handles[Symbol.asyncDispose]()
       await taken[Symbol.asyncDispose]()

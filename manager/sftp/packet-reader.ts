@@ -1,25 +1,25 @@
 import { MOST_PACKET_BYTES } from './protocol.ts'
 
-/** The bytes are no SFTP: nothing after them can be read. */
+/** The bytes are not SFTP: nothing after them can be parsed. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
 }
 
-/** Packets of at least this size have memory that is used again. */
+/** Packets of at least this size have memory that is reused. */
 const LARGE = 128 * 1024
-/** As many as fit into the requests that may wait. */
+/** Largest number of kept buffers: as many as fit into the requests that may wait. */
 const MOST_FREE = 16
 
 /**
- * Cuts a stream of bytes into packets, for any cut of the stream. A packet is copied once, into memory of its own: the caller may
- * reuse the bytes. It holds one incomplete packet at most, of at most MOST_PACKET_BYTES.
+ * Splits a stream of bytes into packets, however the stream is chunked. A packet is copied once, into its own memory, so the caller may
+ * reuse the bytes. At most one incomplete packet is held, of at most MOST_PACKET_BYTES.
  */
 export class PacketReader {
   readonly #length = Buffer.alloc(4)
   #lengthBytes = 0
   #packet: Buffer | undefined
   #filled = 0
-  /** Memory of large packets that are done with. */
+  /** Memory of large packets that are not used any more. */
   readonly #free: ArrayBufferLike[] = []
 
   /** @param take gets each packet, without its length @throws ProtocolError for a length that is not allowed */
@@ -46,8 +46,8 @@ export class PacketReader {
   }
 
   /**
-   * Takes the memory of a packet back, for a next one: buffers of this size are garbage that the process collects with its whole
-   * heap. @param part of the packet; nothing may use it any more
+   * Takes back the memory of a packet for a later one: unused buffers of this size would only be freed by a collection of the whole heap.
+   * @param part of the packet; nothing may use it any more
    */
   recycle({ buffer }: Buffer): void {
     if (buffer.byteLength === MOST_PACKET_BYTES && this.#free.length < MOST_FREE) this.#free.push(buffer)

@@ -1,6 +1,6 @@
 import { type Attributes, type Request, TYPE } from './protocol.ts'
 
-/** A packet whose fields are cut short or out of range. The connection goes on. */
+/** A packet whose fields are cut short or out of range. The connection continues. */
 export class BadRequest extends Error {
   override readonly name = 'BadRequest'
   /** Id of the request; undefined if the packet is too short for one. */
@@ -134,7 +134,7 @@ class Fields {
     return Number(value)
   }
 
-  /** A `string`: its bytes, in the memory of the packet. */
+  /** A `string`: its bytes, as a part of the packet's memory. */
   bytes(): Buffer {
     const length = this.uint32()
     const at = this.#take(length)
@@ -153,7 +153,7 @@ class Fields {
       ...(flags & ATTRIBUTE.mode ? { mode: this.uint32() } : {}),
       ...(flags & ATTRIBUTE.times ? { times: { accessed: this.uint32(), modified: this.uint32() } } : {}),
     }
-    // Pairs of name and value that nobody uses: skipped.
+    // Skip pairs of name and value that nobody uses.
     if ((flags & ATTRIBUTE.extended) !== 0) {
       for (let left = this.uint32(); left > 0; left--) {
         this.bytes()
@@ -164,5 +164,5 @@ class Fields {
   }
 }
 
-/** Bits that tell which attributes follow. */
+/** Bits that say which attributes follow. */
 export const ATTRIBUTE = { size: 1, owner: 2, mode: 4, times: 8, extended: 0x8000_0000 } as const

@@ -1,15 +1,16 @@
 import { bytesOf, nameOf } from '../storage/file-names.ts'
 import { parentOf } from '../files/places.ts'
 
-/** A place that a client names: the top directory, a folder, or something in a folder. */
+/** A path of a client: the top directory, a folder, or something in a folder. */
 export type Place =
   | { readonly kind: 'top' }
   /** @property path relative to the folder; '' is the folder itself */
   | { readonly kind: 'inside'; readonly folder: string; readonly path: string }
 
 /**
- * Reads a path of a client. Relative paths begin at the top directory. `.` and `..` are resolved as text, and no way leads above
- * the top. A `..` after a link leads to the directory of the link, not of its target: clients ask for the real path before they change their directory.
+ * Parses a path of a client. Relative paths begin at the top directory. `.` and `..` are resolved as text, and cannot lead above the top. A
+ * `..` after a link leads to the directory of the link, not of its target: clients ask for the real path before they change their
+ * directory.
  */
 export function placeOf(path: Buffer): Place {
   const [folder, ...names] = componentsOf(path)

@@ -5,11 +5,11 @@
  */
 export const VERSION = 3
 
-/** Largest packet after its length field, as OpenSSH takes it. */
+/** Largest packet after its length field, the same as in OpenSSH. */
 export const MOST_PACKET_BYTES = 256 * 1024
-/** Most bytes of one read or write; the rest of the packet is for its other fields. */
+/** Largest number of bytes of one read or write; the rest of the packet is for its other fields. */
 export const MOST_DATA_BYTES = MOST_PACKET_BYTES - 1024
-/** Open files and directories of one connection. */
+/** Largest number of open files and directories of one connection. */
 export const MOST_HANDLES = 1024
 
 export const TYPE = {
@@ -56,11 +56,11 @@ export type StatusName = keyof typeof STATUS
 /** Bits of `pflags` in OPEN. */
 export const OPEN = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const
 
-/** Attributes of a file; a field that is left out is not told, or not to be changed. */
+/** Attributes of a file; a missing field is unknown, or not to be changed. */
 export interface Attributes {
   readonly size?: number
   readonly owner?: { readonly uid: number; readonly gid: number }
-  /** Permission bits; with the bits of the kind in what the server sends. */
+  /** Permission bits; sent by the server together with the bits for the kind. */
   readonly mode?: number
   /** Seconds since 1970. */
   readonly times?: { readonly accessed: number; readonly modified: number }
@@ -74,7 +74,7 @@ export const EXTENSIONS = {
   'limits@openssh.com': '1',
 } as const
 
-/** A request of a client. Paths are bytes as the client sent them; handles are text that this server made. */
+/** A request of a client. Paths are bytes as the client sent them; handles are strings made by this server. */
 export type Request = { readonly id: number } & (
   | { readonly kind: 'open'; readonly path: Buffer; readonly flags: number; readonly attributes: Attributes }
   | { readonly kind: 'read'; readonly handle: string; readonly position: number; readonly length: number }
@@ -88,7 +88,7 @@ export type Request = { readonly id: number } & (
   | { readonly kind: 'fsetstat'; readonly handle: string; readonly attributes: Attributes }
   | { readonly kind: 'rename'; readonly from: Buffer; readonly to: Buffer; readonly replaces: boolean }
   | { readonly kind: 'limits' }
-  /** A request that cannot be read, or that this server does not carry out, such as links. */
+  /** An invalid request, or one that this server does not support, such as creating links. */
   | { readonly kind: 'refused'; readonly status: 'unsupported' | 'badMessage'; readonly message: string }
 )
 export type RequestOf<K extends Request['kind']> = Extract<Request, { readonly kind: K }>

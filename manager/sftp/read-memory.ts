@@ -1,11 +1,11 @@
-/** Reads of fewer bytes get memory of their own, which costs less than keeping it. */
+/** Smaller reads get their own memory, which costs less than keeping it. */
 const LEAST_BYTES = 128 * 1024
-/** Slabs of one connection: one that is filled while another is sent, and one for a second read under way. */
+/** Largest number of slabs of one connection: one that is filled while another is sent, and some for a second read. */
 const MOST_SLABS = 4
 
 /**
- * Memory for the answers to reads of one connection. A slab is used again once the kernel has taken all bytes that were sent: buffers
- * of this size are garbage that the process collects with its whole heap, and each new one costs a page fault per 4 KiB.
+ * Memory for the answers to reads of one connection. A slab is reused once the kernel has taken all sent bytes: unused buffers of this size
+ * would only be freed by a collection of the whole heap, and each new one costs a page fault per 4 KiB.
  */
 export class ReadMemory {
   readonly #slabBytes: number
@@ -29,7 +29,7 @@ export class ReadMemory {
     return Buffer.from(this.#free.pop() ?? Buffer.allocUnsafeSlow(this.#slabBytes).buffer, 0, bytes)
   }
 
-  /** Takes memory back. All answers in it were sent, and no read writes to it any more. */
+  /** Takes memory back. All answers in it have been sent, and no read writes to it any more. */
   giveBack({ buffer }: Buffer): void {
     if (buffer.byteLength !== this.#slabBytes) return
     if (this.#free.length + this.#sent.length < MOST_SLABS) this.#sent.push(buffer)

@@ -1,7 +1,7 @@
 import { type ErrorCode, isAppError } from '#manager/contract'
 import { type Reply, type StatusName } from './protocol.ts'
 
-/** A request that is answered with this status. */
+/** Error for a request that is answered with this status. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly status: StatusName
@@ -18,7 +18,7 @@ const STATUS_OF: Partial<Record<ErrorCode, StatusName>> = {
   group_inactive: 'permissionDenied',
 }
 
-/** The status for an error. @returns undefined for an error that no rule of ours has thrown */
+/** The status for an error. @returns undefined for an error that none of our rules has thrown */
 export function statusOf(error: unknown): Reply | undefined {
   if (error instanceof Refused) return { kind: 'status', status: error.status, message: error.message }
   if (!isAppError(error) || error.code === 'internal') return undefined

@@ -8,16 +8,19 @@ import { type Attributes } from './protocol.ts'
 import { Refused } from './refused.ts'
 import { type Spot } from './spots.ts'
 
-/** Rights of the owner that a client cannot take away. A manager that is not root reads files as their owner, also to copy and download them. */
+/**
+ * Permissions of the owner that a client cannot remove. A manager that is not root reads files as their owner, e.g. to copy and download
+ * them.
+ */
 const LEAST_OF_FILE = 0o400
-/** As above; Berth makes and removes entries too, e.g. when it empties the trash. */
+/** The same for directories; Berth creates and removes entries too, e.g. when it empties the trash. */
 const LEAST_OF_DIRECTORY = 0o700
 
-/** Permission bits of a file that a client makes at a spot. */
+/** Permission bits of a file that a client creates at a spot. */
 export const newFileMode = (spot: Spot, asked: Attributes): number =>
   LEAST_OF_FILE | modeOfFile(entryOf(spot), permissionsOf(asked))
 
-/** As `newFileMode`, of a directory. */
+/** Like `newFileMode`, for a directory. */
 export const newDirectoryMode = (spot: Spot, asked: Attributes): number =>
   LEAST_OF_DIRECTORY | modeOfDirectory(entryOf(spot), permissionsOf(asked))
 
@@ -30,7 +33,7 @@ export function refuseOwner({ owner }: Attributes): void {
   if (owner) throw new Refused('permissionDenied', 'All files belong to the user of sessions.')
 }
 
-/** Changes a file. @param row of its folder @throws as `ConnectionQuotas.resize` */
+/** Changes the attributes of a file. @param row of its folder @throws as `ConnectionQuotas.resize` */
 export async function setOnFile(
   file: OpenFile,
   { size, mode, times }: Attributes,

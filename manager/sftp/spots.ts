@@ -6,7 +6,7 @@ import { placeOf, splitPath } from './place.ts'
 import { Refused } from './refused.ts'
 import { type HeldFolder, type Tree } from './tree.ts'
 
-/** An entry of a directory that is open for one operation. The entry itself may be missing. */
+/** An entry, in a directory that is open for one operation. The entry itself may be missing. */
 export interface Spot {
   readonly held: HeldFolder
   readonly directory: Directory
@@ -18,13 +18,15 @@ export interface Spot {
 /**
  * Finds the entries that paths of a client name.
  *
- * Links are followed as on a server of OpenSSH, as long as they stay in the folder (`storage/real-path.ts`): on the way to an entry always, and at
- * the end of a path by `open`, `stat`, `setstat`, `opendir` and `realpath`.
+ * Links are followed as by OpenSSH's server, as long as they stay in the folder (`storage/real-path.ts`): always inside a path, and at its
+ * end by `open`, `stat`, `setstat`, `opendir` and `realpath`.
  */
 export interface Spots {
   /** Runs an operation on an entry in a folder. @throws Refused for a folder itself */
   at<T>(path: Buffer, need: FolderPermission, run: (spot: Spot) => Promise<T>): Promise<T>
-  /** As `at`; for a name that is a link, the operation is run on the entry of the folder that it leads to. @param run fails with `file_kind_refused` for a link */
+  /**
+   * Like `at`; if the name is a link, the operation runs on its target in the folder. @param run fails with `file_kind_refused` for a link
+   */
   atTarget<T>(path: Buffer, need: FolderPermission, run: (spot: Spot) => Promise<T>): Promise<T>
 }
 
@@ -35,7 +37,7 @@ export function createSpots(tree: Pick<Tree, 'hold'>): Spots {
     await using held = await tree.hold(place.folder, need)
     const { top } = held.folder
     const { directory: parent, name } = splitPath(place.path)
-    // The top is open already.
+    // The top is already open.
     if (parent === '') return await run({ held, directory: top, path: '', name })
     const opened = await followingLinks(top, parent, async real => ({ real, directory: await top.walk(real) }))
     await using directory = opened.directory

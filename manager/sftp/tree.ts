@@ -7,12 +7,12 @@ import { type Caller } from '../users/authorize.ts'
 import { type FolderNames, nameFolders } from './folder-names.ts'
 import { createLeases, type Held, type Leases } from './leases.ts'
 
-/** How long the list of folders is used again. */
+/** Time for which the list of folders is cached. */
 const LIST_MS = 2_000
 
 /** The folders of one user as directories. */
 export interface Tree extends Pick<Leases, 'require'>, AsyncDisposable {
-  /** Usable folders by the names that are listed. */
+  /** Usable folders by their listed names. */
   list(): Promise<ReadonlyMap<string, FolderRow>>
   /** Opens the folder of a name. @throws AppError `folder_not_found`, `forbidden`, `group_inactive`, `storage_away` */
   hold(name: string, need: FolderPermission): Promise<HeldFolder>

@@ -50,16 +50,16 @@ export function dataPacket(id: number, bytes: Buffer, length: number): Buffer {
   return bytes.subarray(0, DATA_HEAD + length)
 }
 
-/** Bytes that an entry needs in a reply. */
+/** Number of bytes that an entry needs in a reply. */
 export const entryLength = ({ name }: NamedEntry): number => 2 * name.length + MOST_ENTRY_OVERHEAD
-/** Two lengths, the attributes, and the columns before the name in the line for people. */
+/** Space for two lengths, the attributes, and the columns before the name in the human-readable line. */
 const MOST_ENTRY_OVERHEAD = 160
 
 function entryBytes({ name, attributes }: NamedEntry): Buffer {
   return Buffer.concat([bytesField(name), bytesField(listLine(name, attributes)), attributeBytes(attributes)])
 }
 
-/** A line as `ls -l` writes it, which some programs show as it is. */
+/** A line in the format of `ls -l`, which some programs show unchanged. */
 function listLine(name: Buffer, { mode = 0, owner, size = 0, times }: Attributes): Buffer {
   const { uid = 0, gid = 0 } = owner ?? {}
   const modified = new Date((times?.modified ?? 0) * 1000)
@@ -96,7 +96,7 @@ function attributeBytes({ size, owner, mode, times }: Attributes): Buffer {
   ])
 }
 
-/** Times before 1970 and after 2106 have no form in this version. */
+/** Times before 1970 and after 2106 cannot be represented in this version. */
 const seconds = (time: number) => Math.min(0xffff_ffff, Math.max(0, Math.trunc(time)))
 
 /** @see statvfs(3) for the fields and flags */

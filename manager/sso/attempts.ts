@@ -26,7 +26,7 @@ import { type ProviderClient } from './provider-client.ts'
 import { type SignInProviders } from './providers.ts'
 
 const ATTEMPT_SECONDS = 10 * 60
-/** Attempts that a network has open at a time, before the oldest makes room. */
+/** Largest number of open attempts of one network; a further one replaces the oldest. */
 const MOST_OPEN = 500
 export const CALLBACK_PATH = '/api/v1/auth/sso/callback'
 
@@ -36,7 +36,7 @@ export interface AttemptStart {
   /** Address of the console, without a slash at the end. */
   readonly consoleUrl: string
   readonly address: string
-  /** The account that the person wants to link; undefined for a sign-in. An attempt for one purpose is of no use for the other. */
+  /** The account to which the person wants to link; undefined for a sign-in. An attempt for one purpose cannot be used for the other. */
   readonly linkTo?: UserId | undefined
 }
 
@@ -44,13 +44,13 @@ export interface StartedAttempt {
   /** Address of the provider. */
   readonly url: string
   readonly secret: string
-  /** Shown by the program that began and by the page that asks whether it may have the code. */
+  /** Word shown both by the program that began and by the page that asks whether it may have the code. */
   readonly word: string
   readonly consoleUrl: string
   readonly expiresAt: string
 }
 
-/** Proof of a client that it began an attempt, and the code that the browser brought back. */
+/** Proof of a client that it began an attempt, with the code that the browser brought back. */
 export interface AttemptProof {
   readonly secret: string
   readonly code: string
@@ -63,16 +63,16 @@ export interface ReadAttempt {
   readonly person: Person
 }
 
-/** Visits of a provider: begun by a client, continued by the callback, and read by the client that began. */
+/** Visits to a provider: begun by a client, continued by the callback, and read by the client that began. */
 export interface SsoAttempts {
   /** @throws AppError `sign_in_provider_not_found`, as `ProviderClient.begin` */
   start(request: AttemptStart): Promise<StartedAttempt>
-  /** The browser has come back. @returns where to send it; never fails because of the provider, which `read` reports */
+  /** Handles the browser's return. @returns where to send it; never fails because of the provider, whose error `read` reports */
   callback(query: URLSearchParams): Promise<string>
   /**
-   * The person whom the provider named. The attempt stays until `deleteAttempt`, but for one that was refused.
+   * The person whom the provider named. The attempt is kept until `deleteAttempt`, unless it was refused.
    *
-   * @throws AppError `sso_expired`, also for an attempt of another purpose, and what went wrong at the provider
+   * @throws AppError `sso_expired`, also for an attempt of another purpose, and the error of the provider
    */
   read(proof: AttemptProof, linkTo?: UserId): Promise<ReadAttempt>
 }
@@ -139,7 +139,7 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
       const code = newToken()
       const stateHash = hashToken(query.get('state') ?? '')
       const attempt = await takeState(db, stateHash, hashToken(code))
-      // Unknown, expired or used before: the client learns it when it finishes with this code.
+      // Unknown, expired or used before: the client gets the error when it finishes with this code.
       if (!attempt) return addressFor({ return: { to: 'page' }, word: '' }, code, {})
       const begun = Begun.parse(unseal(stateHash, attempt.sealed))
       const { linkTo } = begun
@@ -152,7 +152,7 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
       const attempt = await findAttempt(db, { codeHash: hashToken(code), secretHash: hashToken(secret) })
       if (!attempt) throw startAgain()
       const { state_hash: stateHash, provider } = attempt
-      // A callback that did not end leaves what it began with.
+      // If a callback was interrupted, the attempt still has its initial state.
       const outcome = Outcome.safeParse(unseal(stateHash, attempt.sealed)).data
       if (!outcome || outcome.linkTo !== linkTo) throw startAgain()
       if ('person' in outcome) return { stateHash, provider, person: outcome.person }
@@ -163,11 +163,11 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
 }
 
 /**
- * Only our own pages, relative to the address of the callback, or the browser's own computer.
+ * Leads only to our own pages, relative to the address of the callback, or to the browser's own computer.
  *
- * Threat model of the loopback port: another user of the computer may listen there, who began the attempt, keeps its secret, and sent the
- * provider's address to the victim, whom the provider signs in without a question. So a code that enters an account goes to a page, which names
- * the account and the word of the attempt, and hands the code on by a click only. A refusal enters nothing, and goes on at once.
+ * Threat model of the loopback port: another user of the computer may listen there, who began the attempt, has its secret, and sent the
+ * provider's address to the victim, whom the provider signs in without asking. So a code for entering an account goes to a page that shows
+ * the account and the word of the attempt, and passes the code on only after a click. A refusal has no such code, and is passed on at once.
  */
 function addressFor(
   { return: to, word }: Pick<z.infer<typeof Begun>, 'return' | 'word'>,

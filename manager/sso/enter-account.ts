@@ -36,10 +36,10 @@ export interface Entered extends AfterCommit {
 }
 
 /**
- * Locks, links or makes the account that was found, and gives it what the mapping of groups says. Call inside a transaction,
- * under `lockSuperadmins`.
+ * Locks, links or creates the found account, and gives it the projects and role of the group mapping. Call inside a transaction, under
+ * `lockSuperadmins`.
  *
- * @param context `unknownPassword`: hash of a password that nobody knows; throws `sso_expired` where none was made ahead
+ * @param context `unknownPassword`: hash of a password that nobody knows; throws `sso_expired` if it is needed but missing
  * @throws AppError `user_inactive`, `domain_inactive`, `sso_account_taken`, `domain_not_found`
  */
 export async function enterAccount(trx: Db, found: FoundAccount, context: Context): Promise<Entered> {
@@ -65,7 +65,7 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
   }
 }
 
-/** Tells a person that an account at a provider signs in to theirs now, whoever linked it. */
+/** Tells a person that an account at a provider can now sign in to theirs, whoever linked it. */
 export const linkedNews = (
   user: Pick<UserRow, 'id' | 'email'>,
   provider: Pick<SignInProviderSettings, 'name'>,
@@ -77,7 +77,7 @@ export const linkedNews = (
   detail: `${provider.name}: ${email ?? subject}`,
 })
 
-/** A password that nobody knows: it is in no doubt. */
+/** A password that nobody knows, so it needs no doubt about who knows it. */
 const NOBODYS = { password_set: false, password_from: 'person' } as const
 
 interface Context {
@@ -107,23 +107,24 @@ async function hold(
   const user = await lockUser(trx, found.user.id)
   if (!user) throw new AppError('user_not_found')
   if (found.kind === 'known') {
-    // The account at the provider may have been linked by somebody else who knew the password, so it proves nobody.
+    // Somebody else who knew the password may have linked the account at the provider, so its sign-in does not prove the person.
     if ((await findIdentity(trx, person))?.doubtful !== false) return { user, ...unchanged }
     await deleteLinksInHand(trx, user.id)
-    // The last superadmin with a password keeps it, whatever a provider says.
+    // The last superadmin with a password keeps the password, whatever a provider says.
     const isLast = user.role === 'superadmin' && (await countSuperadmins(trx)) <= 1
     if (!othersMayKnowPassword(user) || isLast) return { user, ...unchanged }
   } else {
-    // The owner of the address is here now: links that somebody else may hold end.
+    // The owner of the address is here now, so links that somebody else may hold end.
     await deleteEmailTokens(trx, user.id)
     if (user.email_verified_at !== null && !othersMayKnowPassword(user)) return { user, ...unchanged }
   }
-  // A stranger may have signed up with this address and a password of theirs, or an administrator have made the account.
+  // A stranger may have signed up with this address and their own password, or an administrator may have created the account.
   const ended = await endAccess(trx, user)
   await deleteWaitingKeypairs(trx, user.id)
   const over = othersMayKnowPassword(user) ? [newsOfOwn(user, 'own_password_ended')] : []
   await notifier.write(trx, over)
-  // Ends the keypairs that were made or activated since the doubt began: all that end of a known account.
+  // Ends the keypairs that were created or activated while somebody else may have known the password; nothing more has to end for a known
+  // account.
   const end = await endDoubt(trx, notifier, user, user)
   const remains = found.kind === 'known' ? [] : await endKeypairs(trx, user.id)
   await notifier.write(trx, remains)
@@ -141,7 +142,7 @@ async function link(
 ): Promise<SignInIdentityRow> {
   if (found.kind !== 'known') {
     const { issuer, subject } = person
-    // False where the same person signs in twice at the same time: the other transaction has linked the subject.
+    // False if the same person signs in twice at the same time: the other transaction has linked the subject.
     if (!(await insertIdentity(trx, { issuer, subject, userId, email: found.email }))) {
       throw new AppError('sso_account_taken', because('sso_account_other', { email: found.email }))
     }
@@ -163,7 +164,7 @@ async function applyMapping(trx: Db, context: MappingContext): Promise<Mapped> {
   if (groupsClaim !== null && servesDomain(provider, user.domain)) return give(trx, wanted, context)
   const isSomewhere = wanted.projects.length > 0 || wanted.role !== null
   const told: Told = isSomewhere ? { mappingSkipped: `for the domain ${provider.domain}` } : {}
-  // Another provider of the same issuer may serve the domain, and gives what this one does not take.
+  // Another provider of the same issuer may serve the domain, and give rights that this one must not take away.
   const gives = identity.given_by === null || identity.given_by === giver.provider
   if (!gives) return { user, isChanged: false, told, ...afterCommitOf() }
   const taken = await give(trx, NOTHING, context)
@@ -191,11 +192,11 @@ async function give(
   const before = { role: user.role, givenRole: identity.given_role, roleBefore: identity.role_before }
   const state = { role: user.role, mine: identity, others }
   const mapped = nextRole(state, wanted.role)
-  // Somebody else may have linked this account at the provider: a higher role would end the doubt about the password and leave that
-  // somebody inside, and one that another linked account gives would outlive it.
+  // Somebody else may have linked this account at the provider. A higher role would end the doubt about the password and leave that person
+  // inside, and a role given by another linked account would outlive it.
   const isDoubtful = identity.doubtful && mapped.givenRole !== null
   const next = isDoubtful ? nextRole(state, null) : mapped
-  // The last superadmin with a password stays one, whatever a provider says.
+  // The last superadmin with a password keeps the role, whatever a provider says.
   const isLast =
     user.role === 'superadmin' && next.role !== 'superadmin' && user.password_set && (await countSuperadmins(trx)) <= 1
   const role = isLast ? before : next
@@ -203,7 +204,7 @@ async function give(
   await noteGiven(trx, identity, { givenGroups: given, givenRole, roleBefore, givenBy: giver })
   const changesRole = role.role !== user.role
   const ended = changesRole ? await endAccess(trx, user) : []
-  // As with a change by an admin: people who managed the account so far may know its secrets.
+  // As after a change by an admin: people who managed the account until now may know its secrets.
   const remains = changesRole ? await endKeypairs(trx, user.id) : []
   await notifier.write(trx, remains)
   const ends = endsWhatOthersKnew(user, { ...user, role: role.role })

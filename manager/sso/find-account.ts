@@ -11,14 +11,14 @@ export type FoundAccount =
   | { readonly kind: 'new'; readonly email: string }
 
 /**
- * Finds the account of a person. It changes nothing.
+ * Finds the account of a person, without changing anything.
  *
- * Threat model: issuer and subject decide. They never change, so a changed address at the provider neither loses an account
- * nor reaches another one. Only for a subject that is not known yet the address counts, and a provider may name addresses that
- * are not the person's: it may let people type them, or give the address of somebody who has left to somebody else. So an existing
- * account is linked only if the superadmin has switched that on for this provider, the provider says that the address is verified, the
- * address belongs to the mail domains for which the provider may speak, the account is no superadmin's and has no other subject of this
- * issuer, and strangers cannot have made the account with an address that nobody confirmed.
+ * Threat model: issuer and subject decide. They never change, so a changed address at the provider neither loses an account nor reaches
+ * another one. The address counts only for a subject that is not known yet, and a provider may report addresses that do not belong to the
+ * person: it may let people type them, or reassign the address of somebody who has left. So an existing account is linked only if the
+ * superadmin has switched that on for this provider, the provider says that the address is verified, the address belongs to the mail
+ * domains for which the provider may speak, the account is no superadmin's and has no other subject of this issuer, and strangers cannot
+ * have created the account with an unconfirmed address.
  *
  * @throws AppError `sso_email_missing`, `sso_email_unverified`, `sso_email_domain`, `sso_account_taken`, `sso_no_account`
  */
@@ -47,9 +47,8 @@ export async function findAccount(
 }
 
 /**
- * The address of a person, where the settings of the provider accept it.
- *
- * @throws AppError `sso_email_missing`, `sso_email_unverified`, `sso_email_domain`
+ * The address of a person, if the settings of the provider accept it. @throws AppError `sso_email_missing`, `sso_email_unverified`,
+ * `sso_email_domain`
  */
 export function trustedEmail(
   { email, isEmailVerified }: Person,

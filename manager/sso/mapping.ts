@@ -2,9 +2,9 @@ import { type GroupMapping, type Role, type SignInProviderSettings } from '#mana
 import { highestOf } from '../users/mapped-rights.ts'
 
 /**
- * Whether the mapping of a provider counts for accounts of a domain: for those of its own only. Names of projects mean others in
- * another domain, whose administrators choose them; an account gets there by a move, or because a member of that domain has linked the
- * provider. People of other domains sign in all the same.
+ * Whether the mapping of a provider applies to accounts of a domain: only to those of its own domain. The same project name means another
+ * project in another domain, whose administrators choose it; an account can be there after a move, or because a member of that domain has
+ * linked the provider. People of other domains can sign in all the same.
  */
 export function servesDomain(provider: Pick<SignInProviderSettings, 'domain'>, domain: string): boolean {
   return provider.domain === domain
@@ -17,7 +17,7 @@ export interface Wanted {
   readonly role: Role | null
 }
 
-/** Projects and role that these groups of a provider give. Names of groups are compared exactly. */
+/** Projects and role that these groups of a provider give. Group names are compared exactly. */
 export function wantedBy(mapping: readonly GroupMapping[], groups: readonly string[]): Wanted {
   const held = new Set(groups)
   return allOf(mapping.filter(({ group }) => held.has(group)))

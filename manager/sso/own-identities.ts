@@ -33,23 +33,23 @@ import { type SignInProviders } from './providers.ts'
 /**
  * The caller's own accounts at providers.
  *
- * Threat model: who links an account at a provider can sign in with it from then on, so that somebody at an open screen must not be
- * able to. Linking and unlinking therefore ask for password and second factor, even though the caller is signed in. The visit of the
- * provider is bound to the account that began it: neither a sign-in's code links anything, nor does a link's code sign anybody in, and the code
- * of another person's visit is refused (a victim who opens an attacker's address must not link the attacker's account).
+ * Threat model: a linked account at a provider can sign in from then on, so a passer-by at an open screen must not be able to link one.
+ * Linking and unlinking therefore require password and second factor, even though the caller is signed in. The visit to the provider is
+ * bound to the account that began it: a sign-in's code cannot link, a link's code cannot sign in, and the code of another person's visit is
+ * refused (a victim who opens an attacker's address must not link the attacker's account).
  */
 export interface OwnIdentities {
   list(caller: Caller): Promise<OwnIdentity[]>
   /** @throws AppError `login_failed`, `totp_required`, `totp_invalid`, `login_throttled`, and as `SsoAttempts.start` */
   start(caller: Caller, request: OwnProof & Omit<AttemptStart, 'linkTo'>): Promise<StartedAttempt>
-  /** The account that `finish` links, to ask the person. Changes nothing. @throws AppError as `SsoAttempts.read` */
+  /** The account that `finish` would link, to ask the person. Changes nothing. @throws AppError as `SsoAttempts.read` */
   check(caller: Caller, proof: AttemptProof): Promise<FoundIdentity>
   /** @throws AppError as `SsoAttempts.read`; `not_signed_in` (ended meanwhile), `identity_taken`, `sso_email_domain` and others of the address */
   finish(caller: Caller, proof: AttemptProof): Promise<OwnIdentity>
   /**
-   * Takes back what the mapping of groups gave by it. If that changes the role, all sign-ins end.
+   * Unlinks the account, and withdraws the rights that the group mapping gave through it. If that changes the role, all sign-ins end.
    *
-   * @returns what was taken back, for the audit log
+   * @returns the withdrawn rights, for the audit log
    * @throws AppError as `start`; `identity_not_found`, `identity_needed` for the only way to sign in
    */
   unlink(caller: Caller, request: OwnProof & Subject): Promise<Told>
@@ -63,7 +63,7 @@ export interface OwnIdentitiesDeps {
   readonly secondFactor: SecondFactorCheck
   readonly settings: { read(): Promise<SystemSettings> }
   readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
-  /** Called when an account has lost what a mapping gave. */
+  /** Called when an account has lost rights of a mapping. */
   readonly onTaken: (taken: TakenBack) => Promise<void>
 }
 
@@ -128,7 +128,7 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
         const mine = all.filter(one => one.issuer === issuer && one.subject === subject)
         if (!user || mine.length === 0) throw new AppError('identity_not_found')
         const taken = await unlinkIdentities(trx, user, mine)
-        // Judged by the role that is left: the linked account may have given the one that lets its person use a password.
+        // Checked with the role that remains: the linked account may have given the role that lets its person use a password.
         const hasPassword = passwordSignIn === 'everyone' || taken.user.role === 'superadmin'
         if (all.length === 1 && !hasPassword) throw new AppError('identity_needed', because('identity_only_way'))
         const news = newsOfTaken(taken)
@@ -142,7 +142,7 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
   }
 }
 
-/** With the names of the providers, as the sign-in page shows them. */
+/** Adds the names of the providers, as the sign-in page shows them. */
 async function views(db: Db, rows: readonly SignInIdentityRow[]): Promise<OwnIdentity[]> {
   const all = (await listSignInProviders(db)).map(({ settings }) => SignInProviderSettings.parse(settings))
   return rows.map(({ issuer, subject, email, created_at, last_used_at }) => ({

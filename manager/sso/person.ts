@@ -6,12 +6,12 @@ import { Email } from '#manager/contract'
 export interface Person {
   readonly issuer: string
   readonly subject: string
-  /** In small letters; null if the provider sends none. */
+  /** Lower case; null if the provider sends none. */
   readonly email: string | null
   readonly isEmailVerified: boolean
   readonly name: string | null
   readonly groups: readonly string[]
-  /** The provider reports that it checked several factors (RFC 8176: `mfa`). */
+  /** True if the provider reports that it checked several factors (RFC 8176: `mfa`). */
   readonly multiFactor: boolean
 }
 
@@ -19,16 +19,14 @@ export type Claims = Readonly<Record<string, unknown>>
 
 const MOST_GROUPS = 2000
 
-/**
- * Reads the claims that the settings name. Claims are data of another party: texts are cleaned, and other types are ignored.
- */
+/** Reads the claims named in the settings. Claims come from another party: texts are cleaned, and other types are ignored. */
 export function personOf(
   claims: Claims & { readonly iss: string; readonly sub: string },
   settings: Pick<SignInProviderSettings, 'emailClaim' | 'trustEmail' | 'groupsClaim'>,
 ): Person {
   const { emailClaim, trustEmail, groupsClaim } = settings
   const email = Email.safeParse(readClaim(claims, emailClaim))
-  // `email_verified` is about `email` and about no other claim. Some providers send it as text.
+  // `email_verified` is about the claim `email` only. Some providers send it as text.
   const said = emailClaim === 'email' && (claims.email_verified === true || claims.email_verified === 'true')
   const amr = claims.amr
   return {
@@ -42,7 +40,7 @@ export function personOf(
   }
 }
 
-/** The claim of this name, or the inner field that a name with dots describes: `realm_access.roles`. */
+/** The claim of this name, or a nested field for a name with dots: `realm_access.roles`. */
 export function readClaim(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims

@@ -4,12 +4,12 @@ import { guardedFetch, RefusedAddress } from '../outgoing/guarded-fetch.ts'
 import { type Claims } from './person.ts'
 import { providerFault } from './provider-faults.ts'
 
-/** How far clocks may differ. */
+/** Tolerated difference of clocks. */
 const CLOCK_TOLERANCE_SECONDS = 60
 const TIMEOUT_SECONDS = 10
 /** Larger answers are an error: discovery documents, keys, tokens and user information are small. */
 const MAX_BYTES = 1024 * 1024
-/** A discovery document is read again after this time. Keys are cached by the library, which reads them again for a new key id. */
+/** Time after which a discovery document is read again. Keys are cached by the library, which reads them again for a new key id. */
 const KEPT_MS = 10 * 60_000
 const MOST_KEPT = 100
 
@@ -32,10 +32,10 @@ export interface Challenge {
 /**
  * Client of OpenID Connect providers: discovery, and the authorization code flow with PKCE, state and nonce.
  *
- * Threat model: the provider is trusted to say who somebody is, and with nothing else. The library checks issuer, audience,
- * nonce, times and, although the token comes over TLS, the signature of the ID token; `none` and symmetric keys are refused. Addresses
- * other than https are refused unless the issuer is on this computer. Redirects are not followed, link-local addresses (where clouds keep
- * credentials of the machine) are not called, and answers have limits of time and size. No token and no secret is logged or kept.
+ * Threat model: the provider is trusted only to say who somebody is. The library checks issuer, audience, nonce, times and, although the
+ * token comes over TLS, the signature of the ID token; `none` and symmetric keys are refused. Addresses other than https are refused unless
+ * the issuer is on this computer. Redirects are not followed, link-local addresses (where clouds keep credentials of the machine) are not
+ * called, and answers have limits of time and size. Tokens and secrets are neither logged nor stored.
  */
 export interface ProviderClient {
   /** @throws AppError `sso_provider_unreachable`, `sso_provider_wrong` */
@@ -49,7 +49,7 @@ export interface ProviderClient {
     provider: ProviderAccess,
     request: { challenge: Challenge; query: URLSearchParams },
   ): Promise<Claims & { iss: string; sub: string }>
-  /** Reads the discovery document anew. @throws as `begin` */
+  /** Reads the discovery document again. @throws as `begin` */
   check(provider: ProviderAccess): Promise<SignInProviderCheck>
 }
 
@@ -58,7 +58,7 @@ export function createProviderClient({ now }: { readonly now: () => number }): P
 
   function configurationOf(provider: ProviderAccess): Promise<oidc.Configuration> {
     const { id, version, issuer, clientId, clientSecret } = provider
-    // A provider that was deleted and made again has the same id, and begins with the same version.
+    // A provider that was deleted and created again has the same id, and begins with the same version.
     const key = JSON.stringify([id, version, issuer, clientId, clientSecret])
     const known = kept.get(key)
     if (known && now() - known.at < KEPT_MS) return known.configuration
@@ -160,7 +160,7 @@ async function discover(provider: ProviderAccess): Promise<{ configuration: oidc
   }
 }
 
-/** Without a list, a provider takes HTTP Basic (OpenID Connect Discovery 1.0, section 3). */
+/** If the provider lists no methods, it accepts HTTP Basic (OpenID Connect Discovery 1.0, section 3). */
 function authenticationOf(server: oidc.ServerMetadata, clientSecret: string | null): oidc.ClientAuth {
   if (clientSecret === null) return oidc.None()
   const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']

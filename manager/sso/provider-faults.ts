@@ -15,7 +15,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'login_required',
 ])
 const TEMPORARY: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable'])
-/** Codes of the library for an ID token, or a response, that is not what was asked for. */
+/** Codes of the library for an invalid ID token or response. */
 const UNTRUSTED: ReadonlySet<string> = new Set([
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
@@ -28,7 +28,7 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
  * Turns a failure at a provider into one of ours; the failure itself is the cause.
  *
  * @param provider name for people
- * @param phase the discovery is the admin's to mend; later failures are about one sign-in
+ * @param phase the admin has to fix errors of the discovery; later failures concern one sign-in
  */
 export function providerFault(error: unknown, provider: string, phase: 'discovery' | 'sign-in'): AppError {
   const options = { cause: error }

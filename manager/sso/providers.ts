@@ -40,7 +40,7 @@ import { type Withdrawals } from './withdraw.ts'
 /** A provider with its settings. `access` holds the client secret: only for the client. */
 export interface OpenProvider {
   readonly settings: SignInProviderSettings
-  /** Version of the mapping, to be noted with what it gives. */
+  /** Version of the mapping, to be recorded with the rights that it gives. */
   readonly mappingVersion: number
   readonly access: ProviderAccess
 }
@@ -51,13 +51,13 @@ export interface SignInProviders {
   /** @throws AppError `sign_in_provider_exists`, `domain_not_found`, `bad_request` */
   create(spec: SignInProviderSpec): Promise<SignInProvider>
   /**
-   * A change of the issuer or the client drops the secret unless it comes with the change: the secret was given for one
-   * provider, and must not be sent to another. What the mapping gave before and cannot give any more is taken back.
+   * A change of the issuer or the client drops the secret unless it comes with the change: the secret was given for one provider, and must
+   * not be sent to another. Rights that the mapping no longer gives are withdrawn.
    *
    * @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use`, `domain_not_found`, `bad_request`
    */
   change(id: string, change: SignInProviderChange): Promise<SignInProvider>
-  /** Takes back what its mapping gave. @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use` */
+  /** Withdraws the rights that its mapping gave. @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use` */
   remove(id: string): Promise<void>
   /** @throws AppError `sign_in_provider_not_found`, `sso_provider_unreachable`, `sso_provider_wrong` */
   check(id: string): Promise<SignInProviderCheck>
@@ -68,9 +68,8 @@ export interface SignInProviders {
   /** Links of a user. @throws AppError `user_not_found` */
   identities(userId: UserId): Promise<SignInIdentity[]>
   /**
-   * Removes these links with what their mappings gave, and ends the sign-ins of the user.
-   *
-   * @returns how many links, and what the audit log says. @throws AppError `user_not_found`
+   * Removes these links with the rights of their mappings, and ends the user's sign-ins. @returns the number of links, and details for the
+   * audit log. @throws AppError `user_not_found`
    */
   unlink(caller: Caller, userId: UserId): Promise<{ readonly removed: number; readonly told: Told }>
 }
@@ -82,7 +81,7 @@ export interface SignInProvidersDeps {
   readonly settings: Pick<Settings, 'read'>
   readonly logins: Pick<Logins, 'tellEnd' | 'forget'>
   readonly notifier: AccountNotifier
-  /** Called when an account has lost what a mapping gave. */
+  /** Called when an account has lost rights of a mapping. */
   readonly onTaken: (taken: TakenBack) => Promise<void>
   readonly withdrawals: Pick<Withdrawals, 'catchUp'>
 }
@@ -113,7 +112,7 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
     return toView(row, counts)
   }
 
-  /** While users sign in with providers only, one that is active stays. Call under `lockSignInProviders`. */
+  /** While users can sign in only with providers, an active one must remain. Call under `lockSignInProviders`. */
   async function requireAnother(trx: Db, id: string): Promise<void> {
     if ((await settings.read()).passwordSignIn === 'everyone') return
     const others = (await listSignInProviders(trx)).filter(row => row.id !== id)
@@ -239,7 +238,7 @@ export function createSignInProviders(deps: SignInProvidersDeps): SignInProvider
   }
 }
 
-/** The settings that decide which rights a provider can give. */
+/** The settings that determine which rights a provider can give. */
 const mappingOf = ({ issuer, domain, groupsClaim, mapping }: SignInProviderSettings) => ({
   ...{ issuer, domain, groupsClaim, mapping },
 })

@@ -17,23 +17,23 @@ import { findAccount } from './find-account.ts'
 import { type SignInProviders } from './providers.ts'
 
 /**
- * Sign-in at a provider of OpenID Connect, in three steps: a client starts it and keeps a secret; the browser comes back from the
- * provider to our callback, which exchanges the provider's code, keeps what it learnt, and passes a code of ours to the client; the
- * client finishes with code and secret.
+ * Sign-in at a provider of OpenID Connect, in three steps: a client starts it and keeps a secret; the browser comes back from the provider
+ * to our callback, which exchanges the provider's code, stores the result, and passes our own code to the client; the client finishes with
+ * code and secret.
  *
- * Threat model. The secret is kept where only the client that began can read it (a page in the storage of its origin, a program in
- * its memory). So a callback address that an attacker sends to a victim signs nobody in (login CSRF), and an address of the provider
- * that an attacker sends to a victim gives the attacker nothing: the code goes to the browser of the victim, and is worthless
- * without the secret there. Where the code goes to a port of the victim's computer, where the attacker may listen, a page asks first
- * (`addressFor`). A cookie in place of the secret would reach every port of the host name (ADR 16). State, nonce and
- * PKCE verifier are made here, random, and of use once: a replayed callback finds nothing. The browser is only ever sent to our
- * own page, or to 127.0.0.1, never to an address that a request named. Everything between the steps is sealed, and lives for ten minutes.
- * Attempts that are open are limited by network, and the oldest makes room: a limit of starts would keep a whole office out.
+ * Threat model. The secret is stored where only the client that began can read it (a page in the storage of its origin, a program in its
+ * memory). So an attacker who sends a callback address to a victim cannot sign the victim in (login CSRF). An attacker who sends an address
+ * of the provider to a victim gets nothing: the code goes to the victim's browser, and is useless there without the secret. If the code
+ * goes to a port of the victim's computer, where the attacker may listen, a page asks first (`addressFor`). A cookie in place of the secret
+ * would reach every port of the host name (ADR 16). State, nonce and PKCE verifier are random, made here, and usable once: a replayed
+ * callback finds nothing. The browser is only ever sent to our own page, or to 127.0.0.1, never to an address that a request named. All
+ * data between the steps is encrypted, and lives for ten minutes. Open attempts are limited per network, and a new one replaces the oldest:
+ * a limit on starts would lock out a whole office.
  */
 export interface SsoSignIns {
   /**
-   * @throws AppError `sso_expired`, what went wrong at the provider, as `findAccount` and `enterAccount`, `totp_required`,
-   *   `totp_invalid`, `login_throttled`
+   * @throws AppError `sso_expired`, the error of the provider, as `findAccount` and `enterAccount`, `totp_required`, `totp_invalid`,
+   *   `login_throttled`
    */
   finish(
     request: AttemptProof & {
@@ -71,7 +71,7 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
       .catch((error: unknown) => log.warn({ err: error }, 'changes of an account by a sign-in were not announced'))
   }
 
-  /** Checks the code of an account with a second factor, outside of a transaction because the check counts failures. */
+  /** Checks the code of an account with a second factor; outside of a transaction, because the check counts failures. */
   async function checkCode(user: UserRow, totp: string | undefined): Promise<void> {
     if (totp === undefined) throw new AppError('totp_required', because('code_from_app_or_recovery'))
     const good = await withBackOff(store, { codeOf: user.id }, () => secondFactor.check(user, totp))
@@ -85,11 +85,11 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
       const { settings: provider, mappingVersion } = await providers.open(attempt.provider)
       const system = await settings.read()
       const first = await findAccount(db, person, provider, system)
-      // The factors that a provider reports count for an account that it has signed in to before, not for the one that it links now.
+      // Factors that a provider reports count for an account to which it has signed in before, not for one that it links now.
       const asksCode = first.kind === 'linkable' || !(provider.trustSecondFactor && person.multiFactor)
       const proven = first.kind === 'new' ? undefined : first.user
       if (proven?.active && proven.totp_confirmed_at !== null && asksCode) await checkCode(proven, totp)
-      // Hashed ahead, because it takes a while, for the case that the password has to end.
+      // Hashed beforehand, because it takes a while; needed if the password has to end.
       const mayEndPassword = first.kind !== 'known' || othersMayKnowPassword(first.user)
       const asker = proven ? personAsking(proven.id) : strangerAt(address, attempt.provider)
       const unknownPassword = mayEndPassword ? await passwords.hash(newPassword(), asker) : undefined

@@ -22,8 +22,8 @@ import { allOf, servesDomain } from './mapping.ts'
 
 export interface Withdrawals extends AsyncDisposable {
   /**
-   * Takes back what mappings gave and cannot give any more, because the mapping has changed or its provider is gone. Never rejects: a later
-   * round goes on where this one failed.
+   * Withdraws rights that mappings no longer give, because the mapping has changed or its provider is gone. Never rejects: a later round
+   * continues where this one failed.
    */
   catchUp(): Promise<void>
 }
@@ -32,27 +32,27 @@ export interface WithdrawalsDeps {
   readonly store: Store
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
-  /** Called when an account has lost what a mapping gave. */
+  /** Called when an account has lost rights of a mapping. */
   readonly onTaken: (taken: TakenBack) => Promise<void>
   readonly log: Pick<Log, 'info' | 'error'>
   readonly everyMs?: number | undefined
 }
 
 const EVERY_MS = 10 * 60_000
-/** Accounts in one transaction, during which sign-ins at providers and changes of these accounts wait. */
+/** Number of accounts in one transaction, during which sign-ins at providers and changes of these accounts wait. */
 const ACCOUNTS_AT_ONCE = 25
 
 type Read = (trx: Db, page: { after: LinkedAccount | undefined; limit: number }) => Promise<LinkedAccount[]>
 type Judge = (user: UserRow, identity: SignInIdentityRow) => Promise<Left>
 
 /**
- * Takes back what a mapping gave where no sign-in at the provider does: after a change of the mapping, and where nobody has signed in there
- * for `mappingDays`, because a group that somebody has lost is seen at a sign-in only, and whoever signs in by other ways would keep the
- * right for ever.
+ * Withdraws rights of a mapping outside of sign-ins at the provider: after a change of the mapping, and for accounts that have not signed
+ * in there for `mappingDays`. A lost group is only noticed at a sign-in there, so a person who signs in by other ways would keep the right
+ * for ever.
  *
- * A provider may have given rights to any number of accounts. Each is judged by what the mapping says then, a few in one transaction, so
- * that nobody waits for all of them. What is not judged yet is found in the database, so a process that is stopped in the middle leaves it
- * to the next round of any manager.
+ * A provider may have given rights to any number of accounts. They are checked against the present mapping, a few per transaction, so that
+ * nobody waits for all of them. The database knows which are still to be checked, so after an interruption the next round of any manager
+ * continues.
  */
 export function startWithdrawals(deps: WithdrawalsDeps): Withdrawals {
   const { store, settings, notifier, onTaken, log, everyMs = EVERY_MS } = deps
@@ -81,7 +81,7 @@ export function startWithdrawals(deps: WithdrawalsDeps): Withdrawals {
     const page = { after, limit: ACCOUNTS_AT_ONCE }
     if ((await read(trx, page)).length === 0) return { taken: [] }
     await lockSuperadmins(trx)
-    // Read again: somebody may have signed in while the lock was awaited.
+    // Read again, because somebody may have signed in while we waited for the lock.
     const linked = await read(trx, page)
     const all: TakenBack[] = []
     for (const one of linked) {
@@ -118,7 +118,7 @@ export function startWithdrawals(deps: WithdrawalsDeps): Withdrawals {
   }
 }
 
-/** Judges by what the mappings of the providers say now. Call under `lockSuperadmins`, under which they change. */
+/** Judges by the present mappings of the providers. Call under `lockSuperadmins`, under which they change. */
 function judgeByProviders(trx: Db): Judge {
   const known = new Map<string, Promise<(Left & { readonly settings: SignInProviderSettings }) | undefined>>()
 

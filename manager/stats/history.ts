@@ -24,11 +24,11 @@ export interface Range {
   readonly from: number
   readonly to: number
   readonly stepMs: number
-  /** Whether the points are by the second, from memory. */
+  /** True if the points are per second, from memory. */
   readonly fine: boolean
 }
 
-/** The range and step that can be served for a query. Pure. @throws AppError `bad_request` */
+/** The range and step to serve for a query. Pure. @throws AppError `bad_request` */
 export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
   const end = to === undefined ? now : Date.parse(to)
   const start = from === undefined ? end - DEFAULT_SPAN_MS : Date.parse(from)
@@ -40,7 +40,7 @@ export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
   return { from: start, to: end, stepMs: Math.max(least, wanted, unit), fine }
 }
 
-/** Figures of a session, its kernels added up: by the second from memory, by the minute from the database. */
+/** Figures of a session, summed over its kernels: per second from memory, per minute from the database. */
 export async function readHistory(
   { store: { db, now }, live }: { store: Store; live: Pick<LiveStats, 'recentStats'> },
   { id, kernels }: { id: SessionId; kernels: readonly KernelId[] },

@@ -7,14 +7,14 @@ export interface LiveStats {
   stats(kernelId: KernelId): SessionStats | null
   /** Oldest first, at most five minutes. */
   recentStats(kernelId: KernelId): readonly SessionStats[]
-  /** Undefined where there are no figures to judge by. @see SampleRing.window */
+  /** Undefined if there are too few figures. @see SampleRing.window */
   window(kernelId: KernelId, span: { windowMs: number; freshMs: number }): SampleWindow | undefined
   setPull(kernelId: KernelId, progress: PullProgress): void
   pull(kernelId: KernelId): PullProgress | null
   /** Time since the last progress of a pull for any of these; undefined if this process has seen no pull for them. */
   pullQuietMs(kernelIds: readonly KernelId[]): number | undefined
   forgetPull(kernelId: KernelId): void
-  /** Records that the agent says now that the kernel's start waits for its turn there. */
+  /** Records the agent's report that the kernel's start is waiting for its turn there. */
   setWaiting(kernelId: KernelId): void
   /** Time since `setWaiting` was last called for any of these; undefined if never. */
   sinceWaitingMs(kernelIds: readonly KernelId[]): number | undefined
@@ -70,7 +70,7 @@ export function createLiveStats(now: () => number): LiveStats {
   }
 }
 
-/** Measure of a pull's progress. The status of a layer is left out: a layer that waits or is retried does not move. */
+/** Measure of a pull's progress. The status of a layer is ignored, because a waiting or retried layer makes no progress. */
 function movedBy({ bytesDone, layersDone, layers }: PullProgress): string {
   return JSON.stringify([bytesDone, layersDone, layers.map(({ unpacked }) => unpacked)])
 }

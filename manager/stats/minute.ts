@@ -51,7 +51,7 @@ export function totalsOf({
   return { cpuSeconds, memPeakBytes, netRxBytes, netTxBytes, diskReadBytes, diskWriteBytes }
 }
 
-/** Adds the previous totals of kernels that have no samples in this minute. Pure. */
+/** Adds the previous totals of kernels without samples in this minute. Pure. */
 export function carryOn(minute: KeptMinute, before: KeptMinute | undefined): KeptMinute {
   const { kernels } = minute
   if (!kernels || !before?.kernels) return minute

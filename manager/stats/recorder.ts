@@ -20,7 +20,7 @@ export interface StatsRecorder extends AsyncDisposable {
 
 export interface MeasuredSession {
   readonly sessionId: SessionId
-  /** All of its kernels. */
+  /** All kernels of its session. */
   readonly siblings: readonly KernelId[]
   /** Resources of each kernel. */
   readonly slots: ResourceSlots
@@ -36,8 +36,8 @@ interface Batch {
 }
 
 /**
- * Starts the recorder. A restart or the end of a session loses no totals: they are counters of the containers, and the last
- * row has them, also for kernels that have ended.
+ * Starts the recorder. A restart or the end of a session loses no totals: they are counters of the containers, and are in the last row,
+ * also for kernels that have ended.
  */
 export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRecorderDeps): StatsRecorder {
   let running = new Map<SessionId, Map<KernelId, MinuteSums>>()
@@ -77,7 +77,7 @@ export function startStatsRecorder({ store, log, minuteMs = MINUTE_MS }: StatsRe
 
   function save(minutes: readonly SessionMinute[]): void {
     const middle = startedAt + minuteMs / 2
-    // Drop batches by age, not by number: any number of sessions may end at once, each with a batch of its own.
+    // Drop batches by age, not by number: any number of sessions may end at once, each with a separate batch.
     unsaved = [...unsaved.filter(batch => batch.middle > middle - MAX_BEHIND_MS), { middle, minutes }]
     saving = saving.then(async () => {
       for (let batch = unsaved[0]; batch; batch = unsaved[0]) {

@@ -3,19 +3,19 @@ import { type StatsMinute } from '../store/tables/operation.ts'
 
 /** Input for the usage of a session. */
 export interface UsageFacts {
-  /** Newest figures of each kernel, where they are known. */
+  /** Newest figures of each kernel, if known. */
   readonly live: readonly (SessionStats | null)[]
   /** The last minute that was written. */
   readonly stored: StatsMinute | undefined
   /** GPUs that each kernel has held, and for how long; `gpus` counts whole GPUs, so half a GPU is 0.5. */
   readonly held: readonly { readonly gpus: number; readonly ms: number }[]
-  /** CPU time of runs that were interrupted. The other figures are of the present run. */
+  /** CPU time of interrupted runs. The other figures are of the present run. */
   readonly earlierCpuSeconds?: number
 }
 
 /**
- * Usage of a session. CPU and memory come from counters of the containers, GPU time from what was held: no running sum is
- * kept, so nothing drifts. Pure.
+ * Usage of a session. CPU and memory come from counters of the containers, GPU time from the held amounts: there is no running sum that
+ * could drift. Pure.
  */
 export function usageOf({ live, stored, held, earlierCpuSeconds = 0 }: UsageFacts): SessionUsage | null {
   const known = live.filter(stats => stats !== null)

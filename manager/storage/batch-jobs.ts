@@ -1,6 +1,6 @@
 import { type FileState } from './file-state.ts'
 
-/** A file to make, with its bytes within those of the job. */
+/** A file to create; its bytes are a part of the job's. */
 export interface NewFile {
   /** Bytes of the name, as Latin-1. */
   readonly name: string
@@ -14,7 +14,7 @@ export interface NewFile {
   readonly mode: number
 }
 
-/** A file that was read, with its bytes within those of the reply. */
+/** A file that was read; its bytes are a part of the reply's. */
 export interface FileRead {
   readonly state: FileState
   readonly offset: number
@@ -22,11 +22,11 @@ export interface FileRead {
 }
 
 /**
- * Work on many entries of one directory, which a thread of its own does with synchronous calls. Directories are descriptors of this process,
- * names are bytes as Latin-1: text that survives the way to the thread, and costs less there than buffers.
+ * Work on many entries of one directory, done by a separate thread with synchronous calls. Directories are descriptors of this process.
+ * Names are bytes as Latin-1 strings, which can be sent to the thread unchanged, and cost less there than buffers.
  */
 export interface BatchJobs {
-  /** Makes private files as `Directory.createMany`. @returns for each whether it was made, or `damaged` */
+  /** Creates private files like `Directory.createMany`. @returns for each whether it was created, or `damaged` */
   readonly write: {
     readonly request: {
       readonly directory: number
@@ -48,13 +48,13 @@ export interface BatchJobs {
     }
     readonly reply: readonly boolean[]
   }
-  /** Reads regular files whole. @returns undefined for one that must be looked at by itself; fewer than asked for, if `most` bytes are read */
+  /** Reads whole regular files. @returns undefined for one that must be read separately; fewer than requested once `most` bytes are read */
   readonly read: {
     readonly request: {
       readonly directory: number
       readonly top: number
       readonly names: readonly string[]
-      /** Bytes of the largest file that is read. */
+      /** Largest size in bytes of a file to read. */
       readonly largest: number
       readonly most: number
     }
@@ -63,19 +63,19 @@ export interface BatchJobs {
       readonly bytes: ArrayBuffer
     }
   }
-  /** CRC-32 of bytes after those before them, which the caller gets back. */
+  /** Continues a CRC-32 with these bytes, which are returned to the caller. */
   readonly crc: {
     readonly request: { readonly bytes: ArrayBuffer; readonly length: number; readonly before: number }
     readonly reply: { readonly crc: number; readonly bytes: ArrayBuffer }
   }
-  /** Adds bytes, which the caller gets back, to the SHA-256 of this name. The first ones begin it; `digest` ends it. */
+  /** Adds these bytes, which are returned to the caller, to the SHA-256 of this name. The first ones start it; `digest` ends it. */
   readonly hash: {
     readonly request: { readonly id: string; readonly bytes: ArrayBuffer; readonly length: number }
     readonly reply: { readonly bytes: ArrayBuffer }
   }
-  /** Hexadecimal. Nothing is kept of the SHA-256. */
+  /** Hexadecimal. The SHA-256 is then forgotten. */
   readonly digest: { readonly request: { readonly id: string }; readonly reply: string }
-  /** States of entries. @returns undefined for one that must be looked at by itself */
+  /** States of entries. @returns undefined for one that must be checked separately */
   readonly states: {
     readonly request: {
       readonly directory: number

@@ -2,17 +2,17 @@ import { Worker } from 'node:worker_threads'
 import { createTurnQueue } from '#base/turn-queue'
 import { type BatchJobs, type BatchKind } from './batch-jobs.ts'
 
-/** A thread without work ends after this time: it needs some MiB. */
+/** A thread without work ends after this time, because it uses some MiB. */
 const IDLE_MS = 30_000
 
-/** Does work on many entries of a directory in a thread of its own (`batch-worker.ts`), which is started for the first job. */
+/** Works on many entries of a directory in a separate thread (`batch-worker.ts`), which is started for the first job. */
 export interface BatchThread {
   /**
-   * Runs a job when it is its user's turn: users with jobs waiting come one after another, each with the jobs in their order.
+   * Runs a job when it is its user's turn: users with waiting jobs come one after another, each with the jobs in order.
    *
-   * @param moved memory of the request, which is the thread's from now on
-   * @param signal takes the job back as long as it waits for its turn: a storage that answers again must not change files for a caller that
-   *   has had its answer. A job that has begun ends by itself
+   * @param moved memory of the request, which is transferred to the thread
+   * @param signal withdraws a job that still waits for its turn: a storage that answers again must not change files for a caller that
+   *   already got an answer. A job that has begun is not aborted
    * @throws Error if the thread ends; the reason of the signal
    */
   run<K extends BatchKind>(
@@ -20,7 +20,7 @@ export interface BatchThread {
     request: BatchJobs[K]['request'],
     options?: BatchOptions,
   ): Promise<BatchJobs[K]['reply']>
-  /** Keeps the thread also without a job, until it is disposed: for what a job leaves there for the next one. */
+  /** Keeps the thread alive without a job until it is disposed, for data that a job leaves there for the next one. */
   hold(): Disposable
 }
 
@@ -38,7 +38,7 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
-/** @param isPatient the thread gives way to others where the processors are busy */
+/** @param isPatient true: the thread has low priority when the processors are busy */
 export function createBatchThread({ isPatient = false }: { readonly isPatient?: boolean } = {}): BatchThread {
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
@@ -47,7 +47,7 @@ export function createBatchThread({ isPatient = false }: { readonly isPatient?: 
   const waiting = createTurnQueue<Job>()
 
   function start(): Worker {
-    // A package has compiled files. Options of this process are not the thread's: it would be measured or extended with it.
+    // A package has compiled files. Options of this process must not apply to the thread: it would be measured or extended as well.
     const file = import.meta.url.endsWith('.ts') ? './batch-worker.ts' : './batch-worker.js'
     const started = new Worker(new URL(file, import.meta.url), {
       execArgv: [],
@@ -72,7 +72,7 @@ export function createBatchThread({ isPatient = false }: { readonly isPatient?: 
     return started
   }
 
-  /** Gives the thread the job whose turn it is. One at a time: the others can still be taken back. */
+  /** Gives the thread the next job. Only one at a time, so that the others can still be taken back. */
   function next(): void {
     if (current) return
     const job = waiting.next()

@@ -21,21 +21,21 @@ import { type BatchJobs, type BatchKind, type FileRead, type NewFile } from './b
 import { type FileState, stateOf } from './file-state.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
-/** As in `beneath.ts`. */
+/** The same as in `beneath.ts`. */
 const O_PATH = 0o10_000_000
 
-// Linux gives each thread a priority of its own; elsewhere this would be that of the process.
+// On Linux each thread has its own priority; elsewhere this would change that of the process.
 if (process.platform === 'linux' && (workerData as { isPatient: boolean }).isPatient) {
   setPriority(system.priority.PRIORITY_BELOW_NORMAL)
 }
 
-/** Checksums that have begun, by the name that their owner gave them. */
+/** Checksums in progress, by the name that their owner gave them. */
 const hashes = new Map<string, Hash>()
 
 /**
- * The thread that does work on many entries of a directory. Its calls are those of `beneath.ts`, and so is its threat model: each name is
- * opened relative to a descriptor, which the other side holds until the reply has come, and no link is followed. Each call that fails is
- * made again there, one by one, for its error.
+ * The thread that works on many entries of a directory. Calls and threat model are those of `beneath.ts`: each name is opened relative to a
+ * descriptor, which the main thread holds until the reply has arrived, and no link is followed. The main thread repeats each failed call
+ * separately to get its error.
  */
 const jobs: {
   readonly [K in BatchKind]: (request: BatchJobs[K]['request']) => BatchJobs[K]['reply']
@@ -50,7 +50,7 @@ const jobs: {
           return
         }
         linkSync(below(from, name), below(to, toName))
-        // The file has its place: what remains here is removed with the other leftovers.
+        // The file is in its place; if this fails, its temporary name is removed with the other leftovers.
         succeeds(() => unlinkSync(below(from, name)))
       }),
     ),
@@ -121,7 +121,7 @@ function write(directory: number, file: NewFile, all: Uint8Array): boolean | 'da
   })
 }
 
-/** @throws Error for everything but a regular file up to that size whose names are all in the folder */
+/** @throws Error unless this is a regular file up to that size whose names are all in the folder */
 function read(
   path: Buffer,
   { owner, largest }: { owner: number; largest: number },

@@ -18,15 +18,15 @@ const { O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
  * An open directory in a folder. Names are text as `nameOf` writes it; each is one component.
  *
  * Threat model: sessions fill folders and change them at the same time; the manager may be root. Every call names a file as
- * `/proc/self/fd/N/NAME`, relative to a descriptor that is held, and follows no link: a directory that is swapped for a link
- * does not lead out of the folder. Nothing but regular files is opened for reading or writing. A regular file with several
- * names that does not belong to the owner of the folder is refused: one of its names may be outside. Sessions cannot make
- * such links (their mounts end at the folder), and a new file never goes into an existing one.
+ * `/proc/self/fd/N/NAME`, relative to a descriptor that is held, and follows no link: a directory that is replaced by a link does not lead
+ * out of the folder. Only regular files are opened for reading or writing. A regular file with several names that does not belong to the
+ * owner of the folder is refused: one of its names may be outside. Sessions cannot make such links (their mounts end at the folder), and a
+ * new file never goes into an existing one.
  *
- * All methods throw the AppErrors of `toFileError`, and `path_invalid` for a name that is none.
+ * All methods throw the AppErrors of `toFileError`, and `path_invalid` for an invalid name.
  */
 export interface Directory extends NewEntries, ManyEntries, AsyncDisposable {
-  /** The directory itself. */
+  /** State of the directory itself. */
   state(): Promise<FileState>
   /** The state of one entry; of a link itself, never of its target. @throws AppError `file_not_found` */
   lstat(name: string): Promise<FileState>
@@ -37,7 +37,7 @@ export interface Directory extends NewEntries, ManyEntries, AsyncDisposable {
   list(): Promise<Listing>
   /** Opens a regular file. @throws AppError `file_kind_refused` */
   open(name: string, access?: 'read' | 'write'): Promise<OpenFile>
-  /** Moves many files. @returns for each whether it was moved; of one that was not, `rename` or `renameNew` tells why */
+  /** Moves many files. @returns for each whether it was moved; if not, `rename` or `renameNew` reports the reason */
   moveMany(
     moves: readonly {
       readonly name: string
@@ -48,7 +48,7 @@ export interface Directory extends NewEntries, ManyEntries, AsyncDisposable {
   ): Promise<readonly boolean[]>
   /** Text of a link. */
   readlink(name: string): Promise<Buffer>
-  /** Moves an entry and replaces what is there, except for a directory that is not empty. */
+  /** Moves an entry and replaces the existing one, except for a directory that is not empty. */
   rename(name: string, to: Directory, toName: string): Promise<void>
   /** Moves an entry. @throws AppError `file_exists` */
   renameNew(name: string, to: Directory, toName: string): Promise<void>

@@ -32,10 +32,9 @@ export interface Authorization {
 /**
  * Authorization by Basic, or by a token from the server that the registry names.
  *
- * Threat model: the password goes to the registry, or to the token server that the registry names. Over TLS the name really
- * comes from the registry, which could have passed the password on itself. Over plain http somebody on the network could
- * name another server, so only the registry's own host is accepted. Tokens are valid for one repository (or the catalogue),
- * for minutes, and only at this registry.
+ * Threat model: the password goes to the registry, or to the token server that the registry names. Over TLS the name really comes from the
+ * registry, which could have passed the password on itself. Over plain http somebody on the network could name another server, so only the
+ * registry's own host is accepted. Tokens are valid for one repository (or the catalogue), for minutes, and only at this registry.
  *
  * @see https://distribution.github.io/distribution/spec/auth/token/
  */

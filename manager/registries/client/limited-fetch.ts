@@ -22,11 +22,11 @@ const REQUEST_TIMEOUT_MS = 30_000
 const MAX_REDIRECTS = 5
 
 /**
- * Sends a request to a registry, or to where the registry redirects, with limits on time and size. The `authorization`
- * header never reaches another origin.
+ * Sends a request to a registry, following redirects, with limits on time and size. The `authorization` header never reaches another
+ * origin.
  *
- * Registries serve blobs from other storage (S3 and the like), so redirects are followed. A request that starts with https
- * never continues over http, and addresses where clouds keep credentials are refused wherever they come from.
+ * Redirects are followed because registries serve blobs from other storage (S3 and the like). A request that starts with https never
+ * continues over http, and addresses at which clouds provide credentials are always refused.
  *
  * @throws AppError `registry_unreachable`, `registry_failed`; the reason of the signal
  */

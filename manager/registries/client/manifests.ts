@@ -43,8 +43,8 @@ export const ImageConfig = z.object({
 })
 
 /**
- * The reason why a tag is left out. `vanished`: it was listed a moment ago and is gone. `broken`: it cannot be read.
- * `other`: it is no image, or not for our machines.
+ * The reason why a tag is left out. `vanished`: it was listed a moment ago and is gone. `broken`: it cannot be read. `other`: it is not an
+ * image, or not for our machines.
  */
 export class TagProblem extends Error {
   readonly kind: 'vanished' | 'broken' | 'other'
@@ -103,7 +103,7 @@ export function checkDigest(body: Buffer, digest: string, what: string): void {
 const MAX_LABEL_LENGTH = 65_536
 const KEPT_LABEL = /^(berth\.image\.|ai\.backend\.|org\.opencontainers\.image\.(title|description)$)/
 
-/** The labels that Berth reads. */
+/** The labels that Berth uses. */
 export function keptLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(labels).filter(([name, value]) => KEPT_LABEL.test(name) && value.length <= MAX_LABEL_LENGTH),

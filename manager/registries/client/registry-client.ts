@@ -19,7 +19,7 @@ import {
 export interface FoundImage {
   /** Digest of the configuration, which engines use as the image id. */
   readonly digest: string
-  /** Digest of what the tag points to: a manifest, or an index of several. */
+  /** Digest of the tag's target: a manifest, or an index of several. */
   readonly manifestDigest: string
   readonly architecture: string
   /** Bytes to download. */
@@ -36,7 +36,7 @@ export interface FoundImage {
 export interface RegistryClient {
   /** Checks that the address is a registry that accepts the credentials. */
   ping(signal: AbortSignal): Promise<void>
-  /** Lists the catalogue, a page at a time; undefined in place of the first page if the registry shows none. */
+  /** Lists the catalogue, a page at a time; yields undefined instead of the first page if the registry has no public catalogue. */
   repositories(signal: AbortSignal): AsyncGenerator<readonly string[] | undefined, void, undefined>
   /** @throws also TagProblem `vanished` if there is no such repository */
   tags(repository: string, signal: AbortSignal): AsyncGenerator<readonly string[], void, undefined>
@@ -161,7 +161,7 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
           yield names.filter(name => REPOSITORY.test(name))
         }
       } catch (error) {
-        // Shared registries do not show their catalogue (ghcr.io; Harbor to users who are no admins).
+        // Shared registries do not show their catalogue (ghcr.io; Harbor to users who are not admins).
         if (!(error instanceof AppError && error.code === 'registry_refused')) throw error
         yield undefined
       }

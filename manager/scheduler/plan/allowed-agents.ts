@@ -22,8 +22,8 @@ export class AllowedAgents {
   }
 
   /**
-   * Agents that may take the session: those that hold its image, or all if the image can be pulled, that run images of its
-   * architecture, and have the storages of its folders. Agents on which the session failed are left out as long as another one could hold it when empty.
+   * Agents that may take the session: those that hold its image (or all if the image can be pulled), run images of its architecture, and
+   * have the storages of its folders. Agents on which the session failed are left out as long as another one could hold it when empty.
    */
   for(session: PendingSession): readonly AgentCapacities[] {
     const able = this.able(session)
@@ -36,7 +36,7 @@ export class AllowedAgents {
     return this.emptyOf(fresh).some(empty => fits(empty, session)) ? fresh : able
   }
 
-  /** Agents that may take the session, with those on which it failed. */
+  /** Agents that may take the session, including those on which it failed. */
   able(session: PendingSession): readonly AgentCapacities[] {
     const { onlyOn } = session
     const open = () => (onlyOn === undefined ? this.open : this.open.filter(({ agent }) => agent.id === onlyOn))

@@ -6,9 +6,9 @@ import { comesFirst, type RankedCapacity, type CapacityClass, type CapacityClass
 import { type PendingSession, totalOf } from './snapshot.ts'
 
 /**
- * The free capacities for one kind of request, best first. The first call scans all equivalence classes. Only when the same request comes again
- * is a heap built; after that, only classes whose first free capacity has changed are looked at again. In a plan with many equal
- * requests, each placement therefore costs the logarithm of the number of classes.
+ * The free capacities for one kind of request, best first. The first call scans all equivalence classes. A heap is built only when the same
+ * request comes again; after that, only classes whose first free capacity has changed are ranked again. In a plan with many equal requests,
+ * each placement therefore costs the logarithm of the number of classes.
  */
 export class Candidates {
   readonly #classes: CapacityClasses
@@ -102,6 +102,6 @@ export interface Request {
   readonly selector: Selector
   /** Capacity of the group. */
   readonly capacity: ResourceSlots
-  /** True: the session ends before the held capacity is needed, so it may use it. */
+  /** True if the session ends before the held capacity is needed, so that it may use it. */
   readonly useHeld: boolean
 }

@@ -2,11 +2,11 @@ import { type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract
 import { Heap } from './heap.ts'
 import { type FreeCapacity } from './free-capacity.ts'
 
-/** A free capacity as it was when it was ranked. Stale once the free capacity has another version: it is in another class by then. */
+/** A free capacity at the time of ranking. Stale once the free capacity has another version: then it belongs to another class. */
 export interface RankedCapacity {
   readonly freeCapacity: FreeCapacity
   readonly rank: number
-  /** The free capacity's turn; 0 where the selector does not use turns. */
+  /** The free capacity's turn; 0 if the selector does not use turns. */
   readonly turn: number
   readonly version: number
   readonly capacityClass: CapacityClass
@@ -44,8 +44,8 @@ export class CapacityClass {
 }
 
 /**
- * Free capacities grouped by what is left in them. A host has at most a few dozen states that matter to requests, and most hosts of
- * a group are alike, so there are far fewer classes than free capacities: a scan of the classes covers all free capacities.
+ * Free capacities grouped by their remaining amounts. A host has at most a few dozen states that matter to requests, and most hosts of a
+ * group are alike, so there are far fewer classes than free capacities: a scan of the classes covers all free capacities.
  */
 export class CapacityClasses {
   /** Classes in use, in order of creation. */

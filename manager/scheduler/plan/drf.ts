@@ -4,20 +4,21 @@ import { byAge, byPriority, byTurn } from './sequencers.ts'
 import { type GroupSnapshot, type Holding, type PendingSession, type Sequencer, totalOf } from './snapshot.ts'
 
 /**
- * Dominant resource fairness by progressive filling: the next session is always the oldest one of the user with the least
- * dominant share. The dominant share is the largest fraction of any slot of the group that the user's sessions hold
- * together, divided by the user's weight. It grows with every placement of the same pass. A session of higher priority
- * goes before all sessions of lower priority, whoever owns them: fairness applies among equal priorities.
+ * Dominant resource fairness by progressive filling: the next session is always the oldest one of the user with the least dominant share.
+ * The dominant share is the largest fraction of any slot of the group that the user's sessions hold together, divided by the user's weight.
+ * It grows with every placement of the same pass. A session of higher priority goes before all sessions of lower priority, whoever owns
+ * them: fairness applies only among equal priorities.
  *
- * Where projects have weights, projects share the group in the same way, and the users of a project share what it has: a user
- * of two projects has a share in each.
+ * If projects have weights, projects share the group in the same way, and the users of a project divide its share: a user of two projects
+ * has a share in each.
  *
- * @see Ghodsi et al., Dominant Resource Fairness, NSDI 2011; Bhattacharya et al., Hierarchical Scheduling for Diverse Datacenter Workloads, SoCC 2013
+ * @see Ghodsi et al., Dominant Resource Fairness, NSDI 2011; Bhattacharya et al., Hierarchical Scheduling for Diverse Datacenter Workloads,
+ *   SoCC 2013
  */
 export const drf: Sequencer = {
   reserves: true,
   start(snapshot, capacity) {
-    // A heap of users for each project. A placement changes one user and one project, and both are outside of the heaps meanwhile.
+    // A heap of users for each project. A placement changes one user and one project, which are taken out of the heaps meanwhile.
     const projects = new Heap<Heap<Account>>((a, b) => comesBefore(a.peek() as Account, b.peek() as Account))
     const waiting = accountsOf(snapshot, capacity).filter(account => account.waiting.length > 0)
     for (const accounts of Map.groupBy(waiting, ({ project }) => project).values()) {
@@ -53,13 +54,13 @@ export interface Holder {
   share: number
 }
 
-/** Users in the project whose share counts first. */
+/** Users of a project, whose share is compared first. */
 interface Project extends Holder {
-  /** Null where projects do not count: all users are in the one without a name. */
+  /** Null if projects do not count: then all users are in this one. */
   readonly id: string | null
 }
 
-/** A user as DRF compares them; where projects count, a user in one project. */
+/** A user as DRF compares them; if projects count, a user in one project. */
 export interface Account extends Holder {
   readonly userId: string
   readonly project: Project
@@ -68,7 +69,7 @@ export interface Account extends Holder {
   at: number
 }
 
-/** All users who hold something or wait for something. */
+/** All users who hold something or have waiting sessions. */
 export function accountsOf(
   { pending, usage = [], options }: Pick<GroupSnapshot, 'pending' | 'usage' | 'options'>,
   capacity: ResourceSlots,
@@ -95,7 +96,7 @@ export function accountsOf(
   })
 }
 
-/** Largest fraction of any slot, divided by the weight. A slot that the group does not have is skipped. */
+/** Largest fraction of any slot, divided by the weight. Slots that the group does not have are skipped. */
 export function dominantShare(held: ResourceSlots, capacity: ResourceSlots, weight = 1): number {
   let share = 0
   for (const slot of SLOT_NAMES) {

@@ -11,7 +11,7 @@ interface FreeDevice {
   readonly uuid: string
   readonly total: number
   free: number
-  /** Held for the session of the reservation: only sessions that may use held capacity get it. */
+  /** True if held for the reservation's session: only sessions that may use held capacity get it. */
   held: boolean
 }
 
@@ -33,7 +33,7 @@ export interface FreeCapacityOptions {
  */
 export class FreeCapacity {
   readonly agent: AgentSnapshot
-  /** Slots that this agent has at all: fewer is better for a request that does not ask for the others. */
+  /** Slots that this agent has: the fewer, the better for a request that does not need the others. */
   readonly kinds: readonly SlotName[]
   /** CPU and RAM capacity of the agent, at least 1 each, so that they can be divided by. */
   readonly cpu: number
@@ -47,9 +47,9 @@ export class FreeCapacity {
   readonly #free: Record<SlotName, number>
   readonly #devices: Readonly<Record<DeviceSlot, readonly FreeDevice[]>>
   readonly #splitShares: boolean
-  /** Request of the session for which capacity is held here; undefined where nothing is held. */
+  /** Request of the session for which capacity is held here; undefined if nothing is held. */
   #hold: ResourceSlots | undefined
-  /** Whether sessions that give it back in time may use held capacity. */
+  /** Whether sessions that return held capacity in time may use it. */
   #lends = true
   /** Largest free part of a shared GPU that is already partly in use. */
   #largestPart = 0
@@ -91,8 +91,8 @@ export class FreeCapacity {
   }
 
   /**
-   * Equal for free capacities that no request can tell apart: same capacity and same free amounts, in the same parts. A free capacity with
-   * held capacity is like no other. Images, turn and id are not part of it.
+   * Equal for free capacities that are equivalent for every request: same capacity and same free amounts, in the same parts. With held
+   * capacity the key is unique. Images, turn and id are not part of it.
    */
   get equivalenceKey(): string {
     if (this.#equivalenceKeyAt !== this.version) {
@@ -109,7 +109,7 @@ export class FreeCapacity {
     return this.#isOpen(useHeld) || this.#hold === undefined ? this.#free[slot] : this.#notHeld(slot, this.#hold)
   }
 
-  /** Whether the agent has the image. The last answer is cached: many calls in a row ask for the same image. */
+  /** Whether the agent has the image. The last answer is cached, because consecutive calls usually ask for the same image. */
   holds(digest: string): boolean {
     if (digest !== this.#image) {
       this.#image = digest
@@ -118,7 +118,7 @@ export class FreeCapacity {
     return this.#holdsImage
   }
 
-  /** Figures that selectors rank by, computed once per change. @param capacity of the group, constant during a plan */
+  /** Figures that selectors use for ranking, computed once per change. @param capacity of the group, constant during a plan */
   figures(capacity: ResourceSlots): FreeCapacityStats {
     const known = this.#figures
     if (known?.version === this.version) return known
@@ -139,7 +139,7 @@ export class FreeCapacity {
     return figures
   }
 
-  /** Largest single request for this slot that would fit. For shares, whole devices plus the best part of one more. */
+  /** Largest single request for this slot that would fit. For shares: whole devices plus the largest free part of one more. */
   largest(slot: SlotName): number {
     if (slot !== 'cuda.shares' || this.#splitShares) return this.free(slot)
     const devices = this.#open(slot, false)
@@ -148,7 +148,7 @@ export class FreeCapacity {
     return Math.min(this.free(slot), whole + largestPart(devices))
   }
 
-  /** The slots that keep this request from being placed here. @param kernels number of kernels, each with these slots */
+  /** The slots because of which this request cannot be placed here. @param kernels number of kernels, each with these slots */
   lacking(requested: ResourceSlots, kernels = 1): SlotName[] {
     return SLOT_NAMES.filter(slot => this.lacks(slot, requested[slot], kernels))
   }
@@ -169,13 +169,13 @@ export class FreeCapacity {
     return shares === 0 || this.#fitsShares(shares, useHeld, kernels)
   }
 
-  /** Whether the request's part of a GPU would break into an unused GPU here. Call only where the request fits. */
+  /** Whether the request's part of a GPU would use a GPU that was unused until then. Call only if the request fits. */
   opensDevice(requested: ResourceSlots): boolean {
     const part = (requested['cuda.shares'] ?? 0) % SHARES
     return part > 0 && part > this.#largestPart
   }
 
-  /** Takes the slots of one kernel and picks devices. Call only where `fits` said yes. */
+  /** Takes the slots of one kernel and picks devices. Call only if `fits` returned true. */
   take(requested: ResourceSlots, useHeld = false): DeviceAllocation[] {
     const taken: DeviceAllocation[] = []
     for (const slot of SLOT_NAMES) {
@@ -197,9 +197,8 @@ export class FreeCapacity {
   }
 
   /**
-   * From now on only sessions that may use held capacity get these amounts and devices.
-   *
-   * @param lends false: nobody gets them until `release`
+   * From now on only sessions that may use held capacity get these amounts and devices. @param lends false: nobody gets them until
+   * `release`
    */
   hold({ devices }: Pick<Reservation, 'devices'>, requested: ResourceSlots, lends = true): void {
     this.#hold = requested
@@ -209,14 +208,14 @@ export class FreeCapacity {
     this.version++
   }
 
-  /** Nothing is held here any more. */
+  /** Ends the holding of capacity. */
   release(): void {
     this.#hold = undefined
     for (const slot of DEVICE_SLOTS) for (const device of this.#devices[slot]) device.held = false
     this.version++
   }
 
-  /** Whether a session with this right may use everything that is free here. */
+  /** Whether a session with this permission may use everything that is free here. */
   #isOpen(useHeld: boolean): boolean {
     return this.#hold === undefined || (useHeld && this.#lends)
   }
@@ -239,7 +238,7 @@ export class FreeCapacity {
     return this.#isOpen(useHeld) ? devices : devices.filter(device => !device.held)
   }
 
-  /** Whether `#choose` would succeed for each kernel in turn, by counting. The caller knows that the sum is enough. */
+  /** Whether `#choose` would succeed for each kernel in turn, by counting. The caller has checked that the sum is enough. */
   #fitsShares(amount: number, useHeld: boolean, kernels: number): boolean {
     if (this.#splitShares) return true
     const whole = Math.floor(amount / SHARES)
@@ -265,7 +264,7 @@ export class FreeCapacity {
     })
   }
 
-  /** Whole devices first, then the remainder on the single device where it leaves the least. */
+  /** Chooses whole devices first, then the remainder on the single device where it leaves the least. */
   #choose(slot: DeviceSlot, amount: number, useHeld: boolean): Choice[] | undefined {
     const chosen: Choice[] = []
     const devices = this.#open(slot, useHeld)
@@ -294,7 +293,7 @@ export interface FreeCapacityStats {
   readonly freeMem: number
   /** Free GPUs in hundredths. */
   readonly freeGpus: number
-  /** Fraction of the agent's GPUs that is free without the CPU and RAM that go with it. */
+  /** Fraction of the agent's GPUs that is free but lacks the CPU and RAM to use it. */
   readonly stranded: number
   /** Sum of the free amounts of all slots, each as a fraction of the group's capacity. */
   readonly left: number
@@ -319,7 +318,7 @@ export function isDeviceSlot(slot: SlotName): slot is DeviceSlot {
   return slot === 'cuda.device' || slot === 'cuda.shares'
 }
 
-/** Sum of the free amounts; a `cuda.device` with anything on it counts as 0, because it is given out whole. */
+/** Sum of the free amounts; a partly used `cuda.device` counts as 0, because it is given out whole. */
 function usable(slot: DeviceSlot, devices: readonly FreeDevice[]): number {
   let total = 0
   for (const { free, total: all } of devices) if (slot === 'cuda.shares' || free === all) total += free

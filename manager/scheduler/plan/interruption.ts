@@ -18,25 +18,25 @@ import {
   totalOf,
 } from './snapshot.ts'
 
-/** The sessions to stop on one agent, and the devices that the waiting session gets then. */
+/** The sessions to stop on one agent, and the devices that the waiting session then gets. */
 export interface Victims {
   readonly sessions: readonly HoldingSession[]
   readonly devices: readonly DeviceAllocation[]
-  /** Work that is lost at most: the part of the group that each held, times the time since its run began. */
+  /** Upper bound of the lost work: the fraction of the group that each session held, times the time since its run began. */
   readonly lost: number
 }
 
 export interface OnAgent {
   /** The agent including the sessions that this pass has placed there. */
   readonly agentNow: AgentSnapshot
-  /** All sessions there that may give slots back. */
+  /** All sessions there that may release slots. */
   readonly holding: readonly HoldingSession[]
   /** Capacity of the group. */
   readonly capacity: ResourceSlots
   readonly options: FreeCapacityOptions | undefined
 }
 
-/** Slots that the sessions of one agent would give back together. */
+/** Slots that the sessions of one agent would release together. */
 export class Gives {
   /** The sessions that may be stopped. */
   readonly candidates: readonly HoldingSession[]
@@ -49,7 +49,7 @@ export class Gives {
       .reduce<ResourceSlots>((sum, { slots }) => addSlots(sum, slots), {})
   }
 
-  /** False if the sums alone are too small. Called for every agent and every kind of request: it allocates nothing. */
+  /** False if the sums alone are too small. Called for every agent and every kind of request, so it allocates nothing. */
   couldMake(
     freeCapacity: FreeCapacity,
     { cpu = 0, mem = 0, 'cuda.device': devices = 0, 'cuda.shares': shares = 0 }: ResourceSlots,
@@ -64,7 +64,7 @@ export class Gives {
   }
 }
 
-/** Sets of sessions that are tried on one agent at most; a larger search ends with a set that is small, if not the smallest. */
+/** Largest number of sets of sessions tried on one agent; a longer search ends with a set that is small, if not the smallest. */
 const MOST_TRIED = 2_000
 
 /** Whether the session may be stopped for one of this priority. */
@@ -77,11 +77,10 @@ export function mayStop(
 }
 
 /**
- * Chooses the sessions to stop on one agent so that the session fits there: as few as possible, and among sets of equal size
- * the one that loses the least work; ties go to the first ids. No session of the set could be spared. What leaving sessions
- * hold counts as free. Pure.
+ * Chooses the sessions to stop on one agent so that the session fits there: as few as possible, and among sets of equal size the one that
+ * loses the least work; ties go to the first ids. No session of the set is dispensable. Slots of leaving sessions count as free. Pure.
  *
- * @param most size of the largest set that is of use
+ * @param most size of the largest useful set
  * @returns an empty set if the session fits without any of them, undefined if it does not fit with all of them
  */
 export function chooseVictims(
@@ -102,7 +101,7 @@ export function chooseVictims(
   }
   const total = totalOf(session)
   const found = smallest(cheapest, most, {
-    // Cheap, and rules out most sets: the sums alone are too small.
+    // A cheap test that rules out most sets, because the sums alone are too small.
     mayFit: victims => hasEnough(agent.agentNow, [...leaving, ...victims], total),
     fits: victims => fitsWithout(victims) !== undefined,
     costOf: victims => victims.reduce((sum, one) => sum + lostBy(one), 0),
@@ -145,7 +144,7 @@ function smallest(
   return undefined
 }
 
-/** Gives up all candidates, then spares each that is not needed, the most expensive first. */
+/** Starts with all candidates, then removes each that is not needed, the most expensive first. */
 function sparing(
   candidates: readonly HoldingSession[],
   fits: Test['fits'],
@@ -198,7 +197,7 @@ function without({ agentNow, options }: OnAgent, gone: readonly HoldingSession[]
   )
 }
 
-/** Reason for the session for which others are interrupted. @param victims how many are still to be stopped */
+/** Reason for the session for which others are interrupted. @param victims number of sessions that are still to be stopped */
 export function interruptingReason(host: string, victims: number, at: number): Reason {
   if (victims === 0) {
     return reasonOf('interrupting', because('room_is_made', { host }))

@@ -27,22 +27,22 @@ export interface Scope {
   readonly limits: ResourceSlots
   /** Sessions that hold resources at the same time; null = any number. */
   readonly maxSessions: number | null
-  /** A sum over kernels, derived by a query. */
+  /** Sum over kernels, computed by a query. */
   readonly held: ResourceSlots
   readonly sessions: number
 }
 
-/** The part of a session that limits look at. */
+/** The parts of a session that limits depend on. */
 export interface LimitedSession {
   /** Amounts for each kernel. */
   readonly requested: ResourceSlots
   /** 1 if left out. */
   readonly clusterSize?: number | undefined
-  /** Keys of the scopes that limit it, in the order of SCOPE_KINDS. */
+  /** Keys of the scopes that limit the session, in the order of SCOPE_KINDS. */
   readonly scopes?: readonly string[] | undefined
-  /** False: neither the owner nor the group nor the domain has access to this resource group (any more). */
+  /** False: neither the owner nor the group nor the domain has access to this resource group. */
   readonly groupAllowed?: boolean | undefined
-  /** The deactivated domain, group or owner of the session, if any: none of its sessions starts. */
+  /** The deactivated domain, group or owner of the session, if any; such a session does not start. */
   readonly inactive?: Inactive | undefined
 }
 
@@ -56,8 +56,8 @@ interface Ledger {
 }
 
 /**
- * Remaining allowance of every scope while a plan is made or written; it only shrinks. A session over a limit takes
- * nothing, so it blocks no other session, and smaller ones behind it may still fit.
+ * Remaining allowance of every scope while a plan is made or written; it only shrinks. A session over a limit takes nothing, so it does not
+ * block others, and smaller ones behind it may still fit.
  */
 export class Limits {
   readonly #ledgers: ReadonlyMap<string, Ledger>
@@ -112,7 +112,7 @@ export class Limits {
     }
   }
 
-  /** Per limited slot, the amount that the scopes leave for each kernel of the session. Undefined: it may not start at all. */
+  /** Per limited slot, the amount that the scopes leave for each kernel of the session. Undefined: it may not start. */
   left(session: LimitedSession): ResourceSlots | undefined {
     if (isShut(session)) return undefined
     const left: Partial<Record<SlotName, number>> = {}
@@ -129,7 +129,7 @@ export class Limits {
   }
 }
 
-/** First limit that the session exceeds on its own, whatever else runs: it could never start. */
+/** First limit that the session exceeds by itself, so that it could never start. */
 export function neverAllowed(
   session: LimitedSession,
   scopes: readonly Scope[],
@@ -163,7 +163,7 @@ function hasTooLittle(ledger: Ledger, session: LimitedSession): boolean {
   return false
 }
 
-/** A slot that the session does not request never blocks it, even where more is held than a lowered limit allows. */
+/** A slot that the session does not request never blocks it, even if more is held than a lowered limit allows. */
 function isOver({ scope, held }: Ledger, session: LimitedSession, slot: SlotName): boolean {
   const needed = demandOf(session, slot)
   return needed > 0 && (held[slot] ?? 0) + needed > (scope.limits[slot] ?? Infinity)

@@ -29,17 +29,16 @@ import {
 const GROUP_INACTIVE = 'An admin has closed this resource group, so sessions do not start in it. Launch in another one.'
 
 const RESERVE_AFTER_MS = 10 * 60_000
-/** Reasons of sessions that start once enough is free. */
+/** Reasons of sessions that start once enough capacity is free. */
 const FOR_CAPACITY: ReadonlySet<string> = new Set(['capacity', 'fragmentation', 'queued_behind'])
 
 /**
- * Decides which pending sessions of one resource group start now, where, and on which devices, and says why the others
- * wait. Pure and deterministic.
+ * Decides which pending sessions of one resource group start now, on which agents and devices, and gives the reasons why the others wait.
+ * Pure and deterministic.
  *
- * A session that does not fit blocks no session behind it (backfill), except through the one reservation. The plan is
- * work-conserving: after it, no pending session fits into the capacity that is free and not held on any agent that the
- * session may use. Free capacity only shrinks during a pass, so one attempt per session is enough, and a request equal to one that
- * failed is not tried again.
+ * A session that does not fit blocks no session behind it (backfill), except through the one reservation. The plan is work-conserving:
+ * after it, no pending session fits into the capacity that is free and not held on any agent that the session may use. Free capacity only
+ * shrinks during a pass, so one attempt per session is enough, and a request equal to one that failed is not tried again.
  */
 export function plan(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector): Plan {
   return new Pass(snapshot, sequencer, selector).run()
@@ -58,7 +57,7 @@ export class Pass {
   readonly #placements: Placement[] = []
   readonly #reasons = new Map<SessionId, Reason>()
   readonly #changed: FreeCapacity[] = []
-  // Caches: most requests are alike, and a result for one holds for its equals.
+  // Caches: most requests are alike, and a result for one is valid for equal ones.
   readonly #explained = new Map<string, Reason>()
   readonly #candidates = new Map<string, Candidates>()
   readonly #classes = new Map<readonly AgentCapacities[], Map<string | null, CapacityClasses>>()
@@ -66,18 +65,18 @@ export class Pass {
   readonly #before = new Map<readonly AgentCapacities[], readonly FreeCapacity[]>()
   #turn: number
   #reservation: Reservation | undefined
-  /** Time at which the held capacity is needed; Infinity where unknown. */
+  /** Time at which the held capacity is needed; Infinity if unknown. */
   #heldUntil = Infinity
   #interruption: Interruption | undefined
-  /** The sessions that `#interruption` stops; undefined while its agent is awaited. */
+  /** The sessions that `#interruption` stops; undefined while its agent is expected back. */
   #victims: Victims | undefined
-  /** Sessions of the snapshot that may give slots back, by agent. */
+  /** Sessions of the snapshot that may release slots, by agent. */
   readonly #holding: ReadonlyMap<string, readonly HoldingSession[]>
-  /** No session of this priority or a lower one finds a session to interrupt. */
+  /** Sessions of this priority or a lower one have nobody to interrupt. */
   readonly #lowestHolder: number
   /** Requests for which no set of sessions to interrupt is enough. */
   readonly #noVictims = new Set<string>()
-  /** By priority of the session that waits, and by agent. */
+  /** Cache by priority of the waiting session, and by agent. */
   readonly #givesByAgent = new Map<number, ReadonlyMap<string, Gives>>()
 
   constructor(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector) {
@@ -110,7 +109,7 @@ export class Pass {
         waiting.push(session.id)
       }
     }
-    // A session that got the reservation or the interruption during this pass is next in the queue as well.
+    // A session that got the reservation or the interruption during this pass also comes next in the queue.
     const first = [this.#interruption, this.#reservation].flatMap(held => held?.sessionId ?? [])
     const ids = [...new Set([...first, ...waiting])]
     const reasons = new Map(ids.flatMap(id => entry(id, this.#reasons.get(id))))
@@ -118,17 +117,17 @@ export class Pass {
     return { placements: this.#placements, reasons, queue: ids, reservation, interruption }
   }
 
-  /** Free capacities that the session may use, as they are after `run`; one of each equivalence class. */
+  /** Free capacities that the session may use after `run`; one of each equivalence class. */
   freeCapacitiesFor(session: PendingSession): readonly FreeCapacity[] {
     return this.#classesFor(session).freeCapacities
   }
 
-  /** Amount of each limited slot left for the session after `run`; undefined: nothing at all. */
+  /** Amount of each limited slot that remains for the session after `run`; undefined: nothing at all. */
   leftFor(session: PendingSession): ResourceSlots | undefined {
     return this.#limits.left(session)
   }
 
-  /** Current equivalence classes of the free capacities that the session may use: nearly always those of all open agents and one image. */
+  /** Current equivalence classes of the free capacities that the session may use: usually those of all open agents and one image. */
   #classesFor(session: PendingSession): CapacityClasses {
     const allowed = this.#allowed.for(session)
     const digest = session.imageDigest
@@ -141,9 +140,8 @@ export class Pass {
   }
 
   /**
-   * Continues the interruption of the last plan, and holds the free capacity on its agent, before anything is placed.
-   *
-   * @returns the session that the interruption is for; undefined without one, and if its reason is gone
+   * Continues the interruption of the last plan, and holds the free capacity on its agent, before anything is placed. @returns the session
+   * for which it interrupts; undefined without an interruption, and if its reason is gone
    */
   #continueInterruption(): PendingSession | undefined {
     const { interruption: last, pending, options, active } = this.#snapshot
@@ -155,7 +153,7 @@ export class Pass {
     )
     const capacities = this.#allowed.for(session).find(({ agent }) => agent.id === last.agentId)
     if (!capacities) {
-      // The agent may be back in a moment, as all agents are after the start of a manager: nothing changes meanwhile.
+      // The agent may be back in a moment, like all agents after the start of a manager: change nothing meanwhile.
       if (!this.#awaitedFor(session, last)) return undefined
       this.#interruption = { ...last, victims: announced.map(({ id }) => id) }
       return session
@@ -166,7 +164,7 @@ export class Pass {
     return session
   }
 
-  /** Tries the session for which others are interrupted. If it does not start, the free capacity stays held for it. */
+  /** Tries to start the session for which others are interrupted. If it does not start, the free capacity stays held for it. */
   #startInterrupting(session: PendingSession | undefined, snapshot: GroupSnapshot): GroupSnapshot {
     const interruption = this.#interruption
     if (!session || !interruption) return snapshot
@@ -221,11 +219,11 @@ export class Pass {
     let best: { capacities: AgentCapacities; victims: Victims } | undefined
     for (const capacities of this.#allowed.for(session)) {
       const gives = mostByAgent.get(capacities.agent.id)
-      // This cheap look rules out most agents.
+      // This cheap check rules out most agents.
       if (!gives || capacities.now.isHeld || !gives.couldMake(capacities.now, total)) continue
       const victims = chooseVictims(session, gives.candidates, this.#on(capacities), best?.victims.sessions.length)
       if (!victims) continue
-      // Sessions that are ending anyway make enough room: nobody has to be interrupted.
+      // Sessions that are ending anyway release enough: nobody has to be interrupted.
       if (victims.sessions.length === 0) return false
       if (
         !best ||
@@ -242,25 +240,25 @@ export class Pass {
     return true
   }
 
-  /** Slots that each agent's sessions would give back for a session of this priority. */
+  /** Slots that each agent's sessions would release for a session of this priority. */
   #gives(priority: number, rules: InterruptionRules): ReadonlyMap<string, Gives> {
     return new Map(
       [...this.#holding].map(([id, holding]) => [id, new Gives(holding, one => mayStop(one, priority, rules))]),
     )
   }
 
-  /** Tries the session of the reservation before all others. If it does not start, its capacity stays held. */
+  /** Tries to start the session of the reservation before all others. If it does not start, its capacity stays held. */
   #startHolder(snapshot: GroupSnapshot, interrupting: PendingSession | undefined): GroupSnapshot {
     const { reservation, pending } = snapshot
     const holder = reservation && pending.find(session => session.id === reservation.sessionId)
     if (!reservation || !holder || holder === interrupting || !this.#sequencer.reserves) return snapshot
-    // A limit or a dependency blocks the session, so more capacity would not help: hold nothing for it.
+    // A limit or a dependency blocks the session, so more capacity would not help it: hold nothing.
     if (!this.#limits.allows(holder) || isWaitingFor(holder)) return snapshot
     const capacities = this.#allowed.for(holder).find(({ agent }) => agent.id === reservation.agentId)
     const rest = { ...snapshot, pending: pending.filter(session => session !== holder) }
     if (capacities && fits(capacities.now, holder)) this.#take(holder, capacities.now, true)
     else if (!this.#place(holder)) {
-      // Beside an interruption no reservation is needed: the capacity that is free there is held for the session as well.
+      // With an interruption no reservation is needed: free capacity there is held for the session as well.
       if (this.#beginInterruption(holder)) return rest
       const place = capacities ?? this.#awaitedFor(holder, reservation)
       const kept =
@@ -273,7 +271,7 @@ export class Pass {
     return withUsage(rest, holder)
   }
 
-  /** The agent of the reservation while it is briefly disconnected, as all agents are just after a manager has started. */
+  /** The agent of the reservation while it is briefly disconnected, like all agents just after a manager has started. */
   #awaitedFor(holder: PendingSession, { agentId }: Pick<Reservation, 'agentId'>): AgentCapacities | undefined {
     const capacities = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
     return capacities && isAwaited(capacities.agent, this.#snapshot.options)
@@ -341,7 +339,7 @@ export class Pass {
     const allowed = this.#allowed.for(session)
     const classes = this.#classesFor(session)
     const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))
-    // The session was not placed, so a free capacity in which it fits can only be the held one.
+    // The session was not placed, so the only free capacity into which it fits must be the held one.
     const held = this.#reservation && this.#byId.get(this.#reservation.agentId)?.now
     const kept = held && classes.has(held) && fits(held, session, true)
     return explain({
@@ -385,7 +383,7 @@ export class Pass {
     return latestEnd !== null && latestEnd <= this.#heldUntil
   }
 
-  /** Latest time at which the session would leave the agent if it were placed now; null where unknown. */
+  /** Latest time at which the session would leave the agent if it were placed now; null if unknown. */
   #latestEndOn({ images }: AgentSnapshot, { imageDigest, longestHold }: PendingSession): number | null {
     const { now } = this.#snapshot
     if (now === undefined || !longestHold) return null
@@ -396,12 +394,12 @@ export class Pass {
 
 const priorityOf = ({ priority = 0 }: PendingSession) => priority
 
-/** Whether fewer sessions are stopped, or as many that lose less. */
+/** Whether fewer sessions are stopped, or equally many that lose less work. */
 const isLess = (a: Victims, b: Victims) =>
   a.sessions.length - b.sessions.length < 0 || (a.sessions.length === b.sessions.length && a.lost < b.lost)
 const sameAs = (a: Victims, b: Victims) => a.sessions.length === b.sessions.length && a.lost === b.lost
 
-/** The snapshot with what a session got that was tried before the queue. */
+/** The snapshot with the usage of a session that was placed before the queue. */
 function withUsage(snapshot: GroupSnapshot, session: PendingSession): GroupSnapshot {
   const { ownerId, projectId = null } = session
   return { ...snapshot, usage: [...(snapshot.usage ?? []), { ownerId, projectId, slots: totalOf(session) }] }

@@ -19,20 +19,20 @@ export interface Situation {
   /** All agents of the group. */
   readonly agents: readonly AgentSnapshot[]
   readonly options?: PlanOptions | undefined
-  // Each list has one free capacity of each equivalence class, which stands for all free capacities like it.
+  // Each list has one free capacity per equivalence class, which represents all equivalent ones.
   /** Free capacities of all agents of the group, as if nothing ran on them. */
   readonly empty: readonly FreeCapacity[]
   /** Capacities of the agents that take sessions, as if nothing ran there. */
   readonly open: readonly FreeCapacity[]
-  /** Capacities of the agents that take sessions, as if nothing ran there, have the storages, and hold the image or can pull it. */
+  /** Capacities, as if nothing ran there, of the agents that take sessions, have the storages, and hold the image or can pull it. */
   readonly holders: readonly FreeCapacity[]
   /** Current free capacities of the agents that may take this session. */
   readonly freeCapacities: readonly FreeCapacity[]
   /** Free amounts on these agents together. */
   readonly free: ResourceSlots
-  /** Whether it would have fitted before the sessions ahead of it were placed in this pass. */
+  /** Whether the session would have fitted before the sessions ahead of it were placed in this pass. */
   readonly fittedBefore: boolean
-  /** Name of the agent where it would fit if the free capacity there were not held for the reservation. */
+  /** Name of the agent where the session would fit if the free capacity there were not held for the reservation. */
   readonly kept?: string | undefined
 }
 
@@ -46,7 +46,7 @@ export function dependencyReason({ waitsFor = [] }: PendingSession): Reason | un
   return reasonOf('dependencies', because('starts_after', { sessions: names, count: waitsFor.length }))
 }
 
-/** The one dominant reason why a session waits: the first that applies, in the order below. */
+/** The main reason why a session waits: the first that applies, in the order below. */
 export function explain(situation: Situation): Reason {
   return (
     noAgent(situation) ??
@@ -102,7 +102,7 @@ function architectureNowhere({ session, agents, options, open, holders }: Situat
     return reasonOf('architecture_nowhere', because('architecture_not_at_image', values))
   }
   const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize)
-  // Where something else keeps hosts out too, that has a reason of its own.
+  // Other causes also exclude hosts, and have their own reason.
   if (!pullable || storage.length > 0 || holders.some(fits) || !open.some(fits)) return undefined
   return reasonOf('architecture_nowhere', because('architecture_hosts_too_small', values))
 }
@@ -185,14 +185,14 @@ export function canTake(
   return agent.connected && agent.schedulable && agent.unfit !== true && (!requireIsolation || agent.isolated === true)
 }
 
-/** Whether the agent is disconnected but expected back in a moment, and takes sessions then. */
+/** Whether the agent is disconnected but expected back in a moment, and will then take sessions. */
 export function isAwaited(agent: AgentSnapshot, options?: PlanOptions): boolean {
   return !agent.connected && agent.lost !== true && canTake({ ...agent, connected: true }, options)
 }
 
 /**
- * The free capacity that lacks the fewest slots. Ties go to the free capacity with the most of the lacking slots, relative to the request:
- * of the scarcest slot first, then in sum.
+ * The free capacity that lacks the fewest slots. Of equal ones, the one with most of the lacking slots, relative to the request: first of
+ * the scarcest slot, then in sum.
  */
 export function closest(
   session: Pick<PendingSession, 'requested' | 'clusterSize'>,
@@ -220,7 +220,7 @@ export function closest(
   return { slots, available: Object.fromEntries(slots.map(slot => [slot, best.largest(slot)])) }
 }
 
-/** A sentence for each slot. @param keys where there is some of it, and where there is none */
+/** A sentence for each slot. @param keys texts for a slot of which some is free, and for one of which nothing is */
 function lacksOf(
   slots: readonly SlotName[],
   { requested, available }: { requested: ResourceSlots; available: ResourceSlots },

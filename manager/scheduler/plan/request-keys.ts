@@ -1,13 +1,13 @@
 import { type PendingSession } from './snapshot.ts'
 
-/** Requests with the same key fit or fail alike. */
+/** Requests with the same key fit or fail equally. */
 export function requestKey(session: PendingSession, useHeld: boolean): string {
   const { requested, clusterSize = 1, image, failedAgents } = session
   const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
   return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${needsKey(session)}|${image}|${failedAgents.join()}`
 }
 
-/** Sessions with the same key can run on the same agents, as far as images, files and storages decide. */
+/** Sessions with the same key can run on the same agents, as far as images, files and storages matter. */
 export function needsKey({
   imageDigest,
   pullable = false,

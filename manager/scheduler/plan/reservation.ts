@@ -20,10 +20,9 @@ import {
 } from './snapshot.ts'
 
 /**
- * An agent that may be reserved. A group has at most one reservation (EASY backfill with named devices). Capacity that
- * becomes free on the reserved agent is held. Other sessions may use held capacity only if they give it back, at the
- * latest, before the reserved session can start. If that start depends on a kernel without a known end, it is unknown,
- * and no other session gets held capacity.
+ * An agent that may be reserved. A group has at most one reservation (EASY backfill with named devices). Capacity that becomes free on the
+ * reserved agent is held. Other sessions may use held capacity only if they certainly release it before the reserved session can start. If
+ * that start depends on a kernel without a known end, it is unknown, and no other session gets held capacity.
  */
 export interface Candidate {
   /** The agent including the sessions that this pass has placed there. */
@@ -31,7 +30,7 @@ export interface Candidate {
   readonly empty: FreeCapacity
 }
 
-/** Reserves the agent on which the session starts first; where no start is known, the one that lacks the least. */
+/** Reserves the agent on which the session can start first; if no start is known, the one that lacks the least. */
 export function reserve(session: PendingSession, candidates: readonly Candidate[]): Reservation | undefined {
   let best: { reservation: Reservation; start: number; lack: number } | undefined
   for (const { agentNow: agent, empty } of candidates) {
@@ -70,7 +69,7 @@ export function startOf({ devices }: Reservation, agent: AgentSnapshot, requeste
   return Math.max(0, ...ends)
 }
 
-/** Picks the devices that are free first, whole ones before a part of one, for each kernel in turn. */
+/** Chooses the devices that become free first, whole ones before a part of one, for each kernel in turn. */
 function chooseDevices(agent: AgentSnapshot, { requested, clusterSize = 1 }: PendingSession): DeviceAllocation[] {
   const chosen: DeviceAllocation[] = []
   for (const slot of ['cuda.device', 'cuda.shares'] as const) {
@@ -104,7 +103,7 @@ function firstFree(agent: AgentSnapshot, slot: DeviceSlot, part: number, used: R
 
 const rank = (device: DeviceSnapshot, at: number): Precedence => ({
   start: at,
-  // Equal times: among free devices take the one with the least left, among devices with an unknown end the least used.
+  // If times are equal: of free devices take the one with the least left, of devices with an unknown end the least used.
   lack: at === 0 ? -device.occupied : device.occupied,
   id: device.uuid,
 })
@@ -148,7 +147,7 @@ function missingOn(agent: AgentSnapshot, requested: ResourceSlots): [SlotName, n
   })
 }
 
-/** Reason for the session that has the reservation. Names a start time only where one is known. */
+/** Reason for the session that has the reservation. Names a start time only if it is known. */
 export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, start: number): Reason {
   const { name: host } = agent
   const held = because('reserved_on_host', { host })
@@ -160,7 +159,7 @@ export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, s
   const free = (slot: SlotName) => Math.max(0, (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0))
   const available = formatSlots(Object.fromEntries(slots.map(slot => [slot, free(slot)])))
   const amountsOf = slots.length > 0 ? { needed, available } : {}
-  // No slot is missing: enough is free in sum, but not on one device.
+  // No slot is missing: enough is free in total, but not on one device.
   const ofDevice = slots.length === 0
   if (!Number.isFinite(start) || start === 0) {
     const unknown = ofDevice

@@ -6,11 +6,11 @@ import { type PendingSession } from './snapshot.ts'
 /** Picks the agent of a session: the one with the lowest rank among those on which it fits. */
 export interface Selector {
   /**
-   * Returns the function that ranks free capacities. It may depend only on the free capacity's `equivalenceKey` and on whether the agent holds the
-   * image: free capacities that are alike have one rank.
+   * Returns the function that ranks free capacities. It may depend only on the free capacity's `equivalenceKey` and on whether the agent
+   * holds the image: equivalent free capacities have the same rank.
    *
-   * Anything that depends on the request alone is computed once. Ranking is most of the work of a plan in which no two
-   * requests are alike, so the function names slots instead of looping over them, and allocates nothing.
+   * Anything that depends on the request alone is computed once. Ranking is most of the work of a plan without equal requests, so the
+   * function names slots instead of looping over them, and allocates nothing.
    *
    * @param session `requested` is the total of all its kernels
    * @param capacity of the whole group: makes amounts of different slots comparable
@@ -20,9 +20,9 @@ export interface Selector {
   readonly inTurn: boolean
 }
 
-// A rank is one number for speed (it is computed for every candidate of every placement): each criterion counts in steps
-// larger than all criteria below it together. Every selector first keeps work off agents with slots that the session does
-// not request, so that CPU work leaves GPU hosts alone, and then prefers agents that hold the image.
+// A rank is a single number for speed (it is computed for every candidate of every placement): each criterion has steps larger than all
+// lower criteria together. Every selector first avoids agents with slots that the session does not request, so that CPU work stays off GPU
+// hosts, and then prefers agents that hold the image.
 const KINDS = 1000
 const IMAGE = 100
 const OPENED_DEVICE = 10
@@ -49,8 +49,8 @@ const concentratedRank: Selector['rank'] = (session, capacity) => {
 }
 
 /**
- * Fills agents up. It keeps whole GPUs whole, then avoids free GPUs without the CPU and RAM to use them, and then leaves
- * the least of all slots.
+ * Fills agents up. It keeps whole GPUs whole, then avoids free GPUs without the CPU and RAM to use them, and then leaves the least of all
+ * slots free.
  */
 export const concentrated: Selector = { rank: concentratedRank, inTurn: false }
 
@@ -66,7 +66,7 @@ const dispersedRank: Selector['rank'] = session => {
   }
 }
 
-/** Spreads sessions out: picks the agent that keeps the largest fraction of its scarcest requested slot free. */
+/** Spreads sessions: picks the agent that keeps the largest fraction of its scarcest requested slot free. */
 export const dispersed: Selector = { rank: dispersedRank, inTurn: false }
 
 /** Takes turns: picks the agent that got its last session longest ago. */

@@ -1,12 +1,12 @@
 import { type PendingSession, type Sequencer } from './snapshot.ts'
 
-/** First come, first tried. Sessions of the same instant sort by id, which follows creation. Priority counts before age. */
+/** First come, first tried. Sessions of the same time sort by id, which follows creation. Priority counts before age. */
 export const fifo: Sequencer = {
   reserves: true,
   start: ({ pending }) => fixed(pending.toSorted(byTurn)),
 }
 
-/** Newest first. Nothing is reserved: the session that has waited longest is not next here. */
+/** Newest first. Nothing is reserved, because the session that has waited longest is not next. */
 export const lifo: Sequencer = {
   reserves: false,
   start: ({ pending }) => fixed(pending.toSorted((a, b) => byPriority(a, b) || byAge(b, a))),

@@ -3,7 +3,7 @@ import { type Account, accountsOf, comesBefore, type Holder } from './drf.ts'
 import { canTake } from './reasons.ts'
 import { type GroupSnapshot, type PendingSession } from './snapshot.ts'
 
-/** Capacity of the whole group, of which shares are fractions: all agents that can take sessions now. */
+/** Capacity of the whole group, on which shares are based: all agents that can take sessions now. */
 export function openCapacity({ active, agents, options }: GroupSnapshot): ResourceSlots {
   if (active === false) return {}
   return agents
@@ -14,7 +14,7 @@ export function openCapacity({ active, agents, options }: GroupSnapshot): Resour
 /** The share of a user or of a project. */
 export interface Share {
   readonly held: ResourceSlots
-  /** The slot of which the holder has the largest fraction; null while they hold nothing that the group has. */
+  /** The slot of which the holder has the largest fraction; null if they hold nothing that the group has. */
   readonly dominant: SlotName | null
   /** The fraction of that slot, 0 to 1 (more if agents have left). */
   readonly fraction: number
@@ -23,21 +23,21 @@ export interface Share {
   readonly share: number
 }
 
-/** Figures of one user that DRF compares; where projects have weights, of a user in one project. */
+/** Figures of one user that DRF compares; if projects have weights, of a user in one project. */
 export interface UserShare extends Share {
   readonly id: string
-  /** The project, whose share counts before that of its users; null where projects have no weights. */
+  /** The project, whose share is compared before its users'; null if projects have no weights. */
   readonly project: (Share & { readonly id: string }) | null
   readonly waiting: number
-  /** The session that is tried when it is the user's turn. */
+  /** The session that is tried at the user's turn. */
   readonly next: PendingSession | undefined
-  /** Reason why the user comes before the next: priority of their sessions, share of the project, own share, or age of their sessions. */
+  /** Why the user comes before the next one: priority of their sessions, share of the project, own share, or age of their sessions. */
   readonly because: 'priority' | 'project' | 'share' | 'age' | null
 }
 
 /**
- * The users of a group in the order in which DRF tries their first sessions, then those who hold something and wait for nothing,
- * largest share first. As things are now: each placement changes the shares.
+ * The users of a group in the order in which DRF tries their first sessions, followed by users who hold something but have no waiting
+ * sessions, largest share first. Valid for now only, because each placement changes the shares.
  */
 export function explainShares(snapshot: GroupSnapshot): readonly UserShare[] {
   const capacity = openCapacity(snapshot)

@@ -4,7 +4,7 @@ import { type Inactive, type Scope } from './limits.ts'
 /** The two ways in which a physical GPU is given out. */
 export type DeviceSlot = 'cuda.device' | 'cuda.shares'
 
-/** A device as planning sees it. Amounts in base units of `slot`: a whole device is 1, a shared one is 100 shares. */
+/** A device as planning sees it. Amounts are in base units of `slot`: a whole device is 1, a shared one is 100 shares. */
 export interface DeviceSnapshot {
   readonly uuid: string
   readonly slot: DeviceSlot
@@ -41,9 +41,9 @@ export interface AgentSnapshot {
   readonly isolated?: boolean
   /** Whether the control connection is up, the agent's state was reconciled, and its engine answers. */
   readonly connected: boolean
-  /** Disconnected for so long that no session waits for it; left out or false: expected back in a moment. */
+  /** True if disconnected for so long that no session waits for it; left out or false: expected back in a moment. */
   readonly lost?: boolean
-  /** The holders that make up `occupied`; left out where no end is known. */
+  /** The holders that make up `occupied`; left out if no end is known. */
   readonly occupants?: readonly Occupant[]
   /** Sequence number of the last placement here: round robin takes the agent with the smallest. Left out = never. */
   readonly turn?: number | undefined
@@ -52,14 +52,14 @@ export interface AgentSnapshot {
 /** Longest time from placement until the slots are free again. */
 export interface LongestHold {
   readonly imageThereMs: number
-  /** On an agent that has to pull the image first. */
+  /** The same on an agent that has to pull the image first. */
   readonly imagePulledMs: number
 }
 
 /** A storage that holds folders of a session. */
 export interface NeededStorage {
   readonly marker: string
-  /** As admins have named it. */
+  /** Name that admins gave it. */
   readonly name: string
 }
 
@@ -82,21 +82,21 @@ export interface PendingSession {
   readonly image: string
   /** Whether a registry offers the image, so that an agent without it can pull it. */
   readonly pullable?: boolean | undefined
-  /** Processor architecture of the image, such as `amd64`; left out where unknown: any host. */
+  /** Processor architecture of the image, such as `amd64`; left out if unknown: any host. */
   readonly architecture?: string | undefined
-  /** Storages of its folders, each once, ordered by marker; left out = it mounts none. */
+  /** Storages of its folders without duplicates, ordered by marker; left out if it mounts none. */
   readonly storage?: readonly NeededStorage[] | undefined
   /** Agents on which earlier attempts failed: avoided while another agent could take the session. */
   readonly failedAgents: readonly AgentId[]
-  /** The agent with the files that the session continues with; left out where there are none. */
+  /** The agent with the files with which the session continues; left out if there are none. */
   readonly onlyOn?: AgentId | undefined
-  /** Null or left out where unknown. */
+  /** Null or left out if unknown. */
   readonly longestHold?: LongestHold | null
-  /** Keys of `GroupSnapshot.scopes` that limit it, in the order of SCOPE_KINDS. */
+  /** Keys of the scopes in `GroupSnapshot.scopes` that limit it, in the order of SCOPE_KINDS. */
   readonly scopes?: readonly string[] | undefined
-  /** False: neither the owner nor the group nor the domain has access to this resource group (any more). */
+  /** False: neither the owner nor the group nor the domain has access to this resource group. */
   readonly groupAllowed?: boolean | undefined
-  /** The deactivated domain, group or owner of the session, if any: none of its sessions starts. */
+  /** The deactivated domain, group or owner of the session, if any; such a session does not start. */
   readonly inactive?: Inactive | undefined
   /** Whether it may itself be interrupted. Such a session interrupts no other one, so that interruptions never cascade. */
   readonly interruptible?: boolean | undefined
@@ -109,7 +109,7 @@ export interface Holding {
   readonly slots: ResourceSlots
 }
 
-/** A session that holds slots and may give them back: one that may be interrupted, or one that is being ended anyway. */
+/** A session that holds slots and may release them, because it may be interrupted or is being ended anyway. */
 export interface HoldingSession {
   readonly id: SessionId
   readonly agentId: AgentId
@@ -124,8 +124,8 @@ export interface HoldingSession {
 }
 
 /**
- * The one interruption under way in a group: on this agent, sessions of lower priority are stopped for this session. What
- * is free or becomes free there is held for it.
+ * The interruption in progress, at most one per group: on this agent, sessions of lower priority are stopped for this session. Capacity
+ * that is free there, or becomes free, is held for it.
  */
 export interface Interruption {
   readonly sessionId: SessionId
@@ -138,13 +138,13 @@ export interface Interruption {
 
 /** Rules by which sessions of a group are interrupted. */
 export interface InterruptionRules {
-  /** No session is interrupted that has run for less. */
+  /** A session that has run for less is not interrupted. */
   readonly minRunMs: number
   /** Time between the announcement and the stop. */
   readonly warnMs: number
 }
 
-/** How a resource group plans, beside sequencer and selector. */
+/** Options of a resource group for planning, besides sequencer and selector. */
 export interface PlanOptions {
   /** Left out: no session is interrupted. */
   readonly interruption?: InterruptionRules
@@ -152,7 +152,7 @@ export interface PlanOptions {
   readonly reserveAfterMs?: number
   /** DRF: a user of weight 2 may hold twice as much as one of weight 1 (the default). By user id. */
   readonly weights?: Readonly<Record<string, number>>
-  /** DRF: the same of projects, by id. Set: projects share the group, and users what their project has. */
+  /** DRF: the same for projects, by id. If set, projects share the group, and users divide their project's share. */
   readonly projectWeights?: Readonly<Record<string, number>>
   /** Sessions start only on agents that isolate them fully. */
   readonly requireIsolation?: boolean
@@ -160,26 +160,26 @@ export interface PlanOptions {
   readonly splitShares?: boolean
 }
 
-/** A resource group at one moment. */
+/** State of a resource group at one time. */
 export interface GroupSnapshot {
   readonly agents: readonly AgentSnapshot[]
   readonly pending: readonly PendingSession[]
-  /** Milliseconds since the epoch, the database's clock; without it nothing is old enough to be reserved for. */
+  /** Milliseconds since the epoch, the database's clock; without it, nothing counts as old enough for a reservation. */
   readonly now?: number
   /** False: an admin has closed the group; nothing starts. */
   readonly active?: boolean
   /** Text for users while the group is not active; empty without one. */
   readonly notice?: string
   readonly options?: PlanOptions
-  /** Slots that sessions hold in this group now; left out where the sequencer does not ask. */
+  /** Slots that sessions hold in this group now; left out if the sequencer does not need them. */
   readonly usage?: readonly Holding[]
-  /** Scopes with limits, each with what its sessions hold in all resource groups. */
+  /** Scopes with limits, each with the amounts that its sessions hold in all resource groups. */
   readonly scopes?: ReadonlyMap<string, Scope>
-  /** The reservation that the last plan left. */
+  /** The reservation that the last plan made. */
   readonly reservation?: Reservation | undefined
-  /** Left out where no session may be interrupted. */
+  /** Left out if no session may be interrupted. */
   readonly holding?: readonly HoldingSession[]
-  /** The interruption that the last plan left. */
+  /** The interruption that the last plan made. */
   readonly interruption?: Omit<Interruption, 'victims'> | undefined
 }
 
@@ -210,7 +210,7 @@ export function totalOf({
   return total
 }
 
-/** Holds capacity that becomes free on this agent, on these devices, for this session. At most one per group. */
+/** Holds capacity that becomes free on these devices of this agent for this session. At most one per group. */
 export interface Reservation {
   readonly sessionId: SessionId
   readonly agentId: AgentId
@@ -227,7 +227,7 @@ export interface Plan {
   readonly interruption: Interruption | undefined
 }
 
-/** Decides which session is tried next. Must be total: equal input gives equal output. */
+/** Decides which session is tried next. Deterministic: equal input gives equal output. */
 export interface Sequencer {
   /** Whether a session may hold capacity after `reserveAfterMs`. */
   readonly reserves: boolean
@@ -238,6 +238,6 @@ export interface Sequencer {
 export interface Queue {
   /** Each pending session exactly once. */
   next(): PendingSession | undefined
-  /** Tells the queue that the session last returned by `next` has been placed. */
+  /** Call when the session last returned by `next` has been placed. */
   placed(session: PendingSession): void
 }

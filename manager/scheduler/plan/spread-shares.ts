@@ -1,7 +1,6 @@
 /**
- * Spreads a GPU share over several devices when no single device has enough free. It uses as few devices as possible,
- * splits evenly (programs expect the GPUs they see to be alike) in whole hundredths, and prefers devices that then have
- * the least left.
+ * Spreads a GPU share over several devices when no single device has enough free. It uses as few devices as possible, splits evenly
+ * (programs expect the GPUs they see to be alike) in whole hundredths, and prefers devices on which the least then remains free.
  *
  * @param free hundredths per device
  * @returns hundredths per device, undefined if there is not enough
@@ -32,7 +31,7 @@ export function spreadShares(free: readonly number[], amount: number): number[] 
   return undefined
 }
 
-/** @param freeParts ascending: a device with less than an even part gives all it has, the others share the remainder */
+/** @param freeParts ascending: a device with less than an even part gives all of it, the others share the remainder */
 function fillEvenly(freeParts: readonly number[], amount: number): number[] | undefined {
   let rest = amount
   const parts = freeParts.map((free, index) => {

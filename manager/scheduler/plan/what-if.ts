@@ -17,7 +17,7 @@ export interface WhatIf {
 /**
  * Predicts what would happen to a request made now. Pure.
  *
- * The smaller requests fit into what is left after all other sessions have been placed, so each of them would start.
+ * The smaller requests fit into the capacity that remains after all other sessions have been placed, so each of them would start.
  *
  * @param minimum of the image: no suggested amount is below it
  */
