@@ -57,7 +57,7 @@ export interface Directory extends NewEntries, ManyEntries, AsyncDisposable {
   unlink(name: string): Promise<void>
   /** @throws AppError `directory_not_empty` */
   rmdir(name: string): Promise<void>
-  /** Figures of the file system that holds the directory. */
+  /** Statistics of the file system that holds the directory. */
   fileSystem(): Promise<StatsFs>
   /** Changes the permission bits of the directory itself. */
   setMode(mode: number): Promise<void>
@@ -67,7 +67,7 @@ export interface Directory extends NewEntries, ManyEntries, AsyncDisposable {
 }
 
 /**
- * Opens the top of a folder. It must be closed last: its owner becomes that of new files.
+ * Opens the top of a folder. Close it last: new files get its owner.
  *
  * @param path absolute; no session may be able to rename its parents
  */
@@ -80,7 +80,7 @@ export async function openTop(path: string, calls: StorageCalls): Promise<Direct
   return createDirectory(new DirectoryCalls(handle, calls))
 }
 
-/** Directories of this module, for calls that name two of them. */
+/** Open descriptors of this module's directories, for calls that need two directories. */
 const descriptors = new WeakMap<Directory, Descriptor>()
 
 function descriptorOf(directory: Directory): Descriptor {
@@ -92,7 +92,7 @@ function descriptorOf(directory: Directory): Descriptor {
 function createDirectory(here: DirectoryCalls, top = here): Directory {
   const { descriptor, calls } = here
 
-  /** Runs a call with the paths of an entry here and of one in another directory. */
+  /** Runs a call with the path of an entry here and the path of an entry in another directory. */
   async function between(
     name: string,
     [to, toName]: readonly [Directory, string],
@@ -145,7 +145,7 @@ function createDirectory(here: DirectoryCalls, top = here): Directory {
     list: () => openListing(descriptor, calls),
 
     async open(name, access = 'read') {
-      // The kind is checked on a descriptor that reads nothing; the file is then opened by that descriptor.
+      // The kind is checked on a descriptor that cannot read; the file is then opened through that descriptor.
       await using found = await here.openAny(name)
       const { kind, links, uid } = stateOf(await calls.run(() => found.use(handle => handle.stat({ bigint: true }))))
       if (kind !== 'file') throw notAFile(name, kind)
@@ -178,7 +178,7 @@ function createDirectory(here: DirectoryCalls, top = here): Directory {
     async renameNew(name, to, toName) {
       const { kind } = await lstatOf(name)
       if (kind === 'directory') {
-        // An empty directory takes the name, and `rename` replaces it only while it is empty.
+        // An empty directory reserves the name; `rename` replaces it only while it is empty.
         await to.mkdir(toName)
         try {
           await between(name, [to, toName], rename)
@@ -192,7 +192,7 @@ function createDirectory(here: DirectoryCalls, top = here): Directory {
         await between(name, [to, toName], link)
       } catch (error) {
         if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
-        // A file system without hard links: what a session makes between these two calls is replaced.
+        // A file system without hard links: a file that a session creates between these two calls is replaced.
         const found = await to.lstat(toName).catch(() => undefined)
         if (found)
           throw new AppError(
@@ -218,7 +218,7 @@ function createDirectory(here: DirectoryCalls, top = here): Directory {
   return self
 }
 
-/** Errors of file systems that have no hard links, or refuse one more. */
+/** Errors of file systems that have no hard links, or refuse a further one. */
 const NO_LINKS = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'])
 
 function notAFile(name: string, kind: FileState['kind']): AppError {

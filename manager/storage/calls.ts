@@ -2,42 +2,38 @@ import { createSemaphore, type Semaphore } from '#base/semaphore'
 import { AppError, because } from '#manager/contract'
 import { type BatchThread, createBatchThread } from './batch-thread.ts'
 
-/** Time in which a call to a file system must return; a share whose server is gone answers nothing, for minutes or for ever. */
+/** Time limit for a call to a file system; a share whose server is down does not answer for minutes, or ever. */
 const ANSWER_MS = 15_000
-/** Threads of libuv that other work of the manager keeps: passwords, name look-ups, markers of storages. */
+/** Threads of libuv kept for other work of the manager: passwords, name look-ups, markers of storages. */
 const RESERVED = 2
 const MOST_PER_HOST = 8
 
 /** Calls of one user to the file system of one storage host. */
 export interface StorageCalls {
   /**
-   * Runs a call when the storage host has a free permit and it is the user's turn: users with calls waiting come one after another,
-   * each with the calls in their order.
-   *
-   * @throws AppError `storage_away` if the call does not return in time, or no place becomes free in time
+   * Runs a call when the storage host has a free permit and it is the user's turn: users with waiting calls take turns, and the calls of
+   * each user run in order. @throws AppError `storage_away` if the call does not return in time, or no permit becomes free in time
    */
   run<T>(call: () => Promise<T>, options?: CallOptions<T>): Promise<T>
-  /** Runs the closing of a descriptor when a permit is free, however long that takes. */
+  /** Closes a descriptor when a permit is free, however long that takes. */
   close(call: () => Promise<void>): Promise<void>
   /**
-   * Runs a job on many entries in the storage host's own thread: a call by itself costs more for its way to a thread and back than for the
-   * work. What `work` holds is held until its job has ended, however long after the time limit that is.
-   *
-   * @param work its signal takes a job back that has not begun within the time limit
-   * @throws AppError `storage_away` if the job does not end in time
+   * Runs a job on many entries in the storage host's own thread: for a single call, passing it to a thread costs more than the work. `work`
+   * holds its resources until its job has ended, even if that is long after the time limit. @param work its signal cancels a job that has
+   * not begun within the time limit @throws AppError `storage_away` if the job does not end in time
    */
   batch<T>(work: (thread: BatchThread, signal: AbortSignal) => Promise<T>): Promise<T>
 }
 
 export interface CallOptions<T> {
-  /** Gets the result that came after the time limit: whatever the call opened must be closed. */
+  /** Receives a result that comes after the time limit: anything that the call opened must be closed. */
   readonly late?: (result: T) => unknown
-  /** Time limit of the call, the wait for a place included. */
+  /** Time limit of the call, including the wait for a permit. */
   readonly answerMs?: number
 }
 
 interface Options {
-  /** Number of threads that libuv runs calls on. */
+  /** Number of threads on which libuv runs calls. */
   readonly threads?: number
   readonly answerMs?: number
 }
@@ -55,16 +51,16 @@ async function counted<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Whether a call to a storage has begun and not returned. Then this process cannot exit: it would wait for the thread of the call.
- * The threads are those of the process, and so is the count.
+ * Whether a call to a storage has begun and not returned. Then this process cannot exit: it would wait for the thread of the call. Counted
+ * for the whole process, which shares the threads.
  */
 export const hasCallsInFlight = (): boolean => inFlight > 0
 
 /**
- * Limits the calls to file systems that are in flight, for each storage host and for all together. Each call occupies a
- * thread of libuv until it returns, and there are few: without limits one storage that does not answer would stop sign-ins,
- * name look-ups and all other storages. Users take turns at the permits and at the thread of a storage host: one with hundreds of requests
- * slows down their own.
+ * Limits the calls to file systems that are in flight, for each storage host and for all together. Each call occupies a thread of libuv
+ * until it returns, and there are few: without limits, one storage that does not answer would stop sign-ins, name look-ups and all other
+ * storages. Users take turns at the permits and at the thread of a storage host, so a user with hundreds of requests slows down only their
+ * own.
  */
 export function createStorageCalls(options: Options = {}): (host: string, user?: string) => StorageCalls {
   const { threads = poolSize(), answerMs = ANSWER_MS } = options
@@ -87,7 +83,7 @@ function poolSize(): number {
   return size >= 1 ? Math.min(size, 1024) : 4
 }
 
-/** Parts that all users of a storage host share. */
+/** Parts of a storage host that all users share. */
 interface SharedParts {
   readonly semaphores: readonly Semaphore[]
   readonly thread: BatchThread
@@ -100,7 +96,9 @@ function createCalls(
 ): StorageCalls {
   const away = () => new AppError('storage_away', { name: host, ...because('storage_silent', { storage: host }) })
 
-  /** Takes a permit of each semaphore if all have one: most calls need not wait, and a signal for the wait costs more than the rest. */
+  /**
+   * Takes a permit of each semaphore if all are free: most calls need not wait, and a signal for waiting costs more than everything else.
+   */
   function enterNow(): (() => void) | undefined {
     const taken: (() => void)[] = []
     const leave = () => taken.forEach(one => one())
@@ -166,7 +164,7 @@ function createCalls(
         throw error
       } finally {
         clearTimeout(timer)
-        // The caller was answered `storage_away`, so a late error is dropped.
+        // The caller has already got `storage_away`, so a late error is dropped.
         if (isLate) void work.then(late, () => undefined)
       }
     },

@@ -2,21 +2,21 @@ import { type FileHandle } from 'node:fs/promises'
 import { type StorageCalls } from './calls.ts'
 
 /**
- * Longest wait for a descriptor to close; a storage that does not answer closes it later, or never. Short: the answer to a request that has
- * failed already waits for each descriptor that it held.
+ * Longest wait for a descriptor to close; a storage that does not answer closes it later, or never. The wait is short because a failed
+ * request answers only after all its descriptors are closed.
  */
 const CLOSE_MS = 1_000
 
 /**
- * An open descriptor and the calls that use it. It is closed after the last of them: until a call returns, its path
- * `/proc/self/fd/N` must not come to name another file of this process.
+ * An open descriptor and the calls that use it. It is closed after the last of them: while a call runs, its path `/proc/self/fd/N` must not
+ * refer to another file of this process.
  */
 export class Descriptor implements AsyncDisposable {
   readonly #handle: FileHandle
   readonly #calls: StorageCalls
   #users = 0
   #closing: Promise<void> | undefined
-  /** Called when the last user of a descriptor that is to be closed is gone. */
+  /** Called when the last user of a descriptor that is being closed has finished. */
   #onIdle: () => void = () => undefined
 
   constructor(handle: FileHandle, calls: StorageCalls) {

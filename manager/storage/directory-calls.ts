@@ -7,13 +7,13 @@ import { THE_DIRECTORY, toFileError } from './file-errors.ts'
 import { bytesOf } from './file-names.ts'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants
-/** Opens a file for its state only: neither a FIFO nor a device notices. Node has no name for it. @see open(2) */
+/** Opens a file for its state only, without side effects on FIFOs and devices. Node has no constant for it. @see open(2) */
 const O_PATH = 0o10_000_000
 export const DIRECTORY = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
 
 /**
  * System calls on an open directory and its entries. An entry is named relative to the descriptor, as `/proc/self/fd/N/NAME`. All throw the
- * AppErrors of `toFileError`, and `path_invalid` for a name that is none.
+ * AppErrors of `toFileError`, and `path_invalid` for an invalid name.
  */
 export class DirectoryCalls {
   readonly descriptor: Descriptor
@@ -24,7 +24,7 @@ export class DirectoryCalls {
     this.calls = calls
   }
 
-  /** Runs a call on the directory itself. */
+  /** Runs a call on the descriptor of the directory itself. */
   own<T>(call: (handle: FileHandle) => Promise<T>, options: CallOptions<T> = {}): Promise<T> {
     return this.calls
       .run(() => this.descriptor.use(call), options)
@@ -47,13 +47,13 @@ export class DirectoryCalls {
     return new DirectoryCalls(await this.at(name, path => open(path, DIRECTORY), closeLate), this.calls)
   }
 
-  /** Opens an entry of any kind, also a link, for its state. */
+  /** Opens an entry of any kind, also a link, to read its state. */
   async openAny(name: string): Promise<Descriptor> {
     const handle = await this.at(name, path => open(path, O_PATH | O_NOFOLLOW), closeLate)
     return new Descriptor(handle, this.calls)
   }
 
-  /** Makes a file that does not exist, for the manager alone. */
+  /** Creates a file that only the manager can access. The name must be free. */
   async createFile(name: string): Promise<Descriptor> {
     const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
     return new Descriptor(await this.at(name, path => open(path, flags, 0o600), closeLate), this.calls)

@@ -6,7 +6,7 @@ const DRAFT = /^\.berth-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export const DRAFT_PATTERN = '.berth-????????-????-????-????-????????????'
 
 /**
- * Name for a file or directory in the making, beside its later place: it is listed nowhere. One that its manager left behind, because it died, is removed
+ * Name for an unfinished file or directory, in the directory where it will be. Listings leave it out. A draft whose manager died is removed
  * a day later, when the folder is measured.
  */
 export const newDraftName = (): string => `.berth-${randomUUID()}`

@@ -30,10 +30,10 @@ const KNOWN = {
 const isKnown = (errno: string | undefined): errno is keyof typeof KNOWN =>
   errno !== undefined && Object.hasOwn(KNOWN, errno)
 
-/** Name in errors of calls on an open directory itself, which has no name here. */
+/** Name in errors of calls on an open directory itself, whose name is unknown here. */
 export const THE_DIRECTORY = 'The directory'
 
-/** Turns an error of the file system into one with a code; other errors stay. @param name of the file, as the user knows it */
+/** Turns an error of the file system into one with a code; returns other errors unchanged. @param name of the file, as the user knows it */
 export function toFileError(error: unknown, name: string): unknown {
   const errno = errnoOf(error)
   if (!isKnown(errno) || error instanceof AppError) return error
@@ -41,7 +41,7 @@ export function toFileError(error: unknown, name: string): unknown {
   return new AppError(code, { name, ...because(cause, { name }) }, { cause: error })
 }
 
-/** The error with the name that the user knows, for one that names a file in the making. Other errors stay. */
+/** Replaces the name of a draft in an error by the name that the user knows. Returns other errors unchanged. */
 export function renamedError(error: unknown, from: string, to: string): unknown {
   if (!(error instanceof AppError) || error.detail.name !== from) return error
   const { detail } = error
@@ -50,7 +50,7 @@ export function renamedError(error: unknown, from: string, to: string): unknown 
   return new AppError(error.code, { ...detail, ...told, name: to }, { cause: error.cause ?? error })
 }
 
-/** Causes whose text has the name of a file. */
+/** Causes whose text contains the name of a file. */
 type NamedCause = (typeof KNOWN)[keyof typeof KNOWN][1]
 
 /** Name of the system error, e.g. `ENOENT`, of an error or of its cause. */

@@ -17,11 +17,11 @@ export interface FileState {
   readonly uid: number
   /** Number of the file in its file system. */
   readonly inode: bigint
-  /** Nanoseconds since 1970 at which it was made; undefined where the file system does not tell. */
+  /** Creation time in nanoseconds since 1970; undefined if the file system does not store it. */
   readonly bornNs: bigint | undefined
   /** Nanoseconds since 1970 at which its inode last changed. */
   readonly changedNs: bigint
-  /** Number of its names. */
+  /** Number of hard links. */
   readonly links: number
 }
 
@@ -29,7 +29,7 @@ export interface FileState {
 const LARGE_BYTES = 16 * 2 ** 30
 const MOST_HOLES = 1024
 
-/** Whether a large file is almost nothing but holes, which take no room and would be read as zeros for days. */
+/** Whether a large file consists almost only of holes, which take no space but would be read as zeros for days. */
 export const isHoles = ({ size, allocated }: Pick<FileState, 'size' | 'allocated'>): boolean =>
   size > LARGE_BYTES && allocated * MOST_HOLES < size
 
@@ -39,11 +39,11 @@ export const isExecutable = (mode: number): boolean => (mode & 0o100) !== 0
 /** Whether nobody but the owner of a file has any right to it. */
 export const isOwnerOnly = (mode: number): boolean => (mode & 0o077) === 0
 
-/** Rights that a client or the place of a file gives it when it is uploaded. */
+/** Permissions of an uploaded file that a client or the path of the file asks for. */
 export interface UploadedMode {
-  /** Undefined: as the file that it replaces, else not. */
+  /** Undefined: as the file that it replaces, else not executable. */
   readonly executable: boolean | undefined
-  /** For nobody but its owner. False: as the file that it replaces. */
+  /** Readable only by its owner. False: as the file that it replaces. */
   readonly ownerOnly: boolean
 }
 
@@ -61,7 +61,7 @@ export function stateOf(stats: BigIntStats): FileState {
     size: Number(size),
     allocated: Number(stats.blocks) * 512,
     modifiedAt: stats.mtime,
-    // The time of the last change of the inode detects an edit that set the time of modification back.
+    // The time of the last change of the inode detects an edit that reset the modification time.
     etag: `"${[ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')}"`,
     mode: Number(stats.mode) & 0o7777,
     uid: Number(stats.uid),

@@ -8,11 +8,7 @@ import { longestMount, type Mount } from '#base/mount-info'
 export interface FolderQuotas {
   /** Like mkdir with mode 0700, so that a limit can be set later. @throws as mkdir */
   create(path: string): Promise<void>
-  /**
-   * Sets the limits of a folder, or takes them away. Safe to repeat.
-   *
-   * @returns why the file system does not enforce them
-   */
+  /** Sets or removes the limits of a folder. Safe to repeat. @returns why the file system does not enforce them */
   limit(path: string, limits: FolderLimits): Promise<Unenforced>
 }
 
@@ -34,9 +30,9 @@ const neither = (why: string): Unenforced => ({ bytes: why, files: why })
 /** Runs a program, without a shell. @throws if it cannot be run, takes too long, or its exit code is not 0 */
 export type Run = (program: string, args: readonly string[]) => Promise<string>
 
-/** The first limit of an older folder walks all its directories. */
+/** Setting the first limit of an older folder walks all its directories. */
 const TIMEOUT_MS = 600_000
-/** Ids of projects that administrators choose are smaller, and those of the homes of sessions end here. */
+/** Administrators choose smaller project ids; the ids of session homes end here. */
 const PROJECTS_FROM = 2 ** 31
 
 const execute = promisify(execFile)
@@ -50,12 +46,12 @@ const runProgram: Run = async (program, args) =>
   ).stdout
 
 /**
- * Quotas of the file systems that hold folders: a qgroup per subvolume of btrfs, a project of ext4 and XFS. Nothing on the host is
- * changed but folders: an administrator has enabled quotas (`btrfs quota enable`, the mount option `prjquota`).
+ * Quotas of the file systems that hold folders: a qgroup per subvolume of btrfs, a project of ext4 and XFS. Only folders are changed on the
+ * host: an administrator must have enabled quotas (`btrfs quota enable`, the mount option `prjquota`).
  *
- * Threat model: paths are those of folders, whose parents belong to the manager; no file in a folder is named to a program, except by
- * `find -execdir`, which follows no link. A session may get around such a quota: the owner of a file may take it out of a project, and
- * anybody may make a subvolume in a subvolume. The count of the folder finds these files, and Berth refuses further writes.
+ * Threat model: programs get only the paths of folders, whose parents belong to the manager, and no path of a file in a folder, except by
+ * `find -execdir`, which follows no link. A session may circumvent such a quota: the owner of a file may take it out of a project, and
+ * anybody may create a subvolume in a subvolume. Measuring the folder finds these files, and Berth refuses further writes.
  */
 export function createFolderQuotas({
   run = runProgram,
@@ -85,13 +81,13 @@ export function createFolderQuotas({
     const project = projectOf((await lstat(path)).ino)
     try {
       if (bytes !== null || files !== null) {
-        // New entries inherit the project from their directory (+P). Older ones are walked once.
+        // New entries inherit the project from their directory (+P). Existing ones are walked once.
         const directories = ['-type', 'd', '-execdir', 'chattr', '-p', project, '+P', '{}', '+']
         const regular = ['-type', 'f', '-execdir', 'chattr', '-p', project, '{}', '+']
         await run('find', [path, '-xdev', ...directories, '-o', ...regular])
       }
       const blocks = String(bytes === null ? 0 : Math.ceil(bytes / 1024))
-      // The folder itself is an inode of the project too.
+      // The folder itself also counts as an inode of the project.
       const inodes = String(files === null ? 0 : files + 1)
       await run('setquota', ['-P', project, '0', blocks, '0', inodes, mountPoint])
       return {}
@@ -122,7 +118,7 @@ export function createFolderQuotas({
   }
 }
 
-/** Project id from the inode number of the folder, which stays when the folder is renamed. */
+/** Project id from the inode number of the folder, which survives renaming. */
 export const projectOf = (inode: number): string => String(PROJECTS_FROM + (inode % 2 ** 30))
 
 const isThere = (path: string) =>

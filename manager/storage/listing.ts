@@ -12,9 +12,9 @@ export interface Entry {
   readonly kind: FileKind
 }
 
-/** Entries of a directory in the order of the file system, read as they are taken. Drafts are left out. */
+/** Entries of a directory in the order of the file system, read on demand. Drafts are left out. */
 export interface Listing extends AsyncDisposable {
-  /** The next entries, some hundred; none at the end. @throws the AppErrors of `toFileError`, e.g. `storage_away` */
+  /** Reads the next few hundred entries; none at the end. @throws the AppErrors of `toFileError`, e.g. `storage_away` */
   next(): Promise<Entry[]>
 }
 

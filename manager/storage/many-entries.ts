@@ -3,13 +3,13 @@ import { type DirectoryCalls } from './directory-calls.ts'
 import { bytesOf } from './file-names.ts'
 import { type FileState } from './file-state.ts'
 
-/** A file that is made with others. */
+/** A file that is created together with others. */
 export interface ManyFile extends Pick<NewFile, 'sha256' | 'owner' | 'modifiedAt' | 'mode'> {
   readonly name: string
   readonly bytes: Uint8Array
 }
 
-/** A file that was read with others. */
+/** A file that was read together with others. */
 export interface ManyRead extends Pick<FileRead, 'state'> {
   readonly bytes: Uint8Array
 }
@@ -17,22 +17,23 @@ export interface ManyRead extends Pick<FileRead, 'state'> {
 /** Work on many entries of an open directory in one job (`StorageCalls.batch`). */
 export interface ManyEntries {
   /**
-   * Makes many files as `createPrivate`, with their bytes, owner, time and mode.
+   * Creates many files like `createPrivate`, with their bytes, owner, time and mode.
    *
-   * @returns for each whether it was made; of one that was not, `createPrivate` tells why. `damaged`: its bytes have another hash
+   * @returns for each file whether it was created; if not, call `createPrivate` to get the error. `damaged`: its bytes have another hash
    */
   createMany(files: readonly ManyFile[]): Promise<readonly (boolean | 'damaged')[]>
   /**
-   * Reads the beginning of a list of files whole.
+   * Reads whole files from the beginning of a list.
    *
-   * @param most no further file is read when so many bytes are
-   * @returns at least one; undefined for one that is no regular file, larger than `largest` or not readable: `open` tells which
+   * @param most stop after so many bytes
+   * @returns at least one result; undefined for a file that is not regular, larger than `largest` or not readable (call `open` to get the
+   *   error)
    */
   readMany(
     names: readonly string[],
     limits: { readonly largest: number; readonly most: number },
   ): Promise<(ManyRead | undefined)[]>
-  /** States of many entries. @returns undefined for one of which `lstat` tells why it has none */
+  /** States of many entries. @returns undefined for an entry whose state cannot be read (call `lstat` to get the error) */
   lstatMany(names: readonly string[]): Promise<readonly (FileState | undefined)[]>
 }
 

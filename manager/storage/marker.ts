@@ -10,16 +10,16 @@ import { type StorageCalls } from './calls.ts'
 
 /** File at the top of a storage that holds its UUID. */
 export const MARKER = '.berth-storage'
-/** A share whose server is gone answers nothing, for minutes or for ever. */
+/** A share whose server is down does not answer for minutes, or ever. */
 const ANSWER_MS = 3_000
 
-/** Result of a read: a UUID, undefined if there is no marker, or that the storage did not answer. */
+/** Result of a read: a UUID, undefined if there is no marker, or the fact that the storage did not answer. */
 export type MarkerRead = { readonly answered: true; readonly marker: string | undefined } | { readonly answered: false }
 export type MarkerReader = (path: string, calls: StorageCalls) => Promise<MarkerRead>
 
 /**
- * Reads markers. A file system that does not answer holds a thread of this process, so a path is read once at a time; requests
- * that come meanwhile wait for the same answer.
+ * Reads markers. A file system that does not answer blocks a thread of this process, so each path is read by one call at a time; requests
+ * that arrive meanwhile share its result.
  */
 export function createMarkerReader(): MarkerReader {
   const reading = new Map<string, Promise<MarkerRead>>()
@@ -57,18 +57,18 @@ export function readMarkerIn(top: Directory): Promise<string | undefined> {
   return top.withPath(readMarker)
 }
 
-/** Makes an empty directory a storage. @returns undefined if the directory does not exist or is not empty */
+/** Turns an empty directory into a storage. @returns undefined if the directory does not exist or is not empty */
 export async function writeMarker(path: string): Promise<string | undefined> {
   const found = await lstat(path).catch(() => undefined)
   if (!found?.isDirectory()) return undefined
   const names = await readdir(path)
-  // A file system of its own may hold `lost+found`.
+  // The root of a file system may contain `lost+found`.
   if (names.some(name => name !== 'lost+found' && !name.startsWith(MARKER))) return readMarker(path)
   const marker = randomUUID()
   const draft = join(path, `${MARKER}.${marker}`)
   try {
     await writeFile(draft, `${marker}\n`, { flag: 'wx', mode: 0o644, flush: true })
-    // The marker appears whole or not at all; if another manager was faster, its marker stays.
+    // The marker appears complete or not at all; if another manager was faster, its marker is kept.
     await link(draft, join(path, MARKER))
     return marker
   } catch (error) {

@@ -7,27 +7,27 @@ import { type Readable } from 'node:stream'
 import { DRAFT_PATTERN } from './drafts.ts'
 
 export interface TreeSize {
-  /** On disk, as `du` counts: sparse files by their blocks, hard links once. */
+  /** Bytes on disk, as `du` counts: sparse files by their blocks, hard links once. */
   readonly bytes: number
-  /** Number of files, directories, links and all others, each name once. */
+  /** Number of files, directories, links and all other entries, counting each name. */
   readonly files: number
 }
 
 /** Hard links above this number are counted once per name: their inodes are kept in memory. */
 const MOST_LINKS = 100_000
-/** stat(2): blocks are of this size, whatever the file system. */
+/** Block size of stat(2), the same for every file system. */
 const BLOCK_BYTES = 512
-/** An entry could not be read or vanished; the others are counted. */
+/** Exit code of `find` if an entry could not be read or vanished; the others are counted. */
 const INCOMPLETE = 1
-/** Age at which a draft belongs to a manager that has died: by its change time, which nobody can set. */
+/** Age from which a draft counts as left behind by a dead manager. Measured by its change time, which nobody can set. */
 const STALE_MINUTES = 24 * 60
 
 /**
- * Size of everything below a directory that sessions fill. Uses `find`, which walks by descriptors and follows no link, at any
- * depth, in a process of its own with low priority: counting a million files costs the manager nothing but reading the lines.
- * Subvolumes of btrfs that a session made count too. Removes files in the making that were left behind.
+ * Size of everything below a directory that sessions write to. Uses `find`, which walks by descriptors and follows no link, at any depth,
+ * in a separate process with low priority: even for a million files, the manager only reads the lines. Subvolumes of btrfs that a session
+ * created count too. Removes old drafts.
  *
- * @param signal ends the count at once, also where the file system does not answer
+ * @param signal ends the count at once, even if the file system does not answer
  * @throws Error if `find` cannot be run; AbortError
  */
 export async function measureTree(path: string, signal: AbortSignal): Promise<TreeSize> {

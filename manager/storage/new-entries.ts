@@ -4,19 +4,19 @@ import { toFileError } from './file-errors.ts'
 import { createOpenFile, type OpenFile } from './open-file.ts'
 
 /**
- * Makes entries in an open directory. They belong to the owner of the top of the folder. The agent gives the top to the user of sessions
- * when a session mounts the folder for the first time, and then everything in it that is still root's.
+ * Creates entries in an open directory. New entries belong to the owner of the folder's top directory. When a session mounts the folder for
+ * the first time, the agent gives the top directory, and then everything in it that still belongs to root, to the user of sessions.
  */
 export interface NewEntries {
-  /** Makes a file that does not exist and opens it for reading and writing. @throws AppError `file_exists` */
+  /** Creates a file and opens it for reading and writing. @throws AppError `file_exists` */
   create(name: string, mode?: number): Promise<OpenFile>
-  /** As `create`, for a file that only the manager can read, whoever owns the folder. @throws AppError `file_exists` */
+  /** Like `create`, for a file that only the manager can read, whoever owns the folder. @throws AppError `file_exists` */
   createPrivate(name: string): Promise<OpenFile>
   /** @throws AppError `file_exists` */
   mkdir(name: string, mode?: number): Promise<void>
-  /** Makes a link with any text as its target. @throws AppError `file_exists` */
+  /** Creates a symbolic link with any text as its target. @throws AppError `file_exists` */
   symlink(name: string, target: Buffer): Promise<void>
-  /** The user and group that new entries get; undefined where they are the manager's own. */
+  /** User and group that new entries get; undefined if these are the manager's own. */
   owner(): Promise<{ uid: number; gid: number } | undefined>
 }
 
@@ -36,7 +36,7 @@ export function createNewEntries(here: DirectoryCalls, top: DirectoryCalls): New
       const made = await here.createFile(name)
       try {
         const to = await owner()
-        // The descriptor is that of the new file, whatever a session has put under the name since.
+        // The descriptor refers to the new file, even if a session has replaced the name since.
         await calls.run(() => made.use(handle => give(handle, to, mode)))
         return createOpenFile({ descriptor: made, calls, name })
       } catch (error) {
@@ -54,7 +54,7 @@ export function createNewEntries(here: DirectoryCalls, top: DirectoryCalls): New
       await calls.run(() =>
         made.use(async handle => {
           const { uid } = await handle.stat()
-          // A session may have put something else under the name.
+          // A session may have put another entry under the name.
           if (uid === process.getuid?.()) await give(handle, to, mode)
         }),
       )

@@ -14,7 +14,7 @@ export interface OpenFile extends AsyncDisposable {
   readParts(into: readonly Uint8Array[], position: number): Promise<number>
   /** Writes all of the bytes. @throws AppError `disk_full`, `storage_away` */
   write(bytes: Uint8Array, position: number): Promise<void>
-  /** Writes adjacent parts, with one call where the system takes them whole. @throws as `write` */
+  /** Writes adjacent parts, with a single call if the system accepts all bytes. @throws as `write` */
   writeParts(parts: readonly Uint8Array[], position: number): Promise<void>
   truncate(size: number): Promise<void>
   setMode(mode: number): Promise<void>
@@ -22,11 +22,11 @@ export interface OpenFile extends AsyncDisposable {
   setTimes(accessed: Date, modified: Date): Promise<void>
   /** Waits until the data is on the disk. */
   sync(): Promise<void>
-  /** Closes the file; network storages report here what they could not write. Safe to repeat. */
+  /** Closes the file; network storages report delayed write errors here. Safe to repeat. */
   close(): Promise<void>
 }
 
-/** A slow disk may have to write all that is in memory. */
+/** A slow disk may have to write all data from memory. */
 const SYNC_MS = 120_000
 
 /** Permissions that a user may give; never set-user-id, set-group-id or sticky. */

@@ -1,7 +1,7 @@
-/** Where OpenSSH keeps keys: it refuses those that others may read. */
+/** Directory of OpenSSH for keys; OpenSSH refuses keys that others may read. */
 const KEYS = '.ssh'
 
-/** Bytes of a file that tell whether it is a private key. */
+/** Number of bytes that suffice to recognise a private key. */
 export const HEAD_BYTES = 64
 
 /** Whether a file is a private key of OpenSSH, OpenSSL or PuTTY. */
@@ -10,22 +10,22 @@ const isPrivateKey = (head: Uint8Array): boolean =>
     Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, HEAD_BYTES)).toString('latin1'),
   )
 
-/** An entry that is made in a folder. */
+/** An entry to be created in a folder. */
 export interface NewEntry {
-  /** Name of the folder: one of this name is mounted as the directory of SSH keys. */
+  /** Name of the folder: a folder named `.ssh` is mounted as the directory of SSH keys. */
   readonly folder: string
   /** Relative to the folder. */
   readonly path: string
-  /** The first `HEAD_BYTES` of a file, or all, where they are known already. */
+  /** The first `HEAD_BYTES` of a file, or all, if they are known already. */
   readonly head?: Uint8Array
 }
 
-/** Whether a new entry is for its owner alone: the directory of SSH keys, what is in it, and a private key anywhere. */
+/** Whether only the owner may access a new entry: the directory of SSH keys, its contents, and private keys anywhere. */
 export const isPrivate = ({ folder, path, head }: NewEntry): boolean =>
   folder === KEYS || path.split('/').includes(KEYS) || (head !== undefined && isPrivateKey(head))
 
-/** Permission bits of a new file. @param asked by a client that says so itself */
+/** Permission bits of a new file. @param asked bits that a client requested */
 export const modeOfFile = (entry: NewEntry, asked = 0o644): number => (isPrivate(entry) ? asked & 0o700 : asked)
 
-/** Permission bits of a new directory. @param asked as for a file */
+/** Permission bits of a new directory. @param asked bits that a client requested */
 export const modeOfDirectory = (entry: NewEntry, asked = 0o755): number => modeOfFile(entry, asked)

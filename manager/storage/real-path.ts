@@ -2,21 +2,21 @@ import { AppError, because, isAppError } from '#manager/contract'
 import { type Directory } from './beneath.ts'
 import { componentsOf, nameOf } from './file-names.ts'
 
-/** Links that one path may pass, as on Linux. @see path_resolution(7) */
+/** Most links on one path, as on Linux. @see path_resolution(7) */
 const MOST_LINKS = 40
-/** Components that one path may pass, with those of its links. */
+/** Most components of one path, including those of its links. */
 const MOST_STEPS = 1_024
 
 /**
- * Path of an entry of a folder on which no link lies. A target may lie anywhere in the folder; an absolute one, and one that leads above the top, is
- * refused, as by `RESOLVE_BENEATH` of openat2(2): the path of a folder in a session is none on the storage.
+ * Resolves the links on a path in a folder. A target may be anywhere in the folder; an absolute target, and a target above the top, is
+ * refused, as by `RESOLVE_BENEATH` of openat2(2): a path inside a session does not exist on the storage.
  *
- * The result is text that a session may have made wrong by now. It is opened as any other path, by the walk that follows no link: so a link that is
- * swapped after it was read leads nowhere.
+ * A session may change the tree before the result is used. The result is opened like any other path, by a walk that follows no link, so a
+ * link that is swapped after it was read leads nowhere.
  *
  * @param path relative to the top
  * @param last whether a link at the end is followed as well
- * @returns `''` for the top; the last name may be that of nothing
+ * @returns `''` for the top; the last component may not exist
  * @throws AppError `file_not_found` (of an entry on the way), `file_kind_refused`, `path_invalid`
  */
 export async function realPathOf(top: Directory, path: string, last: 'follow' | 'keep' = 'follow'): Promise<string> {
@@ -60,7 +60,7 @@ export async function realPathOf(top: Directory, path: string, last: 'follow' | 
   }
 }
 
-/** Steps of the text of a link. @throws AppError `file_kind_refused` for an absolute one */
+/** Components of the target of a link. @throws AppError `file_kind_refused` for an absolute one */
 function stepsOf(target: Buffer, link: string): string[] {
   const text = nameOf(target)
   if (text.startsWith('/')) throw refused('link_leaves_folder', link)
@@ -68,7 +68,7 @@ function stepsOf(target: Buffer, link: string): string[] {
 }
 
 /**
- * Runs work on a path, and if a link lies on it, on the path without links. Paths without links cost nothing more.
+ * Runs work on a path and, if the path contains a link, again on the resolved path. Paths without links have no extra cost.
  *
  * @param work fails with `file_kind_refused` for a path with a link on it
  */

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 /**
- * Removes a tree that sessions have filled. Uses `rm`, which walks by descriptors and follows no link: `fs.rm` fails on a
- * path that is longer than the system allows, and a session can make one with `mkdir` and `cd`. No-op if there is none.
+ * Removes a tree that sessions have written to. Uses `rm`, which walks by descriptors and follows no link: `fs.rm` fails on a path that is
+ * longer than the system allows, and a session can create one with `mkdir` and `cd`. Does nothing if the tree does not exist.
  *
  * @throws Error if files are left
  */
@@ -11,8 +11,8 @@ export async function removeTree(path: string, options: RemovalOptions = {}): Pr
   const place = options.within === undefined ? path : `/proc/self/fd/3/${path}`
   const remove = () => run('rm', ['-rf', '--', place], options)
   if ((await remove()) === 0) return
-  // A manager that is not root cannot enter directories that their owner may not write to, as in a Go module cache. Root can, and would
-  // change files of the host: `chmod -R` follows a link that a session exchanges for a file at that moment.
+  // A manager that is not root cannot delete from directories without write permission, as in a Go module cache. Root can; and `chmod -R`
+  // as root could change files of the host, because it follows a link that a session swaps in at that moment.
   if (process.getuid?.() !== 0) await run('chmod', ['-R', 'u+rwX', '--', place], options)
   const code = await remove()
   if (code !== 0) throw new Error(`${path} could not be removed: rm ended with ${code ?? 'a signal'}`)
@@ -20,7 +20,10 @@ export async function removeTree(path: string, options: RemovalOptions = {}): Pr
 
 export interface RemovalOptions {
   readonly signal?: AbortSignal
-  /** Open directory that a relative path starts from. As the working directory of a program it would block this process until it answers. */
+  /**
+   * Open directory from which a relative path starts. If it were the working directory of the program, starting the program would block
+   * this process until the file system answers.
+   */
   readonly within?: number
 }
 

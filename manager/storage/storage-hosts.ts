@@ -17,7 +17,7 @@ import { removeTree } from './remove-tree.ts'
 const FOLDERS = 'folders'
 const REMOVED = 'removed'
 const UPLOADS = 'uploads'
-/** Beginning of the names of directories that were taken out of folders. */
+/** Prefix of the names of directories that were taken out of folders. */
 const AWAY = 'files-'
 
 /**
@@ -37,24 +37,23 @@ const AWAY = 'files-'
 export interface StorageHosts {
   /** In the order of the configuration. */
   readonly names: readonly string[]
-  /** In the same order, each with the problem that it has now, or the room on its file system. */
+  /** In the same order, each with its current problem or the space on its file system. */
   list(): Promise<StorageHost[]>
-  /** Makes the directory of a new folder. @throws AppError `storage_host_not_found`, `storage_away` */
+  /** Creates the directory of a new folder. @throws AppError `storage_host_not_found`, `storage_away` */
   create(host: string, id: FolderId): Promise<void>
   /**
-   * Opens the top of a folder. It is closed last of all that is opened in it.
+   * Opens the top of a folder. Close it after everything that was opened in it.
    *
-   * @param user whose turn all calls below it take; the manager's own if left out
+   * @param user user in whose turn all calls below it run; the manager's own turn if left out
    * @throws AppError `storage_host_not_found`, `storage_away`; `folder_not_found` if the storage has no such folder
    */
   open(host: string, id: FolderId, user?: UserId): Promise<Directory>
   /**
-   * Has the file system enforce the limits of a folder, or take them away.
-   *
-   * @returns why it cannot @throws AppError `storage_host_not_found`, `storage_away`
+   * Sets or removes the limits that the file system enforces for a folder. @returns why it cannot enforce them @throws AppError
+   * `storage_host_not_found`, `storage_away`
    */
   limit(host: string, id: FolderId, limits: FolderLimits): Promise<Unenforced>
-  /** Counts a folder. @throws AppError `storage_host_not_found`, `storage_away`; Error, also where the signal is aborted */
+  /** Counts a folder. @throws AppError `storage_host_not_found`, `storage_away`; Error, also if the signal is aborted */
   measure(host: string, id: FolderId, signal: AbortSignal): Promise<TreeSize>
   /** Opens the directory of unfinished uploads. @param user as for `open` @throws AppError `storage_host_not_found`, `storage_away` */
   openUploads(host: string, user?: UserId): Promise<Directory>
@@ -102,7 +101,7 @@ export function createStorageHosts({
   }
 
   /**
-   * Marks a storage that is seen for the first time.
+   * Writes the marker of a storage that is used for the first time.
    *
    * @param known its marker, as the database has it
    * @returns why the storage cannot be used, or null
@@ -254,7 +253,7 @@ export function createStorageHosts({
         await from.rename(name, removed, away)
       } catch (error) {
         if (errnoOf(error) !== 'EXDEV') throw error
-        // The folder has a quota, subvolumes or mounts of its own, which a rename does not leave: remove the files there.
+        // The folder has a quota, subvolumes or mounts of its own, which a rename cannot cross: remove the files inside the folder.
         await from.rename(name, from, `.${away}`)
         await from.withPath(path => removeTree(`.${away}`, { within: Number(path.split('/').at(-1)) }))
       }
@@ -275,7 +274,7 @@ export function createStorageHosts({
       const root = await rootOf(host)
       const calls = callsOf(host)
       await calls.run(() => mkdir(join(root, REMOVED), { recursive: true, mode: 0o700 }))
-      // The rename takes all files away at once; removing them may take long, and is continued after an interruption.
+      // The rename takes all files away at once; removing them may take long, and continues after an interruption.
       await calls
         .run(() => rename(join(root, FOLDERS, id), join(root, REMOVED, id)))
         .catch((error: unknown) => {

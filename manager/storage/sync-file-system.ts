@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Directory } from './beneath.ts'
 
-/** A disk may have to write all that is in memory. */
+/** A disk may have to write all data from memory. */
 const SYNC_MS = 120_000
 
 /**
- * As `syncFileSystem`. Those who ask while one call is going share the next one: it begins after all of them have written.
+ * Like `syncFileSystem`. Callers that arrive during a call share the next one, which begins after all of them have written.
  *
  * @param host storage host of the directory
  */
@@ -35,10 +35,10 @@ export function createSharedSync(): SharedSync {
 }
 
 /**
- * Waits until everything that was written to the file system of a directory is on the disk (syncfs(2), for which Node has no call). For
- * many small files it takes a fraction of the time of an fsync for each.
+ * Waits until all data written to the file system of a directory is on the disk (syncfs(2), which Node does not offer). For many small
+ * files this takes a fraction of the time of one fsync per file.
  *
- * @returns false where the program `sync` does not exist or cannot do it
+ * @returns false if the program `sync` does not exist or does not support it
  */
 async function syncFileSystem(directory: Directory): Promise<boolean> {
   return directory.withPath(async path => {

@@ -13,13 +13,13 @@ export async function readClock(db: Db): Promise<number> {
 export interface Clock extends Disposable {
   now(): number
   /**
-   * Compares `told`, a time that the database has just returned, with this copy. Call it before judging any row by its
-   * age, so that a step of the database's clock is noticed first.
+   * Compares `told`, a time that the database has just returned, with this copy. Call it before judging the age of any row, so that a step
+   * of the database's clock is noticed first.
    */
   observe(told: number): void
   /**
-   * Milliseconds by which the database's clock was set forward, on balance, after it showed `at`. A thing that began
-   * at `at` is younger than it looks by this amount. Never negative.
+   * Milliseconds by which the database's clock was set forward in total since it showed `at`: an event at `at` happened more recently than
+   * its time suggests, by this amount. Never negative.
    */
   setForwardSince(at: number): number
   /** The last step of the clock, if it was within the last hour. */
@@ -39,16 +39,16 @@ const CHECK_EVERY_MS = 60_000
 const SLOW_MS = 1_000
 /** A smaller difference is drift, or the correction by a time server; it does not count as a step. */
 const STEP_MS = 60_000
-/** How long `lastStep` reports a step. */
+/** Time for which `lastStep` reports a step. */
 const TOLD_MS = 3_600_000
 
 /**
- * Reads the database's clock now and once a minute. Between two readings the monotonic clock of this process counts on,
- * which no change of the machine's clock moves. The result stays right where the machine's clock is wrong or differs from
- * those of other managers. A step of the database's clock by more than a minute is noticed and logged.
+ * Reads the database's clock now and once a minute. Between two readings it advances with the monotonic clock of this process, which
+ * ignores changes of the machine's clock. So the result is right even if the machine's clock is wrong or differs from those of other
+ * managers. A step of the database's clock by more than a minute is noticed and logged.
  */
 export async function startClock(db: Db, log: Log, checkEveryMs = CHECK_EVERY_MS): Promise<Clock> {
-  /** The database's time at the beginning of this process (`performance.now()` = 0). */
+  /** The database's time at the start of this process (`performance.now()` = 0). */
   let origin: number | undefined
   const steps: ClockStep[] = []
 
@@ -77,7 +77,7 @@ export async function startClock(db: Db, log: Log, checkEveryMs = CHECK_EVERY_MS
     now: () => Math.round((origin ?? 0) + performance.now()),
     observe(told) {
       const found = told - performance.now()
-      // The answer may have waited for this process to read it, so smaller differences prove nothing: only a step counts.
+      // The answer may have waited before this process read it, so small differences prove nothing: only a step counts.
       if (origin !== undefined && Math.abs(found - origin) > STEP_MS) adopt(found)
     },
     setForwardSince(at) {

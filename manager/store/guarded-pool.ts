@@ -216,7 +216,7 @@ class Guard implements PostgresPoolClient {
       this.#deps.onSilent()
       reject(noAnswer(this.lost))
     }
-    // A stall of this process delays answers as well: those that have arrived are read before the database counts as silent.
+    // A stall of this process also delays answers: arrived answers are read before the database counts as silent.
     const timer = limitMs === undefined ? undefined : setTimeout(() => setImmediate(giveUp), limitMs)
     try {
       const answer = this.#client.query(text, [...values])

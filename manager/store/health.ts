@@ -4,7 +4,7 @@ import { PROBE } from './probe.ts'
 import { type Db } from './schema.ts'
 
 export interface Health {
-  /** Resolves if the database accepts writes. @throws AppError `unavailable`; the database's error where its disk is full */
+  /** Resolves if the database accepts writes. @throws AppError `unavailable`; the database's error if its disk is full */
   check(): Promise<void>
   /** Records that a statement was refused because the disk is full: checks also write a row until one succeeds. */
   noteDiskFull(): void
@@ -17,9 +17,9 @@ const PROBE_BYTES = 64 * 1024
 const PROBE_KEY = 'write_probe'
 
 /**
- * The health check of the database: whether writes are possible. A commit has to reach the disk; after a statement has
- * failed because the disk is full, a row has to find room again. A check that only reads passes on a full disk, and a
- * load balancer would send requests to a manager that refuses them.
+ * The health check of the database: whether writes are possible. A commit has to reach the disk; after a statement has failed because the
+ * disk is full, the check must also store a row. A read-only check would pass on a full disk, and a load balancer would send requests to a
+ * manager that refuses them.
  */
 export function createHealth(db: () => Db, now: () => number = () => performance.now()): Health {
   let isDiskFull = false

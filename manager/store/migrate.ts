@@ -21,7 +21,7 @@ export async function migrate(db: Db, log: Log): Promise<void> {
   if (error) throw error instanceof Error ? error : new Error('The migration failed', { cause: error })
 }
 
-/** Refuses tables that no migration leads to today's, and carries those of the last development version over. */
+/** Refuses tables that cannot be migrated to the current version, and converts those of the last development version. */
 async function checkVersion(trx: Db): Promise<void> {
   // Other managers that start now wait here.
   await sql`lock table kysely_migration in exclusive mode`.execute(trx)

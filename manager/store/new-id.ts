@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * A new UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, then random bits, so that ids sort by age. The
- * milliseconds come from the clock of this process: use them to sort lists, never as a time of record.
+ * A new UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, then random bits, so that ids sort by age. The milliseconds come from the
+ * clock of this process: use them only to sort lists, not as a time of record.
  *
  * @param schema the id's schema from the contract, e.g. `newId(UserId)`; it brands the result
  */

@@ -16,16 +16,15 @@ import { settle } from './session-settings.ts'
 export interface Store extends AsyncDisposable {
   readonly db: Db
   /**
-   * Runs `work` in one transaction. A deadlock or serialisation failure runs it again (three attempts at most), so
-   * `work` must have no effect except through `trx`. It must not use the network, nor `store.db`, which is another
-   * connection.
+   * Runs `work` in one transaction. After a deadlock or serialisation failure it is run again (at most three attempts), so `work` must have
+   * no effect except through `trx`. It must not use the network, nor `store.db`, which is another connection.
    */
   transaction<T>(work: (trx: Transaction<Database>) => Promise<T>): Promise<T>
   /** The database's clock, in milliseconds since the epoch. Compare times of rows with this clock only. */
   readonly now: () => number
   /** Steps of that clock while this process runs. */
   readonly clock: Pick<Clock, 'observe' | 'setForwardSince' | 'lastStep'>
-  /** Resolves if the database accepts writes. @throws AppError `unavailable`; the database's error where its disk is full */
+  /** Resolves if the database accepts writes. @throws AppError `unavailable`; the database's error if its disk is full */
   readonly check: () => Promise<void>
 }
 
@@ -36,21 +35,18 @@ export interface StoreOptions {
   readonly log: Log
   /** False skips the migrations and uses the tables as they are. */
   readonly migrate?: boolean
-  /** True removes the limit of time for statements: for a backup, which nobody waits for in a browser. */
+  /** True removes the time limit for statements: for a backup, for which no browser waits. */
   readonly isPatient?: boolean
-  /**
-   * The server ends a transaction that has been idle for this long: its process may hang, and the transaction holds
-   * locks.
-   */
+  /** The server ends a transaction that has been idle for this long: its process may hang while the transaction holds locks. */
   readonly silentMs?: number | undefined
 }
 
 const POOL_SIZE = 10
-/** A page asks for several things at once: on a new connection each would wait for a process of the database to start. */
+/** A page sends several requests at once: on a new connection, each would wait until the database has started a process. */
 const KEPT_IDLE_MS = 300_000
 /**
- * A request is answered within 10 s, of which writing its audit row may take 2. The server's limit for a statement (one
- * that waits for a lock, say) is shorter than the limit after which we treat the server as hanging.
+ * A request is answered within 10 s, of which writing its audit row may take 2. The server's limit for a statement (for example, one that
+ * waits for a lock) is shorter than the limit after which we treat the server as hanging.
  */
 const STATEMENT_TIMEOUT_MS = 6_000
 const ANSWER_LIMIT_MS = 7_000
@@ -142,8 +138,7 @@ async function prepare(
 async function closeInOrder(db: Kysely<Database>, { connections }: GuardedPool): Promise<void> {
   const closed = Promise.all([...connections].map(client => new Promise(resolve => client.once('end', resolve))))
   await db.destroy()
-  // `destroy` only sends the terminate messages. A server that is stopped before it has read them ends the connections
-  // as if they were in use.
+  // `destroy` only sends the terminate messages. If the server stops before it has read them, the connections fail as if they were in use.
   await Promise.race([closed, delay(GOOD_BYE_MS, undefined, { ref: false })])
 }
 

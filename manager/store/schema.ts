@@ -84,9 +84,9 @@ import {
 } from './tables/images.ts'
 
 /**
- * The tables as Kysely sees them. Ids are uuid columns read as lower-case text; bigint columns are read as numbers
- * (`open-store.ts` parses int8, and amounts are safe integers by construction); json is jsonb.
- * `migrations/0001-tables/` explains columns whose names do not say enough.
+ * The tables as Kysely sees them. Ids are uuid columns read as lower-case text; bigint columns are read as numbers (`open-store.ts` parses
+ * int8, and amounts are safe integers by construction); json is jsonb. `migrations/0001-tables/` explains columns whose names are not
+ * self-explanatory.
  */
 export interface Database {
   settings: SettingsTable

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { onBehalfOfAll } from './on-behalf.ts'
 
-/** Most questions that one query answers: a longer answer would block the event loop for all other requests. */
+/** Most queries that are combined: a longer answer would block the event loop for all other requests. */
 const MOST = 100
-/** Least time between the beginnings of two queries: a thousand agents that report evenly would otherwise be asked one by one. */
+/** Least time between the beginnings of two queries: otherwise a thousand agents that report evenly would cause a query each. */
 const APART_MS = 25
 
 interface Asked<Q, A> {
@@ -12,9 +12,9 @@ interface Asked<Q, A> {
 }
 
 /**
- * Batches concurrent questions into one query. While a query is in flight, new questions wait, and the next query asks
- * them together. A question that comes alone is asked at once, one that comes soon after others waits for more, some milliseconds at
- * most. No answer is older than its question.
+ * Combines concurrent questions into one query. While a query is in flight, new questions wait, and the next query answers them together. A
+ * question that comes alone is asked at once; one that comes soon after others waits for more, at most some milliseconds. No answer is
+ * older than its question.
  *
  * @param ask returns the answers in the order of the questions
  */

@@ -32,24 +32,23 @@ export interface TaskSpec {
 }
 
 /**
- * Long-running work: of admins on images, of users on files. A task is a row that every manager can read and cancel; the manager that does the
- * work keeps the row fresh. The task ends with its manager, as cancelled: at once if the manager stops, or after
- * DEAD_AFTER_MS without an update if it dies.
+ * Long-running work: of admins on images, of users on files. A task is a row that every manager can read and cancel; the manager that does
+ * the work updates the row regularly. If its manager ends, the task ends as cancelled: at once if the manager stops, or after DEAD_AFTER_MS
+ * without an update if it dies.
  */
 export interface Tasks extends AsyncDisposable {
   /**
-   * Starts a task. Rescans of a registry, backups, builds and saves of one name, and saves of one session, run one at a time: a second start
-   * returns the running task.
+   * Starts a task. Some tasks run one at a time: rescans of a registry, backups, builds and saves of one name, and saves of one session. A
+   * second start returns the running task.
    */
   start(spec: TaskSpec): Promise<Task>
   /** @param viewer only tasks of this user; all if left out */
   list(viewer?: UserId): Promise<Task[]>
-  /** @throws AppError `task_not_found`, also if it is no task of the viewer */
+  /** @throws AppError `task_not_found`, also if the task is not the viewer's */
   get(id: string, viewer?: UserId): Promise<Task>
   /**
-   * Waits until the task has ended, for five seconds at most: a call to a storage that does not answer cannot be taken back, and ends later.
-   *
-   * @throws AppError `task_not_found`, also if it is no task of the viewer
+   * Waits until the task has ended, for at most five seconds: a call to a storage that does not answer cannot be cancelled, and ends later.
+   * @throws AppError `task_not_found`, also if the task is not the viewer's
    */
   cancel(id: string, viewer?: UserId): Promise<Task>
 }
@@ -96,7 +95,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
     if (version !== undefined) hint(id, version, spec.userId)
   }
 
-  /** Ends tasks whose manager has died. Every read runs this, so no timer is needed. */
+  /** Ends tasks whose manager has died. Every read calls this, so no timer is needed. */
   async function sweep(): Promise<void> {
     for (const { id, version, user_id } of await endDeadTasks(store.db, DEAD_AFTER_MS, failureText(STOPPED)))
       hint(id, version, user_id)
@@ -134,7 +133,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       await get(id, viewer)
       const own = running.get(id)
       own?.controller.abort(CANCELLED)
-      // A task of another manager learns of the cancellation from its row, within half a second.
+      // The manager of the task sees the cancellation in the row within half a second.
       if (own) await Promise.race([own.done, delay(CANCEL_MS, undefined, { ref: false })])
       else await askTaskToCancel(store.db, id)
       return get(id)

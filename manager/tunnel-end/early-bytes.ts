@@ -1,11 +1,11 @@
-/** A client that sends more before the service of its next connection is connected has to wait. */
+/** Limit of bytes for the next connection; a client that sends more before the service is connected has to wait. */
 const MOST_BYTES = 64 * 1024
 
-/** Bytes that a client has sent for its next connection before that connection is attached. */
+/** Bytes that a client has sent for its next connection before this connection is attached. */
 export class EarlyBytes {
   readonly #chunks: Uint8Array[] = []
   #size = 0
-  /** The client has sent all of it: `eof` has arrived. */
+  /** The client has sent everything: `eof` has arrived. */
   isEnded = false
 
   get chunks(): readonly Uint8Array[] {

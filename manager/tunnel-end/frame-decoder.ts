@@ -12,7 +12,7 @@ import {
   TUNNEL_CLOSE,
 } from '#manager/contract/light'
 
-/** A violation of RFC 6455; `closeCode` is what the connection is failed with (section 7.1.7). */
+/** A violation of RFC 6455; the connection is failed with `closeCode` (section 7.1.7). */
 export class FrameError extends Error {
   override readonly name = 'FrameError'
   readonly closeCode: number
@@ -25,16 +25,16 @@ export class FrameError extends Error {
 
 /** Callbacks of a decoder. Chunks are views into the pushed bytes; copy them to keep them. */
 export interface FrameSink {
-  /** Some bytes of a message, as they arrive; `last` ends the message (and may come with no bytes). */
+  /** Some bytes of a message, as they arrive; `last` ends the message (also without bytes). */
   data(kind: 'binary' | 'text', chunk: Uint8Array, last: boolean): void
   ping(payload: Uint8Array): void
   pong(): void
-  /** @param code 1005 when the peer gave none */
+  /** @param code 1005 if the peer sent none */
   close(code: number): void
 }
 
 export interface FrameDecoderOptions {
-  /** The end that decodes: a server insists on masked frames, a client on unmasked ones (section 5.1). */
+  /** The end that decodes: a server requires masked frames, a client unmasked ones (section 5.1). */
   readonly role: 'client' | 'server'
   readonly sink: FrameSink
   readonly maxFrameBytes?: number
@@ -43,16 +43,15 @@ export interface FrameDecoderOptions {
 }
 
 /**
- * Decodes a stream of frames, wherever the chunks are cut, and passes payload on before its frame is complete: memory does
- * not depend on the size of a frame. Payload is never copied (but is unmasked in place); only headers and control frames
- * that straddle chunks are buffered.
+ * Decodes a stream of frames from chunks of any size, and passes payload on before its frame is complete: memory use does not depend on the
+ * size of a frame. Payload is never copied (but is unmasked in place); only headers and control frames that straddle chunks are buffered.
  */
 export class FrameDecoder {
   readonly #role: 'client' | 'server'
   readonly #sink: FrameSink
   readonly #maxFrameBytes: number
   readonly #unmask: ApplyMask
-  /** Header being collected, then header of the frame being read. */
+  /** First the header that is being received, then the header of the current frame. */
   readonly #header = new Uint8Array(MAX_HEADER)
   #have = 0
   #need = 2
@@ -63,7 +62,7 @@ export class FrameDecoder {
   #control: Uint8Array | undefined
   /** Kind of the message whose fragments are being read. */
   #message: 'binary' | 'text' | undefined
-  /** Rotated with the position in the payload; undefined for no mask or a zero mask. */
+  /** Rotated by the position in the payload; undefined for no mask or a zero mask. */
   #mask: Uint8Array | undefined
 
   constructor({ role, sink, maxFrameBytes = MAX_FRAME_BYTES, unmask = applyMask }: FrameDecoderOptions) {
@@ -73,7 +72,7 @@ export class FrameDecoder {
     this.#unmask = unmask
   }
 
-  /** @throws FrameError; the decoder is unusable afterwards */
+  /** @throws FrameError; after that the decoder is unusable */
   push(chunk: Uint8Array): void {
     let at = 0
     while (at < chunk.length) {

@@ -3,8 +3,8 @@ import { type TunnelSocket } from './tunnel-end-options.ts'
 type Listener = (payload: never) => void
 
 /**
- * The local side of a wire that is only held open, while the bytes of its connection go another way (ADR 41). What arrives is
- * dropped. When the wire ends, in whatever way, `onCut` is called once.
+ * The local side of a wire that is only held open, while the bytes of its connection use another wire (ADR 41). Received bytes are dropped.
+ * When the wire ends for any reason, `onCut` is called once.
  */
 export class HoldingSocket implements TunnelSocket {
   readonly #onCut: () => void
@@ -26,16 +26,16 @@ export class HoldingSocket implements TunnelSocket {
     return true
   }
   cork(): void {
-    // No-op: nothing is buffered.
+    // Nothing to do: nothing is buffered.
   }
   uncork(): void {
-    // See cork.
+    // Nothing to do: nothing is buffered.
   }
   pause(): void {
-    // No-op: what is said here is small, and goes out although the wire is full.
+    // Nothing to do: the messages sent here are small, and may be sent although the wire is full.
   }
   resume(): void {
-    // See pause.
+    // Nothing to do: received bytes are dropped.
   }
   end(): void {
     this.destroy()

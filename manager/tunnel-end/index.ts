@@ -1,4 +1,4 @@
-/** The end of a tunnel, for the processes that have one, and the reader of sockets that the manager's splice shares with it. */
+/** Exports for processes with an end of a tunnel, and the socket reader that the manager's splice also uses. */
 export { FrameDecoder, FrameError } from './frame-decoder.ts'
 export { HoldingSocket } from './holding-socket.ts'
 export { readOnAfterReset } from './read-on.ts'

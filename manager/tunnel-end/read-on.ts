@@ -1,6 +1,6 @@
 type Done = (error?: Error | null) => void
 
-/** Part of `net.Socket` that sends, and tells the end. */
+/** The part of `net.Socket` that sends, and reports the end. */
 interface Peer {
   readonly readableEnded: boolean
   _write(chunk: unknown, encoding: string, done: Done): void
@@ -10,11 +10,11 @@ interface Peer {
 }
 
 /**
- * Lets a socket be read to its end although a write has failed.
+ * Reads a socket to its end although a write has failed.
  *
- * A service may answer before it has read a whole request (413, 401, 507), and close. Its kernel then resets the connection, and the
- * next write fails. By default Node destroys the socket with that error, and what the kernel has received before, the answer, is
- * lost. Here the reading goes on first; the socket is destroyed with the error at its end.
+ * A service may answer before it has read a whole request (413, 401, 507), and close. Its kernel then resets the connection, and the next
+ * write fails. By default Node destroys the socket with that error, and the answer that the kernel has already received is lost. Here the
+ * socket is first read to its end, and then destroyed with the error.
  */
 export function readOnAfterReset(socket: Peer): void {
   const write = socket._write.bind(socket)

@@ -1,14 +1,14 @@
-/** Free bytes in front of the bytes read. A frame header fits there, so that header and payload go out in one write. */
+/** Free bytes before the read bytes. A frame header fits there, so that header and payload are sent in one write. */
 export const HEADROOM = 16
 const SMALL = 4096
 const LARGE = 64 * 1024
-/** Largest read whose frame, header and mask key included, the next process can also take in one read. */
+/** Largest read whose frame, including header and mask key, the next process can also receive in one read. */
 export const LARGEST_FRAMED_READ = LARGE - HEADROOM
 
 export interface SteadyReaderOptions {
-  /** Bytes `from` to `to` of a slab; those before `from`, if any, may be overwritten. */
+  /** Receives bytes `from` to `to` of a slab; the bytes before `from` may be overwritten. */
   readonly take: (slab: Uint8Array, from: number, to: number) => void
-  /** Called after `take`; true once the kernel has all of those bytes, so that the slab may be reused. */
+  /** Called after `take`; returns true once the kernel has all of these bytes, so that the slab may be reused. */
   readonly done: () => boolean
   readonly largest?: number
 }
@@ -21,17 +21,17 @@ interface ReadableSocket {
 const small = new Uint8Array(HEADROOM + SMALL)
 const smallView = small.subarray(HEADROOM)
 
-/** Unused slabs. Slabs beyond MAX_POOLED are left to the garbage collector. */
+/** Unused slabs. Slabs beyond MAX_POOLED are garbage-collected. */
 const pool: Uint8Array[] = []
 const MAX_POOLED = 32
 
 /**
- * Reads a socket without leaving 64 KiB of garbage per read, as Node's streams do. A process with a large heap pays for
- * that garbage with a full collection every 64 MB of traffic. An idle or chatty socket has no buffer of its own. A busy
- * socket has one slab, reused as soon as the kernel has taken its content.
+ * Reads a socket without leaving 64 KiB of garbage per read, as Node's streams do. A process with a large heap pays for that garbage with a
+ * full collection every 64 MB of traffic. An idle or chatty socket has no buffer of its own. A busy socket has one slab, reused as soon as
+ * the kernel has taken its content.
  *
- * Node offers this (`onread`) to sockets that connect, not to accepted ones, so we set the internal fields that the option
- * would set. Where that is not possible (TLS, another Node) the socket is read in the ordinary way: same bytes, more work.
+ * Node offers this (`onread`) only for sockets that connect, not for accepted ones, so we set the internal fields that the option would
+ * set. If that is not possible (TLS, another version of Node) the socket is read in the ordinary way: same bytes, more work.
  *
  * @see https://nodejs.org/api/net.html#socketconnectoptions-connectlistener, `onread`
  */
@@ -58,7 +58,7 @@ export function readSteadily(socket: ReadableSocket, { take, done, largest = LAR
 }
 
 interface Internals {
-  /** @param read is given the number of bytes in the buffer, returns the next buffer, or undefined for the same again */
+  /** @param read gets the number of bytes in the buffer; returns the next buffer, or undefined to keep the current one */
   begin(buffer: Uint8Array, read: (count: number) => Uint8Array | undefined): void
 }
 
@@ -84,7 +84,7 @@ function internalsOf(socket: object): Internals | undefined {
           next = read(count)
           return true
         },
-        // A value other than a buffer keeps the current one.
+        // A return value that is not a buffer keeps the current one.
         [kBufferGen]: () => next,
       })
       ;(handle as Handle).useUserBuffer(buffer)

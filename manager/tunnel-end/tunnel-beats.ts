@@ -5,8 +5,8 @@ import { type TunnelEnd } from './tunnel-end.ts'
 export const TICK_MS = 1000
 
 /**
- * The live tunnel ends of a process. `beat` of each is called once per PING_INTERVAL_MS, one slice of them per tick, so
- * that thousands of idle tunnels do not all write at the same moment. The owner of this object has the one timer.
+ * The live tunnel ends of a process. `beat` of each is called once per PING_INTERVAL_MS: a slice of them per tick, so that thousands of
+ * idle tunnels do not all write at the same moment. The owner of this object runs the only timer.
  */
 export class TunnelBeats {
   readonly #slices = Array.from({ length: PING_INTERVAL_MS / TICK_MS }, () => new Set<TunnelEnd>())

@@ -23,7 +23,7 @@ import { LARGEST_FRAMED_READ, readSteadily } from './steady-reader.ts'
 import { type TunnelEndOptions, type TunnelMode, type TunnelOutcome, type TunnelSocket } from './tunnel-end-options.ts'
 import { writeFramed } from './write-framed.ts'
 
-/** State of the present connection. */
+/** State of the current connection. */
 interface Fate {
   connected: boolean
   reason: TunnelCloseReason | undefined
@@ -38,22 +38,22 @@ const EOF = toAscii(FRAME_EOF)
 const NEXT = toAscii(FRAME_NEXT)
 
 /**
- * An end of a tunnel: frames what `local` reads onto `wire` and the other way round, until both are closed. Starts at
+ * An end of a tunnel: sends bytes from `local` as frames on `wire`, and payload from `wire` to `local`, until both are closed. Starts at
  * once. It owns both sockets and has no timer of its own: call `beat` every PING_INTERVAL_MS (`TunnelBeats`).
  *
- * Backpressure: a socket that does not take more pauses the other one, so memory is bounded by the buffers of two
- * sockets whatever the peers do. A paused peer is never disconnected for being slow, not even after the close frame: while
- * the peer sends anything, or our bytes still wait to be sent, TCP alone decides whether the peer is gone.
+ * Backpressure: a full socket pauses the other one, so memory is limited to the buffers of two sockets whatever the peers do. A paused peer
+ * is never disconnected for being slow, not even after the close frame: while the peer sends anything, or we still have bytes to send, only
+ * TCP decides whether the peer is gone.
  *
- * Ends: the end of one direction travels as `eof` and leaves the other open. When both directions ended, close `done`.
- * A reset or error of `local` travels as close `reset`. Any failure that arrives, and a lost wire, reset `local`, so that
- * a program at the far end never takes half an answer for a whole one.
+ * Ends: the end of one direction travels as `eof` and leaves the other open. When both directions ended, close `done`. A reset or error of
+ * `local` travels as close `reset`. Any received failure, and a lost wire, reset `local`, so that a program there never takes half an
+ * answer for a whole one.
  *
- * A lasting end does not close when both directions ended: the wire rests, without a local socket, until a next connection
- * is attached.
+ * A lasting end does not close when both directions ended: the wire stays idle, without a local socket, until another connection is
+ * attached.
  *
- * Threat model: the peer on the wire is only as trusted as the user it belongs to. It can end or stall its own tunnel,
- * but not grow our memory: frames and texts are bounded, and a flood of pings is answered only as fast as the peer reads.
+ * Threat model: the peer on the wire is only as trusted as the user it belongs to. It can end or stall its own tunnel, but not increase our
+ * memory use: frames and texts have limits, and a flood of pings is answered only as fast as the peer reads.
  */
 export class TunnelEnd {
   readonly #wire: TunnelSocket
@@ -61,11 +61,11 @@ export class TunnelEnd {
   readonly #options: TunnelEndOptions
   readonly #decoder: FrameDecoder
   readonly #masking: { readonly apply: ApplyMask }
-  /** Undefined while the wire rests. */
+  /** Undefined while no connection uses the wire. */
   #local: TunnelSocket | undefined
   #fate: Fate = { connected: false, reason: undefined, lost: false }
   #text = ''
-  /** A write of this round returned false: a drain event will come. */
+  /** A write since the last `drain` event returned false: another `drain` event will come. */
   #localFull = false
   #localEnded = false
   #localFinished = false
@@ -74,13 +74,13 @@ export class TunnelEnd {
   #closeSent = false
   #closeReceived = false
   #wireClosed = false
-  /** Both ends know how to serve a next connection. A client learns it from the agent's answer. */
+  /** Both ends support further connections. A client learns this from the agent's answer. */
   #lasts: boolean
   /** Clients: the connection that waits for `ok`. */
   #asking: { readonly local: TunnelSocket; readonly answered: (isConnected: boolean) => void } | undefined
-  /** Servers: what the client has sent after `next`; undefined unless a next connection is asked for and not attached yet. */
+  /** Servers: bytes that the client has sent after `next`; undefined unless another connection is requested and not yet attached. */
   #early: EarlyBytes | undefined
-  /** Beats after our close frame with nothing received and nothing left to send. */
+  /** Number of beats after our close frame without received bytes and without bytes left to send. */
   #silentBeats = 0
 
   constructor(options: TunnelEndOptions) {
@@ -96,7 +96,7 @@ export class TunnelEnd {
       sink: {
         data: (kind, chunk, last) => this.#onPayload(kind, chunk, last),
         ping: payload => this.#onPing(payload),
-        // Nothing to do: that bytes arrive already shows that the peer is alive.
+        // Nothing to do: the arrival of bytes already shows that the peer is alive.
         pong: () => undefined,
         close: code => this.#onCloseFrame(code),
       },
@@ -104,7 +104,7 @@ export class TunnelEnd {
 
     readSteadily(wire, {
       take: (slab, from, to) => this.#onWireData(slab.subarray(from, to)),
-      // A wire rests only when the local socket has taken everything.
+      // A wire becomes idle only when the local socket has taken everything.
       done: () => !this.#local || this.#local.writableLength === 0,
     })
     wire.on('drain', () => this.#local?.resume())
@@ -118,7 +118,7 @@ export class TunnelEnd {
     this.attach(local)
   }
 
-  /** Joins a connection with the wire: the first one, or the next one of a lasting end. */
+  /** Connects a local socket to the wire: the first one, or the next one of a lasting end. */
   attach(local: TunnelSocket): void {
     const wire = this.#wire
     if (this.#wireClosed || this.#closeSent) {
@@ -130,7 +130,7 @@ export class TunnelEnd {
     this.#localEnded = this.#localFinished = this.#localClosed = this.#remoteEnded = false
     const early = this.#early
     this.#early = undefined
-    // A socket whose connection has ended may emit further events while the wire serves the next one.
+    // A socket whose connection has ended may emit further events while the wire serves the next connection.
     readSteadily(local, {
       take: (slab, from, to) => this.#onLocalData(slab, from, to),
       done: () => wire.writableLength === 0,
@@ -153,7 +153,7 @@ export class TunnelEnd {
       this.#rest()
       this.#settle()
     })
-    // First bytes from the agent. The manager keeps what it needs for a retry until they arrive.
+    // First bytes from the agent. Until they arrive, the manager keeps the bytes that a retry needs.
     if (this.#options.role === 'server') {
       if (this.#mode === 'tunnel') this.#send(OPCODE.text, this.#greeting)
       else this.#send(OPCODE.pong, NOTHING)
@@ -162,14 +162,13 @@ export class TunnelEnd {
     wire.resume()
     local.resume()
     this.#passOn(early)
-    // An end without bytes may have come while the wire was dialled.
+    // The local socket may have ended, without bytes, while the wire was dialled.
     if (local.readableEnded === true) this.#onLocalEnd()
   }
 
   /**
-   * Clients: uses a wire that rests for a next connection, at once. As on a new wire, bytes are sent before the agent answers.
-   *
-   * @returns false if the wire is closed: `local` was not touched
+   * Clients: uses an idle wire for another connection, at once. As on a new wire, bytes are sent before the agent answers. @returns false
+   * if the wire is closed: then `local` was not used
    */
   next(local: TunnelSocket): boolean {
     if (!this.#isAtRest) return false
@@ -179,8 +178,8 @@ export class TunnelEnd {
   }
 
   /**
-   * Clients: as `next`, but `local` is attached only when the agent has connected its service. Nothing was read from it if
-   * `answered` is called with false.
+   * Clients: like `next`, but `local` is attached only when the agent has connected its service. If `answered` is called with false,
+   * nothing was read from it.
    */
   nextIfAnswered(local: TunnelSocket, answered: (isConnected: boolean) => void): void {
     if (!this.#isAtRest) {
@@ -202,29 +201,29 @@ export class TunnelEnd {
   }
 
   /**
-   * Call every PING_INTERVAL_MS. A ping keeps middleboxes from dropping the connection, and detects a peer that is gone
-   * while nothing is read (a write to it fails). A wire with unsent bytes is not pinged: it is slow, not dead.
+   * Call every PING_INTERVAL_MS. A ping keeps middleboxes from dropping the connection, and detects a lost peer while nothing is read (a
+   * write to it fails). A wire with unsent bytes is not pinged: it is slow, not dead.
    */
   beat(): void {
     if (!this.#closeSent) {
       if (this.#wire.writableLength === 0) this.#send(OPCODE.ping, NOTHING)
     } else if (this.#wire.writableLength > 0) this.#silentBeats = 0
-    // A whole interval passed without a ping from the peer and without an answer to our close frame.
+    // A whole interval has passed without a ping from the peer and without an answer to our close frame.
     else if (++this.#silentBeats > 1) this.#wire.destroy()
   }
 
-  /** How the present connection ends, or has ended; `done` and `service_ended` are orderly ends. */
+  /** How the current connection ends, or has ended; `done` and `service_ended` are orderly ends. */
   get outcome(): TunnelOutcome {
     return outcomeOf(this.#fate)
   }
 
-  /** The outcome of the connection that is the present one now, also when the wire serves the next one already. */
+  /** Returns a function for the outcome of the current connection, which stays the same when the wire serves another one. */
   get outcomeOfThis(): () => TunnelOutcome {
     const fate = this.#fate
     return () => outcomeOf(fate)
   }
 
-  /** Ends the tunnel at once with a code, without waiting for data still pending at the local socket. */
+  /** Ends the tunnel at once with a reason, without waiting for unsent data of the local socket. */
   close(reason: TunnelCloseReason): void {
     this.#close(reason)
     if (this.#local) reset(this.#local)
@@ -235,7 +234,7 @@ export class TunnelEnd {
   #onLocalData(slab: Uint8Array, from: number, to: number): void {
     if (this.#closeSent || from === to) return
     const takesMore = writeFramed(this.#wire, { slab, from, to }, this.#options.newMask?.(), this.#masking)
-    // Pause even if the kernel took everything at once: less eager reading makes for larger reads.
+    // Pause even if the kernel took everything at once: reading less often gives larger reads.
     if (!takesMore) this.#local?.pause()
   }
 
@@ -266,7 +265,7 @@ export class TunnelEnd {
     const isAsked = this.#localEnded && this.#options.onTerminalEnd !== undefined
     if (!isAsked && (!this.#localEnded || !this.#remoteEnded)) this.#close('reset')
     if (!this.#local?.destroyed) this.#local?.destroy()
-    // Keep reading: bytes that still arrive are dropped, but the close handshake has to come through.
+    // Keep reading: bytes that still arrive are dropped, but the close handshake has to be received.
     this.#wire.resume()
   }
 
@@ -319,7 +318,7 @@ export class TunnelEnd {
     else throw new FrameError(TUNNEL_CLOSE.protocol_error, 'unknown text')
   }
 
-  /** No pong is sent while the wire is full: the bytes in flight show as well as a pong that we are alive. */
+  /** No pong is sent while the wire is full: the bytes in flight already show that we are alive. */
   #onPing(payload: Uint8Array): void {
     if (!this.#closeSent && this.#wire.writableLength === 0) this.#send(OPCODE.pong, payload)
   }
@@ -327,7 +326,7 @@ export class TunnelEnd {
   #onOk(): void {
     const asking = this.#asking
     this.#asking = undefined
-    // Attached before the next frame is decoded: it may hold the first bytes of the service.
+    // Attach before decoding the next frame: it may contain the first bytes of the service.
     if (asking) this.attach(asking.local)
     this.#fate.connected = true
     if (asking) asking.answered(true)
@@ -353,7 +352,7 @@ export class TunnelEnd {
 
   // ---- several connections one after the other
 
-  /** The client may ask before our local socket has taken the last bytes of the connection before. */
+  /** The client may send this before our local socket has taken the last bytes of the previous connection. */
   #onNext(): void {
     if (!this.#localEnded || !this.#remoteEnded || this.#early) {
       throw new FrameError(TUNNEL_CLOSE.protocol_error, 'next during a connection')
@@ -370,7 +369,7 @@ export class TunnelEnd {
     this.#localFull = false
   }
 
-  /** Leaves a local socket that has ended both ways and taken all bytes: their buffer is used for the next connection. */
+  /** Detaches a local socket that has ended both ways and taken all bytes; their buffer is used for the next connection. */
   #rest(): void {
     const { lasting } = this.#options
     if (!lasting || !this.#lasts || !this.#local || this.#closeSent || !this.#localEnded || !this.#remoteEnded) return
@@ -382,7 +381,7 @@ export class TunnelEnd {
     else lasting.onRest?.()
   }
 
-  /** The connection that waits for `ok` gets none. */
+  /** Reports to the connection that waits for `ok` that it gets none. */
   #refuseAsking(): void {
     const asking = this.#asking
     this.#asking = undefined
@@ -412,7 +411,7 @@ export class TunnelEnd {
 
   // ---- the wire itself
 
-  /** First reason wins. Bytes already written to the wire go out before the close frame. */
+  /** The first reason counts. Bytes already written to the wire are sent before the close frame. */
   #close(reason: TunnelCloseReason): void {
     this.#fate.reason ??= reason
     if (this.#closeSent) return

@@ -9,7 +9,7 @@ import {
 } from '#manager/contract/light'
 import { type TunnelSocket } from './tunnel-end-options.ts'
 
-/** A payload of at most this size without room before it is copied behind its header: one write costs less than two. */
+/** A payload up to this size without free bytes before it is copied behind its header: one write costs less than two. */
 const COPIED_BYTES = 16 * 1024
 
 /** Bytes of one read: `from` to `to` of the slab. The bytes before `from` are free for the header. */
@@ -20,8 +20,8 @@ interface ReadBytes {
 }
 
 /**
- * Writes the bytes of one read as one binary frame, with as few copies and system calls as it can. Bytes with room for the header
- * before them are masked in place.
+ * Writes the bytes of one read as one binary frame, with as few copies and system calls as possible. If there are free bytes for the header
+ * before them, they are masked in place.
  *
  * @returns false if the wire is full and will emit `drain`
  */
@@ -40,7 +40,7 @@ export function writeFramed(
     return wire.write(slab.subarray(start, to))
   }
   if (isMasked || header.length <= COPIED_BYTES) {
-    // We do not own these bytes, so we must not mask them in place.
+    // These bytes are not ours, so they must not be masked in place.
     return wire.write(encodeFrame(OPCODE.binary, slab.subarray(from, to), mask, masking))
   }
   const bytes = new Uint8Array(headerLength(header))

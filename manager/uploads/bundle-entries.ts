@@ -21,7 +21,7 @@ export interface ReceivedEntry {
 const LENGTH_BYTES = 4
 
 /**
- * Entries of a bundle as they arrive. Memory holds one entry, and what the stream has read ahead.
+ * Entries of a bundle as they arrive. Memory holds one entry, and the bytes that the stream has read ahead.
  *
  * @throws AppError `bad_request`, `body_too_large`, `too_many_files`, `upload_stalled` (the body ends within an entry); errors of the body
  */
@@ -73,7 +73,7 @@ function toEntry(header: Buffer): BundleEntry {
 }
 
 interface Source {
-  /** The next bytes, exactly so many. @returns undefined at the end of the body, where none is left */
+  /** Reads exactly so many bytes. @returns undefined at the end of the body, if no byte is left */
   take(count: number): Promise<Buffer | undefined>
 }
 

@@ -32,28 +32,28 @@ import { type Parts, removePart } from './parts.ts'
 import { dress, modeOfReplacement, partsOf, putIn } from './place.ts'
 import { type WritableFolder } from './writable-folder.ts'
 
-/** Directories of one bundle that are filled at the same time. */
+/** Number of directories of one bundle that are filled at the same time. */
 const AT_ONCE = 8
-/** Entries and bytes that are written by one job. */
+/** Most entries and bytes written by one job. */
 const BATCH_ENTRIES = 100
 const BATCH_BYTES = 1024 * 1024
-/** A body of which no byte arrives for this long is given up. */
+/** A body that sends no byte for this long is given up. */
 const STALLED_MS = 60_000
 
-/** Bundles of one person that arrive at the same time, at one manager: the command line sends four. */
+/** Most bundles of one person at the same time at one manager; the command line sends four. */
 const MOST_PER_USER = 16
 const RETRY_AFTER_SECONDS = 2
 
 /**
  * Uploads of many small files in one request (`contract/bundles.ts`).
  *
- * The files are collected where those of other uploads are, each under an id of its own. When the whole body has arrived, the file system is
- * synced once, the right to write is checked again, and each file is moved into the folder as other uploads are: whole or not
- * at all. No row is written; files of a request that was cut are removed with the other leftovers.
+ * The files are collected in the directory of uploads, each under an id of its own. When the whole body has arrived, the file system is
+ * synced once, the right to write is checked again, and each file is moved into the folder like other uploads: whole or not at all. No row
+ * is written; files of an interrupted request are removed with the other leftovers.
  *
- * Threat model: that of `Uploads`. What arrives is in no count before it is placed, and takes memory and space on the storage: one person
- * has a bounded number of bundles at a time. A file is never placed before the last byte of the body: the signature of a request covers
- * the whole body, and is compared at its end.
+ * Threat model: that of `Uploads`. Received files count towards no quota before they are placed, but take memory and space on the storage:
+ * so the number of bundles per person at a time is limited. A file is never placed before the last byte of the body: the signature of a
+ * request covers the whole body, and is checked at its end.
  */
 export interface Bundles {
   /**
@@ -84,13 +84,13 @@ export function createBundles({ parts, openFolder, watch, onPlaced }: BundlesDep
       try {
         await stageAll(body, directory, staged, { owner: await ownerOf(first), folder: first.name })
         if (staged.some(({ id }) => id !== undefined)) await syncStaged(sync, first.storageHost, { directory, staged })
-        // Checked again: the body may have taken minutes.
+        // Checked again, because the body may have taken minutes.
         const folder = await openFolder(caller, folderId)
         await using top = await folder.open()
         await nameAsThere(top, staged)
         const replaced = folder.limitsBytes ? await replacedBytes(top, staged) : 0
         const bytes = bytesOf(staged) - replaced
-        // Whether something is new decides, too, where a folder over its limit gets no byte more.
+        // In a folder over its size limit, entries without additional bytes are allowed only if none of them is new.
         const isCounted = folder.limitsFiles || (folder.limitsBytes && bytes === 0)
         const made = isCounted ? await countMissing(top, pathsOf(staged)) : 0
         await folder.reserve(amount(bytes, made))
@@ -111,16 +111,16 @@ export type BundlesDeps = Pick<UploadsDeps, 'openFolder' | 'watch' | 'onPlaced'>
 
 /** An entry whose bytes have arrived. */
 interface Staged {
-  /** With the path that exists, where that differs in its Unicode form. */
+  /** With the spelling of the existing path, if that differs in its Unicode form. */
   entry: BundleEntry
-  /** Name of its file in the directory of uploads; undefined for a directory, and for an entry that failed. */
+  /** Name of its file in the directory of uploads; undefined for a directory, and for a failed entry. */
   id?: UploadId
   ownerOnly?: boolean
   error?: EntryError
   isPlaced?: boolean
 }
 
-/** Gives entries the names that exist in another Unicode form, directory by directory. */
+/** Replaces names by existing ones in another Unicode form, directory by directory. */
 async function nameAsThere(top: Directory, staged: readonly Staged[]): Promise<void> {
   const others = staged.filter(({ entry, error }) => error === undefined && otherForms(entry.path).length > 0)
   for (const [parent, group] of Map.groupBy(others, ({ entry }) => parentOf(entry.path))) {
@@ -132,7 +132,7 @@ async function nameAsThere(top: Directory, staged: readonly Staged[]): Promise<v
   }
 }
 
-/** The names that exist in a directory. One that is not there yet, or is none, has no others: placing the files tells why. */
+/** The names that exist in a directory. If it does not exist or is no directory, it has none: placing the files reports why. */
 async function namesIn(top: Directory, path: string, names: readonly string[]): Promise<readonly string[]> {
   try {
     await using directory = await top.walk(path)
@@ -146,7 +146,7 @@ async function namesIn(top: Directory, path: string, names: readonly string[]): 
 const bytesOf = (staged: readonly Staged[]) =>
   staged.reduce((sum, { entry }) => sum + (entry.kind === 'directory' ? 0 : entry.size), 0)
 
-/** Room of the files that entries of the bundle replace. */
+/** Bytes of the files that entries of the bundle replace. */
 async function replacedBytes(top: Directory, staged: readonly Staged[]): Promise<number> {
   const paths = staged.flatMap(({ entry, error }) =>
     error === undefined && entry.kind === 'file' && entry.onConflict === 'replace' ? [entry.path] : [],
@@ -161,7 +161,7 @@ const pathsOf = (staged: readonly Staged[]) =>
 
 type Owner = { uid: number; gid: number } | undefined
 
-/** Owner of all files that are staged, and the name of their folder. */
+/** Owner of all staged files, and the name of their folder. */
 interface Dressing {
   readonly owner: Owner
   readonly folder: string
@@ -228,7 +228,7 @@ interface Arrived {
 
 const dateOf = (text: string | undefined) => (text === undefined ? null : new Date(text))
 
-/** Writes files, each under a new id. @throws AppError `disk_full`, `storage_away` */
+/** Writes files to the directory of uploads, each under a new id. @throws AppError `disk_full`, `storage_away` */
 async function stage(batch: readonly Arrived[], directory: Directory, owner: Owner): Promise<void> {
   if (batch.length === 0) return
   const files = batch.map(({ one, bytes }) => {
@@ -264,7 +264,7 @@ async function stageAlone(
   await file.close()
 }
 
-/** Waits until the bytes are on the disk: with one call for all files where the system has it. */
+/** Waits until the bytes are on the disk: with one call for all files if the system has it. */
 async function syncStaged(
   sync: SharedSync,
   host: string,
@@ -278,7 +278,7 @@ async function syncStaged(
   }
 }
 
-/** Places the entries: the files of each directory together, and then alone what could not be placed so. */
+/** Places the entries: the files of each directory together, then the remaining ones one by one. */
 async function placeAll(
   { top, folder }: { readonly top: Directory; readonly folder: string },
   parts: Directory,
@@ -303,7 +303,7 @@ async function placeAll(
     }
   }
 
-  /** Gives files the mode of those that they replace, changed by what the client says. */
+  /** Gives files the mode of those that they replace, with the changes that the client requested. */
   async function keepModes(directory: Directory, indexes: readonly number[]): Promise<void> {
     const files = indexes.flatMap(index => {
       const one = staged[index] as Staged
@@ -381,7 +381,7 @@ async function placeOne(
   return joinPath(parentOf(entry.path), taken)
 }
 
-/** Whether a file has the bytes of an entry. */
+/** Whether a file contains the bytes of an entry. */
 async function hasBytes(directory: Directory, name: string, { size, sha256 }: BundleEntry): Promise<boolean> {
   try {
     await using file = await directory.open(name)

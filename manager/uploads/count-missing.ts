@@ -1,8 +1,8 @@
 import { type Directory } from '../storage/beneath.ts'
 
 /**
- * How many of these paths, and of the directories above them, are not there yet: so many entries are made when files are put there. What cannot be
- * looked up counts; putting a file there fails for a reason of its own.
+ * Counts these paths and their parent directories that do not exist yet: the number of entries that placing the files will create. A path
+ * that cannot be looked up counts as missing; placing its file will report the error.
  */
 export async function countMissing(top: Directory, paths: readonly string[]): Promise<number> {
   const names = new Map<string, Set<string>>()

@@ -13,18 +13,18 @@ import { place } from './place.ts'
 import { toUpload } from './to-upload.ts'
 import { replacedBytes } from './writable-folder.ts'
 
-/** A finished upload is remembered for a client that has not received the last answer. */
+/** A finished upload is kept for clients that did not receive the last answer. */
 const DAY_SECONDS = 24 * 3600
 
-/** The end of uploads: in their folder, or nowhere. */
+/** Ends of uploads: completed in their folder, or discarded. */
 export interface Finishing {
   /**
-   * Checks the file, and puts it into the folder.
+   * Checks the file, and moves it into the folder.
    *
    * @throws AppError `upload_damaged`, `file_exists`; as `openFolder` and `WritableFolder.reserve`
    */
   complete(caller: Caller, part: OpenPart, finish: UploadFinish): Promise<Upload>
-  /** Writes down that the file is in the folder. @param path where */
+  /** Records that the file is in the folder. @param path its path there */
   finished(caller: Caller, row: UploadRow, path: string): Promise<Upload>
   /** Removes the upload and its file. */
   discard(id: UploadRow['id'], directory: Directory): Promise<void>
@@ -65,7 +65,7 @@ export function createFinishing(
       const wanted = sha256 ?? row.sha256
       if (wanted !== null) await verify(part, wanted)
       lease.signal.throwIfAborted()
-      // Checked again: hours may have passed.
+      // Checked again, because hours may have passed.
       const folder = await openFolder(caller, row.folder_id)
       await using top = await folder.open()
       const there = await pathThere(top, row.path)

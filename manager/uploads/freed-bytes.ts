@@ -3,20 +3,20 @@ import { replacedFile } from '../files/replaced-size.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type Replacing } from '../store/storage/folder-usage.ts'
 
-/** Least distance of a change from a count: times of files are those of the last tick of a clock. */
+/** Possible error of file times: they are the time of the last clock tick. */
 const TICK_MS = 50
 
 export interface FreedOptions {
-  /** Path of the upload that is judged, whose file is its own matter. */
+  /** Path of the upload that is being checked, whose file is not counted here. */
   readonly own: string
-  /** Time at which the count of the folder began. */
+  /** Time at which measuring the folder began. */
   readonly countedAt: Date
 }
 
 /**
- * Bytes of the files in a folder that unfinished uploads replace. Each file counts once, whatever the number and the spelling of the paths
- * to it, and with no more than replaces it: the rest is free only once the upload is complete. A file that has changed since the folder was
- * counted frees nothing yet, because the count may have it smaller, or not at all.
+ * Bytes that become free when unfinished uploads replace files in a folder. Each file counts once, however many paths lead to it and
+ * however they are spelled, and at most with the size of its replacement: the rest becomes free only once the upload is complete. A file
+ * that has changed since the folder was measured frees nothing yet, because the measurement may contain a smaller size, or no such file.
  */
 export async function freedBytes(
   top: Directory,

@@ -3,7 +3,7 @@ import { type UploadId } from '#manager/contract'
 import { type OpenFile } from '../storage/open-file.ts'
 import { type OpenPart } from './open-part.ts'
 
-/** Hashes that are kept to be continued; others are computed again from the file. */
+/** Most unfinished hashes in memory; others are computed again from the file. */
 const MOST_HASHES = 1_000
 
 /** SHA-256 of the first bytes of an upload. */
@@ -11,7 +11,7 @@ export class RunningHash {
   readonly #hash = createHash('sha256')
   #upTo = 0
 
-  /** Number of the bytes. */
+  /** Number of bytes hashed so far. */
   get upTo(): number {
     return this.#upTo
   }
@@ -21,19 +21,17 @@ export class RunningHash {
     this.#upTo += bytes.length
   }
 
-  /** @returns hexadecimal; more bytes can be added afterwards */
+  /** @returns hexadecimal; further bytes can be added afterwards */
   digest(): string {
     return this.#hash.copy().digest('hex')
   }
 }
 
-/** Hashes of uploads that go on, so that their bytes need not be read again. The one that has rested longest makes room. */
+/**
+ * Hashes of unfinished uploads, so that their bytes need not be read again. When there are too many, the one unused for longest is dropped.
+ */
 export interface UploadHashes {
-  /**
-   * Takes the hash of the bytes before the offset, which is to be given back by `keep`.
-   *
-   * @returns undefined if it is not known
-   */
+  /** Takes the hash of the bytes before the offset; return it with `keep`. @returns undefined if it is not known */
   take(id: UploadId, offset: number): RunningHash | undefined
   keep(id: UploadId, running: RunningHash): void
   drop(id: UploadId): void

@@ -5,7 +5,7 @@ import { type UploadRow } from '../store/storage/uploads.ts'
 import { type WriteLease } from './write-leases.ts'
 import { removePart, statePart } from './parts.ts'
 
-/** An upload that one request works on, with the file of its bytes open. */
+/** An upload on which a request works, with its file open. */
 export interface OpenPart {
   readonly row: UploadRow
   readonly file: OpenFile
@@ -16,7 +16,7 @@ export interface OpenPart {
   readonly offset: number
 }
 
-/** Whether the file is in the folder already: the manager ended before it wrote that down. */
+/** Whether the file is already in the folder: the manager ended before it recorded that. */
 export async function isPlaced(directory: Directory, id: UploadId): Promise<boolean> {
   const part = await statePart(directory, id)
   if (part && part.links > 1) await removePart(directory, id)

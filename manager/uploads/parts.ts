@@ -8,13 +8,13 @@ import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Store } from '../store/open-store.ts'
 import { deleteWithoutRight, stillNeeded } from '../store/storage/uploads.ts'
 
-/** A file that no upload needs is removed only after this time: its row may be about to be written. */
+/** A file without an upload is removed only after this time, because its row may be about to be written. */
 const YOUNG_MS = 3600_000
 const SWEEP_MS = 3600_000
 
 /**
- * The files that collect the bytes of uploads: `uploads/ID` on each storage host, readable by the manager alone. Files that no upload
- * needs are removed once an hour, with the uploads of people who have lost the right to the folder.
+ * The files that collect the bytes of uploads: `uploads/ID` on each storage host, readable only by the manager. Once an hour, files without
+ * an upload are removed, and uploads of people who have lost the right to the folder.
  */
 export interface Parts extends AsyncDisposable {
   /** Opens the directory of the files. @param user the user in whose turns the calls to the file system run @throws AppError `storage_away` */
@@ -73,14 +73,14 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
   }
 }
 
-/** Does nothing if the part is gone. */
+/** Does nothing if the file was removed. */
 export async function removePart(directory: Directory, id: string): Promise<void> {
   await directory.unlink(id).catch((error: unknown) => {
     if (errnoOf(error) !== 'ENOENT') throw error
   })
 }
 
-/** @returns undefined if it is gone */
+/** @returns undefined if the file was removed */
 export async function statePart(directory: Directory, id: UploadId): Promise<FileState | undefined> {
   return directory.lstat(id).catch((error: unknown) => {
     if (errnoOf(error) === 'ENOENT') return undefined

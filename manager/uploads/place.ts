@@ -17,7 +17,7 @@ export interface Placement extends UploadedMode {
   readonly modifiedAt: Date | null
 }
 
-/** A complete file outside of the folder. */
+/** A complete file outside the folder. */
 export interface Part {
   readonly id: UploadId
   readonly directory: Directory
@@ -26,10 +26,10 @@ export interface Part {
 
 /**
  * Moves a complete file into a folder, with the owner of files that a session writes, and the mode of `modeFor`. Missing directories are
- * made. The file appears whole or not at all.
+ * created. The file appears whole or not at all.
  *
  * @param folder its name
- * @param onRenamed called before the file gets another path: a name with a number, or names that exist in another Unicode form
+ * @param onRenamed called before the file gets a different path: a name with a number, or existing names in another Unicode form
  * @returns the path that the file has
  * @throws AppError `file_exists`, `file_kind_refused`, `path_invalid`
  */
@@ -58,8 +58,8 @@ async function headOf(file: OpenFile): Promise<Buffer> {
 }
 
 /**
- * Mode of a file that gets a name in a directory: that of the regular file that it replaces, as when a session writes into that,
- * changed by what the client says.
+ * Mode of a file that gets a name in a directory: the mode of the regular file that it replaces (as if a session had written into that),
+ * with the changes that the client requested.
  */
 async function modeFor(
   parent: Directory,
@@ -73,7 +73,7 @@ async function modeFor(
   return modeOfReplacement(said, replaced)
 }
 
-/** @param replaced undefined if nothing is there */
+/** @param replaced undefined if there is no such file */
 export const modeOfReplacement = (said: UploadedMode, replaced: FileState | undefined): number =>
   modeOfUploaded(said, replaced?.kind === 'file' ? replaced.mode & PERMISSIONS : undefined)
 
@@ -84,7 +84,7 @@ export interface Dress {
   readonly mode: number
 }
 
-/** Gives a file the owner, the mode and the time that it is to have in the folder. */
+/** Sets the owner, mode and time that a file will have in the folder. */
 export async function dress(file: OpenFile, { owner, modifiedAt, mode }: Dress): Promise<void> {
   if (owner) await file.setOwner(owner)
   await file.setMode(mode)
@@ -94,15 +94,15 @@ export async function dress(file: OpenFile, { owner, modifiedAt, mode }: Dress):
 export interface Naming {
   readonly name: string
   readonly onConflict: FileConflict
-  /** Called before the file gets another name, with a number. */
+  /** Called before the file gets a different name, with a number. */
   readonly onName?: (name: string) => Promise<void>
-  /** Whether the file that has the name counts as this one; if left out, none does. */
+  /** Whether the file with the name counts as this one; if left out, it never does. */
   readonly isSame?: (name: string) => Promise<boolean>
 }
 
 /**
- * Moves a complete file from the directory of uploads into an open directory of a folder. Where the directory lies on another file system, or is bound
- * by another quota, the bytes are copied beside their place first. A file that was refused stays where it was.
+ * Moves a complete file from the directory of uploads into an open directory of a folder. If the directory is on another file system, or
+ * under another quota, the bytes are first copied into the directory under a temporary name. A refused file is not moved.
  *
  * @returns the name that it has there
  */
@@ -148,7 +148,7 @@ interface Spot {
   readonly name: string
 }
 
-/** Copies a complete file into another directory, under a name that is listed nowhere, and waits until it is on the disk. */
+/** Copies a complete file into another directory under a temporary name that listings leave out, and waits until it is on the disk. */
 async function copyBeside({ id, directory }: Omit<Part, 'file'>, to: Directory): Promise<Spot> {
   const name = newDraftName()
   await using source = await directory.open(id)
@@ -178,7 +178,7 @@ export function partsOf(path: string): { parents: string[]; name: string } {
   return { parents, name }
 }
 
-/** Refuses a place that is known to be taken, before any byte is sent. @throws AppError `file_exists`, `path_invalid` */
+/** Refuses a path that is known to be taken, before any byte is sent. @throws AppError `file_exists`, `path_invalid` */
 export async function requireFree(
   top: Directory,
   { path, onConflict }: Pick<Placement, 'path' | 'onConflict'>,

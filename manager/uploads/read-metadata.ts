@@ -25,7 +25,7 @@ const Metadata = z.object({
 })
 
 /**
- * Reads `path Zm9v,onConflict cmVwbGFjZQ==`. Clients that know nothing of Berth send `filename`, which counts where `path` is missing. Unknown keys
+ * Reads `path Zm9v,onConflict cmVwbGFjZQ==`. Clients not made for Berth send `filename`, which is used if `path` is missing. Unknown keys
  * are ignored: clients send more (`filetype`).
  *
  * @throws AppError `bad_request`
@@ -54,7 +54,7 @@ export function readMetadata(header: string | undefined): UploadSpec {
   }
 }
 
-/** Reads a header that counts bytes. @throws AppError `bad_request` */
+/** Reads a header with a number of bytes. @throws AppError `bad_request` */
 export function readCount(name: string, value: string | string[] | undefined): number {
   const count = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
   if (Number.isSafeInteger(count)) return count

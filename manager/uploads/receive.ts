@@ -6,10 +6,8 @@ import { type OpenPart } from './open-part.ts'
 import { writePart } from './write-part.ts'
 
 /**
- * Receives bytes, and notes how many there are also where the body ends too early: what is on the storage holds room.
- *
- * @returns the new end of the file
- * @throws as `writePart`
+ * Receives bytes and records their number, also if the body ends too early: bytes on the storage count towards quotas. @returns the new end
+ * of the file @throws as `writePart`
  */
 export async function receive(
   { db, hashes }: { readonly db: Db; readonly hashes: UploadHashes },

@@ -26,22 +26,21 @@ export function requireStaged(
 
 type Deps = Pick<UploadsDeps, 'store' | 'parts' | 'openFolder'>
 
-/** Waits for the first byte, and has an upload that was silent until then hold its room again. @throws as `moveAgain`, `hasBytes` */
+/** Waits for the first byte; an upload that was silent before must then reserve its space again. @throws as `moveAgain`, `hasBytes` */
 export async function requireHeld(deps: Deps, caller: Caller, part: OpenPart, body: Readable): Promise<void> {
   const isSilent = () => deps.store.now() - part.row.moved_at.getTime() > MOVING_MINUTES * 60_000
   try {
-    // The wait comes first: the room may become free meanwhile, and another upload may take it.
+    // Wait first: meanwhile space may become free, or another upload may use it.
     if ((await hasBytes(body, part.lease.signal)) && isSilent()) await moveAgain(deps, caller, part)
   } catch (error) {
-    // Node discards only bodies that nobody looked at: the next request of the connection would wait behind this one.
+    // Node discards only bodies that were never read: otherwise the next request of the connection would wait behind this one.
     body.on('error', () => undefined).resume()
     throw error
   }
 }
 
 /**
- * Has an upload that continues after a long time hold its whole size again, as if it began now: others may have taken its room.
- *
+ * Reserves the whole size again for an upload that continues after a long time, as for a new one: other uploads may have used its space.
  * @throws as `Uploads.create`
  */
 async function moveAgain({ store, parts, openFolder }: Deps, caller: Caller, { row, offset }: OpenPart): Promise<void> {
@@ -50,7 +49,7 @@ async function moveAgain({ store, parts, openFolder }: Deps, caller: Caller, { r
   await using top = await folder.open()
   const path = await pathThere(top, row.path)
   const replaced = await replacedBytes(folder, top, { path, onConflict: row.on_conflict })
-  // First it counts: two that continue at once must not share the last room.
+  // Record it first, so that two uploads that continue at once cannot both use the last space.
   await saveMoved(store.db, row.id, 'now')
   await requireStaged(store, folder, row, replaced).catch(async (error: unknown) => {
     await saveMoved(store.db, row.id, row.moved_at)

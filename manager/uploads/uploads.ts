@@ -29,33 +29,36 @@ import { toUpload } from './to-upload.ts'
 import { replacedBytes } from './writable-folder.ts'
 
 const WEEK_SECONDS = 7 * 24 * 3600
-/** Unfinished uploads of one user. */
+/** Most unfinished uploads of one user. */
 const MOST = 1_000
 
-/** An upload by its address. */
+/** Identifies an upload. */
 export interface UploadAddress {
   readonly folderId: FolderId
   readonly id: UploadId
 }
 
 /**
- * Resumable uploads into folders. The bytes are collected in a file outside the folder, on the same storage host; the last step
- * links or renames it into the folder, so no half-written file is ever seen there.
+ * Resumable uploads into folders. The bytes are collected in a file outside the folder, on the same storage host; the last step links or
+ * renames it into the folder, so no half-written file is ever seen there.
  *
- * The offset of an upload is the size of that file. The data is on the disk before an offset is told to the client and before
- * the file is put in its place. The sign-in and the right to write to the folder are checked with every request, every few seconds while
- * bytes arrive in a long one, and before the last step.
+ * The offset of an upload is the size of that file. The data is on the disk before the client gets an offset, and before the file is moved
+ * into the folder. The sign-in and the right to write to the folder are checked with every request, every few seconds while bytes arrive in
+ * a long one, and before the last step.
  *
- * Threat model: the directory of these files belongs to the manager and no session sees it; its names are ids. A path comes
- * from the client and is walked by descriptors (`storage/`). Another user's upload is `upload_not_found`, except to be ended by
- * whoever manages the folder: unfinished uploads hold its room. Those of people who have lost the right to it hold none.
+ * Threat model: the directory of these files belongs to the manager and no session sees it; its names are ids. A path comes from the client
+ * and is walked by descriptors (`storage/`). Another user's upload is `upload_not_found`, but whoever manages the folder can cancel it,
+ * because unfinished uploads reserve space in it. Uploads of people who have lost the right to the folder reserve none.
  */
 export interface Uploads {
   /** Checks that the caller may upload into the folder. @throws AppError `folder_not_found`, `forbidden` */
   requireWritable(caller: Caller, folderId: FolderId): Promise<void>
   /** @throws AppError `folder_not_found`, `forbidden` */
   list(caller: Caller, folderId: FolderId): Promise<Upload[]>
-  /** Unfinished uploads of everybody else who may write to a folder that the caller manages. @throws AppError `folder_not_found`, `forbidden` */
+  /**
+   * Unfinished uploads of all other users who may write to a folder that the caller manages. @throws AppError `folder_not_found`,
+   * `forbidden`
+   */
   listOthers(caller: Caller, folderId: FolderId): Promise<Upload[]>
   /**
    * @param body the first bytes
@@ -67,10 +70,10 @@ export interface Uploads {
   /** @throws AppError `folder_not_found`, `upload_not_found` */
   read(caller: Caller, address: UploadAddress): Promise<Upload>
   /**
-   * Writes a body at the end of the upload, and finishes it with the last byte unless it is finished later.
+   * Appends a body to the upload, and finishes the upload with its last byte unless `finish` will be called.
    *
-   * @throws AppError `upload_not_found`, `upload_locked`, `upload_offset`, `upload_stalled`, `disk_full`, `bad_request`; for
-   *   the last byte as `finish`
+   * @throws AppError `upload_not_found`, `upload_locked`, `upload_offset`, `upload_stalled`, `disk_full`, `bad_request`; for the last byte
+   *   as `finish`
    */
   append(
     caller: Caller,
@@ -84,9 +87,8 @@ export interface Uploads {
    */
   finish(caller: Caller, address: UploadAddress, request: UploadFinish): Promise<Upload>
   /**
-   * Ends an own upload, whatever the right to the folder, or that of somebody else into a folder that the caller manages.
-   *
-   * @throws AppError `upload_not_found`; `upload_locked` for an own one that is being written
+   * Cancels an own upload, regardless of the right to the folder, or another user's upload into a folder that the caller manages. @throws
+   * AppError `upload_not_found`; `upload_locked` for an own upload that is being written
    */
   cancel(caller: Caller, address: UploadAddress): Promise<void>
 }
@@ -110,7 +112,10 @@ export function createUploads(deps: UploadsDeps): Uploads {
     throw noSuchUpload()
   }
 
-  /** Another user's upload is not found, except for whoever manages its folder. @throws AppError `upload_not_found`; as `openFolder` */
+  /**
+   * Another user's upload counts as not found, except for callers who manage its folder. @throws AppError `upload_not_found`; as
+   * `openFolder`
+   */
   async function findToCancel(caller: Caller, { id, folderId }: UploadAddress) {
     const found = await findToEnd(db, id, folderId)
     const isOwn = found?.user_id === caller.userId
@@ -130,7 +135,7 @@ export function createUploads(deps: UploadsDeps): Uploads {
       },
     )
 
-  /** Runs work on an upload that nobody else works on, with its file open. */
+  /** Opens the file of an upload and runs work on it, while no other request works on the upload. */
   async function withPart<T>(
     caller: Caller,
     address: UploadAddress,
@@ -207,7 +212,7 @@ export function createUploads(deps: UploadsDeps): Uploads {
       await parts.requireSpace(folder.storageHost, size)
       const id = newId(UploadId)
       await using directory = await parts.open(folder.storageHost, caller.userId)
-      // First the file: one without a row is removed later, and a row without a file would be taken for a finished upload.
+      // Create the file first: a file without a row is removed later, but a row without a file would look like a finished upload.
       await using file = await directory.createPrivate(id).catch((error: unknown) => {
         throw renamedError(error, id, path)
       })
@@ -268,7 +273,7 @@ export function createUploads(deps: UploadsDeps): Uploads {
         await using directory = await parts.open(storageHost, caller.userId)
         await finishing.discard(address.id, directory)
       }
-      // A writer looks for the row every few seconds, and ends without it: nobody keeps a manager of the folder waiting by going on.
+      // A writer looks for the row every few seconds and ends without it, so a manager of the folder need not wait for the writer.
       if (!isOwn) await end()
       else await leases.withLease(address.id, () => Promise.resolve(), end)
     },

@@ -14,15 +14,15 @@ export interface WritableFolder {
   readonly name: string
   /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
   requireSpace(more: Amount): Promise<void>
-  /** Checks the room for an upload that is on record, beside all others. @throws as `requireSpace` */
+  /** Checks the space for an upload that is on record, together with all others. @throws as `requireSpace` */
   requireStaged(upload: StagedUpload): Promise<void>
-  /** Takes room for what is put into the folder now. @throws as `requireSpace` */
+  /** Reserves space for files that are put into the folder now. @throws as `requireSpace` */
   reserve(more: Amount): Promise<void>
   /** Opens its top. @throws AppError `storage_away` */
   open(): Promise<Directory>
 }
 
-/** Bytes of the file that an upload replaces, where they matter. */
+/** Bytes of the file that an upload replaces, if they count. */
 export async function replacedBytes(
   folder: WritableFolder,
   top: Directory,

@@ -3,21 +3,21 @@ import { AppError, because, isAppError, type UploadId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { leaseUpload, releaseUpload, renewLeases } from '../store/storage/uploads.ts'
 
-/** A writer that dies with its manager keeps others out for this long. */
+/** Time for which a writer that died with its manager keeps other writers out. */
 const LEASE_SECONDS = 10
 const RENEW_MS = 3_000
-/** A writer that has received nothing for this long gives way to the next one: its connection is probably lost. */
+/** A writer that has received nothing for this long is replaced by the next one: its connection is probably lost. */
 const QUIET_MS = 4_000
 /** A writer that has received nothing for this long is ended. */
 const STALLED_MS = 60_000
 
-/** The right to write to an upload, until the work is done. */
+/** The right to write to an upload until the work is done. */
 export interface WriteLease {
-  /** Aborted if the right is lost, by another writer, a stall, or a change of access. */
+  /** Aborted when the right is lost: to another writer, by a stall, or by a change of access. */
   readonly signal: AbortSignal
   /** Call when bytes have arrived. */
   arrived(): void
-  /** Ends the phase of receiving bytes: the file is checked and moved to its place. */
+  /** Ends the phase of receiving bytes; after that the file is checked and moved into the folder. */
   settle(): void
 }
 
@@ -29,18 +29,19 @@ interface Writer {
   readonly ended: Promise<undefined>
   arrivedAt: number
   isSettled: boolean
-  /** The database has the name. */
+  /** Whether the database has the name. */
   isHeld: boolean
-  /** Arrival of the last byte that a renewal has seen. */
+  /** Arrival time of the last byte at the latest renewal. */
   seenAt: number
   renewedAt: number
 }
 
 /**
- * Allows one writer at a time for each upload, at all managers: a row in the database holds its name, and is renewed while it works.
+ * Allows one writer at a time for each upload, at all managers: a row in the database contains the writer's name, and is renewed while the
+ * writer works.
  *
- * Threat model: one person may keep many uploads open and send nothing. All leases are renewed by one statement, and the right to write is
- * checked again only where bytes have arrived.
+ * Threat model: one person may keep many uploads open and send nothing. So all leases are renewed by one statement, and the right to write
+ * is checked again only for uploads that have received bytes.
  *
  * @param livesSeconds how long an upload lives after each renewal
  */
@@ -79,7 +80,7 @@ export function createWriteLeases({ db, livesSeconds }: { db: Db; livesSeconds: 
     }
   }
 
-  /** @returns the lease to renew; undefined if the writer may not go on, or cannot be checked now */
+  /** @returns the lease to renew; undefined if the writer may not continue, or cannot be checked now */
   async function checkAgain([id, writer]: [UploadId, Writer]) {
     const moved = writer.arrivedAt > writer.seenAt
     const { name, check, controller } = writer
@@ -95,8 +96,8 @@ export function createWriteLeases({ db, livesSeconds }: { db: Db; livesSeconds: 
 
   return {
     /**
-     * @param check that the caller may write, as was checked before; repeated while bytes arrive
-     * @throws AppError `upload_locked`; errors of `check` and of `work`
+     * @param check repeats the check that the caller may write, while bytes arrive @throws AppError `upload_locked`; errors of `check` and
+     *   of `work`
      */
     async withLease<T>(
       id: UploadId,
@@ -126,7 +127,7 @@ export function createWriteLeases({ db, livesSeconds }: { db: Db; livesSeconds: 
           settle: () => void (writer.isSettled = true),
         })
       } finally {
-        // If this fails, the lease ends by itself. A renewal that comes after it finds no writer of this name.
+        // If this fails, the lease expires. A later renewal finds no writer with this name.
         await releaseUpload(db, id, writer.name).catch(() => undefined)
         writers.delete(id)
         end(undefined)

@@ -7,7 +7,7 @@ import { type OpenFile } from '../storage/open-file.ts'
 
 /** While one write is in flight, up to this many further bytes are read from the client; the next write takes all of them. */
 const AHEAD_BYTES = 4 * 1024 * 1024
-/** The disk is told to write after so many bytes: the `fsync` at the end of the body then waits for the last of them only. */
+/** Writing to the disk is requested after so many bytes, so that the `fsync` at the end of the body only waits for the last ones. */
 const SYNC_EVERY_BYTES = 64 * 1024 * 1024
 
 export interface PartTarget {
@@ -16,7 +16,7 @@ export interface PartTarget {
   readonly offset: number
   /** The file must not become longer than this. */
   readonly size: number
-  /** Called with the bytes that were written, in their order. Their memory is freed afterwards. */
+  /** Called with the written bytes, in order. Their memory is freed afterwards. */
   readonly onWritten: (bytes: Buffer) => void
   /** Called when bytes have arrived. */
   readonly onArrived: () => void
@@ -24,12 +24,12 @@ export interface PartTarget {
 }
 
 /**
- * Appends a body to a file. Bytes that were written stay if the connection is cut, except those of a signed request whose body
- * turns out to be another one. No write is in flight when the promise settles.
+ * Appends a body to a file. Written bytes stay if the connection is cut, except those of a signed request whose body does not match its
+ * signature. No write is in flight when the promise settles.
  *
  * @returns the new end of the file
- * @throws AppError `bad_request` (the body is too long), `upload_stalled` (the connection was cut); the reason of the signal;
- *   errors of the file system
+ * @throws AppError `bad_request` (the body is too long), `upload_stalled` (the connection was cut); the reason of the signal; errors of the
+ *   file system
  */
 export async function writePart(body: Readable, target: PartTarget): Promise<number> {
   const { file, offset, size, onWritten, onArrived, signal } = target
@@ -50,7 +50,7 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
     unsynced += bytes
     if (unsynced >= SYNC_EVERY_BYTES) syncMeanwhile()
   }
-  // The system reports an error of the disk once: it is kept for the end.
+  // The system reports an error of the disk only once, so the error is kept until the end.
   const syncMeanwhile = () => {
     if (syncing) return
     unsynced = 0
@@ -85,9 +85,8 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
 }
 
 /**
- * Waits for the first byte of a body or its end, and reads nothing from it.
- *
- * @throws AppError `upload_stalled` (the connection was cut); the reason of the signal
+ * Waits for the first byte of a body or for its end, without reading. @throws AppError `upload_stalled` (the connection was cut); the
+ * reason of the signal
  */
 export async function hasBytes(body: Readable, signal: AbortSignal): Promise<boolean> {
   const over = new AbortController()

@@ -15,7 +15,7 @@ import { type ContainerAmounts, type HoldingKernel } from '../store/quotas/usage
 export interface Comparison {
   readonly agentId: AgentId
   readonly agentName: string
-  /** Rows that held resources on the agent before the agent was asked. */
+  /** Rows that held resources on the agent before it was asked. */
   readonly before: readonly HoldingKernel[]
   /** Kernels that the agent reported. */
   readonly reported: readonly KernelReport[]
@@ -26,8 +26,8 @@ export interface Comparison {
 }
 
 /**
- * Differences between rows and containers, as messages. Pure. A kernel that is being started or taken down is no
- * difference: its own deadlines take care of it.
+ * Differences between rows and containers, as messages. Pure. A kernel that is being started or stopped is no difference: its own deadlines
+ * handle it.
  */
 export function findDifferences({ agentId, agentName, before, reported, actions, after }: Comparison): Finding[] {
   const states = new Map(reported.map(report => [report.kernelId, report.state.state]))
@@ -70,7 +70,7 @@ export function findOtherAmounts(
     const row = rows.get(kernelId)
     const parsed = KernelLabel.safeParse(label)
     if (!parsed.success || row?.status !== 'RUNNING' || row.attempt !== attempt || state.state !== 'running') return []
-    // Only trust amounts in a label that a manager has signed: any other label is just the agent's claim.
+    // Only trust amounts in a label that a manager has signed: any other label is only the agent's claim.
     if (!isOurs(parsed.data)) return []
     const slots = parsed.data.slots as ResourceSlots
     const devices = parsed.data.devices.map(toHeld)

@@ -6,8 +6,8 @@ import { distrustAllSums, recountDays, sumEndedSessions } from '../store/quotas/
 const EVERY_MS = 60_000
 
 /**
- * Keeps the sums of usage by day, from which reports are added up: adds ended sessions, and makes days anew that are no longer true.
- * Every manager runs it; the database lets one work at a time. Reports are exact without it, only slower.
+ * Maintains the sums of usage by day, from which reports are calculated: adds ended sessions, and recalculates outdated days. Every manager
+ * runs it; the database lets only one work at a time. Reports are exact without it, only slower.
  */
 export function startDailySums({ store, log }: { readonly store: Store; readonly log: Log }): AsyncDisposable {
   const stop = new AbortController()
@@ -28,9 +28,9 @@ export function startDailySums({ store, log }: { readonly store: Store; readonly
   }
 }
 
-/** Makes the sums of all days anew. @returns how many days had wrong sums, which reports have used */
+/** Recalculates the sums of all days. @returns number of days with wrong sums that reports have used */
 export async function recountAll(store: Store, log: Log): Promise<number> {
-  // Recount the days that are marked as stale first: a difference there is expected, and no finding.
+  // First recount the days marked as outdated: differences there are expected, so they are not reported.
   while ((await store.transaction(trx => recountDays(trx))).isMore);
   await store.transaction(trx => distrustAllSums(trx))
   for (let corrected = 0; ;) {

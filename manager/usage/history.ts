@@ -15,10 +15,10 @@ const MOST_PERIODS = 200
 const LENGTH_MS = { hour: HOUR * 1000, day: DAY_MS, week: 7 * DAY_MS } as const
 
 /**
- * Resource use of sessions by hour, day or week: the caller's own sessions, those of a project of the caller, or all that the
- * caller may see.
+ * Resource use of sessions by hour, day or week: the caller's own sessions, those of a project of the caller, or all that the caller may
+ * see.
  *
- * @throws AppError `group_not_found`, `bad_request`, `forbidden` for `all` without being an administrator
+ * @throws AppError `group_not_found`, `bad_request`, `forbidden` for `all` if the caller is no administrator
  */
 export async function readHistoryOf(
   { db, now }: Pick<Store, 'db' | 'now'>,

@@ -1,12 +1,12 @@
 import { type MeasuredSums } from '../store/quotas/held-parts.ts'
 
-/** Part of a held amount that was not used, 0 to 1; null if none of it was measured. Pure. */
+/** Unused part of a held amount, 0 to 1; null if none of it was measured. Pure. */
 export function idlePart(used: number, measured: number): number | null {
   if (measured <= 0) return null
   return rounded(Math.min(1, Math.max(0, 1 - used / measured)))
 }
 
-/** The idle parts of what sessions held. Pure. */
+/** The unused parts of the resources that sessions held. Pure. */
 export function idleParts(
   row: MeasuredSums & { readonly cpu_used_seconds: number; readonly cpu_measured_seconds: number },
 ) {

@@ -83,7 +83,7 @@ async function findLimits(
   return { by: { policy: name }, limits: found.limits, maxSessions: found.max_concurrent_sessions }
 }
 
-/** Sums over everybody, also accounts that the caller does not see: an admin sees how full the shared limits are. */
+/** Sums over all accounts, including those that the caller does not see: an admin sees how full the shared limits are. */
 async function readShared(db: Db, by: LimitHolder): Promise<LimitUse['shared']> {
   if ('policy' in by) return null
   const [kind, id] = 'groupId' in by ? (['group', by.groupId] as const) : (['domain', by.domain] as const)

@@ -22,10 +22,10 @@ export interface RecalculateDeps {
 const AGENT_TIMEOUT_MS = 30_000
 
 /**
- * Compares the rows of kernels, from which all usage is derived, with the containers that every connected agent has now,
- * and repairs the rows: sessions through their life cycle, amounts by the container's signed label. Where usage is correct,
- * as it always should be, there is nothing to do. An agent that only another manager has a connection to is called to this
- * manager. Agents that cannot be asked are listed in the reply and left as they are. Sums of usage by day are made anew.
+ * Compares the rows of kernels, from which all usage is derived, with the containers that every connected agent has now, and repairs the
+ * rows: sessions through their life cycle, amounts from the container's signed label. If usage is correct, as it always should be, nothing
+ * is changed. An agent that is connected only to another manager is asked to connect to this one. Agents that cannot be asked are listed in
+ * the reply and not changed. Sums of usage by day are recalculated.
  */
 export async function recalculate(deps: RecalculateDeps, actor: string): Promise<Recalculation> {
   const { store, log, onChanged } = deps
@@ -38,7 +38,7 @@ export async function recalculate(deps: RecalculateDeps, actor: string): Promise
   return { findings: all, agents: compared.map(({ agent }) => agent), correctedDays: await recountAll(store, log) }
 }
 
-/** Releases resources held by rows of sessions that do not run; this needs no agent. */
+/** Releases resources held by rows of sessions that do not run; no agent is needed for this. */
 async function releaseAll(store: Store): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const { kernelId, sessionId, sessionName, agentId } of await listHoldingForNobody(store.db)) {
@@ -53,7 +53,7 @@ async function compareAgent(
   { store, agents, reports, log }: RecalculateDeps,
   { id: agentId, name }: AgentRow,
 ): Promise<{ agent: Recalculation['agents'][number]; findings: Finding[] }> {
-  // Read the rows before asking the agent: a container that runs now is in the answer, unless it is gone.
+  // Read the rows before asking the agent: then the answer contains each container of these rows that still runs.
   const before = await listHolding(store.db, agentId)
   const reply = await agents
     .request(agentId, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })

@@ -22,7 +22,7 @@ export type PagedReportQuery = UsageReportQuery & {
   readonly cursor?: string | undefined
 }
 export type FirstRowsQuery = Pick<UsageReportQuery, 'from' | 'to'> & {
-  /** Rows of each dimension. */
+  /** Number of rows per dimension. */
   readonly limit: number
 }
 /** Longest time of a report: it reads every session that ran in it. */
@@ -115,5 +115,5 @@ const firstRows = ({ rows, totals }: Report) => ({
   })),
 })
 
-/** Hours to a millionth: finer than a hundredth of a second. */
+/** Hours rounded to a millionth: more precise than a hundredth of a second. */
 const rounded = (value: number) => Math.round(value * 1e6) / 1e6

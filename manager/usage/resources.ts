@@ -12,8 +12,7 @@ export interface ResourcesQuery {
 }
 
 /**
- * Resources available to the caller: figures of the agents that the caller may use, and what the caller's limits leave.
- *
+ * Resources available to the caller: capacity of the agents that the caller may use, and the remaining amounts of the caller's limits.
  * @throws AppError `resource_group_not_found` (also without access to it), `group_not_found`, `group_inactive`
  */
 export async function readResources(

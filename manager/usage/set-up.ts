@@ -6,11 +6,11 @@ export interface SetUpDeps {
   readonly settings: Pick<Settings, 'read'>
   readonly backups: { list(): Promise<Pick<Backups, 'nextAt' | 'last'>> }
   readonly certificates: Pick<Certificates, 'list'>
-  /** Whether an address of apps is configured. */
+  /** Whether an address for apps is configured. */
   readonly appsAddress: boolean
 }
 
-/** Reads the state of what an administrator sets up once, for the checklist of the overview. */
+/** Checks which one-time set-up steps an administrator has done, for the checklist of the overview. */
 export async function readSetUp({ settings, backups, certificates, appsAddress }: SetUpDeps): Promise<SetUp> {
   const [{ mailReady, publicUrl }, { nextAt, last }, items] = await Promise.all([
     settings.read(),

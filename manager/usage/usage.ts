@@ -32,7 +32,7 @@ import { type FirstRowsQuery, type PagedReportQuery, readReportOf, readReportsOf
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
 
-/** Limits, and the amounts held against them. */
+/** Limits, and the amounts that count towards them. */
 export interface Usages {
   /** As `readUsageOf`. */
   of(caller: Caller, query: UsageQuery): Promise<ScopeUsage[]>

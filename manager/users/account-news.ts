@@ -3,20 +3,20 @@ import { type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { type News } from './account-notifier.ts'
 
-/** Kind under which a change of an account is told. */
+/** The kinds of messages about a change of an account. */
 export interface AccountChange {
   readonly before: UserRow
   readonly after: UserRow
-  /** Another password was set by somebody else. */
+  /** Somebody else set another password. */
   readonly passwordSet: boolean
-  /** The password ended, because somebody else may know it. */
+  /** The password was invalidated, because somebody else may know it. */
   readonly passwordEnded: boolean
   /** Accounts at providers were unlinked, because somebody else may have linked them. */
   readonly isUnlinked: boolean
   readonly projectsChanged: boolean
 }
 
-/** News of a change of the account for its person: one for each thing that changed. Pure. */
+/** Messages to the person about a change of the account: one per changed thing. Pure. */
 export function newsOf(by: Pick<Caller, 'userId' | 'email'>, change: AccountChange): News[] {
   const { before, after, passwordSet, passwordEnded, isUnlinked, projectsChanged } = change
   const isOther = (keys: readonly (keyof UserRow)[]) => keys.some(key => before[key] !== after[key])

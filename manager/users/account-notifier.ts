@@ -10,28 +10,28 @@ import { type Db } from '../store/schema.ts'
 import { isReachable } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 
-/** News of what somebody did about another person's account. */
+/** A message about an action on another person's account. */
 export interface News {
   /** The owner of the account. */
   readonly userId: UserId
   readonly by: Pick<Caller, 'userId' | 'email'>
   readonly kind: AccountNewsKind
-  /** Name of what it is about: an access key, a role, a domain. */
+  /** Name of the subject: an access key, a role, a domain. */
   readonly detail?: string
   readonly sessions?: readonly { readonly id: SessionId; readonly name: string }[]
 }
 
 /**
- * Tells people what others did about their accounts: among their notifications in the console, and by mail where that is set up
- * (ADR 59). Nobody is told of what they did themselves, except of new ways to sign in and of what was made while somebody else may have
- * been in the account.
+ * Informs people of actions of others on their accounts: as notifications in the console, and by mail if that is set up (ADR 59). Nobody
+ * gets messages about their own actions, except about new ways to sign in, and about things created while somebody else may have had access
+ * to the account.
  */
 export interface AccountNotifier {
-  /** Writes the messages in the transaction of the change, so that no change goes unannounced. Call `announce` once it is committed. */
+  /** Writes the messages in the transaction of the change, so that no change goes unannounced. Call `announce` after the commit. */
   write(trx: Db, news: readonly News[]): Promise<void>
-  /** Shows the written messages to consoles that are open, and mails them. */
+  /** Shows the written messages in open consoles, and mails them. */
   announce(news: readonly News[]): Promise<void>
-  /** Both, after a change that is committed already. */
+  /** Writes and announces messages, after a change that is already committed. */
   notify(news: readonly News[]): Promise<void>
 }
 
@@ -42,7 +42,7 @@ export interface AccountNotifierDeps {
   readonly events: EventPublisher
 }
 
-/** News of what was done in the account itself, by whoever was in it. */
+/** Messages about actions within the account itself, by whoever was signed in to it. */
 export function newsOfOwn({ id: userId, email }: Pick<UserRow, 'id' | 'email'>, kind: AccountNewsKind): News {
   return { userId, by: { userId, email }, kind }
 }

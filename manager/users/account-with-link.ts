@@ -17,10 +17,10 @@ export interface AccountWithToken {
 }
 
 /**
- * Inserts an account whose owner sets the first password with a link, which works once, for a week, and of which only the hash
- * is kept; call inside a transaction.
+ * Inserts an account whose owner sets the first password with a link, which works once, for a week, and is stored only as a hash. Call it
+ * inside a transaction.
  *
- * @param spec `password_hash`: of a password that is forgotten at once; `origin`: whose hands the link passes through
+ * @param spec `password_hash`: of a password that is discarded at once; `origin`: who receives the link
  * @throws AppError `user_exists`, `domain_not_found`, `group_not_found`
  */
 export async function insertAccountWithLink(
@@ -31,7 +31,7 @@ export async function insertAccountWithLink(
   return { user, ...(await insertPasswordLink(trx, user.id, origin)) }
 }
 
-/** Creates a link, valid for a week, that sets the password of an account without a known one; call inside a transaction. */
+/** Creates a link, valid for a week, for setting the password of an account without a known one. Call it inside a transaction. */
 export async function insertPasswordLink(
   trx: Db,
   userId: UserId,

@@ -11,17 +11,15 @@ import { insertUser, lockUser, type NewUser, type UserRow } from '../store/ident
 
 export type AccountSpec = Omit<NewUser, 'id' | 'domain' | 'resource_policy'> & {
   readonly domain: string
-  /** The policy `default` if left out. */
+  /** If left out, the policy `default`. */
   readonly resourcePolicy?: string | undefined
-  /** Ids or names; the group `default` of the domain if left out. */
+  /** Ids or names; if left out, the group `default` of the domain. */
   readonly groups?: readonly string[] | undefined
 }
 
 /**
- * Inserts an account and puts it into its groups; call inside a transaction. Every account is made here: by an admin, by a
- * sign-up, by the first start.
- *
- * @throws AppError `user_exists`, `domain_not_found`, `group_not_found`, `resource_policy_not_found`
+ * Inserts an account and adds it to its groups. Call it inside a transaction. Every account is created here: by an admin, a sign-up, or the
+ * first start. @throws AppError `user_exists`, `domain_not_found`, `group_not_found`, `resource_policy_not_found`
  */
 export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }: AccountSpec): Promise<UserRow> {
   const id = newId(UserId)
@@ -39,10 +37,8 @@ export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }
 }
 
 /**
- * Puts a user into these groups of the domain and takes them out of all others; the group `default` if none are named. All of them are
- * the account's own then, also those that a mapping had given.
- *
- * @throws AppError `domain_not_found`, `group_not_found`
+ * Makes a user a member of exactly these groups of the domain; of the group `default` if none are named. No mapping can take these
+ * memberships back, even if a mapping gave them. @throws AppError `domain_not_found`, `group_not_found`
  */
 export async function replaceGroups(
   trx: Db,
@@ -58,7 +54,7 @@ export async function replaceGroups(
 
 const POLICY_REFERENCES = ['users_resource_policy_fkey', 'keypairs_resource_policy_fkey']
 
-/** Runs what writes the name of a resource policy. @throws AppError `resource_policy_not_found` */
+/** Runs work that writes the name of a resource policy. @throws AppError `resource_policy_not_found` */
 export async function withKnownPolicy<T>(policy: string | undefined, write: () => Promise<T>): Promise<T> {
   try {
     return await write()

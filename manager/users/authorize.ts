@@ -8,19 +8,18 @@ export interface Caller extends Credentials {
   readonly email: string
   readonly role: Role
   readonly domain: string
-  /** The sign-in that was used; grants made with it end with it. Null for a signed request. */
+  /** The sign-in of the request; grants created with it end with it. Null for a signed request. */
   readonly loginId: string | null
   /**
-   * Access key of a signed request, or of a sign-in that was made with one: its limits count, records note it, and what was opened
-   * with it ends with it. Null for other sign-ins.
+   * Access key of a signed request, or of a sign-in made with a keypair: its limits apply, records contain it, and everything opened with
+   * it ends with it. Null for other sign-ins.
    */
   readonly keypair: string | null
 }
 
 /**
- * May this caller use a route at all? Deny by default: an access that is not named here is refused.
- *
- * @throws AppError `not_signed_in`, `forbidden`
+ * Checks whether this caller may use a route. Deny by default: an access that is not listed here is refused. @throws AppError
+ * `not_signed_in`, `forbidden`
  */
 export function authorizeRoute(
   { access, byPerson = false }: { readonly access: Access; readonly byPerson?: boolean | undefined },
@@ -40,10 +39,9 @@ export function authorizeRoute(
 }
 
 /**
- * Refuses programs that sign with a keypair, and sign-ins that were made with one. For acts that leave a way in, or a role: a thief of a
- * keypair would otherwise stay inside after the keypair has ended, past the second factor of its owner.
- *
- * @throws AppError `forbidden`
+ * Refuses programs that sign with a keypair, and sign-ins made with a keypair. For actions that create a lasting way to sign in, or a role:
+ * otherwise the thief of a keypair would keep access after the keypair is deactivated, despite the second factor of its owner. @throws
+ * AppError `forbidden`
  */
 export function requirePerson(
   { keypair }: Pick<Caller, 'keypair'>,
@@ -63,30 +61,30 @@ export interface Owned {
 type Identity = Pick<Caller, 'userId' | 'role' | 'domain'>
 
 /**
- * Whether the caller may end a session and decide on it: the owner, a superadmin and an admin of its domain may. Sharing a
- * session never gives this right.
+ * Whether the caller may end a session and decide about it: its owner, superadmins and admins of its domain may. Sharing a session never
+ * gives this right.
  */
 export function canManage(caller: Identity, { ownerId, domain }: Owned): boolean {
   return caller.userId === ownerId || administers(caller, domain)
 }
 
 /**
- * Whether the caller sees a session: callers who manage it and members with whom the owner shares it do. The answer for a thing
- * that the caller may not see is exactly that for a thing that does not exist (`session_not_found`, …), so that ids cannot be probed.
+ * Whether the caller sees a session: callers who manage it do, and members with whom the owner shares it. For a thing that the caller may
+ * not see, the answer is exactly that for a thing that does not exist (`session_not_found`, …), so that ids cannot be probed.
  */
 export function canSee(caller: Identity, session: Owned): boolean {
   return canManage(caller, session) || sharedAs(caller, session) !== null
 }
 
 /**
- * Whether the caller may use the terminal, apps and keys of a session: the owner and the members whom the owner lets use it may,
- * whatever their role. An admin cannot sign in as another user to look inside: the admin asks the owner, or ends the session.
+ * Whether the caller may use the terminal, apps and keys of a session: only the owner and members whom the owner allows it, regardless of
+ * role. An admin cannot act as another user to look inside: the admin asks the owner, or ends the session.
  */
 export function canEnter(caller: Pick<Caller, 'userId'>, session: Pick<Owned, 'ownerId' | 'shares'>): boolean {
   return caller.userId === session.ownerId || sharedAs(caller, session) === 'use'
 }
 
-/** Right of the caller by sharing; null for the own session, and without any. */
+/** Permission of the caller by sharing; null for an own session, and for one that is not shared with the caller. */
 export function sharedAs(
   { userId }: Pick<Caller, 'userId'>,
   { ownerId, shares }: Pick<Owned, 'ownerId' | 'shares'>,
@@ -95,7 +93,7 @@ export function sharedAs(
   return shares[userId] ?? null
 }
 
-/** Filter of lists: the things of an owner, and all in a domain. Undefined means everything. */
+/** Filter of lists: things of one owner, and all things in a domain. Undefined means everything. */
 export interface Visible {
   readonly ownerId: UserId
   readonly domain?: string
@@ -111,7 +109,7 @@ export function isSuperadmin(caller: Pick<Caller, 'role'>): boolean {
   return caller.role === 'superadmin'
 }
 
-/** May the caller manage what belongs to this domain: its groups, and the sessions in it? */
+/** Whether the caller may manage the things of this domain: its groups, and the sessions in it. */
 export function administers(caller: Pick<Caller, 'role' | 'domain'>, domain: string): boolean {
   return isSuperadmin(caller) || (caller.role === 'domain_admin' && caller.domain === domain)
 }
@@ -124,8 +122,8 @@ export interface Account {
 }
 
 /**
- * May the caller see this account among others and manage it, and the keypairs of its user? An admin of a domain never
- * reaches a superadmin, not even one of the same domain: a new password or a keypair would be a privilege escalation.
+ * Whether the caller may see and manage this account and the keypairs of its user. An admin of a domain never manages a superadmin, not
+ * even one of the same domain: a new password or a keypair would be a privilege escalation.
  */
 export function managesAccount(caller: Caller, account: Account): boolean {
   return isSuperadmin(caller) || (administers(caller, account.domain) && account.role !== 'superadmin')
@@ -136,25 +134,25 @@ export function visibleAccounts(caller: Caller): VisibleAccounts {
   return isSuperadmin(caller) ? {} : { domain: caller.domain, superadmins: false }
 }
 
-/** May the caller see, change and delete this keypair of an account? */
+/** Whether the caller may see, change and delete this keypair of an account. */
 export function canSeeKeypair(caller: Caller, owner: Account): boolean {
   return caller.userId === owner.id || managesAccount(caller, owner)
 }
 
-/** Limits are the superadmins': who may set them could give out everything. @throws AppError `forbidden` */
+/** Only superadmins set limits: whoever may set them could give away all resources. @throws AppError `forbidden` */
 export function requireMayGivePolicy(caller: Pick<Caller, 'role'>, policy: string | undefined): void {
   if (policy !== undefined && !isSuperadmin(caller)) throw new AppError('forbidden', because('only_superadmin_policy'))
 }
 
-/** Fields of an account that decide what its person administers. */
+/** Fields of an account that determine what its person administers. */
 type Authority = Pick<Account, 'role' | 'domain'> & { readonly active: boolean }
 
 /**
- * Checks role, domain and state that an account is to have: an admin of a domain assigns roles up to their own, and only their own domain; a
- * superadmin assigns any. A program with a keypair makes users, and deactivates whomever it manages; nobody becomes or remains an
- * administrator by it.
+ * Checks the new role, domain and state of an account: an admin of a domain may assign roles up to their own, and only their own domain; a
+ * superadmin may assign any. A program with a keypair may create users and deactivate accounts that it manages, but may not make or keep
+ * anybody an administrator.
  *
- * @param before undefined for an account that is made
+ * @param before undefined for a new account
  * @throws AppError `forbidden`
  */
 export function requireMayAssign(caller: Caller, after: Authority, before?: Authority): void {

@@ -10,11 +10,11 @@ import {
 import { type Store } from '../store/open-store.ts'
 
 const ACCOUNT_FROM = 5
-/** For an account, over all networks in an hour. */
+/** For an account, over all networks within an hour. */
 const EVERYWHERE_FROM = 120
 /** For a password that many people know. */
 const SHARED_FROM = 100
-/** Higher than for an account: a whole office may share one address. */
+/** Higher than for an account, because a whole office may share one address. */
 const ADDRESS_FROM = 20
 
 class MustWait extends Error {
@@ -32,14 +32,14 @@ class MustWait extends Error {
  * - per account in each hour of the clock, over all networks, from the 120th;
  * - per network other than loopback, over all accounts, from the 20th.
  *
- * So a stranger who knows an e-mail address makes only those wait who come from the same network: one network, even a /48, fails fewer
- * than 100 times an hour, and the count of all networks is never reached by one. Guessing stays hopeless: one IPv4 address makes about
- * 17 guesses an hour, and any number of networks together about 133, which is 1.2 million a year. Loopback is one network: all users
- * of a computer share it, so there one of them can make the others wait, who come from elsewhere or with a mailed link. The counts are
- * in the database: a restart or another manager forgets nothing, and a user who is signed in stays signed in.
+ * So a stranger who knows an e-mail address only delays sign-ins from the same network: one network, even a /48, fails fewer than 100 times
+ * an hour, so it cannot reach the limit over all networks alone. Guessing stays hopeless: one IPv4 address makes about 17 guesses an hour,
+ * and any number of networks together about 133, which is 1.2 million a year. Loopback is one network shared by all users of a computer, so
+ * there one of them can delay the others, who can sign in from elsewhere or with a mailed link. The counts are in the database, so they
+ * survive a restart and apply at all managers; a user who is signed in stays signed in.
  *
- * @param attempt true if the credentials were good; `undecided` if they were good so far (a code is still missing): that
- *   counts as no failure, but does not reset the count either, so that it buys no guesses at the code
+ * @param attempt true if the credentials were good; `undecided` if they were good so far (a code is still missing): this does not count as
+ *   a failure, but does not reset the count either, so that it gives no further guesses at the code
  * @throws AppError `login_throttled` with `retryAfterSeconds`; then `attempt` was not called
  */
 export async function withBackOff<T extends boolean | 'undecided'>(
@@ -54,7 +54,7 @@ export async function withBackOff<T extends boolean | 'undecided'>(
   }
   await countAll(store, 'login_throttled', all)
   const good = await attempt().catch(async (error: unknown) => {
-    // A second count made it wait: no guess was made.
+    // Another count caused the wait: no guess was made.
     if (isAppError(error) && error.code === 'login_throttled') await takeBack(all)
     throw error
   })
@@ -65,13 +65,13 @@ export async function withBackOff<T extends boolean | 'undecided'>(
   return good
 }
 
-/** A signed-in user who proves the password again. Counted separately, so that strangers' failures do not block the user. */
+/** A signed-in user who enters the password again. Counted separately, so that strangers' failures do not block the user. */
 export interface SignedIn {
   readonly userId: UserId
 }
 /**
- * Somebody who has proved the first factor of an account and guesses at the code. A code has six digits, so these count for the account
- * alone, from the fifth, wherever they come from: a stranger, who does not know the password, gets no such guess.
+ * Somebody who has proved the first factor of an account and guesses at the code. A code has only six digits, so failures count per account
+ * over all networks, with waits from the fifth on: a stranger without the password cannot cause them.
  */
 interface CodeGuesser {
   readonly codeOf: UserId
@@ -82,7 +82,7 @@ interface Stranger {
 }
 type Guesser = Stranger | SignedIn | CodeGuesser
 
-/** `own` is forgotten after a success; `shared` with others, only the attempt is taken back. */
+/** Counts of an attempt. After a success `own` counts are reset; in `shared` counts only this attempt is taken back. */
 function countsOf(
   who: Guesser,
   now: number,
@@ -97,18 +97,18 @@ function countsOf(
   }
 }
 
-/** No address has a space: no account's key begins with another one's and a space. */
+/** No address contains a space, so no account's key begins with another account's key and a space. */
 const accountKey = (email: string) => `account:${email.toLowerCase()}`
 
 /**
- * A count over all networks begins anew with each hour: otherwise one stranger, who never lets an hour pass without a failure, would reach
- * its limit in a day, and keep everybody out.
+ * A count over all networks starts anew each hour: otherwise a single stranger who fails at least once an hour would reach its limit within
+ * a day, and keep everybody out.
  */
 const hourly = (key: string, now: number) => `${key} ${Math.floor(now / 3_600_000)}h`
 
 /**
- * The counts of an address, one for each network that it belongs to. Loopback has none: all users of this computer share it, and
- * any of them could lock the others out. Guesses from there count for the accounts alone.
+ * The counts of an address, one for each network that it belongs to. Loopback has none: all users of this computer share it, and any of
+ * them could lock the others out. Guesses from there count only for the accounts.
  */
 export function addressCounts(kind: string, address: string, from: number): readonly BackOff[] {
   return isLoopbackAddress(address) ? [] : networkCounts(`${kind}:`, address, from)
@@ -125,9 +125,9 @@ function networkCounts(prefix: string, address: string, from: number): readonly 
 const isLoopbackAddress = (address: string) => /^(::ffff:)?127\.|^::1$/.test(address)
 
 /**
- * Limits requests of strangers that carry no credentials to check (signing up, asking for a mail): from the given number on
- * the wait doubles, as in `withBackOff`; after an hour without a request the count starts again. A count goes by the
- * network address, or by the account that the request names, whether there is such an account or not.
+ * Limits requests of strangers without credentials (signing up, requesting a mail): from the given number on the wait doubles, as in
+ * `withBackOff`; after an hour without a request the count starts again. Requests are counted per network address, or per account named in
+ * the request, whether that account exists or not.
  *
  * @throws AppError `rate_limited` with `retryAfterSeconds`
  */
@@ -135,16 +135,16 @@ export function limitRequests(store: Store, counts: readonly BackOff[]): Promise
   return countAll(store, 'rate_limited', counts)
 }
 
-/** Counts one request, as `limitRequests` does, for work that is skipped instead of refused when the limit is reached. */
+/** Counts one request like `limitRequests`, for work that is skipped instead of refused when the limit is reached. */
 export async function isWithinLimit(store: Store, count: BackOff): Promise<boolean> {
   return (await store.transaction(trx => countAttempt(trx, count))) === undefined
 }
 
 /**
- * Slows down guesses at a password that many people know, such as that of a published app: per address from the 5th failure, and
- * in total from the 100th in an hour, so that a stranger hardly makes those wait who know the password.
+ * Slows down guesses at a password that many people know, such as that of a published app: per address from the 5th failure, and in total
+ * from the 100th in an hour, so that a stranger hardly delays people who know the password.
  *
- * @returns what `attempt` says
+ * @returns the result of `attempt`
  * @throws AppError `rate_limited` with `retryAfterSeconds`; then `attempt` was not called
  */
 export async function withPasswordLimit(
@@ -178,7 +178,7 @@ async function countAll(
   }
 }
 
-/** Resets the counts of an account, of all networks, whose owner has proven to own it. */
+/** Resets the counts of an account, over all networks, after its owner has proved the ownership. */
 export function forgetAccountFailures(store: Store, email: string): Promise<void> {
   return forgetFailuresOf(store.db, `${accountKey(email)} `)
 }

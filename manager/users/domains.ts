@@ -39,11 +39,11 @@ import { type Logins } from './logins.ts'
 import { type Contents, folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 import { requireSuperadmin } from './superadmins.ts'
 
-/** Rules of domains. Superadmins make, change, deactivate and delete them. */
+/** Rules of domains. Superadmins create, change, deactivate and delete them. */
 export interface Domains {
   /** An admin of a domain sees only that domain. */
   list(caller: Caller): Promise<Domain[]>
-  /** Makes a domain with a group named `default`; it may use the resource group `default`. @throws AppError `domain_exists` */
+  /** Creates a domain with a group named `default`; it may use the resource group `default`. @throws AppError `domain_exists` */
   create(spec: DomainSpec): Promise<Domain>
   /**
    * A key that is left out keeps its value. Deactivating ends every sign-in of the domain's users at once here, within

@@ -9,11 +9,11 @@ import { type Db } from '../store/schema.ts'
 import { lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
 
 /**
- * A password that an admin wants to be replaced lets nobody in: the sign-in itself has to bring the new one, so there is never a
- * sign-in that may do only one thing. Sign-ins by a link, a keypair or a provider do not use the password, and are not affected.
+ * When an admin requires a new password, the old one does not sign in: the sign-in itself must contain the new one, so that no restricted
+ * sign-ins are needed. Sign-ins by a link, a keypair or a provider do not use the password, and are not affected.
  */
 
-/** @returns why the sign-in is refused; undefined if no change is due, or the new password is good */
+/** @returns why the sign-in is refused; undefined if no change is due, or the new password is acceptable */
 export function duePasswordRefusal(
   user: Pick<UserRow, 'must_change_password'>,
   { password, newPassword }: { readonly password: string; readonly newPassword?: string | undefined },
@@ -31,10 +31,8 @@ export function duePasswordRefusal(
 }
 
 /**
- * Locks the account of a sign-in with a due password; the new password replaces the old one, and every other access to the account
- * ends. In the transaction that makes the sign-in.
- *
- * @returns undefined where the password was changed meanwhile
+ * Replaces the due password of an account with the new one, and ends all other access to the account. Call it in the transaction that
+ * creates the sign-in. @returns undefined if the password was changed meanwhile
  */
 export async function replaceDuePassword(
   trx: Db,

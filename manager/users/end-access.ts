@@ -5,16 +5,16 @@ import { type Db } from '../store/schema.ts'
 import { othersMayKnowPassword } from './acting-for.ts'
 
 /**
- * Ends every access to the account as it was: sign-ins, sign-in links, and links that were made for it. Runs in the
- * transaction that changes the account, so that no access outlives the change, whenever the process is killed.
+ * Ends all existing access to the account: sign-ins, sign-in links, and links created for it. Runs in the transaction that changes the
+ * account, so that no access outlives the change, even if the process is killed.
  *
- * Threat: while somebody else may know the password, a mailed link for another one is the person's way in, which ends the doubt. Whoever is
- * inside, or administers the account, would end each of them with one change after the other, and keep the person out. So in doubt these
- * links stay until they are used or expire; without a doubt, a person who changes the password because of a mail ends them (ADR 67).
+ * Threat: while somebody else may know the password, a mailed link for a new one is the person's way to regain the account. Whoever else
+ * has access, or administers the account, could delete each such link with repeated changes, and keep the person out. So during this time
+ * these links stay until they are used or expire; otherwise a change of the password deletes them (ADR 67).
  *
  * @param user the account as it was before the change, locked
- * @param except a sign-in that stays
- * @returns the sign-ins that ended: `Logins.tellEnd` announces them once the transaction is committed
+ * @param except a sign-in to keep
+ * @returns the sign-ins that ended: `Logins.tellEnd` announces them after the commit
  */
 export async function endAccess(
   trx: Db,

@@ -5,12 +5,9 @@ import { newsOfRemains } from './set-by-keypair.ts'
 import { type News } from './account-notifier.ts'
 
 /**
- * Deactivates all keypairs of an account whose role or domain changes, or whose owner has just come: whoever managed or made it so far
- * may know their secrets. Their owner activates them again.
- *
- * Runs in the transaction of the change, with the account locked.
- *
- * @returns news of what was set with them and stays, for `AccountNotifier.write`
+ * Deactivates all keypairs of an account whose role or domain changes, or whose owner has just received it: previous managers or makers of
+ * the account may know their secrets. The owner can activate them again. Runs in the transaction of the change, with the account locked.
+ * @returns news of remaining things that were set with them, for `AccountNotifier.write`
  */
 export async function endKeypairs(trx: Db, ownerId: UserId): Promise<News[]> {
   return newsOfRemains(trx, await deactivateKeypairs(trx, ownerId))

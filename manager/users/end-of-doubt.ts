@@ -9,22 +9,22 @@ import { newsOfTaken, unlinkDoubtful } from './take-back.ts'
 import { type News, newsOfOwn, type AccountNotifier } from './account-notifier.ts'
 
 export interface DoubtEnd extends AfterCommit {
-  /** The account after it. */
+  /** The account afterwards. */
   readonly user: UserRow
 }
 
 /**
- * The end of the doubt whether somebody else knows the password (ADR 59): the person has chosen one that nobody else can know, or
- * signs in without one.
+ * Ends the doubt whether somebody else knows the password (ADR 59): the person has chosen one that nobody else can know, or signs in
+ * without one.
  *
- * Threat: whoever was in the account left something that lasts. Keypairs sign in, so they are deactivated until the person activates
- * them; accounts at providers sign in, so those that were linked with the password are unlinked, and what their mapping gave is taken back. What else was made or changed meanwhile
- * may as well be the person's own: nothing of it is removed, and all of it is named.
+ * Threat: somebody who had access to the account left something permanent. Keypairs can sign in, so they are deactivated until the person
+ * activates them; accounts at providers can sign in, so those that were linked with the password are unlinked, and rights from their
+ * mapping are taken back. Everything else created or changed meanwhile may be the person's own: it is not removed, but listed in messages.
  *
  * Runs in the transaction that ends the doubt.
  *
- * @param before the account as it was in doubt, locked
- * @param now the account as it is: with the role, for one, that ends the doubt
+ * @param before the account during the doubt, locked
+ * @param now the account now, for example with the role that ends the doubt
  */
 export async function endDoubt(
   trx: Db,
@@ -41,7 +41,7 @@ export async function endDoubt(
     return { ...end, news: lost }
   }
   const since = before.doubt_since ?? before.created_at
-  // Messages of what was left (`newsOfLeft`) name all that was set with these or made since.
+  // The messages (`newsOfLeft`) list everything that was set with these keypairs or created since.
   const keypairs = await deactivateKeypairs(trx, before.id, since)
   const made = await listMadeSince(trx, before.id, since)
   const left = newsOfLeft(before, {
@@ -55,8 +55,8 @@ export async function endDoubt(
 }
 
 /**
- * Like `endDoubt`, for a password that the signed-in user has chosen. The user is notified of it too if the doubt ends with it,
- * because a superadmin who was signed in as the user may have chosen it.
+ * Like `endDoubt`, for a password that the signed-in user has chosen. If this ends the doubt, the user is notified of the new password too,
+ * because a superadmin signed in as the user may have chosen it.
  */
 export async function endDoubtByChoice(
   trx: Db,
@@ -71,7 +71,7 @@ export async function endDoubtByChoice(
   return { user: end.user, ...afterCommitOf({ news }, end) }
 }
 
-/** Kinds of what may have been left, in the order in which they are told. */
+/** Kinds of things that may have been left, in the order of the messages. */
 const KINDS = {
   keypairs: 'left_keypairs',
   identities: 'left_identities',

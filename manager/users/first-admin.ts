@@ -11,7 +11,7 @@ import { newPassword } from './secrets.ts'
 const FIRST_ADMIN = 'admin@localhost'
 
 /**
- * Makes `admin@localhost` at the first start, with the given password or a random one that is left in DATA/admin-password.
+ * Creates `admin@localhost` at the first start, with the given password or a random one that is written to DATA/admin-password.
  *
  * @param password of BERTH_ADMIN_PASSWORD; a password that breaks the rules stops every start, so that nobody believes it is set
  * @throws AppError `weak_password`
@@ -28,7 +28,7 @@ export async function ensureFirstAdmin(options: {
   if ((await countUsers(store.db)) > 0) return
   const chosen = password ?? newPassword()
   const password_hash = await passwords.hash(chosen, ['people'])
-  // Write the file first: a crash in between then leaves a file too many, not an account that nobody can use.
+  // Write the file first: a crash in between then leaves an unnecessary file, not an account that nobody can use.
   if (password === undefined) await writeSecret(join(dataDir, 'admin-password'), `${chosen}\n`)
   const admin = { email: FIRST_ADMIN, name: 'Administrator', role: 'superadmin' as const, password_hash }
   try {
@@ -41,9 +41,8 @@ export async function ensureFirstAdmin(options: {
 }
 
 /**
- * The superadmin that sign-in links of this machine are for.
- *
- * @throws AppError `user_not_found` where the account was deactivated or removed, or is no superadmin any more
+ * The superadmin for whom sign-in links of this machine are made. @throws AppError `user_not_found` if the account was deactivated or
+ * removed, or is not a superadmin any more
  */
 export async function firstAdminId(store: Store): Promise<UserId> {
   const user = await findUserByEmail(store.db, FIRST_ADMIN)

@@ -42,8 +42,8 @@ import { type AccountNotifier } from './account-notifier.ts'
 import { folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 
 /**
- * Groups (projects): made, changed and deleted by superadmins and the admins of their domain. A caller who may not see a
- * group is told that there is none.
+ * Groups (projects), which superadmins and the admins of their domain create, change and delete. For a caller who may not see a group, it
+ * does not exist.
  */
 export interface Groups {
   /**
@@ -57,9 +57,8 @@ export interface Groups {
   /** A key that is left out keeps its value. @throws AppError `group_not_found`, `group_exists` */
   update(caller: Caller, id: GroupId, change: GroupChange): Promise<Group>
   /**
-   * A member by the mapping of a sign-in provider becomes one by hand.
-   *
-   * @throws AppError `group_not_found`, `user_not_found` (also for a user of another domain)
+   * Adds a member; a membership from the mapping of a sign-in provider becomes permanent. @throws AppError `group_not_found`,
+   * `user_not_found` (also for a user of another domain)
    */
   addMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
   /**
@@ -68,14 +67,14 @@ export interface Groups {
    * @throws AppError `group_not_found`, `group_in_use` (also for the project `default`, which is deleted with its domain)
    */
   remove(caller: Caller, id: GroupId, options: { purge?: boolean | undefined }): Promise<Removed>
-  /** Sessions that run in the group stay. @throws as `addMember` */
+  /** Sessions that run in the group continue. @throws as `addMember` */
   removeMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
 }
 
 export interface GroupQuery extends Omit<GroupFilter, 'visible'> {
   readonly mine?: boolean | undefined
   readonly sort?: GroupSort | undefined
-  /** Undefined: all groups. */
+  /** Undefined: no limit. */
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
 }
@@ -85,7 +84,7 @@ export interface GroupsDeps {
   readonly notifier: AccountNotifier
   readonly events: EventPublisher
   readonly onLimitsChanged?: () => void
-  /** Called when the limit on the folders of a project has changed. */
+  /** Called when the limit for the folders of a project has changed. */
   readonly onFolderLimitsChanged?: () => void
   /** Called when users have left a project. */
   readonly onMembersLeft?: (userIds: readonly UserId[]) => void
@@ -112,7 +111,7 @@ export function createGroups({
   ): Promise<void> {
     const { member: user, news } = await store.transaction(async trx => {
       const group = await managed(caller, id, trx)
-      // Raises the version and locks the row, so that nobody moves the user to another domain meanwhile.
+      // Increments the version and locks the row, so that nobody moves the user to another domain meanwhile.
       const member = await touchUser(trx, userId)
       if (!member || !mayBeMember(caller, group, member)) throw new AppError('user_not_found', { userId })
       await change(trx)
@@ -207,7 +206,7 @@ export function createGroups({
   }
 }
 
-/** Objects that a setting of a project limits; null: none. */
+/** Things that a setting of a project limits; null: none. */
 const LIMITED_BY: Readonly<Record<keyof GroupChange, 'folders' | 'sessions' | null>> = {
   name: null,
   description: null,
@@ -232,7 +231,7 @@ function parseCursor(cursor: string): GroupId {
   return parsed.data
 }
 
-/** Admins may add themselves too: the admin of a domain works in its groups. */
+/** Admins may also add themselves: the admin of a domain works in its groups. */
 function mayBeMember(caller: Caller, group: CountedGroupRow, user: UserRow): boolean {
   return user.domain === group.domain && managesAccount(caller, user)
 }

@@ -26,12 +26,12 @@ import { createStartFiles } from './start-files.ts'
 import { type AccountNotifier } from './account-notifier.ts'
 
 /**
- * Files that the new sessions of a user begin with: dotfiles in the home, and a start-up script.
+ * Files with which the new sessions of a user begin: dotfiles in the home, and a start-up script.
  *
- * Threat model: dotfiles hold tokens (`.netrc`, `.npmrc`), so they are sealed in the database, and nobody but their owner reads
- * them here, whatever the role. A session gets those of its owner, from the manager alone: no request names them. A session that an
- * administrator launched for the owner gets none, because the administrator chose its command and reads its log. Dotfiles and
- * the script run in each new session, so the owner is told of those that a keypair sets (`set-by-keypair.ts`).
+ * Threat model: dotfiles contain tokens (`.netrc`, `.npmrc`), so they are sealed in the database, and only their owner can read them here,
+ * regardless of role. A session gets the dotfiles of its owner directly from the manager; requests do not name them. A session that an
+ * administrator launched for the owner gets none, because the administrator chose its command and reads its log. Dotfiles and the script
+ * run in each new session, so the owner is informed of those that a keypair sets (`set-by-keypair.ts`).
  */
 export interface HomeFiles {
   list(caller: Caller): Promise<{ items: Dotfile[] }>
@@ -62,7 +62,7 @@ export function createHomeFiles({ store, box, notifier }: HomeFilesDeps): HomeFi
       const { userId, keypair: set_by_access_key } = caller
       const bytes = utf8Length(content)
       const { changedAt, news } = await store.transaction(async trx => {
-        // Locked, so that two requests at once do not both find room for themselves.
+        // Locked, so that two simultaneous requests cannot exceed the limit together.
         await lockUser(trx, userId)
         await requireStillSignedIn(trx, caller)
         checkLimits(await countOtherDotfiles(trx, userId, path), bytes)
@@ -105,7 +105,7 @@ export function createHomeFiles({ store, box, notifier }: HomeFilesDeps): HomeFi
   }
 }
 
-/** The text without the line breaks of Windows, at which shells stumble. */
+/** The text without the line breaks of Windows, which shells do not understand. */
 const plainLineBreaks = (text: string) => text.replaceAll('\r\n', '\n')
 
 /** @throws AppError `over_dotfile_limit` */

@@ -26,15 +26,15 @@ import { requireStillSignedIn } from './still-authorized.ts'
 import { hashToken, newToken } from './secrets.ts'
 
 /**
- * Invitations to sign up, each for one person. An admin of a domain invites into it, a superadmin into any. An invitation works only as
- * long as its maker may invite: an administrator who has lost that right does not come back by an own invitation.
+ * Invitations to sign up, each for one person. An admin of a domain invites into it, a superadmin into any. An invitation works only while
+ * its maker may invite: an administrator who has lost that right cannot return with their own invitation.
  */
 export interface Invitations {
   list(
     caller: Caller,
     page: { limit: number; cursor?: string | undefined },
   ): Promise<{ items: Invitation[]; nextCursor: string | null }>
-  /** @param origin where the admin sees the console, for the link. @throws AppError `forbidden`, `domain_not_found` */
+  /** @param origin address at which the admin uses the console, for the link. @throws AppError `forbidden`, `domain_not_found` */
   create(caller: Caller, spec: InvitationSpec, origin: string): Promise<NewInvitation>
   /** @throws AppError `invitation_not_found` (also where it was used) */
   revoke(caller: Caller, id: string): Promise<void>
@@ -80,7 +80,7 @@ export function createInvitations({ store, settings }: { store: Store; settings:
   }
 }
 
-/** Reasons why the link does not work yet. They are told, not refused: an invitation may be made ahead of time. */
+/** Reasons why the link does not work yet. These are reported but not refused: an invitation may be created in advance. */
 function obstacles({
   allowSignUp,
   domain,

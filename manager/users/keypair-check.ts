@@ -6,11 +6,8 @@ import { placeOfKeypair } from './keypairs.ts'
 import { equalSecrets } from './secrets.ts'
 
 /**
- * Checks a secret key that somebody signs in with.
- *
- * Threat model: as in `signers.ts`: an unknown access key costs the same time as a wrong secret, and only a caller who has the
- * secret learns that a keypair or an account is inactive. The secret is neither kept nor logged.
- *
+ * Checks a secret key that is used to sign in. Threat model: as in `signers.ts`: an unknown access key costs the same time as a wrong
+ * secret, and only a caller who has the secret learns that a keypair or an account is inactive. The secret is neither stored nor logged.
  * @returns undefined if the access key is unknown or the secret wrong
  */
 export type KeypairCheck = (accessKey: string, secretKey: string) => Promise<Signer | undefined>

@@ -50,9 +50,10 @@ import { newsOfRemains } from './set-by-keypair.ts'
 import { type News, type AccountNotifier } from './account-notifier.ts'
 
 /**
- * Keypairs of users. Everybody manages their own; admins see, deactivate and delete those of the accounts that they manage. The
- * secret is given out once, to the owner, and kept sealed. A keypair that somebody else makes waits: it opens nothing, and its secret
- * is made when its owner accepts it (ADR 59). When one ends, here or with a role (`end-keypairs.ts`), its owner is told what was set with it and stays.
+ * Keypairs of users. Everybody manages their own; admins see, deactivate and delete those of the accounts that they manage. The secret is
+ * shown once, to the owner, and stored sealed. A keypair created by somebody else waits: it opens nothing, and its secret is created when
+ * its owner accepts it (ADR 59). When a keypair ends, here or with a role (`end-keypairs.ts`), its owner is informed of remaining things
+ * that were set with it.
  */
 export interface Keypairs {
   list(
@@ -65,13 +66,15 @@ export interface Keypairs {
     },
   ): Promise<{ items: Keypair[]; nextCursor: string | null; total: number }>
   /**
-   * Makes a keypair of the caller's own, who is told.
+   * Creates a keypair of the caller's own, and notifies the caller.
    *
-   * @throws AppError `not_signed_in` (ended meanwhile), `forbidden` (with a keypair, chosen keys without being admin, a rate limit or a policy without being
-   *   superadmin), `resource_policy_not_found`, `keypair_exists`, and as `provePerson`
+   * @throws AppError `not_signed_in` (ended meanwhile), `forbidden` (with a keypair, chosen keys without being admin, a rate limit or a
+   *   policy without being superadmin), `resource_policy_not_found`, `keypair_exists`, and as `provePerson`
    */
   create(caller: Caller, spec: KeypairSpec): Promise<NewKeypair>
-  /** Makes a keypair that waits for another user. @throws AppError `forbidden`, `user_not_found`, `resource_policy_not_found` */
+  /**
+   * Creates a keypair that waits for another user's acceptance. @throws AppError `forbidden`, `user_not_found`, `resource_policy_not_found`
+   */
   createFor(caller: Caller, userId: UserId, spec: UserKeypairSpec): Promise<Keypair>
   /**
    * @throws AppError `keypair_not_found`, `keypair_not_waiting`, `forbidden` (not the owner, or with a keypair), and as `provePerson`
@@ -89,20 +92,20 @@ export interface Keypairs {
 export interface KeypairsDeps extends OwnProofDeps {
   readonly box: SecretBox
   readonly notifier: AccountNotifier
-  /** Called when a keypair cannot be used any more: everything opened with it ends, as do the sign-ins that it made. */
+  /** Called when a keypair cannot be used any more: everything opened with it ends, including the sign-ins made with it. */
   readonly onEnd: (accessKey: string, loginIds: readonly string[]) => void
-  /** Called when a keypair has another policy: waiting sessions may start now, or no longer may. */
+  /** Called when the policy of a keypair changes: waiting sessions may start now, or not any more. */
   readonly onLimitsChanged?: () => void
 }
 
-/** More than programs of one person need, each with its own. */
+/** More than one person's programs need with a keypair each. */
 const MOST_KEYPAIRS = 1_000
 
 export function createKeypairs(deps: KeypairsDeps): Keypairs {
   const { store, box, notifier, onEnd, onLimitsChanged } = deps
   const { db } = store
 
-  /** Locks the owner until the transaction ends, so that nobody acts on the keypair of a user who is just being promoted. */
+  /** Locks the owner until the transaction ends, so that nobody changes the keypair of a user who is being promoted. */
   async function requireVisible(trx: Db, caller: Caller, accessKey: string): Promise<KeypairRow> {
     const row = await findKeypair(trx, accessKey)
     const owner = row && (await holdUser(trx, row.user_id))
@@ -170,7 +173,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       const made = await store.transaction(async trx => {
         requireManaged(caller, await lockUser(trx, userId))
         requireAnother(caller, userId, 'make_keypair')
-        // This secret stays unknown: the owner gets another one.
+        // This secret is never shown: the owner gets a new one.
         const nobodys = seal(accessKey, newSecretKey())
         const waiting = { active: false, waits: true, created_by: caller.userId }
         const keypair = await insert(trx, {
@@ -286,7 +289,7 @@ function noSuchUser(): never {
   throw new AppError('user_not_found')
 }
 
-/** Place to which the secret of a keypair is bound in the secret box; rotation needs the same. */
+/** Context to which the secret of a keypair is bound in the secret box; key rotation needs the same. */
 export function placeOfKeypair(accessKey: string): string {
   return `keypair:${accessKey}`
 }

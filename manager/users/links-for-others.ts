@@ -8,9 +8,9 @@ import { isReachable, linkOrigin, mayHoldSecret } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 import { linkTo } from './links.ts'
 
-/** How a link that one person makes for another gets there. */
+/** How a link that one person creates for another is delivered. */
 export interface LinkDelivery {
-  /** True: by mail to the person; false: through the hands of whoever made it. */
+  /** True: by mail to the person; false: its maker receives it and passes it on. */
   readonly mailed: boolean
   readonly origin: LinkOrigin
   /** Address of the console. */
@@ -18,10 +18,10 @@ export interface LinkDelivery {
 }
 
 /**
- * Decides how a link is delivered: by mail where that reaches the person, otherwise through the admin who made it.
+ * Decides how a link is delivered: by mail if that reaches the person, otherwise through the admin who created it.
  *
- * @param options `inHand`: not by mail; `origin`: where the maker sees the console
- * @throws AppError `forbidden` for a link in hand where mail reaches the person, except for superadmins
+ * @param options `inHand`: not by mail; `origin`: address at which the admin uses the console
+ * @throws AppError `forbidden` for a link that is not mailed although mail reaches the person, except for superadmins
  */
 export function deliveryOf(
   caller: Caller,
@@ -35,7 +35,7 @@ export function deliveryOf(
   return { mailed, origin: linkOrigin(caller, mailed), base: publicUrl ?? origin }
 }
 
-/** Delivers a link that is stored. */
+/** Delivers a stored link. */
 export function sendLink(
   mailer: Pick<Mailer, 'post'>,
   delivery: LinkDelivery,

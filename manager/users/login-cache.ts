@@ -6,10 +6,10 @@ import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Caller } from './authorize.ts'
 import { hashToken } from './secrets.ts'
 
-/** How long another manager's logout, or a row changed by hand, may go unnoticed here. */
+/** Longest time until this manager notices a logout at another manager, or a row changed by hand. */
 const CACHE_MS = 5_000
 const CACHE_SIZE = 10_000
-/** Hashes in one question about tokens that nobody here has seen. */
+/** Most hashes in one query about unknown tokens. */
 const MOST_ASKED = 1_000
 
 /** A valid sign-in. */
@@ -21,10 +21,10 @@ export interface ActiveLogin {
 }
 
 /**
- * Finds sign-ins by their tokens, and keeps each for five seconds, because a client sends its token with every request.
+ * Finds sign-ins by their tokens, and caches each for five seconds, because a client sends its token with every request.
  *
- * Threat model: anybody can send made-up tokens, as many as the line carries. So a token that was good here asks the database by itself,
- * all others together: one query at a time, which finds those that exist (ADR 74).
+ * Threat model: anybody can send any number of made-up tokens. So a token that was valid here before gets a query of its own, and all
+ * others share one query at a time, which finds those that exist (ADR 74).
  */
 export interface LoginCache {
   /**
@@ -35,11 +35,11 @@ export interface LoginCache {
    * @param use false: this lookup does not keep the sign-in alive
    */
   authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
-  /** As `authenticate` for the one of these tokens that is a sign-in; however many there are, one query finds it. */
+  /** Like `authenticate`, for several tokens at most one of which is a sign-in; a single query searches all of them. */
   authenticateOneOf(tokens: readonly string[]): Promise<ActiveLogin | undefined>
-  /** Drops the sign-ins that match, those of lookups in flight too. */
+  /** Drops the matching sign-ins from the cache, including those of lookups in flight. */
   drop(matches: (login: ActiveLogin) => boolean): Promise<void>
-  /** Drops all sign-ins at once. */
+  /** Drops all sign-ins from the cache. */
   clear(): void
 }
 
@@ -48,10 +48,10 @@ const hashOf = (key: string) => Buffer.from(key, 'base64')
 
 /** @param deps.now ms since 1970 */
 export function createLoginCache({ db, now }: { readonly db: Db; readonly now: () => number }): LoginCache {
-  /** Sign-ins by the hash of their token, in base64. */
+  /** Sign-ins by the base64 hash of their token. */
   const cache = new Map<string, { readonly at: number; readonly login: Promise<ActiveLogin | undefined> }>()
 
-  /** Hashes of tokens that were good when they were used last. */
+  /** Hashes of tokens that were valid at their last use. */
   const seen = new Set<string>()
   const exists = createBatches({
     most: MOST_ASKED,

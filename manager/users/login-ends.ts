@@ -13,36 +13,41 @@ import { type Caller } from './authorize.ts'
 import { createLoginCache, type LoginCache } from './login-cache.ts'
 import { type AccountNotifier } from './account-notifier.ts'
 
-/** How long tunnels and streams may outlive the sign-in that opened them. */
+/** Time for which tunnels and streams may outlive the sign-in that opened them. */
 const EXPIRE_MS = 15_000
-/** Shortest interval between calls of `onChange` listeners: users may change by the thousand, and each check is a query. */
+/** Shortest interval between calls of `onChange` listeners: thousands of users may change at once, and each check is a query. */
 const TELL_CHANGES_MS = 100
 /** Ids per message to other managers, well below what a message holds. */
 const TOLD_AT_ONCE = 100
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Sign-ins that exist: found by their token, listed, and ended at every manager at once. */
+/** Operations on existing sign-ins: finding by token, listing, and ending at every manager at once. */
 export interface LoginEnds extends Disposable, Pick<LoginCache, 'authenticate' | 'authenticateOneOf'> {
   /** Ends a sign-in at once, at other managers too. */
   end(loginId: string): Promise<void>
-  /** The valid sign-ins of a user; `loginId` is the one that asks. */
+  /** The valid sign-ins of a user; `loginId` is the sign-in of the request. */
   list(of: Pick<Caller, 'userId' | 'loginId'>): Promise<{ items: Login[] }>
-  /** Ends one of the caller's own sign-ins, as `end` does; a keypair only one that was made with it. @throws AppError `login_not_found` */
+  /**
+   * Ends one of the caller's own sign-ins, like `end`; a caller with a keypair can end only sign-ins made with it. @throws AppError
+   * `login_not_found`
+   */
   endOwn(caller: Caller, loginId: string): Promise<void>
-  /** Ends all sign-ins of the caller but the one of the request; a keypair only those that were made with it. @returns how many */
+  /**
+   * Ends all sign-ins of the caller except that of the request; a caller with a keypair ends only sign-ins made with it. @returns how many
+   */
   endOthers(caller: Caller): Promise<number>
   /** Ends all sign-ins of browsers. @returns how many */
   endBrowsers(): Promise<number>
-  /** Whether `endBrowsers` ended any, since the start of this process. */
+  /** Whether `endBrowsers` has ended any sign-in since the start of this process. */
   haveBrowsersEnded(): boolean
   /**
-   * Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. Every listener of `onEnd`
-   * hears it, also after one that throws.
+   * Announces the end of sign-ins that a committed change of an account has deleted, also to other managers. All listeners of `onEnd` are
+   * called, even if one throws.
    */
   tellEnd(loginIds: readonly string[]): Promise<void>
-  /** Announces all that a committed change of an account has left to announce, also after a part that fails. @throws its failure */
+  /** Announces all consequences of a committed change of an account, even if a part fails. @throws the error of that part */
   settle(userId: UserId, afterCommit: AfterCommit): Promise<void>
-  /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
+  /** Announces, only in this process, which of these sign-ins have ended without a message. Other ids are ignored. */
   recheck(loginIds: readonly string[]): Promise<void>
   /**
    * Handles a change of this user's row, or of many users' rows (null): drops cached sign-ins and calls the listeners of
@@ -50,13 +55,13 @@ export interface LoginEnds extends Disposable, Pick<LoginCache, 'authenticate' |
    */
   forget(userId: UserId | null): void
   /**
-   * Listens for possible changes of roles, domains or accounts, made here or by another manager: anything that lives longer
-   * than a request must check again. Returns the unsubscribe function.
+   * Listens for possible changes of roles, domains or accounts, made here or by another manager: everything that outlives a request must
+   * check its rights again. Returns the unsubscribe function.
    */
   onChange(listener: () => void): () => void
   /**
-   * Listens for every end of a sign-in, expiry included. For anything that lives longer than a request (event streams,
-   * tunnels). Returns the unsubscribe function.
+   * Listens for every end of a sign-in, including expiry. For everything that outlives a request (event streams, tunnels). Returns the
+   * unsubscribe function.
    */
   onEnd(listener: (loginId: string) => void): () => void
 }
@@ -67,7 +72,7 @@ export interface LoginEndsDeps {
   readonly log: Pick<Log, 'error'>
   /** Called when a user may have left projects. */
   readonly onMembersLeft?: (userIds: readonly UserId[]) => void
-  /** The other managers on the database; without them there are none. */
+  /** The other managers on the database; undefined if there are none. */
   readonly peers?: Peers
   readonly now?: () => number
   readonly expireMs?: number
@@ -82,7 +87,7 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
   const changeListeners = new Set<() => void>()
   let changesToTell: NodeJS.Timeout | undefined
   let changesToldAt = Number.NEGATIVE_INFINITY
-  /** Expired sign-ins whose end was announced. The rows stay for an hour, so that every manager sees them. */
+  /** Expired sign-ins whose end was announced. Their rows stay for an hour, so that every manager sees them. */
   let told: ReadonlySet<string> = new Set<string>()
   let haveBrowsersEnded = false
   // If the database does not answer, nothing ends now; the next round tries again.
@@ -104,7 +109,7 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
     changesToldAt = performance.now()
     inTurn(changeListeners).catch(complain)
   }
-  // A message and a timer have nobody who could take a failure: thrown on, it would end the process.
+  // Messages and timers have no caller that could handle an error: if it were thrown, the process would end.
   function complain(error: unknown): void {
     log.error({ err: error }, 'not everything was told of a change or an end of sign-ins')
   }
@@ -151,7 +156,7 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
 
     async endOthers({ userId, loginId, keypair }) {
       const which = { userId, except: loginId ?? undefined, madeWith: keypair ?? undefined }
-      // Locked, so that no sign-in that is being made ends others meanwhile.
+      // Locked, so that a concurrent sign-in does not end other sign-ins meanwhile.
       const ended = await store.transaction(async trx => {
         await countingOf(trx, userId)
         return deleteLogins(trx, which)

@@ -12,7 +12,7 @@ export interface LoginLifetime {
 
 export type LoginLifetimes = Readonly<Record<'browser' | 'token', LoginLifetime>>
 
-/** Lifetimes of the sign-ins that start now; a later change of the settings applies to later sign-ins. */
+/** Lifetimes of new sign-ins; a later change of the settings applies only to later sign-ins. */
 export function lifetimesOf(
   settings: Pick<StoredSettings, 'browserIdleHours' | 'browserMaxDays' | 'tokenDays'>,
 ): LoginLifetimes {

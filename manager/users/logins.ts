@@ -30,7 +30,7 @@ const TICKET_SECONDS = 10 * 60
 
 export interface NewSignIn {
   readonly me: Me
-  /** Given out this once. */
+  /** Shown only here. */
   readonly credential:
     | { readonly kind: 'token'; readonly token: string }
     | {
@@ -43,11 +43,11 @@ export interface NewSignIn {
 }
 
 /**
- * Sign-ins. A sign-in stands for one user on one device. Its token is 256 random bits; a browser's token is two halves of
- * 256 bits each. A token is given out once, and only its hash is stored. A sign-in ends by itself after the lifetime in the
- * settings (by default a browser's after 12 hours unused or 7 days, a bearer token's after 30 days), at logout, with a new
- * password, role or domain, and when the user is deactivated. Where a person has too many at once (`MOST_LOGINS`), a new one ends the
- * one that has been unused longest: whatever ends the account ends few rows.
+ * Sign-ins. A sign-in stands for one user on one device. Its token is 256 random bits; a browser's token is two halves of 256 bits each. A
+ * token is shown once, and only its hash is stored. A sign-in ends on its own after the lifetime in the settings (by default a browser's
+ * after 12 hours unused or 7 days, a bearer token's after 30 days), at logout, with a new password, role or domain, and when the user is
+ * deactivated. If a person has too many (`MOST_LOGINS`), a new one ends the one unused for longest, so that ending an account deletes only
+ * few rows.
  */
 export interface Logins extends LoginEnds {
   /**
@@ -58,9 +58,9 @@ export interface Logins extends LoginEnds {
   signIn(request: {
     email: string
     password: string
-    /** Code of the authenticator app or recovery code, where the account has a second factor. */
+    /** Code of the authenticator app or recovery code, if the account has a second factor. */
     totp?: string | undefined
-    /** Where an admin requires another password: the password from now on. */
+    /** The new password, if an admin requires one. */
     newPassword?: string | undefined
     kind: 'browser' | 'token'
     label?: string | undefined
@@ -74,11 +74,11 @@ export interface Logins extends LoginEnds {
     address: string
   }): Promise<NewSignIn>
   /**
-   * Signs in with a keypair. The sign-in counts as a request with it and against its limits, and ends with it. A person signs in, so a second
-   * factor is asked for; programs sign their requests instead.
+   * Signs in with a keypair. The sign-in counts as a request with the keypair and towards its limits, and ends with it. Because a person
+   * signs in, a second factor is required; programs sign their requests instead.
    *
-   * @throws AppError `access_key_invalid`, `login_throttled`; only to a caller who has the secret: `keypair_inactive`,
-   *   `user_inactive`, `totp_required`, `totp_invalid`, `rate_limited`
+   * @throws AppError `access_key_invalid`, `login_throttled`; only to a caller who has the secret: `keypair_inactive`, `user_inactive`,
+   *   `totp_required`, `totp_invalid`, `rate_limited`
    */
   signInWithKeypair(request: {
     accessKey: string
@@ -89,14 +89,13 @@ export interface Logins extends LoginEnds {
     address: string
   }): Promise<NewSignIn>
   /**
-   * Signs in a person whom the caller has proved to be the user that `hold` locks and returns. `hold` runs in the transaction that
-   * makes the sign-in.
+   * Signs in a person who has proved to be the user that `hold` locks and returns. `hold` runs in the transaction that creates the sign-in.
    */
   signInProved(
     request: { kind: 'browser' | 'token'; label?: string | undefined; address: string },
     hold: (trx: Db) => Promise<UserRow>,
   ): Promise<NewSignIn>
-  /** Makes a ticket that is good for one sign-in within ten minutes. */
+  /** Creates a ticket for one sign-in within ten minutes. */
   createTicket(userId: UserId): Promise<string>
 }
 
@@ -104,13 +103,13 @@ export interface LoginsDeps extends LoginEndsDeps {
   readonly passwords: Passwords
   readonly secondFactor: SecondFactorCheck
   readonly notifier: Pick<AccountNotifier, 'write' | 'announce'>
-  /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
+  /** Lifetimes of new sign-ins; if left out, the defaults of the settings. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
-  /** Users who may sign in with a password; left out: everyone. */
+  /** Users who may sign in with a password; if left out, everyone. */
   readonly passwordSignIn?: () => Promise<StoredSettings['passwordSignIn']>
-  /** Left out: nobody signs in with a keypair. */
+  /** If left out, nobody can sign in with a keypair. */
   readonly checkKeypair?: KeypairCheck
-  /** Counts sign-ins with a keypair among its requests. */
+  /** Counts sign-ins with a keypair as its requests. */
   readonly rates?: Pick<RateLimits, 'take'>
 }
 
@@ -123,8 +122,8 @@ export function createLogins(deps: LoginsDeps): Logins {
   const ends = createLoginEnds(deps)
 
   /**
-   * @param hold locks the account until the transaction ends, so that a later change of it ends this sign-in as well, and that sign-ins
-   *   at once are counted one after the other
+   * @param hold locks the account until the transaction ends, so that a later change of the account ends this sign-in as well, and
+   *   simultaneous sign-ins are counted one after the other
    */
   async function start(
     { kind, label, address, keypair = null }: StartOptions,
@@ -149,7 +148,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     return { credential, me: { user: await toUser(db, user), expiresAt: expiresAt.toISOString() } }
   }
 
-  /** Asks for the code of an account with a second factor. @param refuse gets the reason before a result that lets nobody in */
+  /** Requires the code of an account with a second factor. @param refuse gets the reason before a result that refuses the sign-in */
   function checkCode(
     user: UserRow,
     totp: string | undefined,
@@ -173,7 +172,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       const good = await withBackOff(store, { email, address }, async () => {
         if (!(await passwords.verify(user?.password_hash, password, strangerAt(address, email))) || !user?.active)
           return false
-        // From here on the reply goes only to a caller who knows the password.
+        // From here on, replies go only to a caller who knows the password.
         if (user.role !== 'superadmin' && (await passwordSignIn()) === 'superadmins') {
           refusal = new AppError('password_sign_in_off', because('password_sign_in_off'))
           return 'undecided'
@@ -196,7 +195,7 @@ export function createLogins(deps: LoginsDeps): Logins {
       const signedIn = await start({ ...options, address }, async trx => {
         replaced = replacing ? await replaceDuePassword(trx, user, password_hash, notifier) : undefined
         const held = replaced?.user ?? (await countingOf(trx, user.id))
-        // The check took a while: the account may have changed since.
+        // The check took a while, so the account may have changed.
         if (!held?.active || held.password_hash !== password_hash) throw wrongCredentials()
         if (!(await holdDomain(trx, held.domain))?.active) {
           throw new AppError('domain_inactive', because('domain_deactivated', { domain: held.domain }))
@@ -213,7 +212,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     async signInWithTicket({ ticket, kind, label = 'sign-in link', address }) {
       const hash = hashToken(ticket)
       return start({ kind, label, address }, async trx => {
-        // Lock the account before the ticket, the order in which every change of the account locks them.
+        // Lock the account before the ticket: every change of the account locks in this order.
         const userId = await findTicketUser(trx, hash)
         const held = userId && (await countingOf(trx, userId))
         if (!held?.active || !(await holdDomain(trx, held.domain))?.active || !(await takeTicket(trx, hash))) {
@@ -268,9 +267,9 @@ interface StartOptions {
 }
 
 /**
- * Refuses a sign-in whose code was not asked for, because the second factor was switched on after the account was read.
+ * Refuses a sign-in without a code if the second factor was switched on after the account was read.
  *
- * @param held the account again, locked in the transaction that makes the sign-in
+ * @param held the account read again, locked in the transaction that creates the sign-in
  * @throws AppError `totp_required`
  */
 function requireSameFactor(

@@ -5,21 +5,21 @@ import { type Caller } from './authorize.ts'
 import { type Logins } from './logins.ts'
 import { type Signers } from './signers.ts'
 
-/** How long a request may go on after its right has ended, where nothing announces the end. */
+/** Longest time that a request may continue after its right has ended, if no message announces the end. */
 const RECHECK_MS = 5_000
 
 /**
- * Watches long requests: bodies that arrive slowly, answers that are read slowly, copies of files. Each is checked every few
- * seconds, and at once when its sign-in or keypair ends.
+ * Watches long requests: bodies that arrive slowly, answers that are read slowly, copies of files. Each is checked every few seconds, and
+ * immediately when its sign-in or keypair ends.
  *
- * Threat model: whoever is about to lose a right begins requests, and reads or sends them as slowly as it takes. A check that cannot be
- * made (the database or the storage does not answer) ends nothing: the next one is made soon.
+ * Threat model: somebody who is about to lose a right starts requests, and reads or sends them very slowly. A check that fails because the
+ * database or the storage does not answer ends nothing: the next check follows soon.
  */
 export interface LongRequests extends Disposable {
   /**
    * Watches one request until it is disposed.
    *
-   * @param check whether the caller may still do this. @throws AppError that says why not
+   * @param check throws an AppError if the caller may not do this any more
    * @param cut called once with that error
    */
   watch(
@@ -36,7 +36,7 @@ export interface LongRequestsDeps {
 }
 
 export function createLongRequests({ logins, signers, recheckMs = RECHECK_MS }: LongRequestsDeps): LongRequests {
-  /** Begins a check of each request, by the credential that it came with. */
+  /** Functions that start a check of each request, with the credential of the request. */
   const running = new Map<() => void, string>()
   const recheck = (credential: string) => {
     for (const [now, own] of running) if (own === credential) now()
@@ -56,7 +56,7 @@ export function createLongRequests({ logins, signers, recheckMs = RECHECK_MS }: 
         stop()
         cut(error)
       })
-      // A check in flight may have read what held before the end: make another one after it.
+      // A check in flight may have read the state before the end: make another one after it.
       const now = () => void checking.now().then(() => (running.has(now) ? checking.now() : undefined))
       running.set(now, credential)
       return { [Symbol.dispose]: stop }

@@ -1,12 +1,12 @@
 import { Role } from '#manager/contract'
 
-/** Rights that the mapping of groups gave an account by one account at a provider: columns of its row. */
+/** Rights that the mapping of groups gave an account through one account at a provider: columns of its row. */
 export interface Given<Id = string> {
   readonly given_groups: readonly Id[]
   readonly given_role: Role | null
-  /** The account's own role at that time. */
+  /** The account's own role before the mapping. */
   readonly role_before: Role | null
-  /** Linked perhaps by somebody else: it gives no role, even where its row notes one. */
+  /** Perhaps linked by somebody else: it gives no role, even if its row contains one. */
   readonly doubtful: boolean
 }
 
@@ -16,7 +16,7 @@ const highest = (roles: readonly Role[]) => roles.toSorted((a, b) => rank(b) - r
 /** The highest of these roles; null if there is none. */
 export const highestOf = (roles: readonly Role[]): Role | null => highest(roles) ?? null
 
-/** The role that an account has by itself, if no mapping gave it one. */
+/** The role that an account has without any mapping. */
 export function ownRole(role: Role, given: readonly Given[]): Role {
   const left = [...given]
   for (let own = role; ;) {
@@ -35,11 +35,11 @@ export interface RoleState {
 }
 
 /**
- * The mapping raises a role and takes back only what it gave. A role that an administrator has set is the account's own and stays, and so
- * does one that another linked account gives which is not doubtful.
+ * Calculates the next role. The mapping may raise a role, and takes back only a role that it gave. A role that an administrator has set
+ * stays, and so does a role from another linked account that is not doubtful.
  *
- * @param mine what the account at the provider gave before
- * @param others what the other linked accounts give
+ * @param mine rights that the account at the provider gave before
+ * @param others rights that the other linked accounts give
  */
 export function nextRole(
   state: { readonly role: Role; readonly mine: Given; readonly others: readonly Given[] },
@@ -61,7 +61,7 @@ export interface MembershipChange<Id> {
   readonly given: readonly Id[]
 }
 
-/** As `nextRole` for memberships: one that was there before a mapping asked for it is never taken away. */
+/** Like `nextRole`, for memberships: a membership that existed before a mapping gave it is never taken away. */
 export function nextMemberships<Id>(state: {
   readonly current: readonly Id[]
   readonly mine: readonly Id[]

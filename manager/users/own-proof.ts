@@ -8,11 +8,11 @@ import { type Passwords, personAsking } from './passwords.ts'
 
 /** Checks the second factor of a sign-in. */
 export interface SecondFactorCheck {
-  /** True once per code, so that a code seen over a shoulder or in a log opens nothing. */
+  /** Returns true once per code, so that a code seen over a shoulder or in a log is useless. */
   check(user: UserRow, text: string): Promise<boolean>
 }
 
-/** Password, and the code where the account has a second factor. */
+/** Password, and the code if the account has a second factor. */
 export interface OwnProof {
   readonly password: string
   readonly totp?: string | undefined
@@ -25,7 +25,7 @@ export interface OwnProofDeps {
 }
 
 /**
- * Lets a signed-in person prove again who they are, before a way to sign in changes. Checks the password first: a caller without it
+ * Checks the identity of a signed-in person again, before a way to sign in changes. The password is checked first: a caller without it
  * learns nothing about the code.
  *
  * @throws AppError `login_failed`, `totp_required`, `totp_invalid`, `login_throttled`
@@ -43,13 +43,13 @@ export async function proveOwn(deps: OwnProofDeps, user: UserRow, { password, to
   if (good !== true) throw fault
 }
 
-/** How long a sign-in counts as its own proof: whoever has just signed in is not asked the same again. */
+/** Time for which a sign-in counts as proof: somebody who has just signed in need not prove it again. */
 const FRESH_MINUTES = 10
 
 /**
- * Lets a person prove who they are before something is made that signs in later without them: by password (and code) in the request, or
- * by having signed in just now. Accounts that sign in at a provider alone have the second way only. A program that signs with a
- * keypair is no person, and neither is a sign-in that was made with one: it would make itself a successor, past the second factor.
+ * Checks the identity of a person before they create something that can sign in later: by password (and code) in the request, or by a
+ * sign-in in the last minutes. Accounts that sign in only at a provider can use only the second way. Programs that sign with a keypair, and
+ * sign-ins made with one, are refused: otherwise a keypair could create its successor without the second factor.
  *
  * @throws AppError `forbidden` (with a keypair), `proof_required`, and as `proveOwn`
  */

@@ -1,25 +1,25 @@
 import { fullest } from '#base/fullest'
 import { AppError, because } from '#manager/contract'
 
-/** Hashes at a time: the thread pool also serves DNS and files, and each hash takes 19 MiB. */
+/** Number of hashes at a time: the thread pool also serves DNS and files, and each hash takes 19 MiB. */
 const AT_ONCE = 2
 const LONGEST_QUEUE = 64
 
-/** Names of whoever has a password hashed, the widest first: where the queue is full, the fullest branch gives up its last place. */
+/** Names of the requester, the widest group first: when the queue is full, the group with the most requests loses its last one. */
 export type Asker = readonly string[]
 
-/** A place in the queue: one hash, and any number of attempts that only wait as long. */
+/** A position in the queue: one hash, and any number of attempts that only wait for the same time. */
 interface Place {
   by: Asker
-  /** Undefined while nobody in this place needs a hash. */
+  /** Undefined while no attempt at this position needs a hash. */
   work: (() => Promise<unknown>) | undefined
   readonly over: PromiseWithResolvers<undefined>
 }
 
 export interface PasswordQueue {
-  /** Waits for a place and works there. @throws AppError `rate_limited` */
+  /** Waits in the queue, then runs the work. @throws AppError `rate_limited` */
   run<T>(by: Asker, work: () => Promise<T>): Promise<T>
-  /** Takes as long as `run` would, without work of its own. @throws AppError `rate_limited` */
+  /** Takes as long as `run` would, without work. @throws AppError `rate_limited` */
   pretend(by: Asker): Promise<void>
 }
 
@@ -28,7 +28,7 @@ export function createPasswordQueue(pretended: () => Promise<unknown>): Password
   let running = 0
   const waiting: Place[] = []
 
-  /** Waits in the last place if its hash is not taken, in a new one otherwise, whether there is work or not. */
+  /** Waits at the last position of the queue if that has no work yet, otherwise at a new one, with or without work. */
   async function wait(by: Asker, work?: () => Promise<unknown>): Promise<void> {
     const last = waiting.at(-1)
     if (last && last.work === undefined) {

@@ -31,11 +31,9 @@ import { inBackground, limitMails, linkInvalid, VERIFY_SECONDS } from './sign-up
 const RESET_SECONDS = 30 * 60
 
 /**
- * Resets of forgotten passwords, and the links that an admin makes for people.
- *
- * Threat model: as for signing up: no reply tells whether an account exists. A link works once, for half an hour, and
- * only its hash is kept. Using it ends every sign-in with all tunnels, and every other link of the account; the second
- * factor stays.
+ * Resets of forgotten passwords, and links that an admin creates for people. Threat model: as for signing up: no reply reveals whether an
+ * account exists. A link works once, for half an hour, and only its hash is stored. Using it ends every sign-in with all tunnels, and every
+ * other link of the account; the second factor stays.
  */
 export interface PasswordResets {
   /** @throws AppError `mail_not_configured`, `rate_limited` */
@@ -43,10 +41,10 @@ export interface PasswordResets {
   /** @returns the account. @throws AppError `link_invalid`, `weak_password`, `password_unchanged` */
   reset(request: { token: string; password: string }): Promise<UserRow>
   /**
-   * Makes a link for another person, who is told: mailed, or in the answer where no mail reaches the person.
+   * Creates a link for another person, who is informed: mailed, or in the answer if no mail reaches the person.
    *
-   * @param request `origin`: where the admin sees the console; `inHand`: not by mail
-   * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive, oneself, or in hand where mail
+   * @param request `origin`: address at which the admin uses the console; `inHand`: not by mail
+   * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive, oneself, or not mailed although mail
    *   reaches the person)
    */
   createLink(
@@ -138,7 +136,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         await notifier.write(trx, news)
         const first = await makeToken(trx, user, purpose, delivery.origin)
         if (first) return { ...first, delivery, email: user.email }
-        // Strangers may have requested as many links as an account may have: delete them, so that the admin gets one.
+        // Strangers may have requested the maximum number of links: delete them, so that the admin gets one.
         await deleteEmailTokens(trx, user.id)
         const again = await makeToken(trx, user, purpose, delivery.origin)
         if (!again) throw new AppError('unavailable', because('try_again'))

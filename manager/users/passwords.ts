@@ -3,13 +3,13 @@ import { networksOf } from '#base/network-of'
 import { AppError, because, isStrongPassword, type UserId } from '#manager/contract'
 import { type Asker, createPasswordQueue } from './password-queue.ts'
 
-/** OWASP's figures for Argon2id (the default of the package): 19 MiB, two passes, one lane; 20 to 40 ms of a thread. */
+/** OWASP's parameters for Argon2id (the default of the package): 19 MiB, two passes, one lane; 20 to 40 ms of a thread. */
 const ARGON = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
-/** Somebody who has proved who they are: one person alone does not fill the queue for the others. */
+/** A person who has proved their identity: one person alone cannot fill the queue for the others. */
 export const personAsking = (userId: UserId): Asker => ['people', userId]
 
-/** Somebody who has not signed in. @param account named in the request, whether it exists or not */
+/** A client that has not signed in. @param account named in the request, whether it exists or not */
 export function strangerAt(address: string, account: string): Asker {
   return ['strangers', ...networksOf(address).toReversed(), account]
 }
@@ -17,15 +17,15 @@ export function strangerAt(address: string, account: string): Asker {
 /**
  * Hashes and verifies passwords, a few at a time.
  *
- * Threat model: anybody may send passwords for made-up accounts, as many as the line carries. Attempts at accounts that do not exist
- * share one hash, so they keep nobody waiting; wrong passwords of an account that does exist are few (`back-off.ts`). An attempt waits
- * and takes as long whether the account exists or not: both kinds get the same place in the queue.
+ * Threat model: anybody may send any number of passwords for made-up accounts. Attempts at accounts that do not exist share one hash, so
+ * they do not delay anybody; wrong passwords for an existing account are limited (`back-off.ts`). An attempt takes the same time whether
+ * the account exists or not: both kinds wait in the queue in the same way.
  */
 export interface Passwords {
   /** @throws AppError `weak_password`, `rate_limited` */
   hash(password: string, by: Asker): Promise<string>
   /**
-   * @param stored undefined for an account that does not exist: takes as long, and is false
+   * @param stored undefined for an account that does not exist: takes the same time, and returns false
    * @throws AppError `rate_limited`
    */
   verify(stored: string | undefined, password: string, by: Asker): Promise<boolean>

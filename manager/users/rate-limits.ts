@@ -6,29 +6,29 @@ import { type Store } from '../store/open-store.ts'
 export const RATE_WINDOW_SECONDS = 15 * 60
 const MINUTE_MS = 60_000
 const WINDOW_MS = RATE_WINDOW_SECONDS * 1000
-/** Longest age of the counts of other managers, and longest delay until they learn the counts made here. */
+/** Longest age of other managers' counts, and longest delay until they see the counts of this one. */
 const SHARE_MS = 1000
 const PRUNE_MS = 10 * MINUTE_MS
 const READ_ATTEMPTS = 3
 
-/** Limit of a keypair, and requests left after the last one. */
+/** Limit of a keypair, and the number of requests left after the last one. */
 export interface RateState {
   readonly limit: number
   readonly remaining: number
 }
 
 /**
- * Limits the requests of a keypair per 15 minutes. Requests are counted by the minute: a request leaves the window up to a
- * minute late, never early. Refused requests do not count, or a script that keeps trying would never be admitted again.
+ * Limits the requests of a keypair per 15 minutes. Requests are counted by the minute: a request leaves the window up to a minute late,
+ * never early. Refused requests do not count: otherwise a script that keeps trying would never be admitted again.
  *
- * Managers share the counts through the database without a write per request: once a second each adds the requests that
- * it admitted, and it decides on a sum at most a second old. So with one manager the limit is exact; with several a keypair
- * may exceed it by the requests that the others admit within two seconds. A crash loses the counts of the last second.
+ * Managers share the counts through the database without a write per request: once a second each manager adds the requests that it
+ * admitted, and decides by a sum that is at most a second old. So with one manager the limit is exact; with several a keypair may exceed it
+ * by the requests that the others admit within two seconds. A crash loses the counts of the last second.
  */
 export interface RateLimits extends AsyncDisposable {
   /** Counts one request. @throws AppError `rate_limited` with `limit` and `retryAfterSeconds` */
   take(accessKey: string, limit: number): Promise<RateState>
-  /** Takes one request back: the keypair did not send it after all. */
+  /** Takes one request back, because it was not sent with the keypair after all. */
   giveBack(accessKey: string): void
   /** Shares the counts with the other managers now. */
   share(): Promise<void>
@@ -41,7 +41,7 @@ export interface RateLimitsDeps {
 }
 
 interface Entry {
-  /** Requests of all managers per minute (ms), as the database had them at `readAt`. */
+  /** Requests of all managers per minute (ms), as stored in the database at `readAt`. */
   shared: ReadonlyMap<number, number>
   readAt: number
   reading: Promise<void> | undefined
@@ -51,7 +51,7 @@ interface Entry {
 
 export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps): RateLimits {
   const entries = new Map<string, Entry>()
-  /** Writes of counts run one after the other; `epoch` changes when one begins and when it ends. */
+  /** Writes of counts run one after the other; `epoch` changes when a write begins and when it ends. */
   let sharing: Promise<void> = Promise.resolve()
   let epoch = 0
   let timer: NodeJS.Timeout | undefined
@@ -63,8 +63,8 @@ export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps
   const minuteOf = (time: number) => Math.floor(time / MINUTE_MS) * MINUTE_MS
 
   /**
-   * Reads the shared counts. If a write ran meanwhile, the rows may be with or without it: then it reads again, and after
-   * READ_ATTEMPTS the known counts stay.
+   * Reads the shared counts. If a write ran meanwhile, the rows may or may not include it: then it reads again, and after READ_ATTEMPTS it
+   * keeps the known counts.
    */
   async function read(accessKey: string, entry: Entry): Promise<void> {
     for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
@@ -130,7 +130,7 @@ export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps
       minute: new Date(minute),
       requests,
     }))
-    // Add them to the shared counts at once, so that they are missing at no moment.
+    // Add them to the shared counts at the same time, so that they are never missing.
     const move = (sign: 1 | -1) => {
       for (const { entry, minute, requests } of taken) {
         const shared = new Map(entry.shared)

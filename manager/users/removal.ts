@@ -5,18 +5,17 @@ import { countSessionsOf, deleteEndedSessions, type SessionCounts, type Sessions
 
 /** Contents that prevent the deletion of a project, a domain or a resource group. */
 export interface Contents {
-  /** Sentences with the next step: only that step removes the obstacle. */
+  /** Sentences with the next step that removes the obstacle. */
   readonly holds: readonly Because[]
-  /** Numbers of what a purge deletes too; `records` of ended sessions. */
+  /** Numbers of things that a purge also deletes; `records` of ended sessions. */
   readonly purgeable: { readonly members?: number; readonly invitations?: number; readonly records?: number }
 }
 
 /**
- * Refuses a deletion while anything is left, so that nobody loses something by a slip of the hand. A purge deletes members,
- * invitations and records of ended sessions too, never anything live. The purged object must be inactive first, so that
- * nothing new is added meanwhile.
+ * Refuses a deletion while anything is left, so that nobody loses something by mistake. A purge also deletes members, invitations and
+ * records of ended sessions, but never anything live. The purged object must be inactive first, so that nothing new is added meanwhile.
  *
- * @throws AppError of the given code, which names what is left and the next step
+ * @throws AppError of the given code, which names the remaining things and the next step
  */
 export function requireEmpty(
   code: ErrorCode,
@@ -37,7 +36,7 @@ export function liveSessions({ live }: Pick<SessionCounts, 'live'>): Because[] {
   return live === 0 ? [] : [because('sessions_not_ended', { count: live })]
 }
 
-/** Next step about the folders of a project or of a domain's projects; nothing for none. */
+/** Next step about the folders of a project or of a domain's projects; an empty list if there are none. */
 export function folders({ kept, deleting }: FolderCounts): Because[] {
   return [
     ...(kept === 0 ? [] : [because('projects_own_folders', { count: kept })]),
@@ -48,8 +47,8 @@ export function folders({ kept, deleting }: FolderCounts): Because[] {
 const BATCH = 500
 
 /**
- * Deletes the records of ended sessions in batches: one statement for all would take longer than a statement may. An
- * interruption leaves the rest for the next attempt.
+ * Deletes the records of ended sessions in batches, because one statement for all would exceed the time limit. After an interruption, the
+ * next attempt deletes the rest.
  */
 export async function purgeSessions(store: Store, of: SessionsOf): Promise<number> {
   if ((await countSessionsOf(store.db, of)).live > 0) return 0

@@ -41,13 +41,13 @@ import {
 const RECOVERY_CODES = 10
 
 /**
- * The second factor (TOTP, RFC 6238) of the own account.
+ * The second factor (TOTP, RFC 6238) of the caller's account.
  *
- * Threat model: somebody who knows the password still cannot sign in; somebody with a signed-in browser cannot switch the
- * factor on or off without the password. The secret is sealed at rest, shown once, and counts after a code of it was
- * confirmed, so that nobody locks themselves out. Wrong codes count as failed sign-ins. Sign-in links of `berth up` need
- * no code: anybody who can make them owns the machine. Whoever may know the password of somebody else keeps that person out with no
- * factor: where mail reaches the person, the password has to be the person's own first.
+ * Threat model: somebody who knows the password still cannot sign in; somebody with a signed-in browser cannot switch the factor on or off
+ * without the password. The secret is stored sealed, shown once, and takes effect only after a code was confirmed, so that nobody locks
+ * themselves out. Wrong codes count as failed sign-ins. Sign-in links of `berth up` need no code: anybody who can make them owns the
+ * machine. Somebody who may know another person's password cannot lock that person out with a second factor: if mail reaches the person,
+ * the person must first set a password of their own.
  */
 export interface SecondFactor extends SecondFactorCheck {
   status(caller: Caller): Promise<TotpStatus>
@@ -55,11 +55,11 @@ export interface SecondFactor extends SecondFactorCheck {
   enrol(caller: Caller, request: { password: string }): Promise<TotpEnrolment>
   /** Ends all other sign-ins of the account. @throws AppError `totp_not_on` (enrol first), `totp_on`, `totp_invalid`, `forbidden` (as `enrol`) */
   confirm(caller: Caller, request: { code: string }): Promise<RecoveryCodes>
-  /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
+  /** Creates new recovery codes. @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
   renewRecoveryCodes(caller: Caller, request: Proof): Promise<RecoveryCodes>
   /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
   disable(caller: Caller, request: Proof): Promise<void>
-  /** For a user who lost app and recovery codes. @throws AppError `user_not_found`, `totp_not_on`, `forbidden` (oneself) */
+  /** For a user who lost the app and the recovery codes. @throws AppError `user_not_found`, `totp_not_on`, `forbidden` (oneself) */
   reset(caller: Caller, userId: UserId): Promise<void>
 }
 
@@ -75,7 +75,7 @@ export interface SecondFactorDeps {
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
   readonly events: EventPublisher
-  /** Called after a change: everything cached of the account is stale. */
+  /** Called after a change: all cached data of the account is outdated. */
   readonly onChanged: (userId: UserId) => void
   /** Announces the end of sign-ins that the transaction has deleted. */
   readonly tellEnd: (loginIds: readonly string[]) => Promise<void>
@@ -156,7 +156,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
         requireOwnPassword(held, system)
         if (!(await confirmSecret(trx, user.id, totp_sealed, confirmedStep))) throw alreadyOn()
         await replaceRecoveryCodes(trx, user.id, codes.map(hashRecoveryCode))
-        // No code was asked for when the others were made.
+        // The other sign-ins were made without a code.
         return endAccess(trx, held, caller.loginId ?? undefined)
       })
       await tellEnd(ended)

@@ -1,22 +1,22 @@
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { isStrongPassword } from '#manager/contract'
 
-/** 256 random bits; the prefix makes a leaked one easy to find for secret scanners. */
+/** 256 random bits; the prefix helps secret scanners to find a leaked token. */
 export function newToken(): string {
   return `berth_${randomBytes(32).toString('base64url')}`
 }
 
 /**
- * Hash of a token, the form in which it is stored. A plain hash is enough: the token is random, so there is nothing to guess or to look up,
- * and finding its row compares no secrets byte by byte.
+ * Hash of a token, the form in which it is stored. A plain hash is enough: the token is random, so it cannot be guessed, and finding its
+ * row does not compare secrets byte by byte.
  */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
 /**
- * The token of a browser's sign-in is made of both halves, so that one hash stands for both and neither half is a token. No
- * Authorization header can hold a line break, so this token cannot be sent as a bearer token.
+ * The token of a browser's sign-in consists of both halves, so that one hash covers both and neither half is a token. An Authorization
+ * header cannot contain a line break, so this token cannot be sent as a bearer token.
  */
 export function browserToken(cookie: string, originSecret: string): string {
   return `${cookie}\n${originSecret}`

@@ -7,16 +7,19 @@ import { type Caller } from './authorize.ts'
 import { type News } from './account-notifier.ts'
 
 /**
- * Start-up script, dotfiles and SSH key that a keypair has set, and sessions that it has launched, told to the person.
+ * Messages to the person about the start-up script, dotfiles and SSH key that a keypair has set, and the sessions that it has launched.
  *
- * Threat: whoever has stolen a keypair leaves something that runs in each new session, or opens it, and stays when the keypair
- * ends. So the person is told when such a thing is set with one, and again of all that is still set when the keypair ends, in
- * whatever way: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Its sessions go on as well, with the person's
- * folders and dotfiles, and are named then. Programs that set the same thing again and again tell of it once a day: each dotfile by its path, so that a harmless one hides no other.
+ * Threat: somebody who has stolen a keypair leaves something that runs in each new session, or gives access to it, and stays after the
+ * keypair ends. So the person is informed when such a thing is set with a keypair, and again of everything still set when the keypair ends
+ * for any reason: deactivated or deleted by somebody, or with a role, a domain or a first link (`end-keypairs.ts`). Its sessions also
+ * continue, with the person's folders and dotfiles, and are listed then. For programs that set the same thing repeatedly, there is one
+ * message a day: for dotfiles one per path, so that a harmless file does not hide another.
  */
 export type SetByKeypairKind = Extract<AccountNewsKind, `own_${string}_by_keypair`>
 
-/** News of one thing that the caller has set. @param path of a dotfile. Runs in the transaction that sets it, with the account locked */
+/**
+ * Message about one thing that the caller has set. @param path of a dotfile. Runs in the transaction that sets it, with the account locked
+ */
 export async function newsOfSet(
   trx: Db,
   { userId, email, keypair }: Pick<Caller, 'userId' | 'email' | 'keypair'>,
@@ -30,8 +33,9 @@ export async function newsOfSet(
 }
 
 /**
- * News of all that was set with keypairs and outlives them, and of what was made since the first of them was activated: nothing notes with
- * which key. Own folders with a dot are named whenever they were made, because each new session mounts them.
+ * Messages about all things that were set with keypairs and outlive them, and about things created since the first of these keypairs was
+ * activated, because their keypair is not recorded. Own folders with a leading dot are listed regardless of age, because each new session
+ * mounts them.
  *
  * Runs with the keypairs or their owner locked, and before they are deleted.
  *
@@ -41,7 +45,7 @@ export async function newsOfRemains(trx: Db, accessKeys: readonly string[]): Pro
   const keypairs = await findKeypairs(trx, accessKeys)
   const news: News[] = []
   for (const keypair of keypairs) news.push(...(await newsOfSetBy(trx, keypair)))
-  // A keypair that its person has not accepted has opened nothing.
+  // A keypair that its owner has not accepted was never usable.
   const first = keypairs.find(({ waits }) => !waits)
   return first ? [...news, ...(await newsOfMadeSince(trx, first))] : news
 }

@@ -44,21 +44,21 @@ import { toUser } from './to-user.ts'
 const CONFIRM_SECONDS = 24 * 3600
 const WAIT_SECONDS = 30 * 24 * 3600
 const REQUESTS_FROM = 5
-/** Unconfirmed requests of one address: each has its own link, so that a stranger's request does not replace the owner's. */
+/** Most unconfirmed requests of one address: each has its own link, so that a stranger's request does not replace the owner's. */
 const UNCONFIRMED_OF_ADDRESS = 3
 const UNCONFIRMED = 1_000
 const WAITING = 500
-/** Administrators of a domain who get a mail about a new request. */
+/** Most administrators of a domain who get a mail about a new request. */
 const TOLD_ADMINS = 20
 
 /**
  * Requests of strangers for an account, about which an admin decides.
  *
- * Threat model: everybody on the network may ask, where a superadmin has set `allowSignUp` to `request`.
- * - No reply, and no time that a reply takes, tells whether an address has an account or a request: the work is done after the
- *   reply, and the owner of the address alone learns the result, by mail.
- * - Where mail is set up, a request reaches the admins only after the owner of the address has opened a mailed link; so strangers
- *   cannot ask in the name of others. Without mail the list says that the address is not confirmed.
+ * Threat model: everybody on the network may send requests if a superadmin has set `allowSignUp` to `request`.
+ * - No reply, and no time that a reply takes, tells whether an address has an account or a request: the work is done after the reply, and
+ *   the owner of the address alone learns the result, by mail.
+ * - Where mail is set up, a request reaches the admins only after the owner of the address has opened a mailed link; so strangers cannot
+ *   ask in the name of others. Without mail the list says that the address is not confirmed.
  * - A request gives no right: the account is made when an admin accepts, its password is set with a link of its own.
  * - Requests are limited per network address, mails per e-mail address and mails to admins per domain. The table is bounded: unconfirmed
  *   requests push out the oldest ones; when the list of waiting requests is full, everybody is refused alike.
@@ -74,7 +74,7 @@ export interface SignUpRequests {
     page: { limit: number; cursor?: string | undefined },
   ): Promise<{ items: SignUpRequest[]; nextCursor: string | null; total: number }>
   /**
-   * @param origin where the admin sees the console, for the link
+   * @param origin address at which the admin uses the console, for the link
    * @throws AppError `sign_up_request_not_found`, `user_exists`, `forbidden`, `domain_not_found`, `group_not_found`
    */
   accept(caller: Caller, id: string, as: SignUpAcceptance, origin: string): Promise<AcceptedSignUp>
@@ -98,7 +98,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
   const announce = (id: string, domain: string, more: Partial<Exclude<Audience, string>> = {}) =>
     events.publish({ topic: 'user', id, version: 1 }, { domain, ...more })
 
-  /** Tells the admins, by the page and by mail; only some mails while many people ask. */
+  /** Informs the admins, in the console and by mail; only some mails are sent while many people send requests. */
   async function tellAdmins(row: Pick<SignUpRequestRow, 'id' | 'email' | 'domain'>, current: SystemSettings) {
     announce(row.id, row.domain)
     const { publicUrl, mailReady } = current
@@ -136,7 +136,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
     else await tellAdmins(row, current)
   }
 
-  /** @throws AppError `sign_up_closed` where nobody may ask now */
+  /** @throws AppError `sign_up_closed` if nobody may send requests now */
   async function requireOpen({ allowSignUp, signUpDomain: domain }: SystemSettings): Promise<void> {
     if (allowSignUp !== 'request') throw new AppError('sign_up_closed', because('ask_admin_for_account'))
     if (!(await findDomain(db, domain))?.active) {
@@ -178,7 +178,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
     },
 
     async accept(caller, id, as, origin) {
-      // The password is forgotten here: the owner sets one with the link.
+      // The password is discarded: the owner sets one with the link.
       const password_hash = await passwords.hash(newPassword(), personAsking(caller.userId))
       const system = await settings.read()
       const made = await store.transaction(async trx => {

@@ -1,6 +1,6 @@
 import { AppError, because, type SystemSettings } from '#manager/contract'
 
-/** @throws AppError `bad_request` where the settings name terms that the person has not agreed to */
+/** @throws AppError `bad_request` if the settings name terms to which the person has not agreed */
 export function requireAgreement(
   { termsUrl, privacyUrl }: Pick<SystemSettings, 'termsUrl' | 'privacyUrl'>,
   acceptTerms: boolean | undefined,
@@ -11,10 +11,8 @@ export function requireAgreement(
 }
 
 /**
- * Checks the domain of an address, for people without an invitation. The answer depends on the address and the settings
- * alone, so it does not tell whether there is an account.
- *
- * @throws AppError `bad_request`
+ * Checks the domain of an address, for people without an invitation. The answer depends only on the address and the settings, so it does
+ * not reveal whether there is an account. @throws AppError `bad_request`
  */
 export function requireMailDomain(
   { signUpEmailDomains }: Pick<SystemSettings, 'signUpEmailDomains'>,

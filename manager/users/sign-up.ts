@@ -31,10 +31,10 @@ const MAILS_TO_ACCOUNT_FROM = 4
 /**
  * Signing up.
  *
- * Threat model: everybody on the network may ask. No reply, and no time that a reply takes, tells whether an address has
- * an account: its owner alone is told, by mail. A stranger who signs up with somebody else's address gains nothing: the
- * link goes to the owner, counts only together with the password of that very sign-up, and until then nobody can sign
- * in. Where no mail confirms the address, the password counts as one that others may know (ADR 59). The number of requests is limited per network address and per e-mail address.
+ * Threat model: everybody on the network may sign up. Neither a reply nor its duration reveals whether an address has an account: only its
+ * owner learns it, by mail. A stranger who signs up with somebody else's address gains nothing: the link goes to the owner and works only
+ * together with the password of that sign-up, and until then nobody can sign in. If no mail confirms the address, the password counts as
+ * one that others may know (ADR 59). The number of requests is limited per network address and per e-mail address.
  */
 export interface SignUps {
   /** @throws AppError `sign_up_closed`, `invitation_invalid`, `weak_password`, `bad_request` (terms), `rate_limited` */
@@ -108,7 +108,8 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       const verified = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
-        // A password of an earlier request may be that of another holder of the invitation: a link without one of its own does not tell.
+        // A password of an earlier request may be that of another holder of the invitation, and a link without its own password does not
+        // show whose it is.
         const isEarlier = link.password_hash === null && (await wasInvited(trx, user.id))
         const isOwn = held.password_from === 'unknown' && link.password_from === 'person' && !isEarlier
         const password_from = isOwn ? 'person' : held.password_from
@@ -125,10 +126,10 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
 type MailPurpose = 'confirmation' | 'password' | 'sign-up-request'
 
 /**
- * Limits mails to an address that a stranger may have named. A network address that asks too often is refused. Mails beyond
- * the limit of one account are silently not sent instead: a refusal would let strangers lock out its owner, who still has
- * the links in the mails before, which stay valid for longer than the wait. Each purpose has its own count, also where nothing is sent:
- * asking for one kind of mail keeps nobody from another.
+ * Limits mails to an address that a stranger may have entered. A network address with too many requests is refused. Mails beyond the limit
+ * of one account are silently dropped instead: a refusal would let strangers lock out its owner, who still has the links in earlier mails,
+ * which stay valid for longer than the wait. Each purpose has its own count, even if nothing is sent: requesting one kind of mail does not
+ * block another kind.
  *
  * @returns whether a mail may be sent
  * @throws AppError `rate_limited`
@@ -152,8 +153,8 @@ export function linkInvalid(): AppError {
 }
 
 /**
- * Whether the owner of the address has yet to confirm it. Where no mail can be sent, the word of the admin who handed the
- * invitation out counts instead: nobody else could vouch for it.
+ * Whether the owner of the address has not confirmed it yet. If no mail can be sent, an invitation from an admin is enough: nobody else
+ * could vouch for the address.
  */
 function isUnconfirmed(
   { requireEmailVerification, mailReady }: Pick<SystemSettings, 'requireEmailVerification' | 'mailReady'>,
@@ -174,8 +175,8 @@ function checkTerms(settings: SystemSettings, spec: SignUpSpec): void {
 }
 
 /**
- * Finds or makes the account, and makes the token of the link that is to be mailed. A confirmed account is not touched, and
- * only a new account uses up an invitation.
+ * Finds or creates the account, and creates the token of the link to be mailed. A confirmed account is not changed, and only a new account
+ * consumes an invitation.
  */
 async function enter(
   trx: Db,
@@ -194,7 +195,7 @@ async function enter(
   const unconfirmed = isUnconfirmed({ requireEmailVerification, mailReady }, invitation)
     ? { email_verified_at: null }
     : {}
-  // Whoever has an invitation may sign up with somebody else's address: an admin of the domain, too.
+  // Anybody with an invitation may sign up with somebody else's address, including an admin of the domain.
   const password = { password_hash, password_from: 'unknown' } as const
   const account = { email, name, domain, role: 'user', ...password, ...unconfirmed } as const
   const made = await insertAccount(trx, account).catch((error: unknown) => {

@@ -14,7 +14,7 @@ import { placeOfKeypair } from './keypairs.ts'
 import { type RateLimits, type RateState } from './rate-limits.ts'
 
 const WINDOW_MS = SIGNATURE_WINDOW_SECONDS * 1000
-/** How long tunnels and streams may outlive the keypair that opened them if the message of another manager is lost. */
+/** Longest time that tunnels and streams outlive the keypair that opened them if the message of another manager is lost. */
 const RECHECK_MS = 15_000
 
 /** Most keypairs in one query. */
@@ -42,11 +42,11 @@ export interface SignedCaller {
 /**
  * Authenticates signed requests.
  *
- * Threat model: anybody may send any claim. The signature is compared in constant time, and against a random key if the
- * access key is unknown, so that neither answer nor time tells which access keys exist. Only a caller who knows the secret
- * learns that a keypair or an account is inactive, or how far the clock is off. Nothing is cached: a keypair that is
- * deactivated or deleted is refused from the next request on, at every manager. Keypairs are looked up for all requests together, one
- * query at a time, so that made-up claims leave the database to others (ADR 74).
+ * Threat model: anybody may send any claim. The signature is compared in constant time, and against a random key if the access key is
+ * unknown, so that neither answer nor time reveals which access keys exist. Only a caller who knows the secret learns that a keypair or an
+ * account is inactive, or how far the clock is off. Nothing is cached: a keypair that is deactivated or deleted is refused from the next
+ * request on, at every manager. Keypairs are looked up for all requests together, one query at a time, so that made-up claims do not
+ * overload the database (ADR 74).
  */
 export interface Signers extends Disposable {
   /**
@@ -55,8 +55,8 @@ export interface Signers extends Disposable {
    */
   authenticate(claim: Claim): Promise<SignedCaller>
   /**
-   * Checks the keypair and account of an authenticated request again, for a request whose body arrived late. Nonce and rate limit are
-   * left alone: the first check has used both.
+   * Checks the keypair and account of an authenticated request again, for a request whose body arrived late. Nonce and rate limit are not
+   * checked again: the first check has used both.
    *
    * @throws AppError `signature_invalid` (the keypair was deleted), `keypair_inactive`, `user_inactive`
    */
@@ -75,9 +75,9 @@ export interface SignersDeps {
   readonly store: Store
   readonly box: SecretBox
   readonly rates: Pick<RateLimits, 'take' | 'giveBack'>
-  /** Other managers are told of a keypair that ends here. */
+  /** Receives messages about keypairs that end here. */
   readonly peers?: Peers
-  /** Time at which the database was restored: a request that was signed earlier may have been received before. */
+  /** Time at which the database was restored: an earlier signed request may have been received before. */
   readonly restoredAt?: Date | undefined
   readonly now?: () => number
   readonly recheckMs?: number
@@ -121,7 +121,7 @@ export function createSigners(deps: SignersDeps): Signers {
       const { keypair } = signer
       const usable = usableOf(signer)
       const rate = await rates.take(accessKey, keypair.rate_limit)
-      // Nonces are kept until the clock of no manager can still accept their date.
+      // A nonce is kept until no manager's clock can accept its date any more.
       const forget = new Date(date.getTime() + 2 * WINDOW_MS)
       const taken = takeNonce(db, accessKey, nonce, forget).catch((error: unknown) => {
         // The keypair was deleted since it was read.

@@ -9,12 +9,12 @@ import { requireStillSignedIn } from './still-authorized.ts'
 import { type AccountNotifier } from './account-notifier.ts'
 
 /**
- * The SSH key of a user. Only its public half is stored. A session authorises the key that its owner has when the kernels
- * of the session are started. The owner is told of one that a keypair sets (`set-by-keypair.ts`).
+ * The SSH key of a user. Only its public half is stored. A session authorises the key that its owner has when the kernels of the session
+ * are started. The owner is informed of a key that is set with a keypair (`set-by-keypair.ts`).
  */
 export interface SshKeypairs {
   get(caller: Caller): Promise<SshKeypair>
-  /** The private half is in the reply and nowhere else. @throws AppError `not_signed_in` (ended meanwhile) */
+  /** The private half is only in the reply. @throws AppError `not_signed_in` (ended meanwhile) */
   generate(caller: Caller): Promise<NewSshKeypair>
   /** @throws AppError `ssh_key_invalid`, `not_signed_in` (ended meanwhile) */
   set(caller: Caller, publicKey: string): Promise<SshKeypair>
@@ -62,10 +62,10 @@ export function createSshKeypairs({ store, notifier }: SshKeypairsDeps): SshKeyp
   }
 }
 
-/** `ssh2` makes an unusable pair in about 0.3 % of its calls (`newKeypair`). */
+/** `ssh2` creates an unusable pair in about 0.3 % of its calls (`newKeypair`). */
 const ATTEMPTS = 10
 
-/** ssh2 drops a leading zero byte of the public key in about 0.3 % of its pairs; so each one is read back. */
+/** ssh2 drops a leading zero byte of the public key in about 0.3 % of its pairs, so each pair is parsed to check it. */
 async function newKeypair(comment: string): Promise<{ publicKey: string; privateKey: string }> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const { public: publicKey, private: privateKey } = await generate(comment)

@@ -3,7 +3,7 @@ import ssh2 from 'ssh2'
 import { AppError, because, type Because, SSH_KEY_TYPES } from '#manager/contract'
 
 export interface PublicKey {
-  /** Type, blob and comment, one line; nothing else. */
+  /** Type, blob and comment on one line. */
   readonly line: string
   readonly fingerprint: string
 }

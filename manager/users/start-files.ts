@@ -11,11 +11,11 @@ export interface SessionStartFiles {
   readonly bootstrapScript: string
 }
 
-/** Files that the new sessions of a user begin with, opened from the database (`home-files.ts` has their rules). */
+/** Reads and decrypts the files with which the new sessions of a user begin (`home-files.ts` has their rules). */
 export interface StartFiles {
   dotfiles(userId: UserId): Promise<Dotfile[]>
   script(userId: UserId): Promise<BootstrapScript>
-  /** For a session that starts; nothing for one that an administrator launched for its owner. */
+  /** Files for a session that starts; none for one that an administrator launched for its owner. */
   of(session: { readonly owner_id: UserId; readonly launched_by: string | null }): Promise<SessionStartFiles>
 }
 

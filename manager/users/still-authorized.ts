@@ -8,9 +8,8 @@ import { holdUser, listActiveRoles } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 
 /**
- * Finds the callers that have changed since they were authorized: inactive now, or of another role or domain. For work that
- * continues after its request was authorized (event streams, exports). The ends of sign-ins and keypairs are announced
- * elsewhere.
+ * Finds callers that have become inactive or changed their role or domain since they were authorized. For work that continues after its
+ * request was authorized (event streams, exports). The ends of sign-ins and keypairs are announced elsewhere.
  */
 export async function findChangedCallers<C extends Pick<Caller, 'userId' | 'role' | 'domain'>>(
   db: Db,
@@ -23,7 +22,7 @@ export async function findChangedCallers<C extends Pick<Caller, 'userId' | 'role
   })
 }
 
-/** Whether a sign-in, keypair or published app is valid now, with its account. @param credential as `credentialOf` names it */
+/** Whether a sign-in, keypair or published app is valid now, with its account. @param credential as returned by `credentialOf` */
 export async function isCredentialValid(db: Db, credential: string): Promise<boolean> {
   const isKeypair = AccessKey.safeParse(credential).success
   const holding = await (isKeypair ? listUsableKeypairs(db, [credential]) : listLiveLogins(db, [credential]))
@@ -31,10 +30,10 @@ export async function isCredentialValid(db: Db, credential: string): Promise<boo
 }
 
 /**
- * Refuses a caller whose sign-in has ended since the request was authenticated. For the transaction that makes a way into an account,
- * or gives somebody a role: a request may wait long for its turn to hash a password. Call it once the account is locked: whatever ends
- * a doubt about the password ends sign-ins and keypairs in its own transaction, so that a request which waited for that lock gives
- * nobody who was inside a way back.
+ * Refuses a caller whose sign-in has ended since the request was authenticated. For transactions that create a way into an account, or give
+ * somebody a role: a request may wait long in the queue for hashing a password. Call it after locking the account: ending a doubt about the
+ * password also ends sign-ins and keypairs in the same transaction, so a request that waited for that lock cannot give an intruder a way
+ * back.
  *
  * @throws AppError `not_signed_in`
  */
@@ -44,8 +43,8 @@ export async function requireStillSignedIn(trx: Db, caller: Pick<Caller, 'loginI
 }
 
 /**
- * As `requireStillSignedIn`, for what stays in an account or goes to others without being a way in: shares, links, templates, sessions. The
- * end of a doubt names what was made until then, so nothing may be made after it by whoever was inside. Holds the account until the
+ * Like `requireStillSignedIn`, for lasting things that are not a way into an account: shares, links, templates, sessions. When a doubt
+ * ends, the person gets a list of things created until then, so an intruder must not create anything later. Holds the account until the
  * transaction ends: call it before other rows are locked.
  *
  * @throws AppError `not_signed_in`
@@ -56,9 +55,8 @@ export async function holdSignedIn(trx: Db, caller: Pick<Caller, 'userId' | 'log
 }
 
 /**
- * Refuses a caller who may not go on with what an administrator's request began: signed out, inactive, or of another role or domain.
- *
- * @throws AppError `not_signed_in`, `forbidden`
+ * Refuses a caller who may not continue an administrator's request: signed out, inactive, or with a changed role or domain. @throws
+ * AppError `not_signed_in`, `forbidden`
  */
 export async function requireStillAuthorized(db: Db, caller: Caller): Promise<void> {
   await requireStillSignedIn(db, caller)

@@ -3,8 +3,8 @@ import { type Db } from '../store/schema.ts'
 import { countSuperadmins } from '../store/identity/users.ts'
 
 /**
- * Checks after a change, in its transaction and under `lockSuperadmins`, that somebody is left who can administer
- * everything and signs in with a password, which works also while every sign-in provider is down. Of two superadmins who deactivate each other at the same time, only one succeeds.
+ * Checks after a change, in its transaction and under `lockSuperadmins`, that there is still a superadmin who can sign in with a password,
+ * which also works while every sign-in provider is down. Of two superadmins who deactivate each other at the same time, only one succeeds.
  *
  * @throws AppError `last_superadmin`
  */

@@ -13,17 +13,17 @@ import { endKeypairs } from './end-keypairs.ts'
 import { nextMemberships, nextRole } from './mapped-rights.ts'
 import { type News, newsOfOwn } from './account-notifier.ts'
 
-/** Rights that an account lost, which a mapping of groups had given it. */
+/** Rights from a mapping of groups that an account lost. */
 export interface TakenBack {
-  /** The account after it. */
+  /** The account afterwards. */
   readonly user: UserRow
   /** Names of projects. */
   readonly projects: readonly string[]
-  /** The role before, where it is another one now. */
+  /** The previous role, if it changed. */
   readonly role: Role | null
-  /** News of what was set with keypairs that ended with the role. */
+  /** News of remaining things that were set with keypairs that ended with the role. */
   readonly remains: readonly News[]
-  /** Sign-ins that ended: `Logins.tellEnd` announces them once the transaction is committed. */
+  /** Sign-ins that ended: `Logins.tellEnd` announces them after the commit. */
   readonly ended: readonly string[]
 }
 
@@ -35,13 +35,13 @@ export interface Left {
 export const NOTHING_LEFT: Left = { groups: [], roles: [] }
 
 /**
- * Takes back what linked accounts at providers gave by a mapping, and nothing else: what an administrator gave by hand stays, and so does
- * what another linked account gives. The last superadmin with a password stays one.
+ * Takes back only rights that linked accounts at providers gave by a mapping: rights that an administrator gave by hand stay, and so do
+ * rights from other linked accounts. The last superadmin with a password stays one.
  *
- * Threat: whoever wants to keep a project or a role unlinks the account at the provider, which is then never asked again. So what
- * came by a mapping is taken back by every action after which the provider could no longer take it back.
+ * Threat: somebody who wants to keep a project or a role unlinks the account at the provider, so that the provider is never asked again. So
+ * rights from a mapping are taken back by every action after which the provider could not take them back.
  *
- * @param user locked; call under `lockSuperadmins` where one of the linked accounts may have given a role
+ * @param user locked; call under `lockSuperadmins` if one of the linked accounts may have given a role
  */
 export async function takeBack(
   trx: Db,
@@ -63,7 +63,7 @@ export async function takeBack(
   return taken
 }
 
-/** An account has one linked account of each issuer. */
+/** An account has at most one linked account of each issuer. */
 async function takeBackOne(trx: Db, user: UserRow, issuer: string, left: Left): Promise<TakenBack> {
   const all = await listIdentities(trx, user.id)
   const mine = all.find(one => one.issuer === issuer)
@@ -78,7 +78,7 @@ async function takeBackOne(trx: Db, user: UserRow, issuer: string, left: Left): 
     others: others.flatMap(one => one.given_groups),
     wanted: mine.given_groups.filter(id => left.groups.includes(id) && ids.includes(id)),
   })
-  // A doubtful linked account gives no role, so it keeps none either.
+  // A doubtful linked account gives no role, so it cannot preserve one either.
   const canKeep = !mine.doubtful && mine.given_role !== null && left.roles.includes(mine.given_role)
   const next = nextRole({ role: user.role, mine, others }, canKeep ? mine.given_role : null)
   const isLast =
@@ -90,14 +90,14 @@ async function takeBackOne(trx: Db, user: UserRow, issuer: string, left: Left): 
   const changesRole = role !== user.role
   if (!changesRole && remove.length === 0) return nothing
   const ended = changesRole ? await endAccess(trx, user) : []
-  // As with a change by an administrator.
+  // Same as for a change by an administrator.
   const remains = changesRole ? await endKeypairs(trx, user.id) : []
   const changed = changesRole ? await updateUser(trx, user.id, { role }) : await touchUser(trx, user.id)
   const projects = current.filter(({ id }) => remove.includes(id)).map(({ name }) => name)
   return { user: changed ?? user, projects, role: changesRole ? user.role : null, remains, ended }
 }
 
-/** Unlinks accounts at providers, and takes back what they gave. @param user as for `takeBack` */
+/** Unlinks accounts at providers, and takes back the rights that they gave. @param user as for `takeBack` */
 export async function unlinkIdentities(
   trx: Db,
   user: UserRow,
@@ -114,7 +114,7 @@ export async function unlinkDoubtful(trx: Db, user: UserRow): Promise<TakenBack 
   return { ...(await unlinkIdentities(trx, user, doubtful)), unlinked: doubtful.length }
 }
 
-/** News of it for the person. */
+/** Messages to the person about rights that were taken back. */
 export function newsOfTaken({ user, projects, role, remains }: TakenBack): readonly News[] {
   const names = [...(role === null ? [] : [role]), ...projects]
   if (names.length === 0) return []

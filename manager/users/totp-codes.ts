@@ -6,7 +6,7 @@ export const TOTP_PERIOD_SECONDS = 30
 const FORM = { algorithm: 'SHA1', digits: 6, period: TOTP_PERIOD_SECONDS } as const
 /** 160 bits, as RFC 4226 recommends. */
 const SECRET_BYTES = 20
-/** Number of steps by which a phone's clock may be off. */
+/** Number of time steps by which a phone's clock may be wrong. */
 const WINDOW = 1
 
 export function newTotpSecret(): string {
@@ -18,7 +18,7 @@ export function totpUri(secret: string, email: string): string {
   return new TOTP({ ...FORM, issuer: 'Berth', label: email, secret: Secret.fromBase32(secret) }).toString()
 }
 
-/** Finds the time step near `now` that has this code; undefined if none has. */
+/** Finds the time step near `now` with this code; undefined if none has it. */
 export function stepOfCode(secret: string, code: string, now: number): number | undefined {
   if (!/^\d{6}$/.test(code)) return undefined
   const totp = new TOTP({ ...FORM, secret: Secret.fromBase32(secret) })
@@ -28,7 +28,7 @@ export function stepOfCode(secret: string, code: string, now: number): number | 
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567'
 
-/** Makes a code of 80 random bits, so that storing its plain hash is enough: `k3vp-…` in four groups. */
+/** Creates a code of 80 random bits, so that storing its plain hash is enough: `k3vp-…` in four groups. */
 export function newRecoveryCode(): string {
   // 32 divides 256, so the lower five bits of a random byte are as random as the byte.
   const letters = Array.from(randomBytes(16), byte => LETTERS.charAt(byte & 31)).join('')

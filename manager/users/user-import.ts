@@ -27,16 +27,16 @@ import { newPassword } from './secrets.ts'
 import { type News, type AccountNotifier } from './account-notifier.ts'
 
 /**
- * Creates the accounts of a file of users. Each row succeeds or is refused by itself; accounts that exist are not changed, so the
- * same file may be imported again.
+ * Creates the accounts in a file of users. Each row succeeds or is refused on its own; existing accounts are not changed, so the same file
+ * may be imported again.
  *
- * Threat model: the caller gets no rights that `POST /users` does not give. Nobody knows the first password of an account: its
- * owner sets one with a link that works once, for a week, and of which only the hash is kept. It is mailed where mail reaches the person;
- * superadmins may have it in hand instead (ADR 59). Each person is told who made the account.
+ * Threat model: the caller gets no rights that `POST /users` does not give. Nobody knows the first password of an account: its owner sets
+ * one with a link that works once, for a week, and is stored only as a hash. The link is mailed if mail reaches the person; superadmins may
+ * receive it instead (ADR 59). Each person is informed who created the account.
  */
 export interface UserImports {
   /**
-   * @param origin where the admin sees the console, for the links
+   * @param origin address at which the admin uses the console, for the links
    * @throws AppError `mail_not_configured`
    */
   run(caller: Caller, spec: UserImportSpec, origin: string): Promise<UserImportReply>
@@ -81,7 +81,7 @@ export function createUserImports(deps: UserImportDeps): UserImports {
       }
       const inHand = !mail && isSuperadmin(caller)
       const deliveryTo = (email: string) => deliveryOf(caller, { email }, system, { origin, inHand })
-      // All accounts get the same password, which is forgotten here: hashing one for each row would take seconds.
+      // All accounts get the same password, which is discarded: hashing one for each row would take seconds.
       const passwordHash = await passwords.hash(newPassword(), personAsking(caller.userId))
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
         await requireStillSignedIn(trx, caller)
@@ -102,7 +102,7 @@ export function createUserImports(deps: UserImportDeps): UserImports {
         const link = delivery.mailed ? null : { url, expiresAt }
         return { ...NOTHING, email: user.email, outcome: 'created', id: user.id, link }
       })
-      // A mailed link says it already.
+      // A mailed link already informs the person.
       const inHands = results.filter(result => !isAppError(result) && !result.delivery.mailed)
       if (!dryRun) await notifier.announce(newsOf(caller, inHands))
       return { items, dryRun }
@@ -134,7 +134,7 @@ function parseRow(row: UserImportRow): Omit<UserSpec, 'password' | 'mustChangePa
   )
 }
 
-/** Runs one step of a transaction by itself: where it throws an AppError, its changes are taken back, and the error is returned. */
+/** Runs one step of a transaction on its own: if it throws an AppError, its changes are undone and the error is returned. */
 async function alone<T>(trx: Db, step: () => Promise<T>): Promise<T | AppError> {
   await sql`savepoint import_row`.execute(trx)
   try {
@@ -148,7 +148,7 @@ async function alone<T>(trx: Db, step: () => Promise<T>): Promise<T | AppError> 
   }
 }
 
-/** @param options.undo takes everything back in the end: the work was only a check */
+/** @param options.undo undoes everything at the end: the work was only a check */
 async function inTransaction<T>(
   store: Store,
   { undo }: { readonly undo: boolean },

@@ -69,7 +69,7 @@ import { newsOfTaken, takeBack, unlinkDoubtful } from './take-back.ts'
 import { type AccountNotifier } from './account-notifier.ts'
 import { toUser, toUsers } from './to-user.ts'
 
-/** A password that nobody knows: it is in no doubt. */
+/** Columns of a password that nobody knows. */
 const NOBODYS = { password_set: false, password_from: 'person', must_change_password: false } as const
 
 export interface UserQuery {
@@ -85,8 +85,8 @@ export interface UserQuery {
 }
 
 /**
- * Rules of accounts. A superadmin manages all accounts, an admin of a domain those of the domain that are not
- * superadmins'; other accounts do not exist for that admin. Accounts are never deleted: an inactive one keeps its history.
+ * Rules of accounts. A superadmin manages all accounts, an admin of a domain those of the domain except superadmins'; for that admin, other
+ * accounts do not exist. Accounts are never deleted: an inactive one keeps its history.
  */
 export interface Users {
   list(caller: Caller, query: UserQuery): Promise<{ items: User[]; nextCursor: string | null; total: number }>
@@ -95,22 +95,21 @@ export interface Users {
   /** @throws AppError `user_exists`, `weak_password`, `forbidden`, `domain_not_found`, `group_not_found` */
   create(caller: Caller, spec: UserSpec): Promise<User>
   /**
-   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Running sessions continue, so that
-   * their work is not lost, and an admin ends them. Waiting sessions do not start. A higher role or another domain
-   * ends what others knew or made: keypairs are deactivated until their owner activates them again, and a password that somebody
-   * else may know is replaced by one that nobody knows, with a link for a new one.
+   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Running sessions continue, so that their work is
+   * not lost, and an admin ends them. Waiting sessions do not start. A higher role or another domain invalidates secrets that others may
+   * know: keypairs are deactivated until their owner activates them again, and a password that somebody else may know is replaced by one
+   * that nobody knows, with a link for a new one.
    *
-   * @param origin where the admin sees the console, for the link
-   * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to set the own
-   *   password, to give out more than the own role), `domain_not_found`, `group_not_found`
+   * @param origin address at which the admin uses the console, for the link
+   * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to set the own password, to
+   *   give out more than the own role), `domain_not_found`, `group_not_found`
    */
   change(caller: Caller, id: UserId, change: UserChange, origin: string): Promise<ChangedUser>
   /** Sign-ins of a user. @throws AppError `user_not_found` */
   listLogins(caller: Caller, id: UserId): Promise<{ items: Login[] }>
   /**
-   * Ends all sign-ins of another user, and the links that were made for the account.
-   * @returns how many sign-ins ended
-   * @throws AppError `user_not_found`, `forbidden` for the own account
+   * Ends all sign-ins of another user, and deletes the links created for the account. @returns how many sign-ins ended @throws AppError
+   * `user_not_found`, `forbidden` for the own account
    */
   endLogins(caller: Caller, id: UserId): Promise<number>
   /** The account as its owner and its admins see it. */
@@ -121,7 +120,7 @@ export interface Users {
    * @throws AppError `login_failed` (old one wrong), `weak_password`, `password_unchanged`, `login_throttled`
    */
   changePassword(caller: Caller, request: { oldPassword: string; newPassword: string }): Promise<void>
-  /** The caller looks at the console. */
+  /** Records that the caller looks at the console. */
   recordVisit(caller: Caller): Promise<ConsoleVisit>
 }
 
@@ -133,7 +132,7 @@ export interface UsersDeps {
   readonly mailer: Pick<Mailer, 'post'>
   readonly notifier: AccountNotifier
   readonly events: EventPublisher
-  /** Called when accounts were activated or deactivated, or have other limits: their waiting sessions may start, or not any more. */
+  /** Called when accounts were activated or deactivated, or their limits changed: their waiting sessions may start, or not any more. */
   readonly onChanged?: () => void
 }
 
@@ -194,7 +193,7 @@ export function createUsers(deps: UsersDeps): Users {
       requireMayGivePolicy(caller, resourcePolicy)
       const system = await settings.read()
       const chosen = password === undefined ? {} : await chosenPassword(caller, password)
-      // Hashed ahead, because it takes a while, for the case that the password has to end.
+      // Hashed in advance, because it takes a while, for the case that the password must be replaced.
       const nobodys =
         change.role === undefined && change.domain === undefined
           ? ''
@@ -205,7 +204,7 @@ export function createUsers(deps: UsersDeps): Users {
         const user = requireManaged(caller, await lockUser(trx, id))
         const projects = await listGroupIds(trx, id)
         const moves = (change.domain ?? user.domain) !== user.domain
-        // A mapping gives rights in one domain, so they end with the move, and not with the next sign-in at the provider.
+        // A mapping gives rights in one domain, so they end with the move, not only at the next sign-in at the provider.
         const taken = moves ? await takeBack(trx, user, await listIdentities(trx, id)) : undefined
         if (password !== undefined) requireMaySetPassword(caller, user, system)
         if (mustChangePassword === false && user.must_change_password) requireMayLetStay(caller)
@@ -236,7 +235,7 @@ export function createUsers(deps: UsersDeps): Users {
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
         const ended = endsSignIns ? await endAccess(trx, user) : []
         const delivery = deliveryOf(caller, user, system, { origin })
-        // A link that the change makes takes the place of all that were there.
+        // A link created by this change replaces all earlier ones.
         if (passwordEnded) await deleteEmailTokens(trx, id)
         const link = passwordEnded && active ? await insertPasswordLink(trx, id, delivery.origin) : undefined
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()

@@ -48,7 +48,7 @@ export interface AccountsPartDeps {
   readonly box: SecretBox
   /** Absolute. */
   readonly dataDir: string
-  /** Password of `admin@localhost` at the first start; a random one is made if left out. */
+  /** Password of `admin@localhost` at the first start; if left out, a random one is created. */
   readonly adminPassword: string | undefined
   readonly settings: Settings
   readonly mailer: Mailer
@@ -60,7 +60,7 @@ export interface AccountsPartDeps {
   /** Called after limits of users or projects change, or accounts are activated or deactivated. */
   readonly onLimitsChanged: () => void
   readonly onFolderLimitsChanged: () => void
-  /** Called after users were taken out of projects. */
+  /** Called after users were removed from projects. */
   readonly onMembersLeft: (userIds: readonly UserId[]) => void
   readonly log: Log
 }
@@ -71,7 +71,7 @@ export interface AccountsPart extends AsyncDisposable {
   readonly logins: Logins
   readonly signers: Signers
   readonly sso: Pick<SsoAttempts, 'callback'>
-  /** @throws AppError if no sign-in provider works; for the settings, before sign-in by password is switched off */
+  /** @throws AppError if no sign-in provider works; call it before sign-in by password is switched off */
   requireWorkingProvider(): Promise<void>
   readonly handlers: AccountsHandlers
 }
@@ -85,7 +85,7 @@ type AccountsHandlers = ReturnType<typeof createIdentityRoutes> &
   ReturnType<typeof createKeypairRoutes>
 
 /**
- * Creates the first superadmin where there is no account yet, and opens what remembers sign-ins and signatures.
+ * Creates the first superadmin if there is no account yet, and starts the caches for sign-ins and signatures.
  *
  * @throws AppError `weak_password` for the first superadmin's password
  */

@@ -33,14 +33,14 @@ export interface ConnectionsPartDeps {
   readonly members: SessionMembers
   readonly folders: FoldersPart
   readonly audit: AuditRecorder
-  /** Where apps are served to browsers elsewhere and to visitors of links; undefined: nowhere. */
+  /** Address of apps for other browsers and for visitors of links; undefined: there is none. */
   readonly appsAddress: AppsAddress | undefined
   /** How many this process may open. */
   readonly descriptors: number
   readonly log: Log
 }
 
-/** Connections that last: tunnels to sessions, SFTP of folders, and apps at the address of apps. */
+/** Long-lived connections: tunnels to sessions, SFTP of folders, and apps at the address of apps. */
 export interface ConnectionsPart extends AsyncDisposable {
   readonly published: PublishedApps
   readonly ownApps: OwnApps
@@ -49,11 +49,10 @@ export interface ConnectionsPart extends AsyncDisposable {
 }
 
 /**
- * Opens the gateways that take over WebSockets, and ends their connections with what allowed them.
+ * Opens the gateways that take over WebSockets, and ends a connection when the right to it ends.
  *
- * Threat model: a connection outlives the request that opened it, so it must end with its sign-in, keypair, link,
- * session or membership: at once where this manager learns of the end, and after a gap in the messages of other managers
- * by looking again.
+ * Threat model: a connection outlives the request that opened it, so it must end with its sign-in, keypair, link, session or membership: at
+ * once when this manager learns of the end; after a gap in the messages of other managers, everything is checked again.
  */
 export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart {
   const { store, box, settings, cluster, upgrades, accounts, sessions, members, folders, audit, descriptors, log } =
@@ -65,7 +64,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
   const isValid = (credential: string) => isCredentialValid(db, credential)
 
-  // Each of these takes over sockets only after the start, so nothing has to be closed if a later one cannot be made.
+  // Each of these takes over sockets only after the start, so nothing has to be closed if creating a later one fails.
   const stack = new AsyncDisposableStack()
   const published = stack.use(
     createPublishedApps({ store, box, passwords, settings, grants, logins, address: deps.appsAddress, peers }),
@@ -146,7 +145,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
   logins.onEnd(endAll)
   signers.onEnd(endAll)
   published.onEnd(endAll)
-  // A sign-in may have ended at another manager, and the message about it been missed.
+  // A sign-in may have ended at another manager, and the message about it may have been missed.
   peers.onGap(() => {
     const tunnelled = tunnels.openedWith().filter(id => !published.isWatched(id))
     void logins.recheck([...tunnelled, ...sftp.openedWith()]).catch(() => undefined)

@@ -35,7 +35,7 @@ export interface DiagnosticsPartDeps {
   readonly log: Log
 }
 
-/** Creates the routes of the diagnostics, and names the facts that the bundle holds. */
+/** Creates the routes of the diagnostics, and defines the contents of the bundle. */
 export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typeof createDiagnosticsRoutes> {
   const { config, store, cluster, box, agents, agentService, managers, settings } = deps
   const { db } = store
@@ -53,7 +53,7 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
     async own(withLog) {
       const diagnosis = await doctor()
       if (!withLog) return { diagnosis, log: [] }
-      // The manager that makes the bundle blanks addresses, each by the same name in all files.
+      // The manager that creates the bundle replaces addresses, each by the same name in all files.
       const redactor = createRedactor({ known: await secrets(), addresses: false })
       return { diagnosis, log: deps.logLines().map(line => redactor.line(line)) }
     },
@@ -92,7 +92,7 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
     check: caller => requireStillAuthorized(db, caller),
   })
 
-  /** Without what users wrote: commands and environments are theirs. */
+  /** Excludes texts of users: commands and environments are private. */
   async function waitingIn(group: string) {
     const rows = await listPending(db, group)
     return rows.map(row => ({

@@ -62,7 +62,7 @@ export interface FoldersPart extends AsyncDisposable {
     ReturnType<typeof createFileRoutes>
 }
 
-/** Marks new storage hosts before agents look for them. A storage host that is away does not prevent the start. */
+/** Marks new storage hosts before agents look for them. An unavailable storage host does not prevent the start. */
 export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPart> {
   const { store, dataDir, paths, events, mailer, settings, longRequests, log } = deps
   const usual = join(dataDir, 'storage')

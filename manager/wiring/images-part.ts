@@ -13,7 +13,7 @@ import { createImages } from '../images/images.ts'
 import { createPulls, type Pulls } from '../images/pulls.ts'
 import { createTasks, type Tasks } from '../tasks/tasks.ts'
 
-/** Images, registries, and the long work on them. Closing cancels that work. */
+/** Images, registries, and long tasks on them. Closing cancels these tasks. */
 export interface ImagesPart extends AsyncDisposable {
   readonly handlers: ReturnType<typeof createImageRoutes> & ReturnType<typeof createRegistryRoutes>
   readonly registries: Registries

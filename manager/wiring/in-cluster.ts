@@ -21,10 +21,8 @@ export interface InClusterDeps {
 }
 
 /**
- * Connects sessions and agents to the other managers on the database: agents are told of them, work they left
- * unfinished is resumed, and an agent that one of them revokes is disconnected everywhere.
- *
- * @returns the gateway for services that revoke agents
+ * Connects sessions and agents to the other managers on the database: informs agents of them, resumes work that they left unfinished, and
+ * disconnects an agent everywhere when one of them revokes it. @returns the gateway for services that revoke agents
  */
 export function followCluster(deps: InClusterDeps): AgentGateway {
   const { cluster, gateway, reports, log } = deps
@@ -51,13 +49,13 @@ export function followCluster(deps: InClusterDeps): AgentGateway {
 const AGENT_REVOKED = 'agent_revoked'
 const AGENT_WANTED = 'agent_wanted'
 
-/** For the gateway: tells every manager that the agent's previous key is revoked. */
+/** For the gateway: informs every manager that the agent's previous key is revoked. */
 export function createTellReplaced(cluster: Cluster): (agentId: AgentId) => void {
   const revoked = cluster.peers.topic<AgentId>(AGENT_REVOKED)
   return id => revoked.tell(id)
 }
 
-/** For the gateway: asks the manager that is connected to the agent to tell it of this manager once more. */
+/** For the gateway: asks the manager that is connected to the agent to inform it of this manager once more. */
 export function createSeek(cluster: Cluster): (agentId: AgentId) => Promise<boolean> {
   const wanted = cluster.peers.topic<AgentId>(AGENT_WANTED)
   return async agentId => {

@@ -24,7 +24,7 @@ export interface OperationPartDeps {
   readonly log: Log
 }
 
-/** Work without a request: old rows are deleted, usage is summed up by day, backups are made by schedule. */
+/** Background work: deletes old rows, sums up usage by day, makes scheduled backups. */
 export interface OperationPart extends AsyncDisposable {
   readonly backups: Backups
 }
@@ -32,7 +32,7 @@ export interface OperationPart extends AsyncDisposable {
 export function startOperationPart(deps: OperationPartDeps): OperationPart {
   const { config, store, dataDir, settings, mailer, events, url, log } = deps
   const { databaseUrl } = config
-  // None of these fails while it is made.
+  // Creating these never fails.
   const stack = new AsyncDisposableStack()
   stack.use(startRetention({ store, settings, events, log }))
   stack.use(startDailySums({ store, log }))
@@ -44,7 +44,7 @@ export function startOperationPart(deps: OperationPartDeps): OperationPart {
       mailer,
       events,
       directory: resolve(config.backupDirectory ?? join(dataDir, 'backups')),
-      // The master key stays out: a passphrase for it would have to lie beside the backups.
+      // The master key is left out: its passphrase would have to be stored beside the backups.
       write: (file, options) =>
         backup({ dataDir, databaseUrl, log, file, masterKeyFile: '', passphrase: undefined, ...options }),
       url,

@@ -13,9 +13,8 @@ export interface ParentRequests {
   /** Join string for an agent: single-use, valid for fifteen minutes. */
   createJoinToken(): Promise<{ join: string }>
   /**
-   * As `createJoinToken`, for the agent of this computer whose data directory is lost, e.g. after a restore into a new
-   * one.
-   * @throws AppError `agent_not_found` if it is no agent of this manager, `agent_running_elsewhere` if it is connected
+   * Like `createJoinToken`, for the agent of this computer whose data directory is lost, e.g. after a restore into a new one. @throws
+   * AppError `agent_not_found` if it is no agent of this manager, `agent_running_elsewhere` if it is connected
    */
   createReplaceToken(agentId: string): Promise<{ join: string }>
   /** Ends all sign-ins of browsers, because another program may have had the console's port. */

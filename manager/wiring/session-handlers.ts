@@ -38,12 +38,12 @@ export interface SessionHandlersDeps {
   /** URL at which agents reach this manager; read when a join token is created. */
   readonly url: () => string
   readonly keyFingerprint: string
-  /** As `AgentServiceDeps`. */
+  /** Same as in `AgentServiceDeps`. */
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   readonly hostBundles: HostBundles
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
-  /** Called after a resource policy, or whose it is, has changed. */
+  /** Called after a resource policy, or its assignment, has changed. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
 }
@@ -183,7 +183,7 @@ export function createSessionHandlers(
   return { handlers, agentService, sharing }
 }
 
-/** Tells the agent of its device modes, through the manager that it is connected to. */
+/** Sends the agent its device modes, through the manager to which it is connected. */
 function createTellModes({ cluster, reports, log }: Pick<SessionsCore, 'cluster' | 'reports' | 'log'>) {
   const modesChanged = cluster.peers.topic<AgentId>('device_modes_changed')
   const tellModesHere = (id: AgentId) =>

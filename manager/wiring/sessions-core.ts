@@ -46,21 +46,21 @@ export interface SessionsCoreDeps {
   /** Opens the passwords of registries. */
   readonly box: SecretBox
   readonly upgrades: Upgrades
-  /** Tells superadmins about a host. */
+  /** Informs superadmins about a host. */
   readonly tellHost: TellHost
   readonly log: Log
   readonly timings?: SessionsPartTimings | undefined
   readonly audit?: Audit | undefined
 }
 
-/** Shorter in tests. */
+/** Times can be set shorter in tests. */
 export type SessionsPartTimings = Partial<Timings> & {
   readonly agentLostMs?: number
   readonly slowTickMs?: number
   readonly faults?: Partial<FaultTimings>
 }
 
-/** Lines of a log of which the end is kept when the container ends. */
+/** Number of lines at the end of a log that are kept when the container ends. */
 const LAST_LINES = 10_000
 const LAST_LOG_MS = 3_000
 const DEVICE_MODES_MS = 10_000
@@ -70,9 +70,8 @@ const WARN_MS = 10_000
 export type SessionsCore = Awaited<ReturnType<typeof startSessionsCore>>
 
 /**
- * Wires and starts all parts. They are closed in reverse: first the connections to the agents, so that requests in
- * flight end, then whatever waits for them. Kernels that are being started continue; the next start of a manager takes
- * them over.
+ * Wires and starts all parts. They are closed in reverse order: first the connections to the agents, so that requests in flight end, then
+ * the parts that wait for them. Kernels that are being started continue; the next manager that starts takes them over.
  */
 export async function startSessionsCore(deps: SessionsCoreDeps) {
   const { store, managerId, cluster, key, events, members, box, upgrades, log, timings = {} } = deps
@@ -107,7 +106,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   const wake = cluster.peers.topic<null>('wake')
   wake.on(wakeHere)
   cluster.jobLocks.onTaken(wakeHere)
-  /** Wakes the schedulers of all managers: it is not known here which of them schedules the group. */
+  /** Wakes the schedulers of all managers, because it is not known here which of them schedules the group. */
   const trigger = () => {
     wakeHere()
     wake.tell(null)
@@ -149,7 +148,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       agents.request(agentId, 'set_device_modes', { modes }, { timeoutMs: DEVICE_MODES_MS }),
     tellHost: deps.tellHost,
     faultTimings: timings.faults,
-    // Wake only this manager's scheduler: every manager gets the agent's report itself.
+    // Wakes only this manager's scheduler: every manager gets the agent's report itself.
     onAgentChanged: wakeHere,
   })
   const listener = {

@@ -17,12 +17,12 @@ import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
 export interface SessionsPartDeps extends SessionsCoreDeps {
   /** URL at which agents reach this manager; read when a join token is created. */
   readonly url: () => string
-  /** Fingerprint of the TLS key that agents pin for an address; undefined if authorities vouch for it. */
+  /** Fingerprint of the TLS key that agents pin for an address; undefined if a public authority certifies it. */
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   readonly hostBundles: HostBundles
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
-  /** Called after a resource policy has changed, or a user has got another one. */
+  /** Called after a resource policy has changed, or was assigned to another user. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
 }
@@ -32,7 +32,7 @@ export interface SessionsPart extends AsyncDisposable {
   readonly handlers: SessionHandlers
   readonly agents: Pick<AgentGateway, 'isConnected' | 'reach' | 'verifyDataToken' | 'verifyDataProof'>
   readonly agentService: AgentService
-  /** Requests to agents, through whichever manager they are connected to. */
+  /** Requests to agents, through the manager to which each is connected. */
   readonly agentRequests: AgentRequests
   readonly grants: Grants
   readonly scheduler: Scheduler
@@ -41,13 +41,13 @@ export interface SessionsPart extends AsyncDisposable {
   onSessionEnded(listener: (id: SessionId) => void): void
   /** Called after every change of a session's state, here or at another manager. */
   onApplied(listener: (applied: Applied) => void): void
-  /** Call after limits change: waiting sessions may start now, or no longer. */
+  /** Call it after limits change: waiting sessions may start now, or not any more. */
   limitsChanged(): void
-  /** Call after users were taken out of projects: ends their access to sessions that were shared with them there. */
+  /** Call it after users were removed from projects: ends their access to sessions that were shared with them there. */
   membersLeft(userIds: readonly UserId[]): void
   /** Sets the source of tunnel traffic, which counts as activity of a session. */
   watchTraffic(activityOf: (id: SessionId) => SessionActivity): void
-  /** Called when the control connection of an agent is gone. */
+  /** Called when the control connection of an agent is lost. */
   onAgentGone(listener: (id: AgentId) => void): void
 }
 

@@ -13,18 +13,18 @@ import { loadManagerId } from '../store/operation/settings.ts'
 import { version } from '../version.ts'
 
 export interface StorePartDeps {
-  /** Absolute; made if it is missing. */
+  /** Absolute; created if it is missing. */
   readonly dataDir: string
-  /** The embedded database if undefined. */
+  /** If undefined, the embedded database is used. */
   readonly databaseUrl: string | undefined
   readonly masterKeyFile: string | undefined
   readonly timings: Partial<ClusterTimings> | undefined
-  /** Cuts the start short between two of its steps. */
+  /** Aborts the start between two of its steps. */
   readonly signal: AbortSignal | undefined
   readonly log: Log
 }
 
-/** The database, the secrets in it, the other managers on it, and the hints that tell of its changes. */
+/** The database, the secrets in it, the other managers on it, and the hints about its changes. */
 export interface StorePart extends AsyncDisposable {
   readonly store: Store
   readonly managerId: ManagerId

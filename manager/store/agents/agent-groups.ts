@@ -30,7 +30,7 @@ export async function listOccupants(db: Db, id: AgentId): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** Changes the resource group of an agent. A reservation of its old group on it ends: the next plan makes another. */
+/** Changes the resource group of an agent. A reservation of its old group on it ends: the next plan makes a new one. */
 export async function setResourceGroup(trx: Db, id: AgentId, resourceGroup: string): Promise<AgentRow | undefined> {
   await trx.deleteFrom('reservations').where('agent_id', '=', id).execute()
   return trx

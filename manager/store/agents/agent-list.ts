@@ -10,7 +10,7 @@ import {
 import { type Db } from '../schema.ts'
 import { type AgentRow } from './agents.ts'
 
-/** An agent as a list needs it: a host has up to 16 devices, which would be most of the answer. */
+/** An agent as a list needs it. Devices are left out: a host has up to 16, which would be most of the answer. */
 export type ListedAgent = Omit<AgentRow, 'devices' | 'device_modes' | 'public_key' | 'images_digest' | 'joined_at'> & {
   readonly gpus: number
   /** Devices that have a problem. */
@@ -37,10 +37,10 @@ export interface AgentPage extends AgentFilter {
 const BROKEN = sql`jsonb_path_query_array(a.devices, '$[*] ? (@.problem != null)')`
 const STATE = sql`case when a.status = 'REVOKED' then 'forgotten' when a.status = 'LOST' then 'lost'
   when a.schedulable then 'connected' else 'paused' end`
-/** As many as `problemsOf` of the console names. */
+/** Counts the same problems as `problemsOf` of the console. */
 const PROBLEMS = sql`(case when a.status = 'LOST' then 1 else 0 end + case when a.problem is null then 0 else 1 end
   + case when a.network_isolation_reason is null then 0 else 1 end + jsonb_array_length(${BROKEN}))`
-/** Occupied part of the capacity of one slot; -1 without capacity. */
+/** Occupied fraction of the capacity of one slot; -1 without capacity. */
 const part = (slot: RawBuilder<unknown>) => sql`coalesce((select sum((k.slots->>${slot})::bigint) from kernels k
     where k.agent_id = a.id and k.status in (${sql.join(OCCUPYING_STATUSES)})), 0)
   / nullif((a.capacity->>${slot})::float8, 0)`
@@ -77,7 +77,7 @@ export async function listAgentPage(db: Db, page: AgentPage): Promise<{ rows: Li
   return { rows: rows.flatMap(row => (isListed(row) ? [row] : [])), total: rows[0]?.total ?? 0 }
 }
 
-/** The count comes with a row also where the page is empty. */
+/** A row with the count comes even if the page is empty. */
 const isListed = (row: Partial<ListedAgent>): row is ListedAgent => typeof row.id === 'string'
 
 function matching({ state, resourceGroup, problems, search }: AgentFilter): RawBuilder<boolean> {

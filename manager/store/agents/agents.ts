@@ -46,10 +46,10 @@ export interface JoinedAgent {
 }
 
 /**
- * Saves an agent that joins: a new one, or a known one that joins again with its own key. With `replaces` (an admin wants
- * the agent replaced) any key is accepted. From then on only the new key is valid.
+ * Saves an agent that joins: a new one, or a known one that joins again with its own key. With `replaces` (an admin wants the agent
+ * replaced) any key is accepted, and then only the new key is valid.
  *
- * @returns false if the id belongs to another key: a join string alone must not take over what another agent runs
+ * @returns false if the id belongs to another key: a join string alone must not give control over another agent's sessions
  */
 export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = false } = {}): Promise<boolean> {
   const values = { name: agent.name, public_key: agent.publicKey, resource_group: agent.resourceGroup }
@@ -61,7 +61,7 @@ export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = f
         .column('id')
         .doUpdateSet({
           ...values,
-          // Only `moveAgent` moves an agent, which has no sessions then.
+          // A rejoining agent keeps its group: only `moveAgent` changes it, and only without sessions.
           resource_group: sql`case when agents.status = 'REVOKED' then excluded.resource_group else agents.resource_group end`,
           status: 'LOST',
           // Revoking has paused the agent: undo that. A pause that an admin set on an agent that was not revoked stays.
@@ -177,7 +177,7 @@ export async function setProblem(db: Db, id: AgentId, problem: Because | null): 
   return row?.row_version
 }
 
-/** @returns the name of the agent, where superadmins are to be told now; undefined if they were, or the agent has left */
+/** @returns the name of the agent if superadmins must be informed now; undefined if they were informed before, or the agent has left */
 export async function setFaultTold(db: Db, id: AgentId, isFault: boolean): Promise<string | undefined> {
   const row = await db
     .updateTable('agents')
@@ -234,7 +234,7 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
   return row.expires_at
 }
 
-/** Whether the maker of a token is a superadmin now; the desktop app and `berth up` make tokens without one. */
+/** Whether the maker of a token is a superadmin now; tokens of the desktop app and `berth up` have no maker. */
 const makerMayJoin = sql<boolean>`(join_tokens.created_by is null or exists (
   select from users maker where maker.id = join_tokens.created_by and maker.role = 'superadmin' and ${accountHolds('maker')}))`
 
@@ -272,13 +272,13 @@ export async function findJoinToken(
 }
 
 /**
- * Consumes a join token. The agent that used it may use it again until it expires, because our answer may have been lost;
- * it proves itself by its key and must not be revoked. A new agent must have the id that the manager made with the token.
- * A known agent, proven by its key, keeps its own id, unless the token replaces an agent. A token that a superadmin made counts as long
- * as they are one: rights are read when they are used (ADR 60).
+ * Consumes a join token. The agent that used it may use it again until it expires, because our answer may have been lost; it proves itself
+ * by its key and must not be revoked. A new agent must have the id that the manager made with the token. A known agent, proven by its key,
+ * keeps its own id, unless the token replaces an agent. A token of a superadmin is valid only while its maker is a superadmin: rights are
+ * read when they are used (ADR 60).
  *
- * @returns the token's resource group and the agent that it replaces; undefined if the token is unknown, expired, used by
- *   another agent, or made for another agent
+ * @returns the token's resource group and the agent that it replaces; undefined if the token is unknown, expired, used by another agent, or
+ *   made for another agent
  */
 export async function takeJoinToken(
   db: Db,
@@ -320,13 +320,13 @@ export interface TakenToken {
 /** Resources that agents hold now: sums over kernels in occupying states, never a counter. */
 export interface Usage {
   slots(agentId: AgentId): ResourceSlots
-  /** Base units taken on the device, and the slot (whole devices or shares) that they are counted in. */
+  /** Base units occupied on the device, and the slot (whole devices or shares) in which they are counted. */
   device(agentId: AgentId, uuid: string): { readonly slot: string; readonly amount: number } | undefined
 }
 
 export async function readUsage(db: Db, agentIds: readonly AgentId[]): Promise<Usage> {
   if (agentIds.length === 0) return { slots: () => ({}), device: () => undefined }
-  // The query gives one row per agent: every pass of the scheduler reads this, and the number of rows costs more than their size.
+  // The query returns one row per agent: every pass of the scheduler reads this, and the number of rows costs more than their size.
   const { rows: held } = await sql<{ agent_id: AgentId; slots: ResourceSlots }>`
     select agent_id, json_object_agg(slot, amount) as slots from (
       select k.agent_id, s.key as slot, sum(s.value::bigint)::bigint as amount
@@ -358,7 +358,7 @@ export async function countAgentsByGroup(db: Db): Promise<Map<string, number>> {
   return new Map(rows.map(row => [row.resource_group, row.count]))
 }
 
-/** Agents that are not revoked by their versions, those of the most agents first. */
+/** Versions of agents that are not revoked, the most frequent first. */
 export async function listAgentVersions(db: Db): Promise<AgentVersion[]> {
   const { rows } = await sql<AgentVersion>`
     select version, engine_version as "engineVersion", array_agg(name order by name) as names

@@ -5,8 +5,8 @@ import { AppError } from '#manager/contract'
 const NOTHING_LEFT_BYTES = 1024 * 1024
 
 /**
- * Turns the error into `disk_full` if the disk of `directory` is full. Some failures say so (`ENOSPC`); after others the
- * server ends and says so in its log only.
+ * Turns the error into `disk_full` if the disk of `directory` is full. Some failures report it (`ENOSPC`); after others the server exits
+ * and reports it only in its log.
  *
  * @returns the error unchanged if the disk is not full
  */

@@ -70,7 +70,7 @@ export async function openEmbedded({ dataDir, log }: { dataDir: string; log: Log
   }
 }
 
-/** Creates the cluster atomically: in a directory beside its place, renamed once `initdb` has synced it to disk. */
+/** Creates the cluster atomically: in a directory beside the final one, renamed once `initdb` has synced it to disk. */
 async function initialise(options: {
   binaries: Binaries
   runAs: RunAs

@@ -5,8 +5,8 @@ export interface Credentials {
 }
 
 /**
- * The one credential that everything opened by a request ends with. The sign-in comes first: a sign-in made with a keypair is deleted
- * with that keypair, while signing out must end what the sign-in opened.
+ * The credential whose end closes everything that a request opened. The sign-in comes first: a sign-in made with a keypair is deleted with
+ * that keypair, and signing out must also end everything that the sign-in opened.
  */
 export function credentialOf({ loginId, keypair }: Credentials): string {
   const credential = loginId ?? keypair

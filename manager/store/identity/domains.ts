@@ -6,7 +6,7 @@ import { type DomainsTable } from '../tables/identity.ts'
 
 export type DomainRow = Selectable<DomainsTable>
 
-/** Domains ordered by name. @param only the one domain that the caller may see; all if left out */
+/** Domains ordered by name. @param only the single domain that the caller may see; all if left out */
 export function listDomains(db: Db, only?: string): Promise<DomainRow[]> {
   const query = db.selectFrom('domains').selectAll().orderBy('name')
   return (only === undefined ? query : query.where('name', '=', only)).execute()

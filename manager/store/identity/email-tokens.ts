@@ -6,18 +6,21 @@ import { accountHolds } from './users.ts'
 export interface EmailToken {
   readonly user_id: UserId
   readonly password_hash: string | null
-  /** Person who chose a password that is set with it. */
+  /** Person who chooses the password that is set with the token. */
   readonly password_from: LinkedFrom
 }
 
-/** The person who chooses a password that is set with a link, and the one who had the link in hand. */
+/** The person who chooses a password that is set with a link, and the person who received the link. */
 export interface LinkOrigin {
   readonly from: LinkedFrom
-  /** Administrator who passes the link on; null: it is mailed to the person. The link works only as long as that administrator manages the account. */
+  /**
+   * Administrator who passes the link on; null: it is mailed to the person. The link works only while that administrator manages the
+   * account.
+   */
   readonly inHandOf: UserId | null
 }
 
-/** `person`: the link reaches the person by mail; `superadmin`, `unknown`: a superadmin or an admin of the domain had it in hand. */
+/** `person`: the link reaches the person by mail; `superadmin`, `unknown`: a superadmin or an admin of the domain received it. */
 export type LinkedFrom = 'person' | 'superadmin' | 'unknown'
 
 /** Limit of valid tokens per account and purpose: repeated requests must not fill the table. */
@@ -49,8 +52,8 @@ export async function insertEmailToken(
 }
 
 /**
- * Whether a link still counts: one that was mailed does; one in somebody's hand does as long as that person administers the account, with
- * the role that the link was made with. Rights are read when they are used (ADR 60).
+ * Whether a link is still valid. A mailed link is; a link that an administrator received is valid while that person administers the
+ * account, with the role that they had when the link was made. Rights are read when they are used (ADR 60).
  */
 const stillCounts = sql<boolean>`(password_from = 'person' or exists (
   select from users maker, users owner
@@ -61,7 +64,7 @@ const stillCounts = sql<boolean>`(password_from = 'person' or exists (
 /** A link that is mailed to the person, who alone chooses the password. */
 export const MAILED: LinkOrigin = { from: 'person', inHandOf: null }
 
-/** The token, if it has not expired and nobody had it in hand who has lost the right to it. */
+/** The token, unless it has expired, or was received by an administrator who has lost the right to it. */
 export function findEmailToken(db: Db, hash: Buffer, purpose: LinkPurpose): Promise<EmailToken | undefined> {
   return db
     .selectFrom('email_tokens')
@@ -76,7 +79,7 @@ export function findEmailToken(db: Db, hash: Buffer, purpose: LinkPurpose): Prom
 /**
  * Consumes the token and deletes all others of the account.
  *
- * @returns false if the token was gone already, or counts no more: of two concurrent requests, one succeeds
+ * @returns false if the token was used or is invalid: of two concurrent requests, one succeeds
  */
 export async function takeEmailToken(trx: Db, hash: Buffer, userId: UserId): Promise<boolean> {
   const { numDeletedRows } = await trx
@@ -88,12 +91,12 @@ export async function takeEmailToken(trx: Db, hash: Buffer, userId: UserId): Pro
   return numDeletedRows === 1n
 }
 
-/** Deletes the links of an account that an administrator has in hand; those that were mailed stay. */
+/** Deletes the links of an account that an administrator received; mailed links stay. */
 export async function deleteLinksInHand(db: Db, userId: UserId): Promise<void> {
   await db.deleteFrom('email_tokens').where('user_id', '=', userId).where('password_from', '<>', 'person').execute()
 }
 
-/** Deletes the links of an account but those for another password that were mailed to its person. */
+/** Deletes the links of an account, except mailed links for resetting its password. */
 export async function deleteAllButMailedResets(db: Db, userId: UserId): Promise<void> {
   await db
     .deleteFrom('email_tokens')

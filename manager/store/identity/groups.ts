@@ -23,7 +23,7 @@ import { type GroupsTable } from '../tables/identity.ts'
 export type GroupRow = Selectable<GroupsTable>
 export type CountedGroupRow = GroupRow & { readonly members: number }
 
-/** Groups that a caller may see: those that `member` is in, or those of the domain; all where it is left out. */
+/** Groups that a caller may see: those of `member`, or those of the domain; all if left out. */
 export type VisibleGroups = { readonly member: UserId } | { readonly domain: string }
 
 export interface GroupFilter {
@@ -35,7 +35,7 @@ export interface GroupFilter {
 }
 
 export interface GroupPage extends GroupFilter {
-  /** Undefined: all that match. */
+  /** Undefined: no limit. */
   readonly limit?: number | undefined
   /** The last group of the previous page; the list ends early if it was deleted or hidden meanwhile. */
   readonly after?: GroupId | undefined
@@ -64,7 +64,7 @@ const ORDER_BY: Readonly<Record<GroupOrder, RawBuilder<unknown>>> = {
   state: sql`not groups.active`,
 }
 
-/** Groups, each with its number of members; by domain and name unless an order is named. */
+/** Groups, each with its number of members, ordered by domain and name unless the page sets another order. */
 export function listGroups(db: Db, page: GroupPage = {}): Promise<CountedGroupRow[]> {
   const { order = 'domain', descending = false, limit, after } = page
   const direction = descending ? 'desc' : 'asc'
@@ -178,7 +178,7 @@ export async function updateGroup(
   return numUpdatedRows === 1n
 }
 
-/** A column of `SettingColumns` that is missing here does not compile. */
+/** A column of `SettingColumns` that is missing here is a compile error. */
 function columnsOf({ description, limits, maxFolderBytes, maxFolderFiles, active }: GroupSettings) {
   const columns: Complete<SettingColumns> = {
     description,
@@ -200,13 +200,13 @@ export async function addMembers(db: Db, groupIds: readonly GroupId[], userId: U
     .execute()
 }
 
-/** With the membership go the shares of sessions of the project. */
+/** Shares of sessions of the project are removed with the membership. */
 export async function removeMembers(db: Db, userId: UserId, groupIds: readonly GroupId[]): Promise<void> {
   if (groupIds.length === 0) return
   await db.deleteFrom('group_members').where('user_id', '=', userId).where('group_id', 'in', groupIds).execute()
 }
 
-/** Takes the user out of all other groups, as `removeMembers` does. */
+/** Removes the user from all other groups, like `removeMembers`. */
 export async function keepMemberships(db: Db, userId: UserId, groupIds: readonly GroupId[]): Promise<void> {
   const query = db.deleteFrom('group_members').where('user_id', '=', userId)
   await (groupIds.length === 0 ? query : query.where('group_id', 'not in', groupIds)).execute()

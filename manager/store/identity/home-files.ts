@@ -9,7 +9,7 @@ export function listDotfiles(db: Db, userId: UserId): Promise<DotfileRow[]> {
   return db.selectFrom('dotfiles').selectAll().where('user_id', '=', userId).orderBy('path').execute()
 }
 
-/** Number and size of a user's dotfiles without the one at `path`. */
+/** Number and total size of a user's dotfiles, except the one at `path`. */
 export async function countOtherDotfiles(
   db: Db,
   userId: UserId,
@@ -38,7 +38,7 @@ export async function putDotfile(db: Db, file: Omit<DotfileRow, 'changed_at'>): 
   return row.changed_at
 }
 
-/** @returns whether there was one */
+/** @returns whether the dotfile existed */
 export async function deleteDotfile(db: Db, userId: UserId, path: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('dotfiles')

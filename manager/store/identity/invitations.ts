@@ -3,9 +3,7 @@ import { type UserId } from '#manager/contract'
 import { type Db, type Database } from '../schema.ts'
 import { accountHolds } from './users.ts'
 
-/**
- * `maker`: address of whoever made it; `entitled`: whether they may invite into the domain now; `expired`: whether its time is over.
- */
+/** `maker`: address of its maker; `entitled`: whether the maker may invite into the domain now; `expired`: whether it has expired. */
 export type InvitationRow = Omit<Selectable<Database['invitations']>, 'token_hash' | 'created_by'> & {
   readonly maker: string | null
   readonly entitled: boolean
@@ -14,7 +12,7 @@ export type InvitationRow = Omit<Selectable<Database['invitations']>, 'token_has
 
 const COLUMNS = ['id', 'domain', 'note', 'created_at', 'expires_at', 'used_at', 'used_by'] as const
 const expired = sql<boolean>`invitations.expires_at <= now()`
-/** The rule of `administers`, about the maker as they are now. */
+/** Same rule as `administers`, applied to the maker's current account. */
 const entitled = sql<boolean>`exists (
   select from users maker where maker.id = invitations.created_by and ${accountHolds('maker')}
     and (maker.role = 'superadmin' or (maker.role = 'domain_admin' and maker.domain = invitations.domain)))`
@@ -93,7 +91,7 @@ export async function markInvitationUsed(trx: Db, id: string, usedBy: UserId): P
     .execute()
 }
 
-/** Whether the account came of an invitation. */
+/** Whether the account was created by an invitation. */
 export async function wasInvited(db: Db, userId: UserId): Promise<boolean> {
   const query = db.selectFrom('invitations').select('id').where('used_by', '=', userId)
   return (await query.executeTakeFirst()) !== undefined

@@ -17,7 +17,7 @@ export type KeypairRow = Selectable<KeypairsTable> & {
   /** The owner's role. */
   readonly role: Role
   readonly domain: string
-  /** Address of somebody else who made it. */
+  /** Address of the maker, if that is not the owner. */
   readonly maker: string | null
 }
 export type NewKeypair = Pick<
@@ -65,7 +65,7 @@ export function findKeypair(db: Db, accessKey: string): Promise<KeypairRow | und
   return withOwner(db).where('access_key', '=', accessKey).executeTakeFirst()
 }
 
-/** These keypairs, those first that were activated first. */
+/** These keypairs, in the order of their activation. */
 export async function findKeypairs(db: Db, accessKeys: readonly string[]): Promise<KeypairRow[]> {
   if (accessKeys.length === 0) return []
   return withOwner(db).where('access_key', 'in', accessKeys).orderBy('activated_at').orderBy('access_key').execute()
@@ -155,7 +155,7 @@ function seenBy(
 }
 
 /**
- * Deactivates the active keypairs of a user: nothing can be opened with them any more.
+ * Deactivates the active keypairs of a user, so that they open nothing any more.
  *
  * @param since only those that were made or activated since this time
  * @returns their access keys
@@ -167,7 +167,7 @@ export async function deactivateKeypairs(db: Db, ownerId: UserId, since?: Date):
   return rows.map(row => row.access_key).toSorted()
 }
 
-/** Deletes the keypairs that others made for a user and that the user has not accepted. */
+/** Deletes the keypairs that others created for a user and that the user has not accepted. */
 export async function deleteWaitingKeypairs(db: Db, ownerId: UserId): Promise<void> {
   await db.deleteFrom('keypairs').where('user_id', '=', ownerId).where('waits', '=', true).execute()
 }
@@ -203,7 +203,7 @@ export async function lockKeypair(db: Db, accessKey: string): Promise<void> {
   await db.selectFrom('keypairs').select('access_key').where('access_key', '=', accessKey).forUpdate().execute()
 }
 
-/** Whether a keypair is active; it does not change until the transaction ends. */
+/** Whether a keypair is active; this does not change until the transaction ends. */
 export async function holdActiveKeypair(db: Db, accessKey: string): Promise<boolean> {
   const query = db.selectFrom('keypairs').select('active').where('access_key', '=', accessKey).forShare()
   return (await query.executeTakeFirst())?.active ?? false

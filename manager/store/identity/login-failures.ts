@@ -8,7 +8,7 @@ export interface BackOff {
 }
 
 const LONGEST_WAIT_SECONDS = 900
-/** After this time without a failure the count starts again. */
+/** After this time without a failure, the count starts again. */
 const FORGET = sql`interval '1 hour'`
 
 /**
@@ -41,7 +41,7 @@ export async function forgetFailures(db: Db, key: string): Promise<void> {
   await db.deleteFrom('login_failures').where('key', '=', key).execute()
 }
 
-/** Resets all counts whose keys begin so. */
+/** Resets all counts whose keys have this prefix. */
 export async function forgetFailuresOf(db: Db, prefix: string): Promise<void> {
   await db
     .deleteFrom('login_failures')
@@ -50,8 +50,8 @@ export async function forgetFailuresOf(db: Db, prefix: string): Promise<void> {
 }
 
 /**
- * Takes back one counted attempt that was good; earlier failures stay counted. If they were reset, an attacker could sign
- * in to an account of their own to gain guesses at others.
+ * Uncounts one attempt that succeeded; earlier failures stay counted. If those were reset, an attacker could gain guesses at other accounts
+ * by signing in to their own.
  */
 export async function takeBackAttempt(db: Db, { key, from }: BackOff): Promise<void> {
   await sql`

@@ -11,7 +11,7 @@ export interface NewLogin {
   readonly kind: 'browser' | 'token'
   readonly label: string | null
   readonly address: string
-  /** The sign-in ends when it is unused for this long. */
+  /** The sign-in ends after this time without use. */
   readonly idleSeconds: number
   /** The sign-in ends after this time, used or not. */
   readonly maxSeconds: number
@@ -20,11 +20,11 @@ export interface NewLogin {
 }
 
 /**
- * Most sign-ins of a person at once, expired ones included: what ends an account deletes them all in one transaction. Sign-ins with
- * keypairs have a limit of their own, so that a stolen keypair ends no other sign-ins; each keypair has a limit within it.
+ * Most sign-ins of a person at once, including expired ones: ending an account deletes them all in one transaction. Sign-ins with keypairs
+ * have a limit of their own, so that a stolen keypair does not end other sign-ins; each keypair has a limit within it.
  */
 export const MOST_LOGINS = { ofPerson: 200, withKeypairs: 200, withOneKeypair: 50 } as const
-/** Most rows in one statement, which has a limit of time. */
+/** Most rows per statement, because statements have a time limit. */
 const ENDED_AT_ONCE = 1_000
 const seconds = (amount: number) => sql<Date>`now() + make_interval(secs => ${amount})`
 
@@ -52,7 +52,7 @@ export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
 /** A valid sign-in, with its user. */
 export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at' | 'keypair'> & {
   readonly user: Selectable<UsersTable>
-  /** True if the last recorded use is more than a minute ago, so that this use is worth a write. */
+  /** True if the last recorded use is more than a minute ago, so that this use should be recorded. */
   readonly stale: boolean
 }
 
@@ -103,7 +103,7 @@ export async function listTokenHashes(db: Db, hashes: readonly Buffer[]): Promis
   return rows.map(row => row.token_hash)
 }
 
-/** Whether the token of this hash is that of the sign-in. */
+/** Whether this hash is that of the sign-in's token. */
 export async function isTokenOf(db: Db, id: string, tokenHash: Buffer): Promise<boolean> {
   const row = await db
     .selectFrom('logins')
@@ -125,7 +125,7 @@ export async function touchLogin(db: Db, id: string): Promise<Date | undefined> 
   return row?.expires_at
 }
 
-/** Use of a tunnel extends the sign-in of its grant like any other use, unless it has expired. */
+/** Extends the sign-in of a grant when its tunnel is used, unless the sign-in has expired. */
 export async function touchLoginOfGrant(db: Db, grantId: string): Promise<void> {
   await db
     .updateTable('logins')
@@ -160,12 +160,8 @@ export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Se
 }
 
 /**
- * Deletes the sign-ins that are beyond what a person may have at once: those that have been unused longest.
- *
- * Call it in the transaction that inserts `made`, with the account locked: concurrent sign-ins could exceed the limit.
- *
- * @param made kept
- * @returns ids of deleted sign-ins
+ * Deletes the sign-ins beyond a person's limit, starting with those unused for longest. Call it in the transaction that inserts `made`,
+ * with the account locked: concurrent sign-ins could exceed the limit. @param made kept @returns ids of deleted sign-ins
  */
 export async function deleteExcessLogins(trx: Db, userId: UserId, made: string): Promise<string[]> {
   const latest = sql`order by id = ${made}::uuid desc, last_used_at desc, id desc`
@@ -183,7 +179,10 @@ export async function deleteExcessLogins(trx: Db, userId: UserId, made: string):
   return rows.map(({ id }) => id)
 }
 
-/** Deletes one sign-in, or all of a user (narrowed by `only`, `except`, `madeWith`), of a domain, of a keypair or of a kind. @returns the deleted ids */
+/**
+ * Deletes one sign-in, or all of a user (narrowed by `only`, `except`, `madeWith`), of a domain, of a keypair or of a kind. @returns the
+ * deleted ids
+ */
 export async function deleteLogins(
   db: Db,
   which:

@@ -2,42 +2,45 @@ import { type RawBuilder, sql } from 'kysely'
 import { LIVE_STATUSES, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** The first names of one kind, and how many there are. A thing of which there is at most one has an empty name. */
+/** The first names of things of one kind, and their number. A thing of which there is at most one has an empty name. */
 export interface Named {
   readonly names: readonly string[]
   readonly total: number
-  /** The sessions among them. */
+  /** The sessions among these things. */
   readonly sessions?: readonly { readonly id: SessionId; readonly name: string }[]
 }
 
-/** Possessions of an account that were made or changed since a time, by name. */
+/** Names of an account's things that were created or changed since a time. */
 export interface MadeSince {
   readonly dotfiles: Named
   readonly script: Named
   readonly sshKey: Named
   readonly secondFactor: Named
-  /** Sessions that were launched since, or were not over then: those that wait or run first, then the newest. */
+  /** Sessions launched since that time, or unfinished at it: waiting and running ones first, then the newest. */
   readonly sessions: Named
-  /** Images that were saved of the sessions or asked for; those in registries whenever they were pushed there. */
+  /** Images saved or requested from the sessions; images in registries regardless of when they were pushed. */
   readonly images: Named
-  /** Own folders that were made since, and all with a dot: each new session mounts these, and their files may have been changed. */
+  /**
+   * Own folders created since that time, and all whose names begin with a dot: each new session mounts these, and their files may have been
+   * changed.
+   */
   readonly folders: Named
   /** Stored requests, and images with stored settings. */
   readonly templates: Named
-  /** Folders and sessions that others may use, since then or with other rights, with their addresses. */
+  /** Folders and sessions shared with others, or with changed rights, since that time, with the addresses of these people. */
   readonly shares: Named
   /** Published apps. */
   readonly links: Named
-  /** Invitations to sign up that are open, or were used, by note or domain, with the address of the account that came of one. */
+  /** Invitations to sign up that are open or were used, named by note or domain, with the address of the account created with each. */
   readonly invitations: Named
-  /** Accounts whose links for a password the user has in hand, by address. */
+  /** Accounts for which the user received a password link, by address. */
   readonly accountLinks: Named
 }
 
-/** For a thing of which there is at most one. */
+/** For a kind of which there is at most one thing. */
 export const oneIf = (isThere: boolean): Named => ({ names: isThere ? [''] : [], total: isThere ? 1 : 0 })
 
-/** Sessions that were launched with a keypair, or with a sign-in that it made: those that wait or run first, then the newest. */
+/** Sessions launched with a keypair, or with a sign-in made with it: waiting and running ones first, then the newest. */
 export function listLaunchedWith(db: Db, accessKey: string): Promise<Required<Named>> {
   return listSessionsThat(db, sql<boolean>`keypair = ${accessKey}`)
 }
@@ -52,7 +55,7 @@ async function listSessionsThat(db: Db, condition: RawBuilder<boolean>): Promise
 
 const isLive = sql<boolean>`status in (${sql.join(LIVE_STATUSES)})`
 
-/** Most names of one kind that are read: more than a message holds. */
+/** Most names read of one kind: more than a message holds. */
 const MOST = 50
 
 export async function listMadeSince(db: Db, userId: UserId, since: Date): Promise<MadeSince> {
@@ -93,7 +96,7 @@ export async function listMadeSince(db: Db, userId: UserId, since: Date): Promis
   const accountLinks = await names(sql`
     select distinct u.email from email_tokens t join users u on u.id = t.user_id
       where t.in_hand_of = ${user} and t.created_at >= ${from} and t.expires_at > now()`)
-  // Names of images are those of `sessionImagePrefix`, below the host of a registry too. An address may have been another one.
+  // Names of such images follow `sessionImagePrefix`, also after the host of a registry. The user may have had another address then.
   const isOwn = sql<boolean>`reference ~ ('(^|/)users/[^/]+-' || right(${userId}::text, 8) || '/')`
   const images = await names(sql`
     select reference from agent_images, jsonb_array_elements_text(image -> 'references') as reference

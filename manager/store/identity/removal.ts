@@ -30,7 +30,7 @@ export async function countSessionsOf(db: Db, of: SessionsOf): Promise<SessionCo
   return rows[0] ?? { live: 0, ended: 0 }
 }
 
-/** Deletes ended sessions with their kernels, events and figures. @returns how many; if it is `limit`, there may be more */
+/** Deletes ended sessions with their kernels, events and statistics. @returns how many; if it is `limit`, there may be more */
 export async function deleteEndedSessions(db: Db, of: SessionsOf, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from sessions where id = any(array(
@@ -40,8 +40,8 @@ export async function deleteEndedSessions(db: Db, of: SessionsOf, limit: number)
 }
 
 /**
- * Locks a project: until the transaction ends, nobody joins it and no session is made in it.
- * @returns false if it is gone
+ * Locks a project: until the transaction ends, nobody joins it and no session is created in it. @returns false if the project does not
+ * exist
  */
 export async function lockGroup(trx: Db, id: GroupId): Promise<boolean> {
   const row = await trx.selectFrom('groups').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
@@ -74,7 +74,7 @@ export function lockDomain(trx: Db, name: string): Promise<{ active: boolean } |
 
 export interface DomainContent {
   readonly users: number
-  /** Number of projects without the one named `spared`. */
+  /** Number of projects, except the one named `spared`. */
   readonly projects: number
   readonly openInvitations: number
 }
@@ -90,8 +90,8 @@ export async function countInDomain(db: Db, name: string, spared: string): Promi
 }
 
 /**
- * Deletes a domain with its projects and invitations. Its name leaves the lists of images too, or a new domain of the same name would get
- * them; an image whose list is empty then is for superadmins alone.
+ * Deletes a domain with its projects and invitations. Its name is also removed from the lists of images, so that a new domain of the same
+ * name does not get them; an image with an empty list is for superadmins only.
  */
 export async function deleteDomain(trx: Db, name: string): Promise<void> {
   await sql`update image_domains set domains = array_remove(domains, ${name}) where ${name} = any(domains)`.execute(trx)
@@ -115,15 +115,15 @@ export async function holdResourceGroup(trx: Db, name: string): Promise<boolean>
 }
 
 /**
- * Locks the resource group: until the transaction ends, no session and no agent is added to it.
- * @returns false if no resource group has this name
+ * Locks the resource group: until the transaction ends, no session and no agent is added to it. @returns false if no resource group has
+ * this name
  */
 export async function lockResourceGroupRow(trx: Db, name: string): Promise<boolean> {
   const query = trx.selectFrom('resource_groups').select('name').where('name', '=', name).forUpdate()
   return (await query.executeTakeFirst()) !== undefined
 }
 
-/** Names of the agents in the resource group, without those that were revoked. */
+/** Names of the agents in the resource group that are not revoked. */
 export async function listAgentNames(db: Db, resourceGroup: string): Promise<string[]> {
   const rows = await db
     .selectFrom('agents')

@@ -16,7 +16,7 @@ export async function putSecret(db: Db, userId: UserId, sealed: string): Promise
 /**
  * Confirms the secret.
  *
- * @param sealed the secret that the code was checked with
+ * @param sealed the secret against which the code was checked
  * @returns false if one is confirmed already, or if the secret was replaced meanwhile
  */
 export async function confirmSecret(trx: Db, userId: UserId, sealed: string, step: number): Promise<boolean> {
@@ -30,10 +30,7 @@ export async function confirmSecret(trx: Db, userId: UserId, sealed: string, ste
   return numUpdatedRows === 1n
 }
 
-/**
- * Consumes a time step. Of two requests with the same code, one fails.
- * @returns true once per step, and never for an older one
- */
+/** Consumes a time step. Of two requests with the same code, one fails. @returns true once per step, and never for an older step */
 export async function takeStep(db: Db, userId: UserId, step: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')

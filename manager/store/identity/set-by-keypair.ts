@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type AccountNewsKind, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** Files of a user's new sessions that were set last with one keypair. */
+/** Files for a user's new sessions whose last change was made with one keypair. */
 export interface SetByKeypair {
   /** Paths of dotfiles. */
   readonly dotfiles: readonly string[]
@@ -27,9 +27,8 @@ export async function listSetByKeypair(db: Db, userId: UserId, accessKey: string
 }
 
 /**
- * Whether a message of this kind said the same within the last day, or `most` of them told of the keypair: more would hide each other.
- *
- * @param news `detail` begins with the access key
+ * Whether a message of this kind with the same text was sent within the last day, or `most` messages about the keypair: more would hide
+ * each other. @param news `detail` begins with the access key
  */
 export async function wasToldToday(
   db: Db,

@@ -4,11 +4,7 @@ import { type SignInAttemptsTable } from '../tables/sign-in.ts'
 
 export type SignInAttemptRow = Selectable<SignInAttemptsTable>
 
-/**
- * Where the network has more open attempts than `most`, its oldest ones make room.
- *
- * @returns when the attempt expires
- */
+/** If the network has more open attempts than `most`, its oldest ones are deleted. @returns when the attempt expires */
 export async function insertAttempt(
   db: Db,
   attempt: {
@@ -77,7 +73,7 @@ export function findAttempt(db: Db, { codeHash, secretHash }: AttemptProof): Pro
     .executeTakeFirst()
 }
 
-/** Uses an attempt up. @returns false if it was used already */
+/** Consumes an attempt. @returns false if it was consumed already */
 export async function deleteAttempt(trx: Db, stateHash: Buffer): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('sign_in_attempts')

@@ -34,7 +34,7 @@ export async function countIdentities(db: Db): Promise<Map<string, number>> {
   return new Map(rows.map(({ issuer, count }) => [issuer, count]))
 }
 
-/** @returns false if the subject is linked already, or the user to another subject of the issuer */
+/** @returns false if the subject is linked already, or the user is linked to another subject of the issuer */
 export async function insertIdentity(
   trx: Db,
   { userId, ...identity }: Subject & { readonly userId: UserId; readonly email: string; readonly doubtful?: boolean },
@@ -47,7 +47,7 @@ export async function insertIdentity(
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** Notes a sign-in. */
+/** Records a sign-in. */
 export async function noteIdentityUse(trx: Db, { issuer, subject }: Subject, email: string): Promise<void> {
   await trx
     .updateTable('sign_in_identities')
@@ -61,11 +61,11 @@ export interface GivenRights {
   readonly givenGroups: readonly GroupId[]
   readonly givenRole: Role | null
   readonly roleBefore: Role | null
-  /** The provider that gives them, and its `mapping_version`; as before if left out. */
+  /** The provider whose mapping gives these rights, and its `mapping_version`; unchanged if left out. */
   readonly givenBy?: { readonly provider: string; readonly version: number }
 }
 
-/** Notes what a mapping gives by a linked account now. */
+/** Records the rights that a mapping gives through a linked account now. */
 export async function noteGiven(trx: Db, { issuer, subject }: Subject, given: GivenRights): Promise<void> {
   await trx
     .updateTable('sign_in_identities')
@@ -80,7 +80,7 @@ export async function noteGiven(trx: Db, { issuer, subject }: Subject, given: Gi
     .execute()
 }
 
-/** Makes memberships the account's own: an administrator has confirmed them by hand, so no mapping may take them back. */
+/** Makes memberships permanent: an administrator has confirmed them by hand, so no mapping may remove them. */
 export async function keepGroups(trx: Db, userId: UserId, groups: readonly GroupId[]): Promise<void> {
   if (groups.length === 0) return
   await trx
@@ -90,7 +90,7 @@ export async function keepGroups(trx: Db, userId: UserId, groups: readonly Group
     .execute()
 }
 
-/** As `keepGroups` for the role. */
+/** Like `keepGroups`, for the role. */
 export async function keepRole(trx: Db, userId: UserId): Promise<void> {
   await trx
     .updateTable('sign_in_identities')
@@ -101,19 +101,19 @@ export async function keepRole(trx: Db, userId: UserId): Promise<void> {
 
 const gives = sql<boolean>`(given_groups <> '[]' or given_role is not null)`
 
-/** A linked account by its owner, who has one of each issuer. */
+/** A linked account, identified by its owner and issuer: an owner has one per issuer. */
 export interface LinkedAccount {
   readonly user_id: UserId
   readonly issuer: string
 }
 
 interface PageOfLinked {
-  /** The last one of the page before. */
+  /** The last account of the previous page. */
   readonly after: LinkedAccount | undefined
   readonly limit: number
 }
 
-/** In the order in which owners are locked. */
+/** Ordered in the way that owners are locked. */
 const linkedPage = (db: Db, { after, limit }: PageOfLinked) =>
   db
     .selectFrom('sign_in_identities')
@@ -126,7 +126,7 @@ const linkedPage = (db: Db, { after, limit }: PageOfLinked) =>
     .orderBy('issuer')
     .limit(limit)
 
-/** Linked accounts by which a mapping gives something, which has changed since, or whose provider is gone. */
+/** Linked accounts with rights from a mapping that has changed since, or whose provider was deleted. */
 export function listUnjudged(db: Db, page: PageOfLinked): Promise<LinkedAccount[]> {
   return linkedPage(db, page)
     .where('given_by', 'is not', null)
@@ -136,7 +136,7 @@ export function listUnjudged(db: Db, page: PageOfLinked): Promise<LinkedAccount[
     .execute()
 }
 
-/** Notes that what this account has is what the mapping gives now. Of a provider that is gone nothing is left to be judged. */
+/** Records that this account has the rights that the mapping gives now. If the provider was deleted, nothing is left to check. */
 export async function noteJudged(trx: Db, { user_id, issuer }: LinkedAccount): Promise<void> {
   const provider = sql`from sign_in_providers where id = given_by`
   await trx
@@ -150,7 +150,7 @@ export async function noteJudged(trx: Db, { user_id, issuer }: LinkedAccount): P
     .execute()
 }
 
-/** Linked accounts by which a mapping gives something, and nobody has signed in for so many days. */
+/** Linked accounts with rights from a mapping that were not used to sign in for so many days. */
 export function listLapsed(db: Db, days: number, page: PageOfLinked): Promise<LinkedAccount[]> {
   return linkedPage(db, page)
     .where('last_used_at', '<', sql<Date>`now() - ${days} * interval '1 day'`)

@@ -37,7 +37,7 @@ export async function insertSignInProvider(trx: Db, id: string, { settings, seal
       id,
       settings: JSON.stringify(settings),
       sealed_secret: sealedSecret,
-      // Rights that one of this id gave before, and that are not taken back yet, are judged by the new mapping.
+      // Rights that an earlier provider with this id gave, and that are not yet taken back, are checked against the new mapping.
       mapping_version: sql<number>`1 + coalesce((select max(given_version) from sign_in_identities where given_by = ${id}), 0)`,
     })
     .onConflict(conflict => conflict.column('id').doNothing())
@@ -45,7 +45,7 @@ export async function insertSignInProvider(trx: Db, id: string, { settings, seal
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** @param change `changesMapping`: what the mapping gave may be more than it can give now */
+/** @param change `changesMapping`: the mapping may have given more rights before than it gives now */
 export async function updateSignInProvider(
   trx: Db,
   id: string,
@@ -63,7 +63,7 @@ export async function updateSignInProvider(
     .execute()
 }
 
-/** Sign-ins that have begun there end. @returns false if there is no such provider */
+/** Sign-ins that have begun at the provider fail. @returns false if there is no such provider */
 export async function deleteSignInProvider(trx: Db, id: string): Promise<boolean> {
   const { numDeletedRows } = await trx.deleteFrom('sign_in_providers').where('id', '=', id).executeTakeFirst()
   return numDeletedRows === 1n

@@ -13,12 +13,12 @@ export interface NewSignUpRequest {
   readonly name: string
   readonly note: string
   readonly domain: string
-  /** Hash of the token in the link that confirms the address; without one the request waits at once. */
+  /** Hash of the token in the link that confirms the address; without a token, the request waits for approval at once. */
   readonly tokenHash?: Buffer
   readonly lifetimeSeconds: number
 }
 
-/** Inserts a request. @returns false if a request of the address waits already */
+/** Inserts a request. @returns false if a request of the address is waiting already */
 export async function insertSignUpRequest(trx: Db, request: NewSignUpRequest): Promise<boolean> {
   const { tokenHash, lifetimeSeconds, ...values } = request
   const { numInsertedOrUpdatedRows } = await trx
@@ -35,7 +35,7 @@ export async function insertSignUpRequest(trx: Db, request: NewSignUpRequest): P
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** Whether a request of this address (in lower case) waits. */
+/** Whether a request of this address (in lower case) is waiting for approval. */
 export async function isWaiting(db: Db, email: string): Promise<boolean> {
   const row = await db
     .selectFrom('sign_up_requests')
@@ -47,7 +47,7 @@ export async function isWaiting(db: Db, email: string): Promise<boolean> {
   return row !== undefined
 }
 
-/** Deletes what has expired of an address, and its oldest unconfirmed requests except the newest `keep`. */
+/** Deletes the expired requests of an address, and its oldest unconfirmed requests except the newest `keep`. */
 export async function trimUnconfirmedOf(trx: Db, email: string, keep: number): Promise<void> {
   await sql`
     delete from sign_up_requests where email = ${email} and (expires_at <= now() or id in (
@@ -64,9 +64,8 @@ export async function trimUnconfirmed(trx: Db, keep: number): Promise<void> {
 }
 
 /**
- * Makes an unconfirmed request wait, and deletes the other requests of its address.
- *
- * @returns the request; undefined if the link is unknown, expired or used
+ * Moves an unconfirmed request to the waiting ones, and deletes the other requests of its address. @returns the request; undefined if the
+ * link is unknown, expired or used
  */
 export async function confirmSignUpRequest(
   trx: Db,
@@ -123,7 +122,7 @@ export function listWaiting(
   return query.execute()
 }
 
-/** Takes a waiting request out of the list. @param domain only if the request is for it; undefined for any */
+/** Removes a waiting request from the list. @param domain only if the request is for it; undefined for any */
 export function takeSignUpRequest(
   trx: Db,
   id: string,

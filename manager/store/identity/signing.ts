@@ -88,13 +88,13 @@ export interface RequestCount {
   readonly requests: number
 }
 
-/** Adds to the counts of all managers and records the use. Keypairs that no longer exist are skipped. */
+/** Adds to the counts of all managers and records the use. Deleted keypairs are skipped. */
 export async function addRequests(store: Store, counts: readonly RequestCount[]): Promise<void> {
   const keys = counts.map(count => count.accessKey)
   const minutes = counts.map(count => count.minute)
   const requests = counts.map(count => count.requests)
   await store.transaction(async trx => {
-    // Rows are locked in one order everywhere, so that two managers do not deadlock.
+    // All code locks these rows in the same order, so that two managers do not deadlock.
     await sql`
       insert into keypair_requests (access_key, minute, requests)
       select access_key, v.minute, v.requests

@@ -31,15 +31,15 @@ export type NewUser = Pick<
 >
 
 /**
- * Condition that the account and its domain are active. For every query that lets somebody in (sign-ins, grants, keypairs), or that asks
- * whether whoever gave something still has the right to it; the query must have the table `users` under the name `alias`.
+ * Condition that the account and its domain are active. For every query that gives somebody access (sign-ins, grants, keypairs), or that
+ * checks whether the giver of something still has the right to give it; the query must have the table `users` under the name `alias`.
  */
 export const accountHolds = (
   alias: string,
 ): RawBuilder<boolean> => sql<boolean>`(${sql.ref(`${alias}.active`)} and exists (
   select from domains d where d.name = ${sql.ref(`${alias}.domain`)} and d.active))`
 
-/** `accountHolds` of the table `users` under its own name. */
+/** `accountHolds` for the table `users` under its own name. */
 export const ACCOUNT_HOLDS = accountHolds('users')
 
 /** @returns false if the e-mail address is taken (letter case is ignored) */
@@ -90,7 +90,7 @@ export interface UserFilter {
   readonly visible?: VisibleAccounts | undefined
 }
 
-/** Accounts that a caller may see: those of the domain, and without superadmins; all where it is left out. */
+/** Accounts that a caller may see: those of the domain, except superadmins; all if left out. */
 export interface VisibleAccounts {
   readonly domain?: string
   readonly superadmins?: false
@@ -208,14 +208,14 @@ export function lockUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
-/** As `holdUser`, and serialises what counts things of the user. Rows that name the user are inserted meanwhile. */
+/** Like `holdUser`, and also serialises code that counts things of the user. Rows that refer to the user can be inserted meanwhile. */
 export function countingOf(trx: Db, id: UserId): Promise<UserRow | undefined> {
   return trx.selectFrom('users').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 }
 
 /**
- * Reads a user under a share lock: the row does not change until the transaction ends. What the transaction does for the
- * user (role, domain, active) stays right until then.
+ * Reads a user under a share lock: the user's role, domain and active state do not change until the transaction ends, so decisions based on
+ * them stay right.
  */
 export function holdUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).forShare().executeTakeFirst()
@@ -260,7 +260,7 @@ export async function countSuperadmins(db: Db): Promise<number> {
   return count
 }
 
-/** Increments the version only: the user's groups have changed. Locks the row until the transaction ends. */
+/** Increments only the version, because the user's groups have changed. Locks the row until the transaction ends. */
 export function touchUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return updateUser(db, id, {})
 }
@@ -281,14 +281,13 @@ export type UserUpdate = Partial<
     | 'email_verified_at'
   >
 > & {
-  /** Somebody else chose the password, or had the link in hand that set it. */
+  /** Somebody else chose the password, or received the link that set it. */
   readonly handed?: boolean
 }
 
 /**
- * @param update with `password_hash`, the account has a password that the person chose, unless `password_set` and
- *   `password_from` say otherwise
- * @returns the new row, or undefined if there is no such user
+ * @param update with `password_hash`, the account has a password that the person chose, unless `password_set` and `password_from` say
+ *   otherwise @returns the new row, or undefined if there is no such user
  */
 export function updateUser(
   db: Db,
@@ -311,8 +310,8 @@ export function updateUser(
 }
 
 /**
- * A doubt that goes on keeps its begin; one that begins now gets it; a password of the person's ends it. The hand of a superadmin ends
- * the doubt about admins of the domain and begins another (`endsDoubt`).
+ * Time since when somebody else may know the password: a continued doubt keeps its beginning, a new one begins now, and a password chosen
+ * by the person ends it. A password from a superadmin ends a doubt about admins of the domain and begins a new one (`endsDoubt`).
  */
 function doubtAfter(from: UserRow['password_from']): RawBuilder<Date | null> {
   if (from === 'person') return sql`null`
@@ -321,8 +320,8 @@ function doubtAfter(from: UserRow['password_from']): RawBuilder<Date | null> {
 }
 
 /**
- * Condition that somebody else may be in the account, as `othersMayKnowPassword` says it of a row, and that somebody got a way in after
- * this time. The query must have the table `users` under the name `alias`.
+ * Condition that somebody else may have access to the account, as `othersMayKnowPassword` decides for a row, and that somebody gained it
+ * after this time. The query must have the table `users` under the name `alias`.
  */
 export function enteredSince(alias: string, time: RawBuilder<unknown>): RawBuilder<boolean> {
   const column = (name: string) => sql.ref(`${alias}.${name}`)
@@ -335,7 +334,7 @@ export async function findSshPublicKey(db: Db, id: UserId): Promise<string | nul
   return row?.ssh_public_key ?? null
 }
 
-/** @param accessKey the keypair with which it is set */
+/** @param accessKey keypair of the request that sets the key */
 export async function setSshPublicKey(
   db: Db,
   id: UserId,

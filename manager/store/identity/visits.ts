@@ -2,10 +2,12 @@ import { sql } from 'kysely'
 import { type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** A console that nobody looked at for this long is visited anew. A reload, or a look at another page, is the same visit. */
+/**
+ * After this time without a look at the console, the next look begins a new visit. A reload, or opening another page, continues the visit.
+ */
 const NEW_VISIT = sql`interval '30 minutes'`
 
-/** Continues the visit of a user, or begins a new one. @returns the end of the visit before; null on the first visit */
+/** Continues the visit of a user, or begins a new one. @returns the end of the previous visit; null on the first visit */
 export async function putVisit(db: Db, userId: UserId): Promise<Date | null> {
   const isNew = sql<boolean>`now() - visits.seen >= ${NEW_VISIT}`
   const { since } = await db

@@ -10,13 +10,13 @@ export function listImageAliases(db: Db): Promise<ImageAliasRow[]> {
   return db.selectFrom('image_aliases').select(['alias', 'reference']).orderBy('alias').execute()
 }
 
-/** The name that an alias stands for; a name that is no alias is returned as it is. */
+/** Resolves an alias; a name that is no alias is returned unchanged. */
 export async function resolveImageAlias(db: Db, name: string): Promise<string> {
   const row = await db.selectFrom('image_aliases').select('reference').where('alias', '=', name).executeTakeFirst()
   return row?.reference ?? name
 }
 
-/** @returns the name that the alias stands for now: another one than asked for where the alias was taken before */
+/** @returns the image of the alias now: a different one than requested if the alias existed */
 export async function putImageAlias(db: Db, { alias, reference }: ImageAliasRow): Promise<string> {
   await db
     .insertInto('image_aliases')

@@ -1,6 +1,6 @@
 import { type Db } from '../schema.ts'
 
-/** By reference: the domains that may use an image. Images without an entry are for all domains. */
+/** The domains that may use an image, by reference. Images without an entry are for all domains. */
 export async function readImageDomains(db: Db): Promise<Map<string, readonly string[]>> {
   const rows = await db.selectFrom('image_domains').select(['reference', 'domains']).execute()
   return new Map(rows.map(({ reference, domains }) => [reference, domains]))

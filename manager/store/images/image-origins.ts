@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { DOCKER_HUB } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** A name of an image, with the id that it had when a session was asked for. */
+/** A name of an image, with its id at the time of a session's request. */
 export interface NamedImage {
   readonly reference: string
   readonly digest: string | null
@@ -11,8 +11,8 @@ export interface NamedImage {
 export const imageKey = ({ reference, digest }: NamedImage) => `${reference} ${digest ?? ''}`
 
 /**
- * Keys of those of the images that come from Docker Hub: a registry of Berth offers them from there, or an engine says that it pulled
- * them. An image without a host in its name that is neither was built on a host.
+ * Keys of the images that come from Docker Hub: because a registry in Berth offers them from there, or an engine reports that it pulled
+ * them. Any other image without a host in its name was built on a host.
  */
 export async function readImagesOfHub(db: Db, images: readonly NamedImage[]): Promise<Set<string>> {
   if (images.length === 0) return new Set()
@@ -31,7 +31,7 @@ export async function readImagesOfHub(db: Db, images: readonly NamedImage[]): Pr
   return new Set(rows.map(imageKey))
 }
 
-/** Names of the registries whose images the users of each of these domains may launch; null = all. */
+/** Names of the registries whose images the users of each domain may launch; null = all. */
 export async function readAllowedRegistries(
   db: Db,
   domains: readonly string[],

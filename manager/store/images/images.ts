@@ -9,8 +9,8 @@ export interface HeldImage {
 }
 
 /**
- * Every image on every agent that is not revoked. Copies of one image come in the order in which their agents joined; copies that
- * their agents describe alike come together, and share one description, which the database sends once.
+ * Every image on every agent that is not revoked. Copies of an image come in the order in which their agents joined; copies with equal
+ * descriptions come together and share one description, which the database sends once.
  * @param agentId the images on this agent only
  */
 export async function listHeldImages(db: Db, agentId?: AgentId): Promise<HeldImage[]> {
@@ -42,7 +42,7 @@ export async function listHeldImages(db: Db, agentId?: AgentId): Promise<HeldIma
     .flatMap(({ image, holders }) => holders.map(agentId => ({ agentId, image })))
 }
 
-/** How many agents that are not revoked hold each image of this agent, by digest. */
+/** Number of unrevoked agents that hold each image of this agent, by digest. */
 export async function countHolders(db: Db, agentId: AgentId): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('agent_images')
@@ -55,7 +55,7 @@ export async function countHolders(db: Db, agentId: AgentId): Promise<Map<string
   return new Map(rows.map(({ digest, holders }) => [digest, holders]))
 }
 
-/** How an agent describes its own copy of an image; undefined if it holds none. */
+/** The agent's description of its copy of an image; undefined if it has none. */
 export async function findHeldImage(db: Db, agentId: AgentId, digest: string): Promise<AgentImage | undefined> {
   const row = await db
     .selectFrom('agent_images')
@@ -80,13 +80,13 @@ export async function readImageDigests(db: Db, agentIds: readonly AgentId[]): Pr
 }
 
 /**
- * Processor architectures of images, by digest. An image about which agents and registries disagree is left out: it is for several, or
- * an agent is wrong, which must not keep sessions from other hosts.
+ * Processor architectures of images, by digest. If agents and registries disagree about an image, it is left out: it exists for several
+ * architectures, or an agent is wrong, and then sessions must not be kept from other hosts.
  */
 export async function readArchitectures(db: Db, wanted: readonly string[]): Promise<Map<string, string>> {
   const digests = [...new Set(wanted)]
   if (digests.length === 0) return new Map()
-  // Copies that agents describe alike count once, before their descriptions are read.
+  // Equal descriptions of copies count once, before they are parsed.
   const { rows } = await sql<{ digest: string; architecture: string }>`
     select digest, min(architecture) as architecture from (
       select digest, image ->> 'architecture' as architecture from (
@@ -139,7 +139,7 @@ export interface ImageInUse {
   readonly reference: string
 }
 
-/** Images that clean-up must not remove. */
+/** Images that a clean-up must keep. */
 export function listImagesInUse(db: Db): Promise<ImageInUse[]> {
   return db
     .selectFrom('sessions')

@@ -1,4 +1,4 @@
-/** The last migration before all of them became `0001-tables`, which makes the same tables. */
+/** The last migration before all were merged into `0001-tables`, which creates the same tables. */
 export const LAST_OF_DEVELOPMENT = '0013-ports-others-reach'
 /** First migrations of databases from before 0.1.0. */
 const FIRST_OF_DEVELOPMENT: readonly string[] = ['0001-foundation', '0001-schema']
@@ -6,10 +6,10 @@ const FIRST_OF_DEVELOPMENT: readonly string[] = ['0001-foundation', '0001-schema
 const isOfDevelopment = ([first]: readonly string[]): boolean =>
   first !== undefined && FIRST_OF_DEVELOPMENT.includes(first)
 
-/** Whether these migrations made the tables of `0001-tables`, before 0.1.0. @param names in order */
+/** Whether these migrations created the tables of `0001-tables`, before 0.1.0. @param names in order */
 export const isLastOfDevelopment = (names: readonly string[]): boolean =>
   isOfDevelopment(names) && names.at(-1) === LAST_OF_DEVELOPMENT
 
-/** Whether the tables are older than those of `0001-tables`: nothing leads from them to the tables of today. */
+/** Whether the tables are older than those of `0001-tables`: these cannot be migrated. */
 export const isOlderDevelopment = (names: readonly string[]): boolean =>
   isOfDevelopment(names) && !isLastOfDevelopment(names)

@@ -13,7 +13,7 @@ export async function insertAuditRows(db: Db, rows: readonly NewAuditRow[]): Pro
 }
 
 export interface AuditPage extends AuditFilter {
-  /** Only rows of this domain, since it was made. */
+  /** Only rows of this domain since its creation. */
   readonly domain?: string | undefined
   readonly limit: number
   /** Page limits by id: `before` with the order `newest`, `after` with the order `oldest`. */
@@ -30,7 +30,7 @@ export async function listAuditRows(db: Db, page: AuditPage): Promise<AuditRow[]
     .orderBy('id', page.order === 'newest' ? 'desc' : 'asc')
     .limit(page.limit)
   if (domain !== undefined) {
-    // Rows of another domain that had the name before are not this one's.
+    // Excludes rows of an earlier domain with the same name.
     const madeAt = db.selectFrom('domains').select('created_at').where('name', '=', domain)
     query = query.where('domain', '=', domain).where('at', '>=', madeAt)
   }
@@ -53,10 +53,8 @@ export async function listAuditRows(db: Db, page: AuditPage): Promise<AuditRow[]
 }
 
 /**
- * Deletes the oldest rows beyond `days` days, whole days of UTC at a time.
- *
- * @returns the number of deleted rows, and the time before which rows are deleted (all of them, if there were fewer than
- *   `limit`)
+ * Deletes the oldest rows beyond `days` days, whole days of UTC at a time. @returns the number of deleted rows, and the time before which
+ * rows are deleted (all of them, if there were fewer than `limit`)
  */
 export async function deleteOldAuditRows(
   trx: Db,

@@ -2,10 +2,10 @@ import { type NewAuditRow } from './audit-log.ts'
 
 const MAX_TEXT = 300
 
-/** An audit row to be; fields that are left out become null or empty. */
+/** An audit row to insert; fields that are left out become null or empty. */
 export type AuditRecord = Pick<NewAuditRow, 'action' | 'result'> & Partial<NewAuditRow>
 
-/** Completes the row; texts are cut to 300 characters and cleaned of characters that PostgreSQL refuses. */
+/** Completes the row; texts are cut to 300 characters, and characters that PostgreSQL refuses are replaced. */
 export function toAuditRow(record: AuditRecord): NewAuditRow {
   const text = (value: string | null | undefined) => (value === undefined || value === null ? null : clean(value))
   return {

@@ -5,9 +5,9 @@ const KEY = 'backups'
 
 /** State of the backups, shared by all managers. */
 export interface BackupState {
-  /** The due time that a manager has taken care of last, in ISO 8601. */
+  /** The last due time that a manager has handled, in ISO 8601. */
   readonly due: string | null
-  /** The last backup that was begun, with the id of its task. */
+  /** The last backup that was started, with the id of its task. */
   readonly last: (BackupRun & { readonly taskId: string }) | null
   readonly lastDone: BackupRun | null
 }
@@ -19,15 +19,14 @@ export async function readBackupState(db: Db): Promise<BackupState> {
   return (row?.value as BackupState | undefined) ?? NONE
 }
 
-/** After a restore: the backups that it names are those of another place. */
+/** For use after a restore: the recorded backups belong to another installation. */
 export async function forgetBackups(trx: Db): Promise<void> {
   await trx.deleteFrom('settings').where('key', '=', KEY).execute()
 }
 
 /**
- * Changes the state, of which nobody else makes another one meanwhile. Call it in a transaction.
- * @param change the new state, or undefined to leave it
- * @returns whether it was changed
+ * Changes the state under a lock. Call it in a transaction. @param change the new state, or undefined to leave it @returns whether it was
+ * changed
  */
 export async function changeBackupState(
   trx: Db,

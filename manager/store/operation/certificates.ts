@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import { type CertificateReport, type CertificateState, type ConsoleCertificate } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** A console that has not reported for this long is no longer there; `retention.ts` deletes its row. */
+/** A console that has not reported for this long counts as gone; `retention.ts` deletes its row. */
 const GONE_HOURS = 24
 
-/** Keeps what a console reports. @returns the state of its report before; undefined for the first */
+/** Stores the report of a console. @returns the state in its previous report; undefined for the first */
 export async function saveCertificate(
   db: Db,
   { console, report, state }: { console: string; report: CertificateReport; state: CertificateState },
@@ -27,7 +27,7 @@ export async function saveCertificate(
   })
 }
 
-/** By the name of the console. */
+/** Ordered by the name of the console. */
 export async function listCertificates(db: Db): Promise<ConsoleCertificate[]> {
   const rows = await db
     .selectFrom('console_certificates')

@@ -6,7 +6,7 @@ export interface AskedDiagnosis {
   readonly withLog: boolean
 }
 
-/** Asks another manager process. @returns false if it is not on the list of managers */
+/** Requests a diagnosis from another manager process. @returns false if it is not on the list of managers */
 export async function askForDiagnosis(db: Db, { id, withLog }: AskedDiagnosis, managerId: string): Promise<boolean> {
   const { numAffectedRows } = await sql`
     insert into diagnoses (id, manager_id, with_log)
@@ -30,13 +30,13 @@ export async function answerDiagnosis(db: Db, id: string, answer: string): Promi
 }
 
 export interface DiagnosisState {
-  /** Null until it is there. */
+  /** Null until the manager has answered. */
   readonly answer: string | null
-  /** Whether the manager that was asked is still on the list. */
+  /** Whether the requested manager is still on the list. */
   readonly runs: boolean
 }
 
-/** @returns undefined if the question is gone */
+/** @returns undefined if the request was deleted */
 export async function readDiagnosis(db: Db, id: string): Promise<DiagnosisState | undefined> {
   const { rows } = await sql<DiagnosisState>`
     select answer, exists (select from managers m where m.id = manager_id) as runs from diagnoses where id = ${id}`.execute(

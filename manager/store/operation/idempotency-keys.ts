@@ -6,11 +6,11 @@ import { type Db } from '../schema.ts'
 /** A request with an idempotency key, as a service sees it. */
 export interface KeyedRequest {
   /**
-   * Ids of the objects that an earlier attempt made or changed, and whose answer was lost or is not kept. The service answers with
-   * these and does nothing. Null if there was no such attempt.
+   * Ids of the objects that an earlier attempt created or changed, and whose answer was lost or not stored. The service then only answers
+   * with these. Null if there was no such attempt.
    */
   readonly created: readonly string[] | null
-  /** Records the objects that this attempt makes or changes, in the same transaction. @throws AppError `request_in_progress` */
+  /** Records the objects that this attempt creates or changes, in the same transaction. @throws AppError `request_in_progress` */
   noteCreated(trx: Db, ids: readonly string[]): Promise<void>
 }
 
@@ -31,7 +31,7 @@ export interface KeyRow {
   readonly abandoned: boolean
 }
 
-/** How long a key is remembered. */
+/** Time for which a key is remembered. */
 const KEPT = '1 day'
 /** Lease of an attempt. No request takes longer: each of its statements and calls to agents has a shorter limit. */
 export const LEASE_MS = 60_000
@@ -75,7 +75,7 @@ export async function takeOver(db: Db, { userId, key, id }: Claim): Promise<Clai
 }
 
 /**
- * Records the objects that an attempt makes or changes, in the transaction that does it: either both are committed, or neither.
+ * Records the objects that an attempt creates or changes, in the same transaction as the changes.
  *
  * @throws AppError `request_in_progress` if another attempt has taken over; the transaction must roll back
  */

@@ -16,7 +16,7 @@ export interface ManagerRow {
 /** A manager that is silent for longer counts as gone. */
 export const MANAGER_GONE_MS = 15_000
 
-/** Heartbeat of a manager process. @returns true if it was not in the table (new, or removed meanwhile) */
+/** Records a heartbeat of a manager process. @returns true if it was not in the table (new, or removed meanwhile) */
 export async function saveManager(db: Db, manager: { id: string; url: string; version: string }): Promise<boolean> {
   // eslint-disable-next-line no-restricted-syntax -- measures how far the clock of this process is off
   const clockMs = Date.now()
@@ -44,8 +44,8 @@ export interface LinkCounts {
   readonly agents: number
   readonly via: number
   /**
-   * Agents that are connected to other managers but not to this one. Only links older than `settledMs` count, and only
-   * if this manager has been running for longer than that, too.
+   * Agents that are connected to other managers but not to this one. Only links older than `settledMs` count, and only if this manager has
+   * also been running for longer.
    */
   readonly missing: number
 }

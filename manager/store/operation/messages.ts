@@ -4,7 +4,7 @@ import { newUuid } from '../new-id.ts'
 import { type Db } from '../schema.ts'
 import { type MessagesTable } from '../tables/operation.ts'
 
-/** Most messages that one user is shown. */
+/** Most messages shown to one user. */
 const SHOWN = 100
 
 export interface NewMessage {
@@ -14,7 +14,7 @@ export interface NewMessage {
   readonly sessions: readonly { readonly id: SessionId; readonly name: string }[]
   /** Kind of a message that Berth itself sends. */
   readonly about?: NonNullable<Message['about']>
-  /** Name of what `about` is about. */
+  /** Name of the subject of `about`. */
   readonly detail?: string
 }
 
@@ -32,7 +32,7 @@ export async function insertMessages(db: Db, messages: readonly NewMessage[]): P
   await db.insertInto('messages').values(values).execute()
 }
 
-/** Without those that the user has cleared, newest first. */
+/** Messages that the user has not cleared, newest first. */
 export async function listMessages(db: Db, userId: UserId): Promise<Message[]> {
   const rows = await db
     .selectFrom('messages')
@@ -45,7 +45,7 @@ export async function listMessages(db: Db, userId: UserId): Promise<Message[]> {
   return rows.map(toMessage)
 }
 
-/** Messages about the account, newest first, cleared ones too. @param page `before`: id of the last one of the page before */
+/** Messages about the account, newest first, including cleared ones. @param page `before`: id of the last message of the previous page */
 export async function listAccountNews(
   db: Db,
   userId: UserId,
@@ -65,8 +65,8 @@ function toMessage({ id, created_at, sender, text, sessions, about, detail }: Se
 }
 
 /**
- * Clears the messages to this user up to one of them; a message that came since stays. Those about the account are put away, and are
- * deleted by their age alone (`KEPT`).
+ * Clears the messages to this user up to one of them; newer messages stay. Messages about the account are only marked as cleared, and are
+ * deleted by age (`KEPT`).
  */
 export async function clearMessages(trx: Db, userId: UserId, until: string): Promise<void> {
   const upTo = sql<boolean>`user_id = ${userId}::uuid and id <= ${until}::uuid`

@@ -15,15 +15,15 @@ export async function readPause(db: Db): Promise<Pause | null> {
 const LOCK = sql`hashtextextended('berth:pause', 0)`
 
 /**
- * Reads the pause under a shared lock: it does not begin before the transaction ends. `writePause` waits for all
- * transactions that have read that nothing is paused.
+ * Reads the pause under a shared lock, so that a pause cannot begin before the transaction ends: `writePause` waits for all transactions
+ * that have read that nothing is paused.
  */
 export async function holdPause(trx: Db): Promise<Pause | null> {
   await sql`select pg_advisory_xact_lock_shared(${LOCK})`.execute(trx)
   return readPause(trx)
 }
 
-/** Pauses scheduling; no session is placed once the transaction has ended. An existing pause is not changed. */
+/** Pauses scheduling; no session is placed after the transaction has ended. An existing pause is not changed. */
 export async function writePause(trx: Db, why: Pause['why']): Promise<void> {
   await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx)
   await sql`
@@ -37,8 +37,8 @@ export async function deletePause(db: Db): Promise<void> {
 }
 
 /**
- * After a restore, puts sessions that were starting when the backup was made back into the queue (PENDING). What became of
- * them since is not known. If such a session runs, the report of its agent says so, and it is adopted there.
+ * After a restore, puts sessions that were starting at the time of the backup back into the queue (PENDING). Their later fate is unknown.
+ * If such a session runs, its agent reports it, and it is adopted there.
  */
 export async function requeueStarting(trx: Db): Promise<void> {
   const reason = reasonOf('retried', because('was_starting_at_backup'))

@@ -11,7 +11,7 @@ const KEY = 'restored_at'
  */
 export async function endOneTimeThings(trx: Db, totpSeconds: number): Promise<void> {
   await sql`update invitations set expires_at = now() where used_at is null and expires_at > now()`.execute(trx)
-  // The codes that are valid now may have been used: only later ones are accepted.
+  // The current codes may have been used: only later ones are accepted.
   await sql`
     update users set totp_last_step = greatest(totp_last_step, floor(extract(epoch from now()) / ${totpSeconds}::int) + 1)
     where totp_confirmed_at is not null`.execute(trx)

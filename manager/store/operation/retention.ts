@@ -2,13 +2,13 @@ import { type RawBuilder, sql } from 'kysely'
 import { FINISHED_STATUSES, LIVE_STATUSES } from '#manager/contract'
 import { type Database, type Db } from '../schema.ts'
 
-/** How the growth of a table is bounded, or why it is not. */
+/** How the growth of a table is limited, or why not. */
 type Kept =
   /** Rows are deleted once the condition `over` holds. */
   | { readonly over: RawBuilder<boolean> }
-  /** The number of rows follows the number of things: hosts, users, images, objects that admins make. */
+  /** The number of rows depends on the number of objects: hosts, users, images, objects that admins create. */
   | 'with what it is about'
-  /** History: kept for ever, or as long as a setting says (`sessionDays`, `auditDays`). */
+  /** History: kept for ever, or for as long as a setting says (`sessionDays`, `auditDays`). */
   | 'as a setting says'
 
 const over = (condition: RawBuilder<boolean>) => ({ over: condition })
@@ -17,11 +17,11 @@ const laterMinute = sql`select from session_stats_minutes later
   where later.session_id = session_stats_minutes.session_id and later.minute > session_stats_minutes.minute`
 
 /**
- * Every table, with the rule that bounds its growth. A new table does not compile until it has a rule. The page for
- * administrators is docs/admin/retention.md.
+ * Every table, with the rule that limits its growth. A new table without a rule is a compile error. The page for administrators is
+ * docs/admin/retention.md.
  */
 export const KEPT = {
-  // An expired login stays for an hour, so that every manager notices that it ended.
+  // An expired login stays for an hour, so that every manager notices its end.
   logins: over(sql`least(expires_at, ends_at) < now() - interval '1 hour'`),
   sign_in_tickets: over(sql`expires_at < now()`),
   sign_in_attempts: over(sql`expires_at < now()`),
@@ -38,7 +38,7 @@ export const KEPT = {
   published_apps: over(sql`expires_at < now()`),
   own_apps: over(sql`expires_at < now()`),
   own_app_tickets: over(sql`expires_at < now()`),
-  // Ports rest for a day (REST_MS): older rows say nothing.
+  // Ports are reserved for a day (REST_MS): older rows have no effect.
   app_ports: over(sql`left_at < now() - interval '2 days'`),
   closed_app_ports: over(sql`seen_at < now() - interval '1 day'`),
   idempotency_keys: over(sql`expires_at < now()`),
@@ -49,7 +49,7 @@ export const KEPT = {
   uploads: over(sql`expires_at < now()`),
   downloads: over(sql`expires_at < now()`),
   tasks: over(sql`ended_at < now() - interval '7 days'`),
-  // The last minute of a session stays: it says what the session used in total.
+  // The last minute of a session stays: it contains the session's total usage.
   session_stats_minutes: over(sql`minute < now() - interval '7 days' and not settled and exists (${laterMinute})`),
 
   settings: 'with what it is about',
@@ -110,10 +110,7 @@ export const PRUNED = Object.entries(KEPT).flatMap(([table, kept]) =>
   typeof kept === 'string' ? [] : [table as PrunedTable],
 )
 
-/**
- * Deletes rows whose time is over, except rows that another manager is deleting now.
- * @returns how many; if it is `limit`, there may be more
- */
+/** Deletes outdated rows, except those that another manager is deleting now. @returns how many; if it is `limit`, there may be more */
 export async function deleteOutdated(db: Db, table: PrunedTable, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from ${sql.table(table)} where ctid = any(array(
@@ -123,8 +120,8 @@ export async function deleteOutdated(db: Db, table: PrunedTable, limit: number):
 }
 
 /**
- * Marks old rows that are the last minute of their session, so that the next pass skips them.
- * @returns how many; if it is `limit`, there may be more
+ * Marks old rows that are the last minute of their session, so that the next pass skips them. @returns how many; if it is `limit`, there
+ * may be more
  */
 export async function settleLastMinutes(db: Db, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
@@ -137,9 +134,8 @@ export async function settleLastMinutes(db: Db, limit: number): Promise<number> 
 }
 
 /**
- * Deletes sessions that ended more than `days` days ago, with their kernels, events and figures. Two kinds stay: sessions
- * that a live session depends on, and sessions on a lost agent. When that agent comes back, the rows say that its
- * containers have to be removed.
+ * Deletes sessions that ended more than `days` days ago, with their kernels, events and statistics. Two kinds stay: sessions on which a
+ * live session depends, and sessions on a lost agent. When that agent comes back, these rows show that its containers must be removed.
  *
  * @returns how many; if it is `limit`, there may be more
  */

@@ -3,8 +3,8 @@ import { newId } from '../new-id.ts'
 import { type Db } from '../schema.ts'
 
 /**
- * The id of this control plane, made once per database. Containers and agents carry it, so it outlives processes and is
- * the same for all managers on one database.
+ * The id of this control plane, created once per database. Containers and agents carry it, so it outlives processes and is the same for all
+ * managers on one database.
  */
 export async function loadManagerId(db: Db): Promise<ManagerId> {
   await db

@@ -16,8 +16,8 @@ export interface Counter {
 /** Tables about running processes: managers, and the agents connected to them. */
 const OF_PROCESSES = ['managers', 'agent_links'] as const
 /**
- * Tables that a backup leaves out: short-lived rows and credentials. After a restore nobody is signed in, and no ticket,
- * token or grant that was used up or revoked since the backup works again.
+ * Tables that a backup leaves out: short-lived rows and credentials. After a restore nobody is signed in, and no ticket, token or grant
+ * that was used or revoked after the backup works again.
  */
 const PASSING: readonly string[] = [
   'logins',

@@ -2,10 +2,10 @@ import { type Db } from '../schema.ts'
 
 const KEYS = { system: 'system', smtpPassword: 'smtp_password', changes: 'system_changes' } as const
 
-/** Settings as they were written, perhaps by another version of Berth: the reader must validate them. */
+/** Settings as they were stored, perhaps by another version of Berth: the reader must validate them. */
 export interface KeptSettings {
   readonly system: unknown
-  /** SMTP password, sealed at place `settings:smtp_password`. */
+  /** SMTP password, sealed with the context `settings:smtp_password`. */
   readonly smtpPassword: string | null
   /** Author and time of the last change of each setting. */
   readonly changes: unknown

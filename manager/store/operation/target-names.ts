@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Db } from '../schema.ts'
 
-/** Names of things of a kind: what each is called, and from where it is read together with the user or the domain that has it. */
+/** For each kind of thing: its name, and the query for it together with the user or the domain that owns it. */
 const KINDS = {
   user: { name: 'users.email', from: 'users', domain: 'users.domain', ofUser: true },
   session: {
@@ -23,14 +23,14 @@ const KINDS = {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * Present names of targets of the audit log, by one statement for each kind among them.
+ * Current names of targets of the audit log, with one statement per kind.
  *
- * Threat model: a target is an id that somebody sent, perhaps of a thing that they may not see. So the reader of one domain gets
- * only names of what is in it, and none of superadmins or their things.
+ * Threat model: a target is an id that somebody sent, perhaps of a thing that they may not see. So the reader of one domain gets only names
+ * of things in it, and none of superadmins or their things.
  *
  * @param targets as in the log, e.g. `session:0198…`
  * @param domain of the reader; undefined for superadmins
- * @returns names by target; a thing that is gone has none
+ * @returns names by target; deleted things have none
  */
 export async function targetNames(
   db: Db,

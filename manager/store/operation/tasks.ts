@@ -34,7 +34,7 @@ export async function insertTask(
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** The newest task that makes or made an image of this session. */
+/** The newest task for saving an image of this session. */
 export function findSaveOf(db: Db, sessionId: SessionId): Promise<TaskRow | undefined> {
   return db
     .selectFrom('tasks')
@@ -50,10 +50,7 @@ export function findTask(db: Db, id: string): Promise<TaskRow | undefined> {
   return db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/**
- * The running task that keeps another of its kind from starting: one of the same target, any backup, or the one that saves the same
- * session.
- */
+/** The running task that prevents another one of its kind: one with the same target, any backup, or one that saves the same session. */
 export function findRunningSole(
   db: Db,
   {

@@ -4,9 +4,9 @@ import { type UsageReportQuery } from '#manager/contract'
 export type UsageDimension = UsageReportQuery['by']
 
 /**
- * Joins sessions (`s`) with what they held: one row (`part`) for each kernel of each run, because each kernel holds its part until
- * it ends. `part.agent_id` is the agent it ran on. A session without records of its kernels is one row for all of them.
- * `part.stats` are the last figures of the run, summed over `part.among` kernels.
+ * Joins sessions (`s`) with the resources that they held: one row (`part`) for each kernel of each run, because each kernel holds its part
+ * until it ends. `part.agent_id` is the agent it ran on. A session without records of its kernels is one row for all of them. `part.stats`
+ * are the last statistics of the run, summed over `part.among` kernels.
  */
 export const PARTS = sql`cross join lateral (
     select k.agent_id, s.started_at, greatest(coalesce(k.ended_at, s.ended_at, now()), s.started_at) as ended_at,
@@ -22,7 +22,7 @@ export const PARTS = sql`cross join lateral (
     from past_kernels p where s.interruptions > 0 and p.session_id = s.id
   ) part`
 
-/** `from` clause of queries over what sessions held. */
+/** `from` clause of queries over the resources that sessions held. */
 export const HELD_PARTS = sql`sessions s ${PARTS}`
 
 const KEYS: Readonly<Record<UsageDimension, RawBuilder<unknown>>> = {
@@ -40,21 +40,21 @@ const KEYS: Readonly<Record<UsageDimension, RawBuilder<unknown>>> = {
 export const keyedBy = (dimensions: readonly UsageDimension[]): RawBuilder<unknown> => sql`cross join lateral (
     values ${sql.join(dimensions.map(by => sql`(${sql.lit(by)}, ${KEYS[by]})`))}) keyed (dimension, key)`
 
-/** Whether a session has run: only then can it have held anything. */
+/** Whether a session has run: otherwise it never held anything. */
 export const HAS_RUN = sql`(s.started_at is not null or s.interruptions > 0)`
 
 const GPUS = sql`((coalesce((s.requested->>'cuda.device')::float8, 0) + coalesce((s.requested->>'cuda.shares')::float8, 0) / 100)
     * part.kernels)`
 const WHOLE = sql`greatest(date_part('epoch', part.ended_at - part.started_at), 1)`
 const total = (name: string) => sql`(part.stats->'sums'->>${sql.lit(name)})::float8`
-/** Fraction of the row's time for which there are figures, null without any: a kernel may end long before the session. */
+/** Fraction of the row's time for which there are statistics, null without any: a kernel may end long before the session. */
 const known = (seconds: RawBuilder<unknown>) =>
   sql`(case when ${seconds} is not null then least(1, ${seconds} / ${WHOLE}) end)`
 
 /**
- * Columns of a held row: when it began and ended, its length, its amounts, and its share of the CPU time that the session used, if
- * that is known. `gpus_known` and `mem_known` are the amounts held while there were figures, and `gpus_used` and `mem_used` the used part
- * of these, averages over the row; null without figures.
+ * Columns of a held row: when it began and ended, its length, its amounts, and its share of the session's CPU time, if known. `gpus_known`
+ * and `mem_known` are the amounts held while there were statistics, and `gpus_used` and `mem_used` the used part of these, averages over
+ * the row; null without statistics.
  */
 export const HELD_COLUMNS = sql`
   s.id, part.started_at, part.ended_at, ${WHOLE} as whole,
@@ -66,7 +66,7 @@ export const HELD_COLUMNS = sql`
   coalesce((s.requested->>'mem')::float8, 0) * part.kernels * ${known(total('seconds'))} as mem_known,
   ${total('memByteSeconds')} / part.among / nullif(${total('seconds')}, 0) * ${known(total('seconds'))} as mem_used`
 
-/** Bytes that a row read, wrote, received and sent; further columns beside `HELD_COLUMNS`. */
+/** Bytes that a row read, wrote, received and sent: additional columns beside `HELD_COLUMNS`. */
 export const IO_COLUMNS = sql.join(
   (['diskReadBytes', 'diskWriteBytes', 'netRxBytes', 'netTxBytes'] as const).map(
     (name, at) =>
@@ -74,7 +74,7 @@ export const IO_COLUMNS = sql.join(
   ),
 )
 
-/** Sums of measured and used amounts over rows, each with `held`, its seconds within the period. */
+/** Sums of measured and used amounts over rows; `held` is the number of seconds of a row within the period. */
 export const MEASURED_SUMS = sql`
   coalesce(sum(gpus_used * held), 0) as gpu_used_seconds, coalesce(sum(gpus_known * held), 0) as gpu_measured_seconds,
   coalesce(sum(mem_used * held), 0) as mem_used_byte_seconds, coalesce(sum(mem_known * held), 0) as mem_measured_byte_seconds`
@@ -89,8 +89,8 @@ export const MEASURED = [
 export type MeasuredSums = Readonly<Record<(typeof MEASURED)[number], number>>
 
 /**
- * Whether a run of a session (`s`) may overlap the period: true for every session that ran in it, and for any that was interrupted.
- * Written like the index `sessions_ran`, so that the index is used.
+ * Whether a run of a session (`s`) may overlap the period: true for every session that ran in it, and for any interrupted session. Written
+ * like the index `sessions_ran`, so that the index is used.
  */
 export const ranWithin = ({
   from,

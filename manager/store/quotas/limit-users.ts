@@ -22,7 +22,7 @@ export interface LimitUserPage {
   readonly offset: number
 }
 
-/** Users and keypairs that hold something against the limits, those that use the largest part of any limit first. */
+/** Users and keypairs that use any of their limits, ordered by the largest used fraction of any limit. */
 export async function listLimitUsers(db: Db, page: LimitUserPage): Promise<{ rows: LimitUserRow[]; total: number }> {
   const { limits, maxSessions, limit, offset } = page
   const { rows } = await sql<{ total: number; items: LimitUserRow[] }>`

@@ -34,7 +34,7 @@ export interface Held {
   readonly sessions: number
 }
 
-/** Ids of the scopes in question, by kind. */
+/** Ids of the scopes to read, by kind. */
 export type ScopeIds = Readonly<Record<ScopeUsage['kind'], readonly string[]>>
 
 export function scopeKey(kind: ScopeUsage['kind'], id: string): string {
@@ -126,8 +126,8 @@ export async function readHeld(db: Db, ids: ScopeIds): Promise<Map<string, Held>
 }
 
 /**
- * Domains, groups and users that may use a resource group. `users` includes the superadmins among the users in question,
- * who always have access.
+ * Domains, groups and users that may use a resource group. `users` includes the superadmins among the given users: superadmins always have
+ * access.
  */
 export interface GroupAccess {
   readonly domains: ReadonlySet<string>
@@ -152,7 +152,7 @@ export function mayUse({ domains, groups, users }: GroupAccess, { ownerId, group
   return domains.has(domain) || users.has(ownerId) || (groupId !== null && groups.has(groupId))
 }
 
-/** The scopes that these sessions count towards. */
+/** The scopes towards which these sessions count. */
 export async function listScopedSessions(
   db: Db,
   ids: readonly SessionId[],

@@ -18,7 +18,7 @@ export interface AccessRow extends AccessHolder {
   readonly email: string | null
 }
 
-/** @param only the one resource group; all if left out */
+/** @param only the single resource group to list; all if left out */
 export async function listAccess(db: Db, only?: string): Promise<AccessRow[]> {
   const { rows } = await sql<AccessRow>`
     select a.resource_group as "resourceGroup", a.domain, a.group_id as "groupId", a.user_id as "userId", u.email,
@@ -48,7 +48,7 @@ export async function withdrawAccess(db: Db, resourceGroup: string, holder: Hold
       and user_id is not distinct from ${userId}::uuid`.execute(db)
 }
 
-/** Owner, domain and project of a session that exists or would be created. */
+/** Owner, domain and project of an existing or planned session. */
 export interface AccessSubject {
   readonly ownerId: UserId
   readonly domain: string
@@ -56,10 +56,7 @@ export interface AccessSubject {
   readonly groupId: GroupId | null
 }
 
-/**
- * Names of the resource groups that the subject may use by a grant; without one, access is denied. The access of
- * superadmins to all groups is not included.
- */
+/** Names of the resource groups that the subject may use by a grant. Superadmins have access to all groups; this is not included. */
 export async function listAccessible(db: Db, { ownerId, domain, groupId }: AccessSubject): Promise<Set<string>> {
   const groups =
     groupId === null

@@ -53,7 +53,7 @@ export async function updateResourceGroup(
     .executeTakeFirst()
 }
 
-/** Serialises everything that gives out or occupies capacity of a resource group, until the transaction ends. */
+/** Serialises everything that allocates or occupies capacity of a resource group, until the transaction ends. */
 export async function lockResourceGroup(db: Db, resourceGroup: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`berth:scheduler:${resourceGroup}`}, 0))`.execute(db)
 }
@@ -72,7 +72,7 @@ export async function findReservation(db: Db, resourceGroup: string): Promise<Re
     .executeTakeFirst()
 }
 
-/** A reservation with the session that it is for. */
+/** A reservation with its session. */
 export interface ReservationOf extends ReservationRow {
   readonly resourceGroup: string
   readonly since: Date
@@ -84,7 +84,7 @@ export interface ReservationOf extends ReservationRow {
   readonly reason: Reason
 }
 
-/** Reservations for sessions that still wait, by resource group. @param resourceGroup all groups if left out */
+/** Reservations for sessions that are still waiting, by resource group. @param resourceGroup all groups if left out */
 export async function listReservations(db: Db, resourceGroup?: string): Promise<ReservationOf[]> {
   const rows = await db
     .selectFrom('reservations as r')

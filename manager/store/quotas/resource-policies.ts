@@ -77,7 +77,10 @@ function columnsOf({ limits, allowed_storage_hosts: hosts, ...numbers }: Partial
   }
 }
 
-/** Fails with SQLSTATE 23503 if there is no such policy. @returns whose limits changed; undefined if there is no such user or keypair */
+/**
+ * Fails with SQLSTATE 23503 if there is no such policy. @returns the owner of the changed limits; undefined if there is no such user or
+ * keypair
+ */
 export async function assignResourcePolicy(
   db: Db,
   name: string,

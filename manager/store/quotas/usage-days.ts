@@ -5,16 +5,16 @@ import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, keyedBy, MEASURED, MEASURED_SUMS, ra
 import { addHours, HISTORY_NAMES } from './usage-hours.ts'
 
 /**
- * Sums of usage by day of UTC, in `usage_days`, by week, in `usage_weeks`, and by hour, in `usage_hours`. They contain the sessions
- * with `usage_summed`, all of which have ended; triggers note in `usage_recounts` the days that are no longer true because such a
- * session was changed or deleted. A report or history adds up the sums of the true days and computes the rest from the sessions.
+ * Sums of usage by day of UTC, in `usage_days`, by week, in `usage_weeks`, and by hour, in `usage_hours`. They contain the sessions with
+ * `usage_summed`, all of which have ended; triggers record in `usage_recounts` the days whose sums are outdated because such a session was
+ * changed or deleted. A report or history adds up the sums of valid days and computes the rest from the sessions.
  */
 
-/** Sessions of one transaction: a statement has a limit of time. */
+/** Number of sessions per transaction, because statements have a time limit. */
 const SESSIONS_AT_ONCE = 500
-/** Days of one transaction. */
+/** Number of days per transaction. */
 const DAYS_AT_ONCE = 3
-/** How long after its end a session is summed: its last figures of CPU time come after the end. */
+/** Time from a session's end until it is summed: its last CPU statistics arrive after the end. */
 export const SETTLED = sql`interval '5 minutes'`
 const SUMS = [
   ...(['sessions', 'begun', 'cpu_seconds', 'mem_byte_seconds', 'gpu_seconds'] as const),
@@ -22,7 +22,7 @@ const SUMS = [
   ...MEASURED,
 ] as const
 const DAY_OF_HOUR = sql`(hour at time zone 'UTC')::date`
-/** Whether an hour is on one of some days, which are in order. */
+/** Whether an hour is on one of some days, which are sorted. */
 const isOn = (days: readonly string[]) => sql`${DAY_OF_HOUR} = any(${days}::date[])
   and hour >= ${days[0]}::timestamp at time zone 'UTC' and hour < (${days.at(-1)}::timestamp + interval '1 day') at time zone 'UTC'`
 
@@ -31,11 +31,7 @@ async function lockSums(trx: Transaction<Database>): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('berth:usage-days', 0))`.execute(trx)
 }
 
-/**
- * Adds sessions that ended some minutes ago to the sums.
- *
- * @returns whether there may be more of them
- */
+/** Adds sessions that ended some minutes ago to the sums. @returns whether there may be more of them */
 export async function sumEndedSessions(trx: Transaction<Database>): Promise<boolean> {
   await lockSums(trx)
   const { rows } = await sql<{ id: SessionId }>`
@@ -53,7 +49,7 @@ export async function sumEndedSessions(trx: Transaction<Database>): Promise<bool
   return ids.length === SESSIONS_AT_ONCE
 }
 
-/** Marks the sums of every day on which a session ran as no longer true. */
+/** Marks the sums of every day on which a session ran as outdated. */
 export async function distrustAllSums(trx: Transaction<Database>): Promise<void> {
   await sql`
     insert into usage_recounts (first_day, last_day)
@@ -64,11 +60,7 @@ export async function distrustAllSums(trx: Transaction<Database>): Promise<void>
     where first is not null and last is not null`.execute(trx)
 }
 
-/**
- * Makes the sums of some days anew that are no longer true.
- *
- * @returns how many days had other sums before, and whether there are more days
- */
+/** Recalculates the sums of some outdated days. @returns the number of days whose sums changed, and whether there are more days */
 export async function recountDays(trx: Transaction<Database>): Promise<{ corrected: number; isMore: boolean }> {
   await lockSums(trx)
   const { rows } = await sql<{ day: string }>`
@@ -96,7 +88,7 @@ export async function recountDays(trx: Transaction<Database>): Promise<{ correct
   return { corrected: differentDays(before, await totalsOf(trx, days)).size, isMore: later.length > 0 }
 }
 
-/** Totals of each dimension of each day and of its hours, by `day dimension`. */
+/** Totals of each dimension of each day and of its hours, keyed by `day dimension`. */
 async function totalsOf(trx: Transaction<Database>, days: readonly string[]): Promise<Map<string, readonly number[]>> {
   const { rows } = await sql<{ of: string; totals: number[] }>`
     select day || ' ' || dimension as of, array[count(*), sum(sessions), sum(begun), sum(cpu_seconds), sum(mem_byte_seconds),
@@ -109,7 +101,7 @@ async function totalsOf(trx: Transaction<Database>, days: readonly string[]): Pr
   return new Map(rows.map(({ of, totals }) => [of, totals]))
 }
 
-/** The last digits of sums of floating numbers depend on the order of adding. */
+/** The last digits of floating-point sums depend on the order of adding. */
 const isSame = (one: number, other: number) => Math.abs(one - other) <= 1e-6 + 1e-9 * Math.abs(one)
 
 /** The days on which the totals differ. */
@@ -124,7 +116,7 @@ function differentDays(
   return new Set(different.map(key => key.slice(0, 10)))
 }
 
-/** Adds what the sessions held to the sums by day or by week; with `days` on these days only. */
+/** Adds the resources that the sessions held to the sums by day or by week; with `days`, only on these days. */
 async function addSums(
   trx: Transaction<Database>,
   added: {
@@ -162,8 +154,8 @@ async function addSums(
 }
 
 /**
- * Makes the sums of the weeks of these days anew, from those of their days. Days of the week that are not true yet make it anew when
- * they are. A session that ran in a week ran on its first day or began on a later one.
+ * Recalculates the sums of the weeks of these days from the sums of their days. If a day of the week is still outdated, its recalculation
+ * updates the week again. A session counts in a week if it ran on the first day or began on a later day.
  */
 async function addWeeksOf(trx: Transaction<Database>, days: readonly string[]): Promise<void> {
   const weeks = sql`select distinct date_trunc('week', day::timestamp)::date from unnest(${days}::date[]) day`

@@ -13,7 +13,7 @@ export interface HistoryScope {
 
 export interface HistoryRange {
   readonly unit: 'hour' | 'day' | 'week'
-  /** The first period has this moment, the last one ends after `to`. */
+  /** The first period contains this moment, the last one ends after `to`. */
   readonly from: Date
   readonly to: Date
   /** IANA name: days begin at midnight there, weeks on Monday. */
@@ -23,11 +23,11 @@ export interface HistoryRange {
 export interface HistoryRow extends MeasuredSums {
   readonly at: Date
   readonly sessions: number
-  /** Seconds that running sessions held a core, a byte, a GPU, times the amount. */
+  /** Seconds for which running sessions held a core, a byte or a GPU, multiplied by the amount. */
   readonly cpu_seconds: number
   readonly mem_byte_seconds: number
   readonly gpu_seconds: number
-  /** CPU time used by sessions with figures, and the seconds of cores that these held. */
+  /** CPU time used by sessions with statistics, and the core-seconds that these held. */
   readonly cpu_used_seconds: number
   readonly cpu_measured_seconds: number
   readonly read_bytes: number
@@ -48,15 +48,15 @@ const within = ({ ownerId, groupId, domain }: HistoryScope): RawBuilder<unknown>
   )
 
 /**
- * Resource use of sessions in each hour, day or week, oldest first; periods without sessions have zeros. CPU time is known per session
- * as a total, and counts evenly over the session's running time.
+ * Resource use of sessions in each hour, day or week, oldest first; periods without sessions have zeros. CPU time is known only as a total
+ * per session, and is spread evenly over the session's running time.
  *
  * The history of all sessions, or those of a domain, adds up the sums by hour, which contain most sessions that have ended. The rest is
- * computed from the sessions: those that no sum contains, periods on days whose sums are no longer true, periods that do not consist
- * of whole hours (in a time zone of half ones), and the history of an owner or a project. Both ways agree to the second.
+ * computed from the sessions: those that no sum contains, periods on days with outdated sums, periods that do not consist of whole hours of
+ * UTC (in some time zones), and the history of an owner or a project. Both ways agree to the second.
  *
- * A session that ran through many periods costs as much as one of two: what it held in the whole periods between its begin and its
- * end is added up together with others that began and ended in the same periods.
+ * A session that ran through many periods costs no more than one that ran through two: the whole periods between its begin and end are
+ * added up together with those of other sessions that began and ended in the same periods.
  */
 export async function readUsageHistory(db: Db, scope: HistoryScope, range: HistoryRange): Promise<HistoryRow[]> {
   const { unit, from, to, timeZone } = range

@@ -2,7 +2,7 @@ import { type RawBuilder, type Transaction, sql } from 'kysely'
 import { type Database } from '../schema.ts'
 import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, IO_COLUMNS, MEASURED, MEASURED_SUMS } from './held-parts.ts'
 
-/** Names of the sums of bytes of a history, and the columns that they come from. */
+/** Names of the byte sums of a history, and their source columns. */
 const IO = [
   ['read_bytes', 'io_read'],
   ['written_bytes', 'io_written'],
@@ -11,8 +11,8 @@ const IO = [
 ] as const
 
 /**
- * Sums over rows of what sessions held, with the seconds that each of them held in a time as `held`: all figures of a history but
- * the number of sessions.
+ * Sums over rows of held resources, with the seconds that each row was held as `held`: all values of a history except the number of
+ * sessions.
  */
 export const HISTORY_SUMS = sql`
   coalesce(sum(cores * held), 0) as cpu_seconds, coalesce(sum(mem * held), 0) as mem_byte_seconds,
@@ -27,7 +27,10 @@ export const HISTORY_NAMES = [
   ...IO.map(([name]) => name),
 ] as const
 
-/** Adds what the sessions held to the sums of the hours, on the days between `from` and `to` for which `days` holds (`g` is an hour). */
+/**
+ * Adds the resources that the sessions held to the sums of the hours, on the days between `from` and `to` that match `days` (`g` is an
+ * hour).
+ */
 export async function addHours(
   trx: Transaction<Database>,
   added: {

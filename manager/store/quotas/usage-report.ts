@@ -19,24 +19,24 @@ export interface ReportRow extends MeasuredSums {
   readonly key: string
   readonly name: string
   readonly sessions: number
-  /** Seconds that running sessions held a core, a byte, a GPU, times the amount. */
+  /** Seconds for which running sessions held a core, a byte or a GPU, multiplied by the amount. */
   readonly cpu_seconds: number
   readonly mem_byte_seconds: number
   readonly gpu_seconds: number
-  /** CPU time used by sessions with figures, and the seconds of cores that these held. */
+  /** CPU time used by sessions with statistics, and the core-seconds that these held. */
   readonly cpu_used_seconds: number
   readonly cpu_measured_seconds: number
 }
 
-/** Over all rows of a report, also those of other pages. */
+/** Sums over all rows of a report, also those of other pages. */
 export interface ReportTotals {
   readonly rows: number
   readonly cpu_seconds: number
   readonly mem_byte_seconds: number
   readonly gpu_seconds: number
-  /** The part of these with figures. */
+  /** The part of these with statistics. */
   readonly gpu_measured_seconds: number
-  /** Null without figures. */
+  /** Null without statistics. */
   readonly gpu_wasted_seconds: number | null
 }
 
@@ -46,7 +46,7 @@ export interface ReportQuery {
   readonly from: Date
   readonly to: Date
   readonly domain?: string | undefined
-  /** Default: the largest GPU-hours first. */
+  /** Default: the most GPU-hours first. */
   readonly order?: UsageOrder | undefined
   readonly descending?: boolean | undefined
   /** Part of the name, in any letter case. */
@@ -61,7 +61,7 @@ export interface Report {
   readonly totals: ReportTotals
 }
 
-/** How to read the name of a row by its key. */
+/** Reads the name of a row by its key. */
 const NAMES: Readonly<Record<UsageDimension, RawBuilder<unknown>>> = {
   user: sql`(select email from users where users.id = nullif(totals.key, '')::uuid)`,
   project: sql`(select domain || '/' || name from groups where groups.id = nullif(totals.key, '')::uuid)`,
@@ -70,7 +70,7 @@ const NAMES: Readonly<Record<UsageDimension, RawBuilder<unknown>>> = {
   agent: sql`(select name from agents where agents.id = nullif(totals.key, '')::uuid)`,
 }
 
-/** The used part of what was held with figures; -1 without any. */
+/** The used fraction of the amounts held with statistics; -1 without any. */
 const partOf = (used: string, measured: string) => sql`coalesce(${sql.ref(used)} / nullif(${sql.ref(measured)}, 0), -1)`
 const WASTED = sql`greatest(0, gpu_measured_seconds - gpu_used_seconds)`
 const ORDER_BY: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
@@ -86,10 +86,9 @@ const ORDER_BY: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
 }
 
 /**
- * Total resource use of sessions between two moments, equal to the second to a sum over the sessions, by each of the dimensions. The
- * sums of whole weeks and days of UTC are added up; the hours before and after them, days whose sums are no longer true, and sessions
- * that no sum contains are computed from the sessions, once for all dimensions. Sessions without the dimension, such as a project
- * that was deleted, are one row with an empty key.
+ * Total resource use of sessions between two moments by each dimension, as exact as a sum over the sessions. The sums of whole weeks and
+ * days of UTC are added up; the hours before and after them, days with outdated sums, and sessions that no sum contains are computed from
+ * the sessions, once for all dimensions. Sessions without the dimension, such as a project that was deleted, are one row with an empty key.
  */
 export async function readUsageReports<D extends UsageDimension>(
   db: Db,
@@ -101,12 +100,12 @@ export async function readUsageReports<D extends UsageDimension>(
     dimensions.map(by => sql`when ${sql.lit(by)} then ${NAMES[by]}`),
     sql` `,
   )} end`
-  // The names of all rows are read only where the choice of the page depends on them.
+  // The names of all rows are read only if selecting the page depends on them.
   const hasNames = Boolean(search) || order === 'name'
   const [named, shown] = hasNames ? [sql`coalesce(${name}, '')`, sql`known`] : [sql`''`, sql`coalesce(${name}, '')`]
   const inDomain = (column: RawBuilder<unknown>) => (domain === undefined ? sql`true` : sql`${column} = ${domain}`)
   const asked = sql`array[${sql.join(dimensions.map(by => sql.lit(by)))}]::text[]`
-  /** Amounts that sessions held in the times of `spans`. A session counts in the first span that it ran in. */
+  /** Amounts that sessions held in the times of `spans`. A session is counted in the first span in which it ran. */
   const held = (spans: RawBuilder<unknown>, sessions: RawBuilder<unknown>) => sql`
     select ${HELD_COLUMNS}, s.owner_id, s.group_id, s.domain, s.image, part.agent_id,
       s.interruptions = 0 and (part.started_at >= spans.start or spans.start = ${from}) as counts,
@@ -118,21 +117,21 @@ export async function readUsageReports<D extends UsageDimension>(
   const inOrder = sql`${ORDER_BY[order]} ${sql.raw(descending ? 'desc' : 'asc')}, cpu_seconds desc, key`
   const added = sql.join(MEASURED.map(name => sql`coalesce(sum(${sql.ref(name)}), 0) as ${sql.ref(name)}`))
   const measured = sql.join(MEASURED.map(name => sql.ref(name)))
-  // Every summed session has ended by then, so the sums of the last day hold nothing that came later. The minute is for sessions
-  // that are summed while the report begins.
+  // If the report reaches to about now, every summed session ended before the report's end, so the sums of the last day contain nothing
+  // later. The extra minute is for sessions that are summed while the report begins.
   const reachesNow = sql`${to}::timestamptz > now() - ${SETTLED} + interval '1 minute'`
-  /** The periods that the report touches. */
+  /** The periods that overlap the report. */
   const periodsOf = (unit: 'day' | 'week') => {
     const step = sql`${sql.lit(`1 ${unit}`)}::interval`
     return sql`select g::date as ${sql.ref(unit)}, g at time zone 'UTC' as start, (g + ${step}) at time zone 'UTC' as stop
       from generate_series(
         date_trunc(${sql.lit(unit)}, ${from}::timestamptz at time zone 'UTC'), ${to}::timestamptz at time zone 'UTC', ${step}) g`
   }
-  /** Whether the report takes what was held in a period from the sums: it is in the report whole, and its sums are true. */
+  /** Whether the report uses the sum of a period: the report contains the whole period, and the sum is valid. */
   const isSummed = (unit: 'day' | 'week') => sql`start >= ${from} and (stop <= ${to} or ${reachesNow})
     and not exists (select from usage_recounts r
       where r.first_day < stop at time zone 'UTC' and r.last_day >= ${sql.ref(unit)})`
-  // Arrays, not joins: the database knows how few periods there are, and finds them by their index.
+  // Arrays instead of joins: the planner then knows how few periods there are, and uses the index.
   const sumsOf = (unit: 'day' | 'week', periods: RawBuilder<unknown>) => sql`
     select dimension, key as group_key,
       case when ${sql.ref(unit)}::timestamp at time zone 'UTC' = ${from} then sessions else begun end as sessions,
@@ -201,7 +200,7 @@ export async function readUsageReports<D extends UsageDimension>(
   return Object.fromEntries(reports) as Record<D, Report>
 }
 
-/** As `readUsageReports`, by one dimension. */
+/** Like `readUsageReports`, by one dimension. */
 export async function readUsageReport(
   db: Db,
   { by, ...report }: ReportQuery & { readonly by: UsageDimension },
@@ -209,5 +208,5 @@ export async function readUsageReport(
   return (await readUsageReports(db, [by], report))[by]
 }
 
-/** The totals come with a row also where the page is empty. */
+/** A row with the totals comes even if the page is empty. */
 const isReportRow = (row: Partial<ReportRow>): row is ReportRow => typeof row.key === 'string'

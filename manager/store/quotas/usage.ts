@@ -35,7 +35,7 @@ export async function listHolding(db: Db, agentId: AgentId): Promise<HoldingKern
   return rows
 }
 
-/** Kernels that hold resources although their session has ended or is pending, after a half-written transition. */
+/** Kernels that hold resources although their session has ended or is pending, after an incomplete transition. */
 export async function listHoldingForNobody(
   db: Db,
 ): Promise<{ kernelId: KernelId; sessionId: SessionId; sessionName: string; agentId: AgentId | null }[]> {
@@ -53,8 +53,8 @@ export async function listHoldingForNobody(
 }
 
 /**
- * Releases what a kernel holds although its session has ended or is pending. Call it in a transaction.
- * @returns whether it released anything
+ * Releases the resources that a kernel holds although its session has ended or is pending. Call it in a transaction. @returns whether it
+ * released anything
  */
 export async function releaseHeldForNobody(
   trx: Db,
@@ -67,7 +67,7 @@ export async function releaseHeldForNobody(
     .updateTable('kernels')
     .set({
       ...toStatus(session.status),
-      // The kernel ended with its session, not when that was noticed.
+      // The kernel ended with its session, not at the time of this check.
       ...(session.ended_at ? { ended_at: session.ended_at } : {}),
       ...(waits ? { agent_id: null, container_id: null, start_by: null } : {}),
     })

@@ -4,18 +4,18 @@ import { type Db } from '../schema.ts'
 import { deleteEndedOwnApps } from './own-apps.ts'
 import { deleteEnded } from './published-apps.ts'
 
-/** The last holder of a port that no app has now. */
+/** The last holder of a port that no app uses now. */
 export interface LastHeld {
   readonly userId: UserId
   readonly leftAt: Date
-  /** Whether others could make the pages of the app: in a session of theirs, one that they used, or one whose command they chose. */
+  /** Whether others could create the pages of the app: in their own session, one that they used, or one whose command they chose. */
   readonly ofOther: boolean
-  /** Null where the port was left before this was noted. */
+  /** Null if the port was freed before this was recorded. */
   readonly sessionId: SessionId | null
 }
 
 export interface PortsKnown {
-  /** Ports that have an app, with its person, and those at which no console listens, with nobody. */
+  /** Ports in use by an app, with its user, and ports at which no console listens, with null. */
   readonly taken: ReadonlyMap<number, UserId | null>
   readonly left: ReadonlyMap<number, LastHeld>
 }
@@ -24,8 +24,8 @@ export interface PortsKnown {
 const PORTS_LOCK = 7_206_200
 
 /**
- * Runs `work` while no other manager gives a port to an app: published apps and apps of people share one range, and are in two
- * tables. Apps of both that have ended give their names and ports back first.
+ * Runs `work` while no other manager assigns a port to an app: published apps and apps of people share one range, and are in two tables.
+ * Ended apps of both tables are deleted first, which frees their names and ports.
  */
 export async function whilePortsStay<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> {
   return await db.transaction().execute(async trx => {
@@ -64,7 +64,7 @@ export async function knownPorts(db: Db): Promise<PortsKnown & { readonly closed
   }
 }
 
-/** A console reports every hour; the report of a missing one counts this long. */
+/** A console reports every hour; its last report stays valid for this long. */
 const STALE_MS = 2 * 3_600_000
 
 /** Replaces the ports of the range at which a console does not listen. */

@@ -20,7 +20,7 @@ export async function findOwnSession(
   return row?.id
 }
 
-/** Current state of a session that the pending session `sessionId` depends on. */
+/** Current state of a session on which the pending session `sessionId` depends. */
 export interface Dependency {
   readonly sessionId: SessionId
   readonly name: string

@@ -21,7 +21,7 @@ export interface NewGrant {
 export interface ValidGrant {
   readonly grantId: string
   readonly userId: UserId
-  /** Credential with which the grant ends: the id of a sign-in or of a published app, or an access key. */
+  /** Credential whose end also ends the grant: the id of a sign-in or of a published app, or an access key. */
   readonly loginId: string
   /** The grant serves visitors of a published app. */
   readonly isPublic: boolean

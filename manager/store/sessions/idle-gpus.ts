@@ -27,10 +27,9 @@ export interface IdleTotalsRow {
 }
 
 /**
- * Owners of running sessions whose GPUs have all done nothing for a while, the most GPU-hours first. A session without figures of the
- * last minutes is left out: its agent is away, and nobody knows what it does.
- *
- * @param query `domain`: sessions of this domain only; `minutes`: how long at least
+ * Owners of running sessions whose GPUs have all been idle for a while, the most GPU-hours first. A session without statistics for the last
+ * minutes is left out: its agent is not connected, so its use is unknown. @param query `domain`: only sessions of this domain; `minutes`:
+ * minimum idle time
  */
 export async function listIdleOwners(
   db: Db,

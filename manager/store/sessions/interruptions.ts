@@ -52,7 +52,7 @@ export interface HoldingRow {
   readonly isAnnounced: boolean
 }
 
-/** Sessions of a group that may give their resources back: interruptible ones that run, and those that are being ended. */
+/** Sessions of a group that may release resources: interruptible running ones, and those that are being ended. */
 export async function listHolding(db: Db, resourceGroup: string): Promise<HoldingRow[]> {
   const { rows } = await sql<HoldingRow>`
     select s.id, (array_agg(k.agent_id))[1] as "agentId", s.priority, jsonb_agg(k.slots) as slots,
@@ -68,7 +68,10 @@ export async function listHolding(db: Db, resourceGroup: string): Promise<Holdin
   return rows
 }
 
-/** Announces the interruption of those of these sessions that still run, may be interrupted, and have no announcement yet. */
+/**
+ * Announces the interruption of these sessions, except those that do not run any more, may not be interrupted, or have an announcement
+ * already.
+ */
 export async function announceInterruption(db: Db, ids: readonly SessionId[], at: number): Promise<Touched[]> {
   if (ids.length === 0) return []
   const still = sql`status = 'RUNNING' and interruptible and interrupt_at is null`
@@ -80,7 +83,7 @@ export async function announceInterruption(db: Db, ids: readonly SessionId[], at
   return rows
 }
 
-/** Calls off the announced interruptions of the group, except of these sessions. Those that are being stopped stay as they are. */
+/** Cancels the announced interruptions of the group, except of these sessions. Sessions that are being stopped are not changed. */
 export async function callOffInterruptions(
   db: Db,
   resourceGroup: string,
@@ -103,7 +106,10 @@ export async function callOffInterruptions(
   return rows
 }
 
-/** A session that is being stopped for another one does not continue later: somebody has ended it. @returns whether it was one */
+/**
+ * Makes an interrupted session end for good, because somebody has ended it while it was being stopped for another one. @returns whether it
+ * was being interrupted
+ */
 export async function giveUpContinuing(db: Db, id: SessionId): Promise<boolean> {
   const row = await db
     .updateTable('sessions')

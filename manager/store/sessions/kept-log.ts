@@ -1,9 +1,9 @@
 import { LOG_CUT } from '#agent/contract'
 
-/** Length of the end of a log that is stored, with the note. */
+/** Length of the stored end of a log, including the note. */
 const MOST_CHARACTERS = 64 * 1024
 
-/** The end of a log as it is stored: whole lines, after a note if anything is missing before them. */
+/** The stored end of a log: whole lines, after a note if anything before them is missing. */
 export function keptLog({ text, truncated }: { readonly text: string; readonly truncated: boolean }): string {
   const plain = text.toWellFormed().replaceAll('\0', '')
   const wasCut = isCut(plain)
@@ -13,7 +13,7 @@ export function keptLog({ text, truncated }: { readonly text: string; readonly t
   return truncated || wasCut ? `${LOG_CUT}\n${own}` : own
 }
 
-/** Whether a stored log is only the end of it. */
+/** Whether a stored log is only the end of the log. */
 export const isCut = (stored: string): boolean => stored.startsWith(`${LOG_CUT}\n`)
 
 /** The text from its first whole line on; all of it if no line begins in it. */

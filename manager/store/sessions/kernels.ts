@@ -27,7 +27,7 @@ export interface KnownKernel {
   readonly forMs: number
 }
 
-/** For each question: the kernels that hold slots on the agent, and the kernels with these ids on any agent. */
+/** For each query: the kernels that hold slots on the agent, and the kernels with these ids on any agent. */
 export async function listKernelsToReconcile(
   db: Db,
   questions: readonly { readonly agentId: AgentId; readonly kernelIds: readonly KernelId[] }[],
@@ -68,7 +68,7 @@ const OCCUPYING: ReadonlySet<SessionStatus> = new Set(OCCUPYING_STATUSES)
 
 export interface SessionOnAgent {
   readonly sessionId: SessionId
-  /** Status of the session; some of its kernels may be further on. */
+  /** Status of the session; some of its kernels may be in a later status. */
   readonly status: SessionStatus
 }
 
@@ -87,7 +87,7 @@ export async function listSessionsOnAgents(db: Db, agentIds: readonly AgentId[])
   return agentIds.map(id => (byAgent.get(id) ?? []).map(({ session_id: sessionId, status }) => ({ sessionId, status })))
 }
 
-/** Ids of the containers of kernels that hold slots on the agent, as far as they are known. */
+/** Ids of the known containers of kernels that hold slots on the agent. */
 export async function listContainersOn(db: Db, agentId: AgentId): Promise<string[]> {
   const rows = await db
     .selectFrom('kernels')
@@ -193,8 +193,8 @@ export async function updateKernel(db: Db, id: KernelId, change: KernelChange): 
 }
 
 /**
- * Moves the deadline of a start that waits for its turn on the agent to `withinMs` milliseconds from now. The deadline
- * never moves to an earlier time.
+ * Moves the deadline of a start that is queued on the agent to `withinMs` milliseconds from now. The deadline never moves to an earlier
+ * time.
  */
 export async function extendStartBy(db: Db, id: KernelId, withinMs: number): Promise<void> {
   await db
@@ -287,7 +287,7 @@ export async function listSessionsOnRevoked(
     .execute()
 }
 
-/** Stores the log tail and exit code that the agent of the kernel reports after the end, unless they are known already. */
+/** Stores the end of the log and the exit code that the agent of the kernel reports after the end, unless they are known already. */
 export async function keepLastWords(
   db: Db,
   { id, agentId }: { readonly id: KernelId; readonly agentId: AgentId },

@@ -92,8 +92,8 @@ export async function readLifetimeLimits(db: Db, userId: UserId, keypair: string
 }
 
 /**
- * Whether resources of this session are reserved for a pending session, which relies on the time at which this one ends:
- * one of the devices, or CPU or RAM if the agent does not have enough left.
+ * Whether resources of this session are reserved for a pending session, which relies on the time at which this session ends: one of the
+ * devices, or CPU or RAM if the agent does not have enough free.
  */
 export async function isPromised(db: Db, id: SessionId): Promise<boolean> {
   const occupying = sql.join(OCCUPYING_STATUSES)

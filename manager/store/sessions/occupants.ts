@@ -3,7 +3,7 @@ import { type AgentId, OCCUPYING_STATUSES, type ResourceSlots } from '#manager/c
 import { type Db } from '../schema.ts'
 import { type HeldDevice } from '../tables/scheduling.ts'
 
-/** A kernel that holds slots and whose session has a maximum lifetime, running already or still starting. */
+/** A kernel that holds slots and whose session has a maximum lifetime, running or still starting. */
 export interface MortalKernel {
   readonly agentId: AgentId
   readonly slots: ResourceSlots

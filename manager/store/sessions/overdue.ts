@@ -13,8 +13,8 @@ export interface Overdue {
   readonly attempt: number
   readonly ageMs: number
   /**
-   * True if the agent has given up this attempt by itself: every `start_by` has passed, and no kernel of a session with
-   * several kernels runs. (An agent keeps running kernels while others of their session start.)
+   * True if the agent has given up this attempt on its own: every `start_by` has passed, and no kernel of a session with several kernels
+   * runs. (An agent keeps running kernels while others of their session start.)
    */
   readonly startByPassed: boolean
   readonly reason: Reason

@@ -3,7 +3,7 @@ import { LIVE_STATUSES, type SessionId, type UserId } from '#manager/contract'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 
-/** The place of a web app of one person. */
+/** The address of a web app of one person. */
 export interface OwnAppRow {
   readonly id: string
   readonly name: string
@@ -14,12 +14,12 @@ export interface OwnAppRow {
   readonly expires_at: Date
 }
 
-/** A person's app of a session, whatever its place. */
+/** A person's app of a session, whatever its address. */
 export type OwnAppKey = Pick<OwnAppRow, 'session_id' | 'app' | 'user_id'>
 
 const after = (ms: number) => sql<Date>`now() + ${ms} * interval '1 millisecond'`
 
-/** Places that are open: of a live session that their user may still use, with an active account. */
+/** Open addresses: of a live session that their user may still use, with an active account. */
 function selectOpen(db: Db) {
   return db
     .selectFrom('own_apps as o')
@@ -51,7 +51,7 @@ export function findOwnApp(db: Db, key: OwnAppKey): Promise<OwnAppRow | undefine
     .executeTakeFirst()
 }
 
-/** Whether the sign-in is one of this user and still lasts. */
+/** Whether the sign-in belongs to this user and is still valid. */
 export async function isLoginOf(db: Db, loginId: string, userId: UserId): Promise<boolean> {
   const row = await db
     .selectFrom('logins')
@@ -80,7 +80,7 @@ export async function insertOwnApp(db: Db, { lifetimeMs, ...row }: NewOwnApp): P
     .execute()
 }
 
-/** Places that have ended hold names and ports until they are deleted. */
+/** Ended addresses occupy names and ports until they are deleted. */
 export async function deleteEndedOwnApps(db: Db): Promise<void> {
   const open = selectOpen(db).clearSelect().select('o.id')
   await db.deleteFrom('own_apps').where('id', 'not in', open).execute()
@@ -100,10 +100,8 @@ export async function countOwnAppsOf(db: Db, userId: UserId): Promise<number> {
 }
 
 /**
- * Deletes the place of a person that was opened longest ago, of those that no browser uses: without a grant, which browsers have renewed
- * until ten minutes after their last request, and without a ticket on its way.
- *
- * @returns false if all are in use
+ * Deletes a person's app address that was opened longest ago and that no browser uses: it has no grant (browsers renew it until ten minutes
+ * after their last request) and no unused ticket. @returns false if all are in use
  */
 export async function deleteUnusedOwnApp(db: Db, userId: UserId): Promise<boolean> {
   const { numDeletedRows } = await db
@@ -149,11 +147,9 @@ export async function insertAppTicket(
 }
 
 /**
- * Uses up a ticket.
- *
- * @param browsers hashes of the cookies of the browser that shows it: one has to be of the browser that asked for it; `any` to use it up
- *   whatever the browser
- * @returns the sign-in that asked for it; undefined if there is no such ticket for the place, or not for the browser
+ * Consumes a ticket. @param browsers hashes of the cookies of the browser that presents it: one must belong to the browser that requested
+ * it; `any` accepts any browser @returns the sign-in that requested it; undefined if there is no such ticket for the address, or not for
+ * the browser
  */
 export async function takeAppTicket(
   db: Db,
@@ -169,7 +165,7 @@ export async function takeAppTicket(
   return (await query.returning('login_id').executeTakeFirst())?.login_id
 }
 
-/** The e-mail address of the person whose ticket it is; undefined if there is no such ticket for the place. */
+/** The e-mail address of the ticket's owner; undefined if there is no such ticket for the address. */
 export async function findTicketHolder(db: Db, hash: Buffer, ownApp: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('own_app_tickets as t')

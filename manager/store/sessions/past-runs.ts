@@ -42,7 +42,7 @@ export async function beginNextRun(db: Db, sessionId: SessionId): Promise<void> 
       .updateTable('kernels')
       .set({
         id: newId(KernelId),
-        // A secondary kernel that had finished its work begins anew: its home is not kept for the session.
+        // A secondary kernel that had finished its work starts anew: its home is not kept for the session.
         files_of: ended_at === null ? id : null,
         status: 'PENDING',
         agent_id: null,
@@ -59,10 +59,8 @@ export async function beginNextRun(db: Db, sessionId: SessionId): Promise<void> 
 }
 
 /**
- * Makes a session that has ended before it could continue what it was after its last run, so that it can be started again with
- * its files. Call it in the transaction of its end.
- *
- * @returns whether there was an earlier run
+ * Restores the state of the last run for a session that ended before it could continue, so that it can be started again with its files.
+ * Call it in the transaction of its end. @returns whether there was an earlier run
  */
 export async function returnToLastRun(db: Db, sessionId: SessionId): Promise<boolean> {
   const { rows } = await sql<{
@@ -92,7 +90,7 @@ export async function returnToLastRun(db: Db, sessionId: SessionId): Promise<boo
   return true
 }
 
-/** Whether a session waits to continue with the home of this kernel, which is of its last run. */
+/** Whether a session waits to continue with the home of this kernel of its last run. */
 export async function isHomeAwaited(db: Db, kernelId: KernelId): Promise<boolean> {
   const row = await db
     .selectFrom('kernels')
@@ -103,7 +101,7 @@ export async function isHomeAwaited(db: Db, kernelId: KernelId): Promise<boolean
   return row !== undefined
 }
 
-/** A kernel of an earlier run, as far as usage goes. */
+/** The data of a kernel of an earlier run that usage reports need. */
 export interface PastKernel {
   readonly sessionId: SessionId
   readonly devices: readonly HeldDevice[]

@@ -12,7 +12,7 @@ import {
 import { type Db } from '../schema.ts'
 import { type Touched } from './touches.ts'
 
-/** Locks those of these sessions that are still PENDING until the transaction ends, always in the order of their ids. */
+/** Locks these sessions as far as they are still PENDING until the transaction ends, always in the order of their ids. */
 export async function lockPending(db: Db, ids: readonly SessionId[]): Promise<Set<SessionId>> {
   const rows = await db
     .selectFrom('sessions')

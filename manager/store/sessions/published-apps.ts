@@ -21,7 +21,7 @@ export interface PublishedRow {
   readonly domain: string
 }
 
-/** Links that are open: not expired, of a live session, with an active account. */
+/** Open links: not expired, of a live session, with an active account. */
 function selectOpen(db: Db) {
   return db
     .selectFrom('published_apps as p')
@@ -36,7 +36,7 @@ function selectOpen(db: Db) {
 
 export interface PublishedFilter {
   readonly sessionId?: SessionId | undefined
-  /** Links of `ownerId` and, if `domain` is set, all of sessions in it; undefined for all. */
+  /** Links of `ownerId` and, if `domain` is set, all links of sessions in it; undefined for all. */
   readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
 }
 
@@ -105,7 +105,7 @@ export async function insertPublished(db: Db, row: NewPublished): Promise<void> 
     .execute()
 }
 
-/** Links that have ended on their own still hold their ports until they are deleted. */
+/** Links that ended without being deleted still occupy their ports. */
 export async function deleteEnded(db: Db): Promise<void> {
   const open = selectOpen(db).clearSelect().select('p.id')
   await db.deleteFrom('published_apps').where('id', 'not in', open).execute()

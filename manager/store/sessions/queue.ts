@@ -3,7 +3,7 @@ import { type AgentId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type SessionRow } from './sessions.ts'
 
-/** Resource groups with pending sessions, a reservation or an interruption (perhaps of a session that is not pending any more). */
+/** Resource groups with pending sessions, a reservation or an interruption (perhaps for a session that is not pending any more). */
 export async function listGroupsToSchedule(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('sessions')
@@ -35,7 +35,7 @@ const QUEUED = [
 ] as const
 /** A pending session with only the columns that scheduling needs; there may be ten thousand rows. */
 export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]> & {
-  /** Agent with the home directory that the session continues with. */
+  /** Agent that has the home directory for the session to continue with. */
   readonly files_on: AgentId | null
 }
 

@@ -16,7 +16,7 @@ const WHICH = {
   failed: sql`${hasFailed} and sessions.ended_at > now() - interval '7 days'`,
 } as const satisfies Record<string, RawBuilder<unknown>>
 
-/** Sessions by the code of their reason, the most frequent first, each with the newest of them. Ids sort by age. */
+/** Number of sessions by the code of their reason, the most frequent first, each with its newest session. Ids sort by age. */
 export async function countReasons(
   db: Db,
   which: keyof typeof WHICH,

@@ -4,7 +4,7 @@ import { accountHolds } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 import { invitedPermission, isMember } from '../storage/folders.ts'
 
-/** Sessions whose rights are read: all that wait in a resource group, or these. */
+/** Sessions whose rights are read: all waiting ones of a resource group, or these. */
 export type AskedSessions = { readonly resourceGroup: string } | { readonly ids: readonly SessionId[] }
 
 const isAsked = (of: AskedSessions): RawBuilder<boolean> =>
@@ -32,7 +32,7 @@ export async function listOutsiders(db: Db, of: AskedSessions): Promise<Outsider
     .execute()
 }
 
-/** A session whose launcher, an administrator, does not manage the account of its owner any more. */
+/** A session launched by an administrator who does not manage the account of its owner any more. */
 export interface Deserted {
   readonly id: SessionId
   readonly launchedBy: string
@@ -47,7 +47,7 @@ export async function listDeserted(db: Db, of: AskedSessions): Promise<Deserted[
   return rows
 }
 
-/** A folder that is not the own one of its session's owner, with all that decides whether the owner may mount it. */
+/** A folder that does not belong to its session's owner, with all data for deciding whether the owner may mount it. */
 export interface ForeignFolder {
   readonly folderId: FolderId
   readonly ownerId: UserId
@@ -60,19 +60,20 @@ export interface ForeignFolder {
   readonly invited_permission: FolderPermission | null
   /** Address of the administrator who launched the session for its owner. */
   readonly launchedBy: string | null
-  /** Null also where that account is not there or does not manage the owner's any more. */
+  /** Also null if that account does not exist or does not manage the owner's any more. */
   readonly launcher_id: UserId | null
   readonly launcher_is_member: boolean
   readonly launcher_invited_permission: FolderPermission | null
 }
 
-/** Whether the launcher manages the account of the owner now, as `managesAccount` says it, with an active account. */
+/** Whether the launcher has an active account and manages the account of the owner now, by the rule of `managesAccount`. */
 const mayStillLaunch = (ownerId: RawBuilder<UserId>) => sql<boolean>`(${accountHolds('launchers')}
   and (launchers.role = 'superadmin' or (launchers.role = 'domain_admin' and exists (
     select from users o where o.id = ${ownerId} and o.domain = launchers.domain and o.role <> 'superadmin'))))`
 
 /**
- * Folders that the sessions mount, once for each owner. Own folders need a look only in the trash: nobody withdraws them.
+ * Folders that the sessions mount, once for each owner. Own folders are included only if they are in the trash: nobody else can withdraw
+ * them.
  */
 export async function listForeignFolders(db: Db, of: AskedSessions): Promise<ForeignFolder[]> {
   const mounted = db
@@ -104,10 +105,10 @@ export async function listForeignFolders(db: Db, of: AskedSessions): Promise<For
     .execute()
 }
 
-/** A mount of a session that waits. */
+/** A mount of a waiting session. */
 export interface MountOfSession extends Pick<ForeignFolder, 'folderId' | 'ownerId' | 'launchedBy'> {
   readonly sessionId: SessionId
-  /** Name of the folder at the request. */
+  /** Name of the folder at the time of the request. */
   readonly name: string
   readonly readOnly: boolean
 }
@@ -126,10 +127,10 @@ export async function listMountsOf(db: Db, of: AskedSessions, folders: readonly 
     .execute()
 }
 
-/** A session with a folder that was deleted for good. */
+/** A session with a permanently deleted folder. */
 export interface Bereft {
   readonly id: SessionId
-  /** Name of the folder at the request. */
+  /** Name of the folder at the time of the request. */
   readonly name: string
 }
 
@@ -144,7 +145,7 @@ export async function listBereft(db: Db, of: AskedSessions): Promise<Bereft[]> {
     .execute()
 }
 
-/** An image that sessions of a domain wait to start. */
+/** An image for which sessions of a domain wait. */
 export interface WantedImage {
   readonly reference: string
   readonly digest: string | null

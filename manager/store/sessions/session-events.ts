@@ -25,10 +25,7 @@ export async function insertSessionEvents(db: Db, events: readonly NewSessionEve
   await db.insertInto('session_events').values(values).execute()
 }
 
-/**
- * Reason of the last transition of the session to this status. `sessions.reason` may be newer and describe the progress
- * since.
- */
+/** Reason of the last transition of the session to this status. `sessions.reason` may be newer and describe later progress. */
 export async function findReasonTo(db: Db, sessionId: SessionId, status: SessionStatus): Promise<Reason | undefined> {
   const row = await db
     .selectFrom('session_events')
@@ -52,7 +49,7 @@ export async function countEventsOf(db: Db, sessionId: SessionId, code: Reason['
   return count
 }
 
-/** Whether the timeline of the session has an event of this code that is younger than so many milliseconds. */
+/** Whether the timeline of the session has an event with this code that is younger than so many milliseconds. */
 export async function hasRecentEvent(
   db: Db,
   sessionId: SessionId,
@@ -69,7 +66,7 @@ export async function hasRecentEvent(
   return row !== undefined
 }
 
-/** @param page `after`: id of the last event of the page before */
+/** @param page `after`: id of the last event of the previous page */
 export async function listSessionEvents(
   db: Db,
   sessionId: SessionId,

@@ -9,7 +9,7 @@ export interface NewSessionFolder {
   readonly name: string
   readonly path: string
   readonly read_only: boolean
-  /** Added while the session runs. */
+  /** Added while the session was running. */
   readonly added?: boolean
   readonly pending?: PendingFolder | null
 }
@@ -75,8 +75,8 @@ export async function readStorageOf(db: Db, ids: readonly FolderId[]): Promise<{
 }
 
 /**
- * Folders of a session that its owner chose: own ones, those that the owner added while it ran, and those that the owner mounted in a
- * session that nobody else launched.
+ * Folders of a session that its owner chose: own folders, folders that the owner added while it ran, and folders that the owner mounted in
+ * a session launched without anybody else.
  */
 export async function listFoldersOfChoice(db: Db, id: SessionId): Promise<Set<FolderId>> {
   const { rows } = await sql<{ id: FolderId }>`
@@ -99,7 +99,10 @@ export async function listDeletedFolders(db: Db, id: SessionId): Promise<string[
   return rows.map(({ name }) => name)
 }
 
-/** The running sessions of these kernels. @param options `also`: only sessions that have added folders by their records, and those of these kernels */
+/**
+ * The running sessions of these kernels. @param options `also`: only sessions with added folders in their records, and sessions of these
+ * kernels
+ */
 export async function listRunningSessionsOf(
   db: Db,
   kernelIds: readonly KernelId[],
@@ -121,7 +124,7 @@ export async function listRunningSessionsOf(
   return rows.map(({ id }) => id)
 }
 
-/** Notes what the agent is asked for, or that nothing is open. @returns whether that is news of a folder that was added */
+/** Records the change requested from the agent, or that there is none. @returns whether that changes the state of an added folder */
 export async function setPending(
   db: Db,
   { session_id, folder_id }: Pick<NewSessionFolder, 'session_id' | 'folder_id'>,
@@ -139,7 +142,7 @@ export async function setPending(
   return rows.length > 0
 }
 
-/** @returns whether such a folder was there */
+/** @returns whether there was such a folder */
 export async function deleteAdded(
   db: Db,
   { session_id, folder_id }: Pick<NewSessionFolder, 'session_id' | 'folder_id'>,
@@ -154,7 +157,7 @@ export async function deleteAdded(
   return rows.length > 0
 }
 
-/** Makes the folders that were added to a run of a session those with which its next run starts. */
+/** Makes the folders that were added during a run part of the next run of the session. */
 export async function startWithAdded(db: Db, sessionId: SessionId): Promise<void> {
   const ofSession = db.deleteFrom('session_folders').where('session_id', '=', sessionId)
   await ofSession.where('pending', '=', 'unmount').execute()

@@ -10,7 +10,7 @@ export interface SessionSorting {
 
 export const NEWEST_FIRST: SessionSorting = { order: 'created', descending: true }
 
-/** Expressions of the indexes of migration 0039. A session that has not ended comes after all that have. */
+/** Same expressions as in the indexes of `0001-tables/sessions.ts`. A session that has not ended comes after all ended ones. */
 const VALUES: Readonly<Record<Exclude<SessionOrder, 'created'>, RawBuilder<unknown>>> = {
   name: sql`lower(sessions.name)`,
   status: sql`sessions.status`,
@@ -20,13 +20,12 @@ const VALUES: Readonly<Record<Exclude<SessionOrder, 'created'>, RawBuilder<unkno
   owner: sql`lower(users.email)`,
 }
 
-/** The value that sessions are ordered by; undefined for the age, which is that of their ids. */
+/** Expression by which sessions are ordered; undefined for the age, which is the order of ids. */
 export const valueOf = (order: SessionOrder): RawBuilder<unknown> | undefined =>
   order === 'created' ? undefined : VALUES[order]
 
 /**
- * Condition on sessions and their owners: they come after this session. The value of that session is read where it is
- * compared, with all its digits.
+ * Condition that a session comes after this one. The value of this session is read within the comparison, so that no digits are lost.
  *
  * @param seen condition that the caller may see that session
  */
@@ -44,6 +43,6 @@ export function comesAfter(
     is: sql`sessions.id = ${id}`,
     seen,
   })
-  // A row of two tables has no index, so the address alone finds where to begin.
+  // A pair of columns of two tables has no index, so the address alone determines where the scan begins.
   return sql<boolean>`${value} ${notBefore} ${last} and (${value}, sessions.id) ${after} (${last}, ${id}::uuid)`
 }

@@ -35,7 +35,10 @@ export function findProjectMember(db: Db, groupId: GroupId, email: string): Prom
     .executeTakeFirst()
 }
 
-/** Shares a session, or changes what a member may do; one that others may use is noted as such for good. Fails with SQLSTATE 23503 if the user has left the project. */
+/**
+ * Shares a session, or changes the permission of a member; records permanently that others may use the session. Fails with SQLSTATE 23503
+ * if the user has left the project.
+ */
 export async function saveShare(
   db: Db,
   share: {
@@ -56,7 +59,7 @@ export async function saveShare(
   if (permission !== 'view') await noteUsedByOthers(db, share.session_id)
 }
 
-/** Notes for good that others may use a session. Call it with the session locked: a folder that is being added looks at the note. */
+/** Records permanently that others may use a session. Call it with the session locked: code that adds a folder checks this record. */
 export async function noteUsedByOthers(db: Db, id: SessionId): Promise<void> {
   await db
     .updateTable('sessions')
@@ -66,7 +69,7 @@ export async function noteUsedByOthers(db: Db, id: SessionId): Promise<void> {
     .execute()
 }
 
-/** Counts the owner's live sessions that are shared with the user, leaving out `without`. */
+/** Counts the owner's live sessions that are shared with the user, except `without`. */
 export async function countSharedWith(
   db: Db,
   { ownerId, userId, without }: { ownerId: UserId; userId: UserId; without: SessionId },
@@ -89,7 +92,7 @@ export async function deleteShare(db: Db, id: SessionId, userId: UserId): Promis
   return (await query.where('user_id', '=', userId).executeTakeFirst()).numDeletedRows === 1n
 }
 
-/** Pairs of a session and a user with whom it is shared. @param userId only this user's */
+/** Pairs of a session and a user with whom it is shared. @param userId only sessions shared with this user */
 export function listSharedSessions(db: Db, userId?: UserId): Promise<{ session_id: SessionId; user_id: UserId }[]> {
   const query = db.selectFrom('session_shares').select(['session_id', 'user_id'])
   return (userId === undefined ? query : query.where('user_id', '=', userId)).execute()

@@ -11,8 +11,8 @@ export interface SessionMinute {
 }
 
 /**
- * Writes the figures of one minute in one statement. If a row for the minute exists (another manager observed it, or this
- * one was restarted in it), the record with more samples stays, with the larger totals and the kernels of both.
+ * Writes the statistics of one minute in one statement. If a row for the minute exists (another manager observed it, or this one was
+ * restarted in it), the record with more samples stays, with the larger totals and the kernels of both.
  *
  * @param ageMs how long ago the middle of the minute was; the database's clock decides which minute that is
  */

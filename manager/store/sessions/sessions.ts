@@ -20,8 +20,8 @@ import { type SessionsTable } from '../tables/sessions.ts'
 
 export type SessionRow = Selectable<SessionsTable>
 /**
- * A session with the data of its owner and project that views and access rules need. Of its variables it has the names only: lists have
- * hundreds of rows, and the values may be 64 KiB each.
+ * A session with the data of its owner and project that views and access rules need. It contains only the names of its variables: lists
+ * have hundreds of rows, and the values may be 64 KiB each.
  */
 export type OwnedSessionRow = Omit<SessionRow, 'environ'> & {
   environ_names: string[]
@@ -43,17 +43,17 @@ export function ownedOf({
   return { ownerId, domain, shares }
 }
 
-/** A session to insert. No field is optional, so that each place that makes sessions decides about a new one. */
+/** A session to insert. No field is optional, so that all code that creates sessions must decide about a new field. */
 export interface NewSession {
   readonly id: SessionId
   readonly name: string
   readonly ownerId: UserId
   /** Access key of the signed request that created the session; null: the request was not signed. */
   readonly keypair: string | null
-  /** E-mail address of the administrator who launches it for the owner; null: the owner does. */
+  /** E-mail address of the administrator who launches it for the owner; null: the owner launches it. */
   readonly launchedBy: string | null
   readonly domain: string
-  /** The group (project) whose limits it counts for. */
+  /** The group (project) towards whose limits it counts. */
   readonly groupId: GroupId | null
   readonly status: SessionStatus
   readonly reason: Reason
@@ -80,7 +80,7 @@ export interface NewSession {
   readonly startedAt: string | null
   /** Ended kernel whose home directory the session continues with. */
   readonly filesOf: KernelId | null
-  /** When others could first use the session whose home it continues with. */
+  /** When others could first use the session whose home is continued. */
   readonly filesUsedByOthersAt: Date | null
   /** Time before which the session does not start, ISO 8601. */
   readonly startsAt: string | null
@@ -89,7 +89,7 @@ export interface NewSession {
   readonly note: string
 }
 
-/** Columns that say what happens to a session later. A new session leaves them to the database. */
+/** Columns that are set later in a session's life. For a new session, the database sets them. */
 type LaterColumn =
   | 'failed_agents'
   | 'status_at'
@@ -103,7 +103,7 @@ type LaterColumn =
   | 'usage_summed'
   | 'version'
 
-/** Sessions of one person that wait. */
+/** Number of waiting sessions of one person. */
 export async function countWaiting(db: Db, ownerId: UserId): Promise<number> {
   const { count } = await db
     .selectFrom('sessions')
@@ -118,7 +118,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
   await db.insertInto('sessions').values(sessions.map(columnsOf)).execute()
 }
 
-/** A column that is neither here nor a `LaterColumn` does not compile. */
+/** A column that is neither here nor a `LaterColumn` is a compile error. */
 function columnsOf(session: NewSession): Complete<Omit<Insertable<SessionsTable>, LaterColumn>> {
   return {
     id: session.id,
@@ -164,7 +164,7 @@ const SHARES = sql<OwnedSessionRow['shares']>`(
 const NAMES_OF_VARIABLES = sql<string[]>`array(
   select name from jsonb_object_keys(sessions.environ) name order by name collate "C")`
 
-/** All columns but the values of the variables; a record, so that a new column is not forgotten. */
+/** All columns except the values of the variables; a record, so that a new column cannot be forgotten. */
 const COLUMNS: Readonly<Record<keyof Omit<SessionsTable, 'environ'>, true>> = {
   id: true,
   name: true,
@@ -228,7 +228,7 @@ export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRo
   return selectOwned(db).where('sessions.id', '=', id).executeTakeFirst()
 }
 
-/** The variables of a session with their values. @returns empty if the session is gone */
+/** The variables of a session with their values. @returns empty if the session was deleted */
 export async function findVariables(db: Db, id: SessionId): Promise<SessionRow['environ']> {
   const row = await db.selectFrom('sessions').select('environ').where('id', '=', id).executeTakeFirst()
   return row?.environ ?? {}
@@ -240,7 +240,7 @@ export async function findSessions(db: Db, ids: readonly SessionId[]): Promise<O
   return selectOwned(db).where('sessions.id', 'in', ids).orderBy('sessions.id').execute()
 }
 
-/** Stores how the agent of the session describes its own copy of the image. */
+/** Stores how the agent of the session describes its copy of the image. */
 export async function setDescription(
   db: Db,
   id: SessionId,
@@ -267,8 +267,8 @@ export async function hasLaunched(db: Db, userId: UserId, image: string): Promis
 }
 
 /**
- * The session that has taken over the home directory of a kernel, or is about to. A session that ended before it ran has
- * given the home back and is not returned.
+ * The session that has taken over the home directory of a kernel, or is about to. A session that ended before it ran has returned the home
+ * and does not count.
  */
 export async function findHeir(db: Db, kernelId: KernelId): Promise<Pick<SessionRow, 'id' | 'name'> | undefined> {
   return db
@@ -292,7 +292,7 @@ export interface SessionChange {
   /** When the session started: ISO 8601, or `now` for the database's time. */
   readonly started?: string
   readonly ended?: boolean
-  /** The session is being ended, and does not continue later, even if its interruption was announced. */
+  /** The session is being ended and will not continue, even if its interruption was announced. */
   readonly endsForGood?: boolean
   /** The session's run was interrupted, and another one follows. */
   readonly interrupted?: boolean

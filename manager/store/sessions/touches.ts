@@ -21,11 +21,11 @@ const toTouched = (row: Pick<SessionRow, (typeof TOUCHED)[number]>): Touched => 
 })
 
 /**
- * Locks rows of `sessions` that one statement writes in the order of their ids, as placements do. Two statements that lock
- * the same rows in different orders would deadlock.
+ * Locks rows of `sessions` that one statement writes in the order of their ids, as placements do. Two statements that lock the same rows in
+ * different orders would deadlock.
  *
- * @returns a CTE named `locked`, to be joined by id. The statement must repeat the condition `where`, because rows may have
- *   changed while it waited for their locks
+ * @returns a CTE named `locked`, to be joined by id. the statement must repeat the condition `where`, because rows may have changed while
+ *   it waited for their locks
  */
 export function lockedSessions(ids: readonly SessionId[], where: RawBuilder<unknown> = sql`true`): RawBuilder<unknown> {
   return sql`locked as materialized (
@@ -33,7 +33,7 @@ export function lockedSessions(ids: readonly SessionId[], where: RawBuilder<unkn
     )`
 }
 
-/** Increments the version without a transition: something else that the view shows has changed. */
+/** Increments the version without a transition, because another part of the view has changed. */
 export async function touchSessions(db: Db, ids: readonly SessionId[]): Promise<Touched[]> {
   if (ids.length === 0) return []
   const { rows } = await sql<Pick<SessionRow, (typeof TOUCHED)[number]>>`
@@ -83,7 +83,7 @@ export async function updateReasons(
 ): Promise<Touched[]> {
   if (reasons.size === 0) return []
   const texts = [...reasons.values()].map(reason => JSON.stringify(reason))
-  // Locked as in `lockedSessions`, but with the reasons joined in the same CTE: there may be ten thousand sessions.
+  // Locks as in `lockedSessions`, but with the reasons joined in the same CTE: there may be ten thousand sessions.
   const { rows } = await sql<Pick<SessionRow, (typeof TOUCHED)[number]>>`
     with locked as materialized (
       select o.id, v.reason::jsonb as reason

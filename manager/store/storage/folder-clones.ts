@@ -3,7 +3,7 @@ import { type FolderId, LIVE_STATUSES } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type FolderRow } from './folders.ts'
 
-/** Marks a folder as one that is being filled. */
+/** Marks a folder as being filled. */
 export async function insertFolderClone(db: Db, id: FolderId): Promise<void> {
   await db.insertInto('folder_clones').values({ folder_id: id }).execute()
 }
@@ -33,10 +33,8 @@ const isKept = (id: FolderId) =>
   sql<boolean>`exists (select from folders f where f.id = ${id}::uuid and f.status <> 'deleting')`
 
 /**
- * Gives up the folders whose copy had no heartbeat for this long: the manager that filled them has died. A folder that a live session
- * mounts is kept.
- *
- * @returns the folders whose files are to be removed
+ * Deletes the folders whose copy had no heartbeat for this long: the manager that filled them has died. A folder that a live session mounts
+ * is kept. @returns the folders whose files must be removed
  */
 export async function abandonFolderClones(
   db: Db,

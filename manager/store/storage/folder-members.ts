@@ -20,7 +20,7 @@ export interface MemberRow {
   readonly sessions: number
 }
 
-/** `ended`: whether the inviter may not share the folder any more. */
+/** `ended`: whether the inviter has lost the right to share the folder. */
 export interface InvitationRow {
   readonly id: FolderInvitationId
   readonly email: string
@@ -32,7 +32,7 @@ export interface InvitationRow {
 
 const NOW = sql<Date>`now()`
 const isOpen = sql<boolean>`folder_invitations.expires_at > now()`
-/** The rule of `manages` about the inviter as they are now, with an active account: rights are read when they are used (ADR 60). */
+/** Same rule as `manages`, applied to the inviter's current account, which must be active: rights are read when they are used (ADR 60). */
 const ended = sql<boolean>`not exists (
   select from users inviter join folders f on f.id = folder_invitations.folder_id left join groups g on g.id = f.group_id
   where inviter.id = folder_invitations.invited_by and ${accountHolds('inviter')} and (f.user_id = inviter.id
@@ -64,7 +64,7 @@ export function findMember(db: Db, id: FolderId, userId: UserId): Promise<Member
   return selectMembers(db, id).where('users.id', '=', userId).executeTakeFirst()
 }
 
-/** Adds a member, or changes what they may do. */
+/** Adds a member, or changes the member's permission. */
 export async function saveMember(db: Db, id: FolderId, userId: UserId, permission: FolderPermission): Promise<void> {
   await db
     .insertInto('folder_members')
@@ -108,7 +108,7 @@ export function listInvitationsTo(db: Db, id: FolderId): Promise<InvitationRow[]
     .execute()
 }
 
-/** Makes an invitation, or replaces the one to the same address. */
+/** Creates an invitation, or replaces the one to the same address. */
 export function saveInvitation(
   db: Db,
   invitation: {
@@ -134,7 +134,7 @@ export function saveInvitation(
     .executeTakeFirstOrThrow()
 }
 
-/** @returns undefined if it is not open any more */
+/** @returns undefined if the invitation is not open any more */
 export function setInvitationPermission(
   db: Db,
   id: FolderId,
@@ -171,9 +171,9 @@ export interface ReceivedRow extends Omit<InvitationRow, 'ended'> {
 }
 
 /**
- * Open invitations to the address of the user, newest first: to folders outside of the trash, in the domain of the user only,
- * because domains keep apart. One whose inviter may not share the folder any more is not there. One that was sent before an admin could enter the account waits until its person alone can: it was
- * sent to the person.
+ * Open invitations to the address of the user, newest first: only to folders outside the trash and in the user's domain, because domains
+ * are separate. Invitations whose inviter may not share the folder any more are left out. While an admin may have access to the account,
+ * invitations sent before that are left out too: they were meant for the person alone.
  */
 export function listReceived(db: Db, userId: UserId): Promise<ReceivedRow[]> {
   return db

@@ -18,11 +18,11 @@ export function readUsage(db: Db, id: FolderId): Promise<Usage | undefined> {
 }
 
 /**
- * Saves a count. What Berth wrote during the count is added to it, because the count may have missed it. If the count did see it, the
- * figures are too high until the next count.
+ * Saves the result of measuring a folder. Bytes that Berth wrote during the measurement are added, because it may have missed them. If it
+ * did not, the figures are too high until the next one.
  *
- * @param before the figures when the count began
- * @returns whether the figures are others than `before`; false too if the folder is gone
+ * @param before the figures when the measurement began
+ * @returns whether the figures differ from `before`; also false if the folder was deleted
  */
 export async function saveUsage(
   db: Db,
@@ -52,25 +52,25 @@ export interface FolderSizes {
   readonly max_files: number | null
   readonly enforced_files: number | null
   readonly group_id: GroupId | null
-  /** The limit on all folders of the owner, by their resource policy, or on all of the project. */
+  /** The limit for all folders of the owner, by the owner's resource policy, or for all folders of the project. */
   readonly owner_max_bytes: number | null
-  /** The limit on the files in all folders of the owner, by their resource policy, or in all of the project. */
+  /** The limit for the files in all folders of the owner, by the owner's resource policy, or in all folders of the project. */
   readonly owner_max_files: number | null
   /** Measured bytes of those folders. */
   readonly owned: number | null
   readonly owned_files: number | null
-  /** Null if it was not measured. */
+  /** Null if the folder was not measured. */
   readonly bytes: number | null
   readonly files: number | null
   readonly measured_at: Date | null
   readonly took_ms: number | null
-  /** Room that the unfinished uploads into the folder hold: `heldBytes`. */
+  /** Bytes reserved by the unfinished uploads into the folder: `heldBytes`. */
   readonly staged: number
-  /** Room that those into all folders of the owner or project hold. */
+  /** Bytes reserved by unfinished uploads into all folders of the owner or project. */
   readonly owned_staged: number
 }
 
-/** @returns undefined if the folder is gone */
+/** @returns undefined if the folder was deleted */
 export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | undefined> {
   return db
     .selectFrom('folders')
@@ -101,12 +101,12 @@ const owned = (what: RawBuilder<unknown>) => sql<number | null>`(
   select sum(${what})::bigint from folder_usage u join folders f on f.id = u.folder_id
   where ${ofSameOwner} and f.status <> 'deleting')`
 
-/** Room that an upload holds: its announced size while it moves, so that two do not share the last room. */
+/** Bytes that an upload reserves: its announced size while it receives data, so that two uploads do not use the same free space. */
 const heldBytes = sql<number>`case when up.moved_at > now() - ${MOVING_MINUTES} * interval '1 minute'
   then up.size else least(up.received, up.size) end`
 
 /**
- * Uploads of people who may not write any more hold nothing: they could neither be seen nor be finished.
+ * Uploads of people who may not write any more reserve nothing: nobody could see or finish them.
  *
  * @param which condition on `f`, the folder of an upload
  */
@@ -114,16 +114,16 @@ const stagedBytes = (which: RawBuilder<unknown>) => sql<number>`(
   select coalesce(sum(${heldBytes}), 0)::bigint from uploads up join folders f on f.id = up.folder_id
   where ${which} and f.status <> 'deleting' and not up.finished and up.expires_at > now() and ${UPLOADER_MAY_WRITE})`
 
-/** A path whose file unfinished uploads replace. */
+/** A path whose file is replaced by unfinished uploads. */
 export interface Replacing {
   readonly path: string
-  /** Room that the largest of these uploads holds. */
+  /** Bytes that the largest of these uploads reserves. */
   readonly held: number
 }
 
 const MOST_REPLACING = 1_000
 
-/** Paths in a folder that unfinished uploads replace, but for those of one upload. */
+/** Paths in a folder that unfinished uploads will replace, except the path of one upload. */
 export function listReplacing(db: Db, folderId: FolderId, except: UploadId): Promise<Replacing[]> {
   return db
     .selectFrom('uploads as up')
@@ -153,7 +153,7 @@ export function readOwned(db: Db, userId: UserId): Promise<{ bytes: number; file
     .executeTakeFirstOrThrow()
 }
 
-/** The most that all folders of a user may have, by the user's own resource policy; null = unlimited. */
+/** The limit for all folders of a user together, by the user's own resource policy; null = unlimited. */
 export async function readOwnedLimits(db: Db, userId: UserId): Promise<{ bytes: number | null; files: number | null }> {
   const row = await db
     .selectFrom('users')
@@ -164,7 +164,7 @@ export async function readOwnedLimits(db: Db, userId: UserId): Promise<{ bytes: 
   return row ?? { bytes: null, files: null }
 }
 
-/** Adds what Berth itself writes until the folder is measured again; negative numbers take it back. */
+/** Adds bytes that Berth itself writes until the folder is measured again; negative numbers subtract. */
 export async function addUsage(
   db: Db,
   id: FolderId,
@@ -181,7 +181,7 @@ export async function addUsage(
     .execute()
 }
 
-/** Folders whose sizes count for the same owner or project as this one, itself included. */
+/** Folders that count towards the same owner or project as this one, including itself. */
 export async function listOfSameOwner(db: Db, id: FolderId): Promise<MeasuredAt[]> {
   return db
     .selectFrom('folders as f')
@@ -209,7 +209,7 @@ export interface MeasuredAt {
   readonly took_ms: number | null
 }
 
-/** Notes which limits the file system enforces now. */
+/** Records which limits the file system enforces now. */
 export async function saveEnforced(
   db: Db,
   id: FolderId,
@@ -218,7 +218,7 @@ export async function saveEnforced(
   await db.updateTable('folders').set({ enforced_bytes: bytes, enforced_files: files }).where('id', '=', id).execute()
 }
 
-/** Folders of which the file system does not enforce the limits that they have now. */
+/** Folders whose current limits the file system does not enforce. */
 export async function listUnenforced(db: Db): Promise<FolderId[]> {
   const rows = await db
     .selectFrom('folders')
@@ -227,7 +227,7 @@ export async function listUnenforced(db: Db): Promise<FolderId[]> {
     .leftJoin('groups', 'groups.id', 'folders.group_id')
     .select('folders.id')
     .where('folders.status', '!=', 'deleting')
-    // As `enforceable`: `least` leaves nulls out.
+    // Same as `enforceable`: `least` ignores nulls.
     .where(
       sql<boolean>`(least(folders.max_bytes, ${ownerLimit}) is distinct from folders.enforced_bytes
         or least(folders.max_files, ${ownerFileLimit}) is distinct from folders.enforced_files)`,

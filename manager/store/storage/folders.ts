@@ -31,15 +31,15 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly invited_permission: FolderPermission | null
   /** Number of members and open invitations. */
   readonly shared_with: number
-  /** Measured size; null if it was not measured, or if the count took too long. */
+  /** Measured size; null if it was not measured, or if measuring took too long. */
   readonly usage_bytes: number | null
   readonly usage_files: number | null
   readonly measured_at: Date | null
-  /** Time that the count took. */
+  /** Time that measuring took. */
   readonly took_ms: number | null
-  /** The most that all folders of its owner may have, by the owner's resource policy; null = unlimited. */
+  /** The limit for all folders of its owner together, by the owner's resource policy; null = unlimited. */
   readonly owner_max_bytes: number | null
-  /** The most files that all folders of its owner may have; null = unlimited. */
+  /** The limit for the files in all folders of its owner together; null = unlimited. */
   readonly owner_max_files: number | null
   /** Whether it is still being filled with a copy of another folder. */
   readonly is_cloning: boolean
@@ -51,7 +51,7 @@ type UserIn = UserId | RawBuilder<UserId>
 export const isMember = (user: UserIn) => sql<boolean>`exists (
   select from group_members m where m.group_id = folders.group_id and m.user_id = ${user}::uuid)`
 
-/** Domains keep apart: a member who was moved to another one sees the folder again once they are moved back. */
+/** Domains are separate: a member who was moved to another domain sees the folder again only after moving back. */
 export const invitedPermission = (user: UserIn) => sql<FolderPermission | null>`(
   select m.permission from folder_members m join users u on u.id = m.user_id
   where m.folder_id = folders.id and m.user_id = ${user}::uuid and u.domain = coalesce(owners.domain, groups.domain))`
@@ -138,10 +138,7 @@ export async function lockFolder(trx: Db, id: FolderId): Promise<boolean> {
   return row !== undefined
 }
 
-/**
- * Keeps these folders from being moved to the trash until the transaction ends.
- * @returns ids of those that are ready
- */
+/** Prevents these folders from being moved to the trash until the transaction ends. @returns ids of those that are ready */
 export async function holdFolders(trx: Db, ids: readonly FolderId[]): Promise<Set<FolderId>> {
   if (ids.length === 0) return new Set()
   const rows = await trx
@@ -155,7 +152,7 @@ export async function holdFolders(trx: Db, ids: readonly FolderId[]): Promise<Se
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Names of those of the folders that are not being deleted. They stay so until the transaction ends. */
+/** Names of those of these folders that are not being deleted. None of them is deleted until the transaction ends. */
 export async function readFolderNames(trx: Db, ids: readonly FolderId[]): Promise<Map<FolderId, string>> {
   if (ids.length === 0) return new Map()
   const query = trx
@@ -202,9 +199,8 @@ export async function updateFolder(db: Db, id: FolderId, change: FolderUpdate): 
 }
 
 /**
- * Sessions that hold the folder: those that mount it and have been placed. Sessions that wait hold nothing (docs/adr/0060).
- *
- * @returns how many there are, and the names of at most three of those in `visible`
+ * Sessions that use the folder: those that mount it and have been placed. Waiting sessions do not count (docs/adr/0060). @returns their
+ * number, and the names of at most three of those in `visible`
  */
 export async function readUsers(
   db: Db,
@@ -225,7 +221,7 @@ export async function readUsers(
   return { count: rows.length, names: names.slice(0, 3) }
 }
 
-/** Keeps the folders that these sessions mount from going to the trash until the transaction ends. */
+/** Prevents the folders that these sessions mount from being moved to the trash until the transaction ends. */
 export async function holdFoldersOf(trx: Db, sessionIds: readonly SessionId[]): Promise<void> {
   await trx
     .selectFrom('folders')
@@ -242,11 +238,11 @@ export async function holdFoldersOf(trx: Db, sessionIds: readonly SessionId[]): 
 }
 
 /**
- * A session that mounts the folder, and that is somebody else's, or in which somebody else worked or chose the command; undefined for
- * none. A member who was removed keeps the mounts of what runs (docs/adr/0031). Sessions of members that wait do not count: nobody is a
- * member of a folder with a dot.
+ * A session that mounts the folder and belongs to somebody else, or in which somebody else worked or chose the command; undefined for none.
+ * A removed member keeps the mounts of running sessions (docs/adr/0031). Waiting sessions of members do not count: a folder with a leading
+ * dot has no members.
  *
- * @returns the session's name; null where it is somebody else's, whose names the folder's owner does not see
+ * @returns the session's name; null if it belongs to somebody else, because the folder's owner may not see it
  */
 export async function findUsedByOthers(db: Db, id: FolderId): Promise<{ name: string | null } | undefined> {
   const isOthers = sql<boolean>`sessions.owner_id is distinct from folders.user_id`
@@ -272,7 +268,7 @@ export async function deleteFolderRow(db: Db, id: FolderId): Promise<void> {
 }
 
 export interface FolderCounts {
-  /** Folders, those in the trash included. */
+  /** Folders, including those in the trash. */
   readonly kept: number
   /** Deleted folders whose files are still being removed. */
   readonly deleting: number
@@ -292,13 +288,13 @@ export async function countFoldersOf(
     .executeTakeFirstOrThrow()
 }
 
-/** Locks the account of a user until the transaction ends. @returns number of folders, those in the trash included */
+/** Locks the account of a user until the transaction ends. @returns number of folders, including those in the trash */
 export async function lockFolderCount(trx: Db, userId: UserId): Promise<number> {
   await trx.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute()
   return countFolders(trx, userId)
 }
 
-/** Number of folders that the user owns, those in the trash included. */
+/** Number of folders that the user owns, including those in the trash. */
 export async function countFolders(db: Db, userId: UserId): Promise<number> {
   const { count } = await db
     .selectFrom('folders')

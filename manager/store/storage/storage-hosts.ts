@@ -7,7 +7,7 @@ export async function readMarkers(db: Db): Promise<Map<string, string>> {
   return new Map(rows.map(({ name, marker }) => [name, marker]))
 }
 
-/** Whether folders are kept on the storage host, those that are being deleted included. */
+/** Whether the storage host keeps folders, including those that are being deleted. */
 export async function hasFolders(db: Db, name: string): Promise<boolean> {
   const row = await db.selectFrom('folders').select('id').where('storage_host', '=', name).limit(1).executeTakeFirst()
   return row !== undefined

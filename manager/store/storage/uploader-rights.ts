@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely'
 import { accountHolds } from '../identity/users.ts'
 
 /**
- * Whether the person of an upload may still write to its folder, by the rules of `permissionOf`, with an active account. The query must
- * have `uploads` as `up` and `folders` as `f`.
+ * Whether the user of an upload may still write to its folder, by the rules of `permissionOf`, with an active account. The query must have
+ * `uploads` as `up` and `folders` as `f`.
  */
 export const UPLOADER_MAY_WRITE: RawBuilder<boolean> = sql<boolean>`exists (
   select from users w where w.id = up.user_id and ${accountHolds('w')} and (f.user_id = w.id

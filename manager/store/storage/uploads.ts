@@ -22,7 +22,7 @@ export interface NewUpload {
 
 const seconds = (count: number) => sql<Date>`now() + ${count} * interval '1 second'`
 
-/** @returns undefined if the user has as many unfinished uploads as allowed; the account is locked meanwhile */
+/** @returns undefined if the user has the maximum number of unfinished uploads; the account is locked meanwhile */
 export async function insertUpload(
   trx: Db,
   upload: NewUpload,
@@ -70,7 +70,7 @@ export function listUnfinished(db: Db, folderId: FolderId, userId: UserId): Prom
 
 export type UploadOfOther = UploadRow & { readonly email: string; readonly name: string }
 
-/** Unfinished uploads into a folder of everybody but this user who may still write there, the newest first. */
+/** Unfinished uploads into a folder by other users who may still write there, newest first. */
 export function listUnfinishedOfOthers(db: Db, folderId: FolderId, userId: UserId): Promise<UploadOfOther[]> {
   return db
     .selectFrom('uploads as up')
@@ -87,7 +87,7 @@ export function listUnfinishedOfOthers(db: Db, folderId: FolderId, userId: UserI
     .execute()
 }
 
-/** The person of an upload that has not expired, and the storage host of its folder. */
+/** The user of an upload that has not expired, and the storage host of its folder. */
 export function findToEnd(
   db: Db,
   id: UploadId,
@@ -103,7 +103,9 @@ export function findToEnd(
     .executeTakeFirst()
 }
 
-/** Deletes unfinished uploads of people who may not write to the folder any more, unless one is being written. @returns how many */
+/**
+ * Deletes unfinished uploads of people who may not write to the folder any more, except uploads that are being written. @returns how many
+ */
 export async function deleteWithoutRight(db: Db): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from uploads up using folders f
@@ -112,17 +114,13 @@ export async function deleteWithoutRight(db: Db): Promise<number> {
   return Number(numAffectedRows ?? 0)
 }
 
-/** How long a lease and its upload last after it was taken or renewed. */
+/** How long a lease and its upload last after the lease was taken or renewed. */
 export interface LeaseTimes {
   readonly leaseSeconds: number
   readonly livesSeconds: number
 }
 
-/**
- * Takes the upload for one writer.
- *
- * @returns false while another one has the lease, or if the upload is gone
- */
+/** Leases the upload to one writer. @returns false if another writer has the lease, or if the upload was deleted */
 export async function leaseUpload(
   db: Db,
   id: UploadId,
@@ -145,10 +143,8 @@ export async function leaseUpload(
 }
 
 /**
- * Renews the leases of several writers by one statement.
- *
- * @param leases moved: bytes have arrived since the last renewal
- * @returns uploads that still have the same writer
+ * Renews the leases of several writers with one statement. @param leases moved: bytes have arrived since the last renewal @returns uploads
+ * that still have the same writer
  */
 export async function renewLeases(
   db: Db,
@@ -167,16 +163,16 @@ export async function renewLeases(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** An upload that receives nothing for so long holds room only for the bytes that have arrived. */
+/** After this time without data, an upload reserves space only for the bytes that have arrived. */
 export const MOVING_MINUTES = 10
 
-/** Sets when an upload received its last byte. */
+/** Sets the time at which an upload received its last byte. */
 export async function saveMoved(db: Db, id: UploadId, at: Date | 'now'): Promise<void> {
   const moved_at = at === 'now' ? sql<Date>`now()` : at
   await db.updateTable('uploads').set({ moved_at }).where('id', '=', id).execute()
 }
 
-/** Notes how many bytes of an upload have arrived. */
+/** Records how many bytes of an upload have arrived. */
 export async function noteReceived(db: Db, id: UploadId, bytes: number): Promise<void> {
   await db
     .updateTable('uploads')
@@ -224,7 +220,7 @@ export async function stillNeeded(db: Db, ids: readonly string[]): Promise<Set<s
   return new Set<string>(rows.map(({ id }) => id))
 }
 
-/** Notes the path that the file gets, before it is put there. */
+/** Records the path of the file before the file is put there. */
 export async function renameUpload(db: Db, id: UploadId, path: string): Promise<void> {
   await db.updateTable('uploads').set({ path }).where('id', '=', id).execute()
 }

@@ -9,29 +9,30 @@ export interface UsersTable {
   domain: Default<string>
   /** Argon2id, PHC string. */
   password_hash: string
-  /** False: nobody knows a password of the account, which a sign-in at a provider made. */
+  /** False: nobody knows a password of the account, because a sign-in at a provider created it. */
   password_set: Default<boolean>
   active: Default<boolean>
   resource_policy: Default<string>
-  /** A note of administrators. */
+  /** A note by administrators. */
   description: Default<string>
   /**
    * Origin of the password. `unknown`: the account is older than this column, or the password was set with a password or a link that an
-   * admin of the domain had in hand.
+   * admin of the domain received.
    */
   password_from: Default<PasswordFrom>
-  /** Begin of the doubt whether somebody else knows the password; null without one, and where it is as old as the account. */
+  /** Time since when somebody else may know the password; null if nobody may, or if it is as old as the account. */
   doubt_since: MaybeTime
   /**
-   * When somebody else last got a way in: set a password, or had the link in hand that set it. Null where that is as old as the account,
-   * or never was. While a doubt lasts, `doubt_since` stays and this moves: each further time may have let somebody else in.
+   * When somebody else last got access: set a password, or received the link that set it. Null if that is as old as the account, or never
+   * happened. While somebody else may know the password, `doubt_since` is constant and this is updated: each time may have given access to
+   * another person.
    */
   handed_at: MaybeTime
   /** The next sign-in with the password has to set a new one. */
   must_change_password: Default<boolean>
   /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */
   email_verified_at: MaybeTime
-  /** TOTP secret, sealed at place `totp:<user id>`. Sign-in asks for codes only once it is confirmed. */
+  /** TOTP secret, sealed with the context `totp:<user id>`. Sign-in asks for codes only once it is confirmed. */
   totp_sealed: string | null
   totp_confirmed_at: MaybeTime
   /** Time step of the last accepted code, so that no code is accepted twice. */
@@ -39,7 +40,7 @@ export interface UsersTable {
   /** The user's own SSH public key (one line). Sessions that start after it was set authorise it. */
   ssh_public_key: string | null
   ssh_key_changed_at: MaybeTime
-  /** Access key with which it was set last; null: the person was signed in without one. */
+  /** Access key with which it was set last; null: the person was signed in without a keypair. */
   ssh_key_set_by_access_key: Default<string | null>
   created_at: Time
   /** Incremented by every change; event hints carry it. */
@@ -61,7 +62,7 @@ export interface LoginsTable {
   ends_at: Time
   /** Each use extends the sign-in to this many seconds from then. */
   idle_seconds: Default<number>
-  /** Access key of a sign-in that was made with one: it ends with the keypair. */
+  /** Access key of a sign-in that was made with a keypair: it ends with the keypair. */
   keypair: Default<string | null>
 }
 
@@ -73,8 +74,8 @@ export interface SignInTicketsTable {
 }
 
 /**
- * Back-off: counts of failed sign-ins, and of requests by strangers. `key` says what is counted: `account:<e-mail>`,
- * `signed-in:<user id>`, `address:<network>`, `sign-up:<network>`, `mail-from:<network>` or `mail-to:<e-mail>`.
+ * Back-off: counts of failed sign-ins, and of requests by strangers. Forms of `key`: `account:<e-mail>`, `signed-in:<user id>`,
+ * `address:<network>`, `sign-up:<network>`, `mail-from:<network>` or `mail-to:<e-mail>`.
  */
 export interface LoginFailuresTable {
   key: string
@@ -88,18 +89,18 @@ export interface KeypairsTable {
   /** Purpose in the words of its owner; empty: none. */
   name: Default<string>
   user_id: UserId
-  /** Secret key, sealed at place `keypair:<access key>`. */
+  /** Secret key, sealed with the context `keypair:<access key>`. */
   sealed_secret: string
   active: Default<boolean>
   /** Requests per 15 minutes. */
   rate_limit: number
   resource_policy: Default<string>
   created_at: Time
-  /** When it was made, or activated last. */
+  /** When it was created, or activated last. */
   activated_at: Time
   last_used_at: MaybeTime
-  /** Null: the owner, or somebody who is not known. */
+  /** Null: the owner, or an unknown person. */
   created_by: UserId | null
-  /** Made by somebody else: its owner has not accepted it, and nobody has its secret. */
+  /** Created by somebody else: its owner has not accepted it, and nobody has its secret. */
   waits: Default<boolean>
 }

@@ -20,13 +20,13 @@ export interface AgentsTable {
   /** Base units. */
   capacity: Json<ResourceSlots>
   devices: Json<Device[]>
-  /** How each GPU is given out, by its UUID: the mode that the agent reported first, until an admin sets another. */
+  /** Mode of each GPU, by its UUID: the mode that the agent reported first, until an admin sets another. */
   device_modes: DefaultJson<Readonly<Record<string, SettableMode>>>
   /** Digest of the image list that the agent reported last. */
   images_digest: string | null
   network_isolation: Default<'full' | 'partial'>
   network_isolation_reason: string | null
-  /** Keys of that text for translations; null where the agent is older and sends none. */
+  /** Keys of that text for translations; null if the agent is older and sends none. */
   network_isolation_reason_by: MaybeJson<TextKeys>
   /** Version of the agent's software. */
   version: Default<string>
@@ -36,7 +36,7 @@ export interface AgentsTable {
   /** Text for admins: the parts of the agent's reports that could not be processed, and why. Null if nothing is wrong. */
   problem: string | null
   problem_by: MaybeJson<TextKeys>
-  /** Superadmins were told that no session can start there. */
+  /** Whether superadmins were informed that no session can start there. */
   fault_told: Default<boolean>
   /** Incremented by every change; event hints carry it. */
   row_version: Default<number>

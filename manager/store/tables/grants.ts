@@ -17,7 +17,7 @@ export interface PublishedAppsTable {
   last_visit_at: MaybeTime
 }
 
-/** Places of web apps for browsers of one person. */
+/** Addresses of web apps for browsers of one person. */
 export interface OwnAppsTable {
   id: string
   name: string
@@ -31,20 +31,20 @@ export interface OwnAppsTable {
 export interface OwnAppTicketsTable {
   ticket_hash: Buffer
   own_app: string
-  /** The sign-in that asked for it. */
+  /** The sign-in that requested the ticket. */
   login_id: string
   expires_at: Time
-  /** Hash of the cookie of the sign-in, by which the same browser is known; null without one. */
+  /** Hash of the cookie of the sign-in, which identifies the browser; null without a cookie. */
   browser_hash: Buffer | null
 }
 
-/** Ports that an app had. */
+/** Ports that were used by an app. */
 export interface AppPortsTable {
   port: number
-  /** The last person who had it; may be deleted. */
+  /** The last user of the port; may be deleted. */
   user_id: UserId
   left_at: Time
-  /** Whether others could make the pages of its app, or may have been able to. */
+  /** Whether others could create the pages of its app, or may have been able to. */
   of_other: Default<boolean>
   /** The session of its app; may be deleted. */
   session_id: SessionId | null
@@ -62,7 +62,7 @@ export interface GrantsTable {
   id: string
   grant_hash: Buffer
   user_id: UserId
-  /** The sign-in, keypair or published app with which the grant ends. Exactly one is set. */
+  /** The sign-in, keypair or published app whose end also ends the grant. Exactly one is set. */
   login_id: string | null
   keypair: string | null
   published_app: PublishedAppId | null

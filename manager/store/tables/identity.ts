@@ -73,9 +73,9 @@ export interface EmailTokensTable {
    * by somebody else with the same address does not count.
    */
   password_hash: string | null
-  /** Person who chose a password that is set with the link. */
+  /** Person who chooses the password that is set with the link. */
   password_from: Default<'person' | 'superadmin' | 'unknown'>
-  /** Administrator who passes the link on; null where it was mailed. */
+  /** Administrator who passes the link on; null if it was mailed. */
   in_hand_of: UserId | null
   created_at: Time
   expires_at: Time
@@ -115,19 +115,19 @@ export interface IdempotencyKeysTable {
   expires_at: Time
 }
 
-/** Files that the new sessions of a user begin with. */
+/** Files with which the new sessions of a user begin. */
 export interface DotfilesTable {
   user_id: UserId
-  /** Relative to the home. */
+  /** Path relative to the home. */
   path: string
   /** Octal digits. */
   mode: string
-  /** Content, sealed at `dotfile:<user id>:<path>`. */
+  /** Content, sealed with the context `dotfile:<user id>:<path>`. */
   sealed: string
   /** Size of the content in UTF-8. */
   bytes: number
   changed_at: Time
-  /** Access key with which it was set last; null: the person was signed in without one. */
+  /** Access key with which it was set last; null: the person was signed in without a keypair. */
   set_by_access_key: Default<string | null>
 }
 
@@ -140,18 +140,18 @@ export interface DismissedAnnouncementsTable {
 /** The last visit of a user to the console. */
 export interface VisitsTable {
   user_id: UserId
-  /** End of the visit before; null on the first one. */
+  /** End of the previous visit; null on the first one. */
   since: Date | null
-  /** When the console was last looked at. */
+  /** When the user last looked at the console. */
   seen: Time
 }
 
 /** Scripts that run when sessions of a user start. */
 export interface BootstrapScriptsTable {
   user_id: UserId
-  /** Sealed at `bootstrap-script:<user id>`. */
+  /** Sealed with the context `bootstrap-script:<user id>`. */
   sealed: string
   changed_at: Time
-  /** Access key with which it was set last; null: the person was signed in without one. */
+  /** Access key with which it was set last; null: the person was signed in without a keypair. */
   set_by_access_key: Default<string | null>
 }

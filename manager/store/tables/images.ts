@@ -8,7 +8,7 @@ export interface RegistriesTable {
   /** Name spaces that a rescan walks; empty = all repositories in the catalogue of the registry. */
   projects: DefaultJson<string[]>
   username: string | null
-  /** Password, sealed at place `registry:<name>`. */
+  /** Password, sealed with the context `registry:<name>`. */
   sealed_password: string | null
   active: Default<boolean>
   scanned_at: MaybeTime
@@ -38,7 +38,7 @@ export interface ImageSettingsTable {
   version: Default<number>
 }
 
-/** Requests of owners for images of their sessions, which wait for a superadmin. */
+/** Requests of owners to save images of their sessions, waiting for a superadmin. */
 export interface ImageRequestsTable {
   id: string
   session_id: SessionId
@@ -55,14 +55,14 @@ export interface ImageAliasesTable {
   created_at: Time
 }
 
-/** Images that only some domains may use; the others are for all. */
+/** Images that only some domains may use; other images are for all. */
 export interface ImageDomainsTable {
   reference: string
   domains: string[]
   created_at: Time
 }
 
-/** Rescans, pulls and copies of files. A manager refreshes `seen_at` of its running tasks; a stale task has died with its manager. */
+/** Rescans, pulls and copies of files. A manager refreshes `seen_at` of its running tasks; the manager of a stale task has died. */
 export interface TasksTable {
   id: string
   kind: Task['kind']

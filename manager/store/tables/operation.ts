@@ -43,9 +43,8 @@ export interface Totals {
 }
 
 /**
- * Figures of one minute of a session, all its kernels together. Totals are as of the end of the minute; the other
- * figures are means. `samples` is the number of seconds observed: if two managers observed the same minute, the record
- * with more samples is kept.
+ * Statistics of one minute of a session, for all its kernels together. Totals are as of the end of the minute; the other numbers are means.
+ * `samples` is the number of seconds observed: if two managers observed the same minute, the record with more samples is kept.
  */
 export interface StatsMinute extends Totals {
   readonly samples: number
@@ -55,7 +54,7 @@ export interface StatsMinute extends Totals {
   readonly gpus: readonly SessionGpu[]
 }
 
-/** Sums over the figures of a run up to the end of a minute; only seconds with figures count. */
+/** Sums over the statistics of a run up to the end of a minute; only seconds with statistics count. */
 export interface StatsSums {
   readonly seconds: number
   readonly memByteSeconds: number
@@ -72,7 +71,7 @@ export interface KeptMinute extends StatsMinute {
   readonly kernels?: Readonly<Record<string, Totals>>
 }
 
-/** Kept for 7 days. The last minute is kept as long as its session: it says what the session used in total. */
+/** Kept for 7 days. The last minute is kept as long as its session: it contains the session's total usage. */
 export interface SessionStatsMinutesTable {
   session_id: SessionId
   minute: Time
@@ -103,14 +102,14 @@ export interface AgentLinksTable {
   via: string | null
 }
 
-/** Questions of a manager to another one for its `berth doctor`. */
+/** Requests of a manager to another one for its `berth doctor`. */
 export interface DiagnosesTable {
   id: string
-  /** The process that is asked. It may be gone. */
+  /** The requested process, which may be gone. */
   manager_id: string
   /** Whether the last lines of its log are wanted too. */
   with_log: boolean
-  /** JSON of the answer; null until it is there. */
+  /** JSON of the answer; null until it arrives. */
   answer: Default<string | null>
   asked_at: Time
 }
@@ -126,10 +125,10 @@ export interface MessagesTable {
   sessions: Json<readonly { readonly id: SessionId; readonly name: string }[]>
   /** Kind of a message that Berth itself sends; null: the words of an administrator. */
   about: Default<Message['about']>
-  /** Name of what `about` is about. */
+  /** Name of the subject of `about`. */
   detail: Default<string>
   created_at: Time
-  /** When its reader put it away; null: among the notifications. */
+  /** When the user cleared it; null: it is among the notifications. */
   cleared_at: MaybeTime
 }
 

@@ -2,9 +2,7 @@ import { type ResourceSlots, type UserId } from '#manager/contract'
 import { type Generated } from 'kysely'
 import { type Default, type DefaultJson, type Json, type Time } from './columns.ts'
 
-/**
- * Limits for a user (all sessions of the user) or for a keypair (the sessions that were made with it). Null = unlimited.
- */
+/** Limits for a user (all sessions of the user) or for a keypair (the sessions created with it). Null = unlimited. */
 export interface ResourcePoliciesTable {
   name: string
   /** Base units. A missing slot is unlimited. */
@@ -24,7 +22,7 @@ export interface ResourcePoliciesTable {
   version: Default<number>
 }
 
-/** Sizes to choose from in the launch dialog. */
+/** Sizes offered in the launch dialog. */
 export interface PresetsTable {
   name: string
   /** Base units. */
@@ -87,7 +85,7 @@ export interface UsageHoursTable extends UsageSums {
   sent_bytes: number
 }
 
-/** Days whose sums are no longer true, from the first to the last. */
+/** Days with outdated sums, from the first to the last. */
 export interface UsageRecountsTable {
   id: Generated<number>
   first_day: string

@@ -2,7 +2,7 @@ import { type ColumnType } from 'kysely'
 import { type Default, type Json, type Time } from './columns.ts'
 import { type AgentId, type ResourceGroupOptions, type SessionId } from '#manager/contract'
 
-/** The one interruption under way in a resource group. The sessions to stop carry `interrupt_at`. */
+/** The only interruption in progress in a resource group. The sessions to stop have `interrupt_at`. */
 export interface InterruptionsTable {
   resource_group: string
   /** The session for which others are interrupted. */
@@ -30,7 +30,7 @@ export interface HeldDevice {
   readonly amount: number
 }
 
-/** Capacity that becomes free on the agent is held for this session. At most one reservation per resource group. */
+/** Capacity that becomes free on the agent is reserved for this session. At most one reservation per resource group. */
 export interface ReservationsTable {
   resource_group: string
   session_id: SessionId

@@ -29,7 +29,7 @@ export interface SessionsTable {
   /** Base units. */
   requested: Json<ResourceSlots>
   shmem_bytes: number
-  /** True if the user named no amount of shared memory: the image on the session's agent decides. */
+  /** True if the user requested no amount of shared memory: the image on the session's agent decides. */
   shmem_from_image: Default<boolean>
   environ: Json<Record<string, string>>
   startup_command: string | null
@@ -47,10 +47,10 @@ export interface SessionsTable {
   ended_at: MaybeTime
   /** Access key of the keypair that created the session. */
   keypair: string | null
-  /** E-mail address of the administrator who launched the session for its owner; null: the owner did. */
+  /** E-mail address of the administrator who launched the session for its owner; null: the owner launched it. */
   launched_by: string | null
   /**
-   * When others could first use the session. Kept when they no longer can: their programs may still run. A session that takes over
+   * When others could first use the session. Kept after they lose access, because their programs may still run. A session that takes over
    * the home of such a session inherits the time.
    */
   used_by_others_at: MaybeTime
@@ -76,11 +76,13 @@ export interface SessionsTable {
   starts_at: MaybeTime
   /** Whether it may be interrupted for a session of higher priority. */
   interruptible: Default<boolean>
-  /** Time at which it is stopped to make room, and then continues later; null while no interruption is announced. */
+  /** Time at which it is stopped for another session, to continue later; null while no interruption is announced. */
   interrupt_at: MaybeTime
   /** Number of runs that were interrupted. */
   interruptions: Default<number>
-  /** Begin of the minute since which all its GPUs have done nothing, as far as figures say; null if one does something, or without figures. */
+  /**
+   * Begin of the minute since which all its GPUs have been idle according to the statistics; null if a GPU is busy, or without statistics.
+   */
   gpu_idle_since: MaybeTime
   /** Whether `usage_days` contains it; false until some minutes after its end. */
   usage_summed: Default<boolean>
@@ -100,7 +102,7 @@ export interface SessionSharesTable {
   changed_at: Time
 }
 
-/** Settings with which users' new sessions of an image begin. */
+/** Users' default settings for new sessions of an image. */
 export interface ImageDefaultsTable {
   user_id: UserId
   image: string
@@ -113,7 +115,7 @@ export interface SessionTemplatesTable {
   user_id: UserId
   name: string
   spec: Json<SessionSpec>
-  /** At most one template of a user. */
+  /** True for at most one template per user. */
   is_default: Default<boolean>
   created_at: Time
   updated_at: Time
@@ -131,7 +133,7 @@ export interface KernelsTable {
   exit_code: number | null
   /** Base units. The kernel occupies them while its status is one of OCCUPYING_STATUSES. */
   slots: Json<ResourceSlots>
-  /** Deadline at which the agent gives up the current attempt by itself. No other agent may start the kernel before. */
+  /** Deadline at which the agent gives up the current attempt on its own. No other agent may start the kernel earlier. */
   start_by: MaybeTime
   /** When the kernel finished; null until then. */
   ended_at: MaybeTime
@@ -140,7 +142,7 @@ export interface KernelsTable {
   files_of: ColumnType<KernelId | null, KernelId | null | undefined, KernelId | null>
 }
 
-/** Kernels of runs that were interrupted. The next run of the session has kernels of its own. */
+/** Kernels of interrupted runs. The next run of the session has kernels of its own. */
 export interface PastKernelsTable {
   kernel_id: KernelId
   session_id: SessionId
@@ -152,9 +154,9 @@ export interface PastKernelsTable {
   devices: Json<readonly HeldDevice[]>
   started_at: Time
   ended_at: Time
-  /** The kernel's part of the CPU time that the session used in that run. */
+  /** The kernel's part of the session's CPU time in that run. */
   cpu_seconds: number | null
-  /** The last figures of the session in that run, of all its kernels together; null in rows of older versions. */
+  /** The last statistics of the session in that run, for all its kernels together; null in rows of older versions. */
   stats: MaybeJson<KeptMinute>
 }
 

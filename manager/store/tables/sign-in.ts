@@ -5,11 +5,11 @@ import { type Default, type DefaultJson, type Json, type Time } from './columns.
 export interface SignInProvidersTable {
   id: string
   settings: Json<unknown>
-  /** Client secret, sealed at `sign-in-provider:<id>`; null for a public client. */
+  /** Client secret, sealed with the context `sign-in-provider:<id>`; null for a public client. */
   sealed_secret: string | null
   created_at: Time
   version: Default<number>
-  /** Counts the changes of what the mapping may give. */
+  /** Incremented when the rights that the mapping can give change. */
   mapping_version: Default<number>
 }
 
@@ -19,34 +19,31 @@ export interface SignInIdentitiesTable {
   subject: string
   user_id: UserId
   email: string
-  /** Provider whose mapping gave groups and role, which may have been removed since. */
+  /** Provider whose mapping gave groups and role; the provider may have been deleted since. */
   given_by: Default<string | null>
-  /** `mapping_version` of that provider when it was judged last what the mapping gives by this account. */
+  /** `mapping_version` of that provider when this account's rights were last checked against the mapping. */
   given_version: Default<number | null>
-  /**
-   * Project memberships that the mapping may take back. A membership that an administrator confirms by hand is removed from this
-   * list.
-   */
+  /** Project memberships that the mapping may remove. A membership that an administrator confirms by hand is removed from this list. */
   given_groups: DefaultJson<readonly GroupId[]>
   /** Role that the mapping gave, and the role that the account has without any mapping. */
   given_role: Role | null
   role_before: Role | null
-  /** Linked with a password that somebody else may have known, and so perhaps an account of that somebody. */
+  /** Linked with a password that somebody else may have known; so the account at the provider may belong to that person. */
   doubtful: Default<boolean>
   created_at: Time
   last_used_at: Time
 }
 
-/** Sign-ins at a provider that have begun. */
+/** Sign-ins at a provider that are in progress. */
 export interface SignInAttemptsTable {
   state_hash: Buffer
   secret_hash: Buffer
   /** Hash of the code with which the client finishes; null until the browser has come back. */
   code_hash: Buffer | null
   provider: string
-  /** Sealed at `sign-in-attempt:<state hash, base64url>`: what the next step needs. */
+  /** Data for the next step, sealed with the context `sign-in-attempt:<state hash, base64url>`. */
   sealed: string
-  /** Network of the client that began, the widest that its address belongs to. */
+  /** The widest network that the client's address belongs to. */
   network: Default<string>
   created_at: Time
   expires_at: Time

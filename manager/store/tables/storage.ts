@@ -16,7 +16,7 @@ import { type Default, type MaybeTime, type Time } from './columns.ts'
 
 export interface StorageHostsTable {
   name: string
-  /** UUID in the marker file of the storage: proof that what is mounted there is this storage. */
+  /** UUID in the marker file of the storage: proof that the mounted file system is this storage. */
   marker: string
   created_at: Time
 }
@@ -32,13 +32,13 @@ export interface FoldersTable {
   permission: Default<FolderPermission>
   status: Default<FolderStatus>
   usage_mode: Default<FolderUsageMode>
-  /** The most that its files may take on the disk; null = unlimited. */
+  /** Most bytes that its files may take on the disk; null = unlimited. */
   max_bytes: Default<number | null>
   /** The limit that its file system enforces now; null if Berth alone checks it. */
   enforced_bytes: Default<number | null>
-  /** The most files, directories and links that it may have; null = unlimited. */
+  /** Most files, directories and links that it may contain; null = unlimited. */
   max_files: Default<number | null>
-  /** As `enforced_bytes`. */
+  /** Like `enforced_bytes`. */
   enforced_files: Default<number | null>
   trashed_at: MaybeTime
   created_at: Time
@@ -51,11 +51,11 @@ export interface FolderMembersTable {
   user_id: UserId
   permission: FolderPermission
   joined_at: Time
-  /** When the member joined, or got other rights last. */
+  /** When the member joined, or the permission changed last. */
   changed_at: Time
 }
 
-/** Open invitations: by address, whether it has an account or not. */
+/** Open invitations, by address, with or without an account. */
 export interface FolderInvitationsTable {
   id: FolderInvitationId
   folder_id: FolderId
@@ -63,12 +63,12 @@ export interface FolderInvitationsTable {
   permission: FolderPermission
   invited_by: UserId
   created_at: Time
-  /** When it was made, or got other rights last. */
+  /** When it was created, or the permission changed last. */
   changed_at: Time
   expires_at: Time
 }
 
-/** Measured sizes of folders; null figures: the count took too long. */
+/** Measured sizes of folders; null: measuring took too long. */
 export interface FolderUsageTable {
   folder_id: FolderId
   bytes: number | null
@@ -80,7 +80,7 @@ export interface FolderUsageTable {
 /** Folders that are being filled with a copy of another one. */
 export interface FolderClonesTable {
   folder_id: FolderId
-  /** Renewed by the manager that copies. */
+  /** Renewed by the manager that copies the files. */
   alive_at: Time
 }
 
@@ -94,9 +94,9 @@ export interface SessionFoldersTable {
   /** Relative to the home of the session. */
   path: string
   read_only: boolean
-  /** Added while the session runs, and not part of its container. */
+  /** Added while the session was running, so not part of its container. */
   added: Default<boolean>
-  /** A change that the agent was asked for and has not confirmed; null if there is none. */
+  /** A change that was requested from the agent and is not confirmed yet; null if there is none. */
   pending: ColumnType<PendingFolder | null, PendingFolder | null | undefined, PendingFolder | null>
 }
 
@@ -113,7 +113,7 @@ export interface DownloadsTable {
   expires_at: Time
 }
 
-/** Resumable uploads. A finished one stays until it expires, for a client that has not received the last answer. */
+/** Resumable uploads. A finished one is kept until it expires, for clients that did not receive the last answer. */
 export interface UploadsTable {
   id: UploadId
   folder_id: FolderId
@@ -124,14 +124,14 @@ export interface UploadsTable {
   sha256: string | null
   finish_later: boolean
   modified_at: MaybeTime
-  /** Null: as the file that it replaces. */
+  /** Null: same as for the file that it replaces. */
   executable: boolean | null
-  /** For nobody but its owner. */
+  /** Readable only by its owner. */
   owner_only: Default<boolean>
   finished: Default<boolean>
-  /** Bytes that have arrived, as of the last request that ended or was cut. The file itself decides where an upload continues. */
+  /** Bytes that have arrived, as of the last request that ended or was cut off. The size of the file decides where an upload continues. */
   received: Default<number>
-  /** Time of the last byte, or when it was last judged whether the upload fits. */
+  /** Time of the last byte, or of the last check whether the upload fits. */
   moved_at: Default<Date>
   writer: Default<string | null>
   writer_until: MaybeTime

@@ -51,7 +51,7 @@ export const agents: readonly string[] = [
     described bytea not null,
     primary key (agent_id, digest)
   )`,
-  // Also for those who look for a digest alone.
+  // Also used by queries for a digest alone.
   'create index agent_images_alike on agent_images (digest, described, agent_id)',
   `create table join_tokens (
     token_hash bytea primary key,

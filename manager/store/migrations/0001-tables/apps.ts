@@ -1,4 +1,4 @@
-/** Tunnels: grants, published apps, and apps for browsers elsewhere. */
+/** Tunnels: grants, published apps, and apps opened in other browsers. */
 export const apps: readonly string[] = [
   `create table published_apps (
     id uuid primary key,
@@ -40,7 +40,7 @@ export const apps: readonly string[] = [
   )`,
   'create index own_app_tickets_app on own_app_tickets (own_app)',
   'create index own_app_tickets_login on own_app_tickets (login_id)',
-  // The last holder of each port of apps: the port rests before another person gets it.
+  // The last holder of each port of apps: a port is not given to another person for some time.
   `create table app_ports (
     port int primary key,
     -- Outlives the account: the next holder is another person.
@@ -72,10 +72,10 @@ export const apps: readonly string[] = [
     constraint grants_credential check (num_nonnulls(login_id, keypair, published_app) = 1)
   )`,
   'create index grants_expiry on grants (expires_at)',
-  // For the end of a sign-in, which deletes the grants of each.
+  // For the end of a sign-in, which deletes its grants.
   'create index grants_login on grants (login_id)',
   'create index grants_session on grants (session_id)',
-  // A trigger, because places end in many ways: with their session, their account, their time.
+  // A trigger, because an app's address is freed in many ways: when its session ends, its account is deleted, or its time is over.
   `create function berth_leave_app_port() returns trigger language plpgsql as $$
     begin
       insert into app_ports (port, user_id, left_at, of_other, session_id)

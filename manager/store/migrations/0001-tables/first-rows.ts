@@ -1,4 +1,4 @@
-/** Contents of a new installation: one domain with one project, which everybody may use, and four presets. */
+/** Contents of a new installation: one domain, one project for everybody, and four presets. */
 export const firstRows: readonly string[] = [
   `insert into domains (name) values ('default')`,
   `insert into resource_policies (name) values ('default')`,

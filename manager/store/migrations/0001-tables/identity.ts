@@ -1,4 +1,4 @@
-/** People, what they may use, and how they sign in. */
+/** People, their permissions, and how they sign in. */
 export const identity: readonly string[] = [
   `create table domains (
     name text primary key,
@@ -54,7 +54,7 @@ export const identity: readonly string[] = [
     -- An access key; it outlives its keypair, so that it can be named.
     ssh_key_set_by_access_key text
   )`,
-  // An index for each order of lists. Expressions are those of `users.ts`.
+  // Each sort order of lists has an index. The expressions equal those in `users.ts`.
   'create index users_by_domain on users (lower(domain), id)',
   'create index users_by_name on users (lower(name), id)',
   'create index users_by_role on users (role, id)',

@@ -17,7 +17,7 @@ import { usage } from './usage.ts'
  */
 export const tables: Migration = {
   async up(db: Kysely<unknown>) {
-    // A table refers to those before it.
+    // Each table refers only to those before it.
     const statements = [...[identity, agents, sessions, images, storage, apps, usage, operation], firstRows].flat()
     for (const statement of statements) await sql.raw(statement).execute(db)
   },

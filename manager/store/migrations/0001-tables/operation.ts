@@ -40,11 +40,11 @@ export const operation: readonly string[] = [
   `create unique index tasks_one_backup on tasks (kind) where (kind = 'backup') and (status = 'running')`,
   `create unique index tasks_one_build on tasks (target) where (kind = 'build') and (status = 'running')`,
   `create unique index tasks_one_rescan on tasks (target) where (kind = 'rescan') and (status = 'running')`,
-  // At most one image of a session is saved at a time, and at most one of a name.
+  // Only one image of a session is saved at a time, and only one of each name.
   `create unique index tasks_one_save on tasks (((detail ->> 'sessionId'))) where (kind = 'save') and (status = 'running')`,
   `create unique index tasks_one_saved on tasks (target) where (kind = 'save') and (status = 'running')`,
   'create index tasks_user on tasks (user_id)',
-  // Unlogged: a question lives for a minute, and is written again at the next one.
+  // Unlogged: a request lives for a minute, and is simply repeated.
   `create unlogged table diagnoses (
     id uuid primary key,
     manager_id uuid not null,

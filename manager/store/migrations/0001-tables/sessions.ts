@@ -1,6 +1,6 @@
 /** Sessions, their kernels and their history. Amounts are base units. */
 export const sessions: readonly string[] = [
-  // Vacuumed early: only pages that a vacuum has seen are read from an index alone.
+  // Vacuumed early, because index-only scans work only for pages that a vacuum has seen.
   `create table sessions (
     id uuid primary key,
     name text not null,
@@ -60,7 +60,7 @@ export const sessions: readonly string[] = [
     -- Since when others could use it: members, visitors of published apps (ADR 67).
     used_by_others_at timestamptz
   ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_insert_scale_factor = 0.01)`,
-  // An index for each order of lists. Expressions are those of `session-order.ts`.
+  // Each sort order of lists has an index. The expressions equal those in `session-order.ts`.
   `create index sessions_by_end on sessions (coalesce(ended_at, 'infinity'), id)`,
   'create index sessions_by_image on sessions (lower(image), id)',
   'create index sessions_by_name on sessions (lower(name), id)',
@@ -70,7 +70,7 @@ export const sessions: readonly string[] = [
   'create index sessions_ended on sessions (ended_at) where ended_at is not null',
   // The condition is a part of `hasFailed` in `session-list.ts`.
   `create index sessions_failed on sessions (id desc) where ((status = 'ERROR') or ((status = 'TERMINATED') and (kind = 'batch') and ((reason ->> 'code') = 'exited')))`,
-  // At most one session takes over a home. A session that ended before it ran has given the home back.
+  // At most one session takes over a home. A session that ended before it ran has returned the home.
   `create unique index sessions_files_of on sessions (files_of) where ((files_of is not null) and ((started_at is not null) or status not in ('TERMINATED', 'CANCELLED', 'ERROR')))`,
   `create index sessions_gpu_idle on sessions (gpu_idle_since) where (status = 'RUNNING') and (gpu_idle_since is not null)`,
   'create index sessions_interrupt on sessions (resource_group) where interrupt_at is not null',
@@ -81,9 +81,9 @@ export const sessions: readonly string[] = [
   'create index sessions_name on sessions (name, id desc)',
   'create index sessions_not_summed on sessions (ended_at) where not usage_summed',
   'create index sessions_owner on sessions (owner_id, id desc)',
-  // The time of the last run, open at the end while it lasts. Queries need the same words to use the index.
+  // The time of the last run, without an end while it runs. Queries need the same expression to use the index.
   `create index sessions_ran on sessions using gist (tstzrange(started_at, greatest(started_at, coalesce(ended_at, 'infinity')), '[]')) where started_at is not null`,
-  // Most sessions have no tags, and are not in the index.
+  // Most sessions have no tags and are not in the index.
   `create index sessions_tags on sessions using gin (tags jsonb_path_ops) where tags <> '[]'`,
   'create index sessions_words on sessions (words) include (owner_id, domain, status)',
   `create table kernels (
@@ -114,7 +114,7 @@ export const sessions: readonly string[] = [
     primary key (kernel_id, uuid)
   )`,
   'create index kernel_devices_device on kernel_devices (agent_id, uuid)',
-  // Kernels of runs that were interrupted.
+  // Kernels of interrupted runs.
   `create table past_kernels (
     kernel_id uuid primary key,
     session_id uuid not null references sessions on delete cascade,

@@ -1,4 +1,4 @@
-/** Storage hosts, folders, and files on their way. */
+/** Storage hosts, folders, uploads and downloads. */
 export const storage: readonly string[] = [
   `create table storage_hosts (
     name text primary key,

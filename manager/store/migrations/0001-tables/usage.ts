@@ -1,10 +1,11 @@
-/** Changes of these columns change what a session counts for, and in which sums. */
+/** Columns of a session that determine how much usage it adds, and to which sums. */
 const COUNTED = ['owner_id', 'group_id', 'domain', 'image', 'requested', 'cluster_size', 'started_at', 'ended_at']
 const rowOf = (version: 'old' | 'new') => `(${COUNTED.map(column => `${version}.${column}`).join(', ')})`
 
-/** Sums of usage, from which reports are added up. */
+/** Sums of usage, from which reports are calculated. */
 export const usage: readonly string[] = [
-  // Sums by day of UTC of what ended sessions held, by each dimension of a report (`quotas/usage-days.ts`). Rows without the dimension have the key ''.
+  // Sums by day of UTC of the resources that ended sessions held, by each dimension of a report (`quotas/usage-days.ts`). Rows without the
+  // dimension have the key ''.
   `create table usage_days (
     dimension text not null,
     day date not null,
@@ -25,8 +26,9 @@ export const usage: readonly string[] = [
     mem_measured_byte_seconds float8 not null default 0,
     primary key (dimension, day, domain, key)
   )`,
-  // Sums by hour of UTC, of which the days of every time zone with whole hours consist. `sessions` and `begun` are as in `usage_days`.
-  // Half of each page is room: a new version of a row, which changes many times, stays on its page. Without it the table grows to five times its rows.
+  // Sums by hour of UTC, of which the days of every time zone with whole hours consist. `sessions` and `begun` are as in `usage_days`. Half
+  // of each page stays free: rows change many times, and each new version of a row fits on its page. Without this, the table would grow to
+  // five times the size of its rows.
   `create table usage_hours (
     hour timestamptz not null,
     domain text not null,
@@ -47,7 +49,7 @@ export const usage: readonly string[] = [
     sent_bytes float8 not null,
     primary key (hour, domain)
   ) with (fillfactor = 50)`,
-  // Sums by week of UTC, named by its Monday. `sessions` and `begun` are as in `usage_days`; pages have room as in `usage_hours`.
+  // Sums by week of UTC, named by its Monday. `sessions` and `begun` are as in `usage_days`; pages have free space as in `usage_hours`.
   `create table usage_weeks (
     dimension text not null,
     week date not null,
@@ -66,14 +68,14 @@ export const usage: readonly string[] = [
     mem_measured_byte_seconds float8 not null,
     primary key (dimension, week, domain, key)
   ) with (fillfactor = 50)`,
-  // Days whose sums are no longer true. Rows are only added and removed, never updated: a sum that is made while another
-  // transaction changes a session must not remove the row of that change.
+  // Days whose sums are outdated. Rows are only added and removed, never updated: a transaction that recalculates a sum must not remove the
+  // row of a concurrent change.
   `create table usage_recounts (
     id bigint generated always as identity primary key,
     first_day date not null,
     last_day date not null
   )`,
-  // A trigger, because sums must not miss a change, by whatever way it comes.
+  // A trigger, because sums must not miss a change, however it is made.
   `create function berth_recount_usage() returns trigger language plpgsql as $$
     begin
       insert into usage_recounts (first_day, last_day)
