@@ -6,8 +6,8 @@ import { type Inside, runInside } from '../docker/run-inside.ts'
 
 const WITHIN_S = 10
 /**
- * Environment of nvidia-smi, and nothing else: with the session's PATH another program of that name may run, and with its LD_PRELOAD the
- * image's code in it. Directories as hosts have them that mount the driver below /usr/local/nvidia.
+ * Environment of nvidia-smi, and nothing else: with the session's PATH another program of that name might run, and with its LD_PRELOAD the
+ * image's code would run in it. The directories also cover hosts that mount the driver below /usr/local/nvidia.
  */
 const ENVIRONMENT = [
   'PATH=/usr/bin:/usr/local/bin:/usr/local/nvidia/bin:/bin',
@@ -18,19 +18,19 @@ const BUSYBOX = `${TOOLBOX}/bin/busybox`
 export interface GpuCheck {
   readonly container: { readonly id: string; readonly user: string }
   readonly uuids: readonly string[]
-  /** Asked if the check fails: a container that has ended by itself uses no GPU any more. */
+  /** Called if the check fails: a container that has ended on its own uses no GPU any more. */
   readonly hasEnded: () => Promise<boolean>
 }
 
 /**
- * Checks that a new container has the GPUs that were asked for, and no others. A GPU that was asked for by its index may be
- * another one: indexes move with a reboot or a replaced GPU, and the engine's CDI file stays.
+ * Checks that a new container has the requested GPUs and no others. A GPU requested by its index may be a different one: indexes change
+ * with a reboot or a replaced GPU, but the engine's CDI file does not.
  *
  * @throws `kernel_create_failed`, also if nvidia-smi does not run in the container
  */
 export async function checkGpus(engine: EngineClient, { container, uuids, hasEnded }: GpuCheck): Promise<void> {
   const inside: Inside = { containerId: container.id, user: container.user }
-  // The engine adds variables to those of the container, so ours alone need a program between.
+  // The engine adds variables to the container's, so only an extra program can restrict the environment to ours.
   const clean = [BUSYBOX, 'env', '-i', ...ENVIRONMENT]
   const command = [...clean, BUSYBOX, 'timeout', '-s', 'KILL', String(WITHIN_S), 'nvidia-smi', '-L']
   const { output, exitCode } = await runInside(engine, inside, { command })

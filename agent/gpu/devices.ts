@@ -22,32 +22,32 @@ import { type Probe, type Verdict } from './probe.ts'
 /** The GPUs of this host: their properties, how they are given out, and whether limits on their parts are enforced. */
 export interface Devices extends AsyncDisposable {
   list(): Device[]
-  /** Last known figures. */
+  /** Last known statistics. */
   figures(): readonly DeviceFigures[]
   measure(signal: AbortSignal): Promise<readonly DeviceFigures[]>
   /** Processes on these devices; a device is missing if nothing lists its processes. */
   processes(uuids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly GpuProcess[]>>
   setModes(modes: Readonly<Record<string, SettableMode>>): void
-  /** The engine came (back): limits verified earlier no longer count, and it may hand out other GPUs. */
+  /** Call it when the engine is available (again): limits verified earlier no longer count, and the engine may offer other GPUs. */
   engineCameUp(): Promise<void>
-  /** Way to ask the engine for the GPUs of this kernel, looked up for this start. @throws `kernel_create_failed` if there is none */
+  /** How to request the GPUs of this kernel from the engine, looked up for each start. @throws `kernel_create_failed` if there is no way */
   request(spec: Pick<KernelSpec, 'devices'>): Promise<GpuRequest>
   /** Parts of GPUs in the mode `shared` that the kernel holds. */
   sharesOf(spec: Pick<KernelSpec, 'devices'>): GpuShare[]
   /** Resolves when no probe runs on the GPUs of this kernel any more; await it before the container is created. */
   settled(spec: Pick<KernelSpec, 'devices'>): Promise<void>
   /**
-   * Limits a newly started container to its parts of the GPUs, where such limits were seen to work.
+   * Limits a newly started container to its parts of the GPUs, if such limits were seen to work.
    *
-   * @param hasEnded asked if the limit cannot be set: a container that has ended by itself needs none
+   * @param hasEnded called if the limit cannot be set: a container that has ended on its own needs none
    *
    * @throws `kernel_create_failed`
    */
   limit(spec: Pick<KernelSpec, 'devices'>, pid: number, hasEnded?: () => Promise<boolean>): Promise<void>
   /**
-   * Explains the error of a start: if a GPU of the kernel is at fault, returns an error that says so to the owner. The driver's message
-   * proves nothing, because an image can cause it too, such as one that needs a newer driver: so the agent checks the GPUs, and
-   * starts a container of its own with each.
+   * Explains the error of a start: if a GPU of the kernel is at fault, returns an error that tells the owner. The driver's message proves
+   * nothing, because an image can also cause it, for example one that needs a newer driver; so the agent checks the GPUs, and starts a
+   * container of its own with each.
    */
   told(spec: Pick<KernelSpec, 'devices'>, error: unknown): Promise<unknown>
 }
@@ -73,9 +73,9 @@ interface Entry {
 }
 
 const CHECK_EVERY_MS = 10_000
-/** Delay until the next probe of a GPU whose probe could not be carried out. */
+/** Delay until the next probe of a GPU that could not be probed. */
 const TRY_AGAIN_MS = 10 * 60_000
-/** Causes of failed starts that a GPU that has failed brings about. */
+/** Causes of failed starts that may result from a failed GPU. */
 const MAY_BE_GPU = hasCause('docker_not_started', 'docker_says', 'gpu_limit_not_set', 'gpu_not_checked')
 /** Shares of a whole GPU, in hundredths. */
 const SHARES = 100
@@ -85,9 +85,9 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   const { plugins, probe, limits, log, onChange } = deps
   let entries: readonly Entry[] = []
   let seen: readonly DeviceFigures[] = []
-  /** GPUs that the engine cannot hand out, as of the last time it answered. */
+  /** GPUs that the engine could not offer at its last answer. */
   let withheld: ReadonlyMap<string, Because> = new Map()
-  /** GPUs with which the engine did not start a container of the agent either. */
+  /** GPUs with which the engine could not start a container of the agent either. */
   const refused = new Map<string, Because>()
   let modes: Readonly<Record<string, SettableMode>> = {}
   const verdicts = new Map<string, Verdict & { readonly againAt: number }>()
@@ -107,7 +107,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     })
   }
 
-  /** Where a test start cannot be made now, the earlier result stays. */
+  /** If a test start is impossible now, the earlier result is kept. */
   async function testStarts(uuids: Iterable<string>): Promise<void> {
     for (const uuid of uuids) {
       const text = await deps.requests.of([uuid]).then(deps.testStart).catch(noAnswer)
@@ -122,7 +122,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     entries = probes.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin: plugin.name })))
     seen = probes.flatMap(({ figures }) => figures)
     const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
-    // A GPU that was lost returns with a freshly loaded driver, so its verdict is void.
+    // A lost GPU returns with a freshly loaded driver, so its verdict is void.
     for (const uuid of verdicts.keys()) if (!healthy.has(uuid)) verdicts.delete(uuid)
     for (const uuid of refused.keys()) if (!healthy.has(uuid)) refused.delete(uuid)
     if (deps.isEngineUp()) {
@@ -133,7 +133,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     probeWhatIsFree()
   }
 
-  /** Probes only free GPUs: a probe beside a session would take memory from it. */
+  /** Probes only free GPUs, because a probe would take memory from a session. */
   function probeWhatIsFree(): void {
     if (stop.signal.aborted || !deps.isEngineUp()) return
     for (const { gpu, plugin } of entries) {
@@ -179,7 +179,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
 
   await check()
   let checking: Promise<void> | undefined
-  /** A look, or the one that is still running. */
+  /** Starts a check of the GPUs, or returns the one in progress. */
   const checkOnce = () =>
     (checking ??= check()
       .catch((error: unknown) => {
@@ -216,7 +216,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       try {
         return await deps.requests.of(gpusOf(spec))
       } catch (error) {
-        // GPUs that the engine does not hand out any more get a problem at once, so that nobody else is placed on them.
+        // GPUs that the engine does not offer any more get a problem at once, so that nobody else is placed on them.
         const before = told()
         await lookAtEngine()
         if (told() !== before) onChange()
@@ -252,7 +252,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     },
     async told(spec, error) {
       if (spec.devices.length === 0 || !isAppError(error) || !MAY_BE_GPU(error)) return error
-      // A look that is still running may have begun before the failure.
+      // A check in progress may have begun before the failure.
       await checking
       await checkOnce()
       if (areWell(spec)) {

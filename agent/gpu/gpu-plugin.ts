@@ -4,7 +4,7 @@ import { type Because, type Device, type DeviceFigures, type DeviceMode } from '
 export interface FoundGpu {
   readonly uuid: string
   readonly model: string
-  /** 0 if the driver does not tell. */
+  /** 0 if the driver does not report it. */
   readonly memBytes: number
   /** `mig` for an instance; otherwise the configured mode of a GPU for which no admin has set a mode yet. */
   readonly mode: DeviceMode

@@ -6,11 +6,11 @@ import { type GpuRequest, NO_GPUS } from '../docker/container-config.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { readCdiNames } from './cdi-files.ts'
 
-/** Ways to ask the engine for GPUs, from what the engine says at that moment: files and settings change without a restart of ours. */
+/** Ways to request GPUs from the engine, based on its current state: files and settings change without a restart of the agent. */
 export interface GpuRequests {
   /** @throws `kernel_create_failed` if the engine cannot hand them out */
   of(uuids: readonly string[]): Promise<GpuRequest>
-  /** GPUs that the engine cannot hand out, with the reason. @throws if the engine does not answer */
+  /** GPUs that the engine cannot offer, with the reason. @throws if the engine does not answer */
   problems(uuids: readonly string[]): Promise<ReadonlyMap<string, Because>>
 }
 
@@ -41,7 +41,7 @@ export function createGpuRequests({
       : isHere
         ? await readCdiNames(CDISpecDirs ?? [])
         : []
-    // The hook of an engine elsewhere cannot be looked for: its answer at the start decides.
+    // The hook of an engine elsewhere cannot be checked, so only the start shows whether it exists.
     const hook = !isHere || Object.hasOwn(Runtimes ?? {}, 'nvidia') || (await hasProgram(NVIDIA_HOOK, path))
     return { names, hook }
   }

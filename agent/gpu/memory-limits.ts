@@ -25,10 +25,10 @@ export interface NvidiaLimitsOptions {
 }
 
 /**
- * Limits by `nvidia-smi memory-limits` (driver R615 and newer): the driver counts the memory of each control group, and refuses
- * an allocation beyond the limit. Only root of the host may set limits. The soft limit stays 0: it is a reservation among
- * control groups, which Docker would not release when it removes a group. docs/adr/0014-gpu-parts.md lists the alternatives,
- * and why they are no limits.
+ * Limits by `nvidia-smi memory-limits` (driver R615 and newer): the driver counts the memory of each control group, and refuses an
+ * allocation beyond the limit. Only root of the host may set limits. The soft limit stays 0: it is a reservation among control groups,
+ * which Docker would not release when it removes a group. docs/adr/0014-gpu-parts.md lists the alternatives, and why they do not work as
+ * limits.
  */
 export function createNvidiaLimits({
   program = 'nvidia-smi',

@@ -3,7 +3,7 @@ import { type FoundGpu } from './gpu-plugin.ts'
 
 const MiB = 2 ** 20
 
-/** Query fields that every driver since 470 understands. The name is last, so that a comma in it does no harm. */
+/** Query fields that every driver since 470 understands. The name comes last, so that it may contain a comma. */
 export const GPU_FIELDS =
   'uuid,memory.total,mig.mode.current,ecc.errors.uncorrected.volatile.total,utilization.gpu,memory.used,name'
 
@@ -17,7 +17,7 @@ export interface GpuRow {
   readonly figures: DeviceFigures
 }
 
-/** Placeholder for a value when the GPU itself does not answer. */
+/** Placeholder for a value if the GPU itself does not answer. */
 const BROKEN = /^\[?(unknown error|gpu is lost|gpu requires reset|err!)\]?$/i
 
 /** Parses the rows; other lines are skipped (errors go to the same stream). */

@@ -27,7 +27,7 @@ import { createSmi } from './run-smi.ts'
 import { watchXids } from './xid.ts'
 
 const run = promisify(execFile)
-/** A GPU that fell off the bus can block nvidia-smi for long. */
+/** A GPU that has dropped off the bus can block nvidia-smi for long. */
 const TIMEOUT_MS = 10_000
 /** Interval between looks at the use of processes, which may take the driver a second. */
 const USE_EVERY_MS = 2_000
@@ -87,7 +87,7 @@ export function createNvidiaGpus({
     return { rows, lost }
   }
 
-  /** GPUs as the kernel module knows them, by PCI address: `0000:3b:00.0`. */
+  /** GPUs known to the kernel module, by PCI address: `0000:3b:00.0`. */
   async function readProc(): Promise<{ address: string; uuid: string; model: string }[]> {
     const names = await readdir(procDirectory).catch(() => [])
     const texts = names.map(name => readFile(join(procDirectory, name, 'information'), 'utf8').catch(() => ''))
@@ -224,7 +224,7 @@ export async function readGpuIndexes(program = 'nvidia-smi'): Promise<ReadonlyMa
   return new Map(parseGpuList(stdout).map(({ uuid, index }) => [uuid, index]))
 }
 
-/** Figures of whole GPUs; for a GPU in MIG mode its instances are counted instead. */
+/** Statistics of whole GPUs; for a GPU in MIG mode, its instances are counted instead. */
 function figuresOf(rows: readonly GpuRow[]): DeviceFigures[] {
   return rows.filter(row => !row.inMigMode).map(row => row.figures)
 }

@@ -14,7 +14,7 @@ import { PROBE_SCRIPT } from './probe-script.ts'
 export interface Verdict {
   readonly isolation: 'enforced' | 'accounted'
   readonly reason: Because
-  /** The probe could not be carried out, perhaps only for now. */
+  /** The probe failed to run, perhaps only for now. */
   readonly later?: boolean
 }
 

@@ -17,7 +17,7 @@ const SimulatedGpus = z.object({
 })
 
 /**
- * GPUs that exist in a file only, for tests, demos and simulations. Sessions see their names in BERTH_SIMULATED_GPUS.
+ * GPUs that exist only in a file, for tests, demos and simulations. Sessions see their names in BERTH_SIMULATED_GPUS.
  *
  *     [[gpu]]
  *     uuid = "SIM-0"          # must start with SIM-

@@ -11,8 +11,8 @@ export interface XidWatch extends AsyncDisposable {
 }
 
 /**
- * Watches for fatal errors that the driver reports only in the kernel log. An agent that may not read the log (not root, not
- * Linux) does without. Entries from before the start are ignored: the GPU may have been reset since.
+ * Watches for fatal errors that the driver reports only in the kernel log. An agent that may not read the log (not root, not Linux) detects
+ * none. Entries from before the start are ignored: the GPU may have been reset since.
  */
 export function watchXids(path = '/dev/kmsg', startedAtSeconds = uptime()): XidWatch {
   const found = new Map<string, Because>()

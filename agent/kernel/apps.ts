@@ -35,13 +35,13 @@ export interface AppsDeps {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
-/** Time for the user's program to open a forwarded port: enough for a program that restarts, short enough to say that none runs. */
+/** Time for the user's program to open a forwarded port: long enough for a program that restarts, short enough to report that none runs. */
 const PORT_TIMEOUT_MS = 3_000
 const POLL_MS = 50
 const OUTPUT_BYTES = 16 * 1024
 /** Bytes from the end of the output that the error shows to the user. */
 const SHOWN_BYTES = 2 * 1024
-/** A shorter piece than this from the end of a secret gives nothing away. */
+/** A shorter piece than this from the end of a secret reveals nothing. */
 const SECRET_HINT = 4
 
 interface Start {
@@ -52,7 +52,7 @@ interface Start {
 const ignore = () => undefined
 const NOTHING_ALLOWED = { arguments: [], environment: [], defaults: {} }
 
-/** An app's main process in the container. It outlives the agent; then only the port tells whether the app runs. */
+/** An app's main process in the container. It may outlive the agent; then only the port shows whether the app runs. */
 interface AppProcess {
   output: Buffer
   /** The secret of the app; errors that show output leave it out. */
@@ -82,16 +82,16 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   async function start(kernel: RunningKernel, app: KernelApp, how: Start): Promise<StartedApp> {
     const { timeoutMs } = how
     const secret = app.secret === 'none' ? '' : await secretOf(kernel, app)
-    // This comes first: it ends an SSH server whose keys are lost.
+    // Do this first: it ends an SSH server whose keys are lost.
     if (isSshServer(app)) await sshRenewal.keysOf(kernel)
     const started: StartedApp = { app, inject: injectionOf(app, secret) }
     const key = `${kernel.containerId}/${app.name}`
     const isOpen = await isListening(engine, kernel, app.port)
     if (isOpen && (how.options === undefined || isSame(how.options, chosen.get(key)))) return started
     const options = how.options ?? chosen.get(key)
-    // Not SSH: a login sees what the script does, and can end it.
+    // SSH does not wait: after a login the user can watch the script, and end it.
     if (!isOpen && !isSshServer(app)) await waitForStart(engine, files, { kernel, app: app.name, timeoutMs })
-    // Before the running app is ended: options that are refused must not cost it.
+    // Do this before ending the running app, so that refused options do not end it.
     const what = await commandOf(kernel, app, { secret, options })
     if (isOpen && what.command.length === 0) throw failure(app, because('app_without_options'), undefined)
     if (isOpen) await end(kernel, app)
@@ -120,7 +120,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     }
   }
 
-  /** Ends an app that is to run with other options. */
+  /** Ends an app so that it can be started with other options. */
   async function end(kernel: RunningKernel, app: KernelApp): Promise<void> {
     const key = `${kernel.containerId}/${app.name}`
     if (!(await endListener(engine, kernel, app.port))) throw failure(app, because('app_does_not_end'), undefined)
@@ -192,7 +192,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       exec
         .inspect()
         .then(({ ExitCode }) => (process.exitCode = ExitCode ?? 0))
-        // The container or the engine is gone: the port decides the rest.
+        // The container or the engine is gone: the port shows the rest.
         .catch(() => (process.exitCode = 0))
         .finally(onEnd)
     })
@@ -200,7 +200,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     return process
   }
 
-  /** An app of the image is started, a forwarded port is waited for. @returns undefined if the name is neither */
+  /** Starts an app of the image, or waits for a forwarded port. @returns undefined if the name is neither */
   function launchOf(kernel: RunningKernel, name: string): ((how: Start) => Promise<StartedApp>) | undefined {
     const app = kernel.apps.find(candidate => candidate.name === name)
     if (app) return how => start(kernel, app, how)
@@ -254,7 +254,7 @@ function failure(app: KernelApp, why: Because, process: AppProcess | undefined):
   })
 }
 
-/** End of the output. It is masked before it is cut: half a secret at the cut would not be recognized. */
+/** End of the output. The secret is masked before the output is cut, because a part of a secret at the cut would not be recognized. */
 function shown({ output, secret }: AppProcess): string {
   return tailBytes(Buffer.from(withoutSecret(output.toString('utf8'), secret)), SHOWN_BYTES).text
 }

@@ -9,7 +9,7 @@ import { networkName } from '../network/engine-networks.ts'
 import { networkKeyOf } from '../network/session-networks.ts'
 import { wasTakenByEngine } from './exit.ts'
 
-/** A container of ours as the engine shows it now. */
+/** A container of ours, as the engine reports it now. */
 export interface FoundContainer {
   readonly id: string
   readonly label: KernelLabel
@@ -49,7 +49,7 @@ export interface InspectContext {
   readonly ranUnderEngine: boolean
 }
 
-/** @returns undefined if it is not there (any more) or is not ours */
+/** @returns undefined if the container does not exist or is not ours */
 export async function inspectContainer(
   engine: EngineClient,
   id: string,
@@ -83,7 +83,7 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
                   state: 'exited',
                   containerId: found.Id,
                   exitCode: State.ExitCode,
-                  // A child that ran out of memory sets the flag too, without necessarily ending the session.
+                  // A child that ran out of memory also sets the flag, without necessarily ending the session.
                   oomKilled: State.OOMKilled && State.ExitCode === 137,
                   engineRestarted: wasTakenByEngine({
                     exitCode: State.ExitCode,
@@ -102,7 +102,9 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
   }
 }
 
-/** Volumes that the engine made because the image declares them; those of Berth are the toolbox, the terminals, and parts of the home. */
+/**
+ * Volumes that the engine created because the image declares them; volumes of Berth are the toolbox, the terminals, and parts of the home.
+ */
 function volumesOf(mounts: readonly z.infer<typeof Mounted>[]): string[] {
   const isOurs = (at: string) => [TOOLBOX, '/dev/pts'].includes(at) || at === HOME || at.startsWith(`${HOME}/`)
   return mounts.flatMap(({ Type, Source, Destination }) =>
@@ -110,12 +112,12 @@ function volumesOf(mounts: readonly z.infer<typeof Mounted>[]): string[] {
   )
 }
 
-/** The engine prints nanoseconds. */
+/** Needed because the engine prints nanoseconds. */
 function isoMillis(time: string): string {
   return new Date(time).toISOString()
 }
 
-/** `0-2,5` as the engine and the kernel print it. */
+/** Parses `0-2,5`, the format of the engine and the kernel. */
 export function parseCpuList(text: string): number[] {
   return text
     .split(',')

@@ -59,7 +59,7 @@ export interface Creation {
   /** Cores to pin to; empty = any. */
   readonly cpus: readonly number[]
   readonly signal: AbortSignal
-  /** The image, if it was found on the engine a moment ago. */
+  /** The image, if it was just found on the engine. */
   readonly held?: HeldImage | undefined
   /** Credentials of the registry, in case the image must be pulled. */
   readonly registryAuth: RegistryAuth | undefined
@@ -80,7 +80,7 @@ export interface CreatedKernel {
 export async function createKernel(deps: CreateDeps, creation: Creation): Promise<CreatedKernel> {
   try {
     const { spec, signal, registryAuth, onPull } = creation
-    // A pull is not paced: it takes minutes, and the engine can start containers meanwhile.
+    // Pulls do not count as starts: a pull takes minutes, and the engine can start containers meanwhile.
     const image = creation.held ?? (await ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull }))
     creation.onImage()
     return await deps.pace.run(spec.kernelId, signal, () => build(deps, creation, image))
@@ -114,11 +114,11 @@ async function build(
   image: HeldImage,
 ): Promise<CreatedKernel> {
   const { engine, networks, files, liveFolders, toolbox, devices, trust } = deps
-  // The first start of an image reads them, while everything else is made.
+  // The first start of an image reads them, while everything else is created.
   const accounts = deps.accounts.of(image)
   // A container left by an agent that crashed while undoing an attempt may hold the network and the devices.
   const cleared = removeContainersOf(engine, label)
-  // No leftover can hold a network that was created ahead: its key is new.
+  // No leftover can occupy a network that was created in advance: its key is new.
   const networkFree = label.network === undefined ? cleared : Promise.resolve()
   const [toolboxVolume, user, ssh, network, place, gpus] = await allDone([
     toolbox.volume(),
@@ -188,16 +188,13 @@ async function build(
     if (gpus.by === 'cdi' && gpus.isByIndex) await checkGpus(engine, { container: found, uuids: gpus.uuids, hasEnded })
     await devices.limit(spec, found.pid, hasEnded)
   }
-  // The last step: until here the start may be undone, and then the files go back to the kernel they came from.
+  // The last step: until here the start may be undone, and then the files return to the kernel from which they came.
   signal.throwIfAborted()
   await files.ownScratch(spec.kernelId)
   return { container: found, ssh }
 }
 
-/**
- * Finds the folders of the session on this host, gives them to the user of sessions, and makes the directories in the home at
- * which they are mounted.
- */
+/** Finds the folders of the session on this host, gives them to the user of sessions, and creates their mount points in the home. */
 async function prepareFolders(
   { files, storage }: Pick<CreateDeps, 'files' | 'storage'>,
   { kernelId, folders = [] }: KernelSpec,
@@ -220,14 +217,13 @@ async function prepareFolders(
 interface HomeVolume {
   readonly source: string
   readonly target: string
-  /** Nothing was in it before the container was made. */
+  /** True if it was empty before the container was created. */
   readonly isNew: boolean
 }
 
 /**
- * Makes directories in the home for the volumes that the image declares there. A folder of the session at the same path comes first.
- *
- * @throws `kernel_create_failed` where an earlier session left a file or a link in the way
+ * Creates directories in the home for the volumes that the image declares there. A folder of the session at the same path has precedence.
+ * @throws `kernel_create_failed` if an earlier session left a file or a link in the way
  */
 async function prepareVolumes(
   volumes: readonly string[],
@@ -239,7 +235,7 @@ async function prepareVolumes(
     const path = target.startsWith(`${HOME}/`) ? target.slice(HOME.length + 1) : ''
     const isIn = (folder: string) => path === folder || path.startsWith(`${folder}/`)
     if (path === '' || folders.some(folder => isIn(folder.path))) continue
-    // No link is followed, and no program of a session runs in this home now: what is mounted is in the home.
+    // No link is followed, and no program of a session runs in this home now, so the mounted directory is in the home.
     await makeMountPoint(home, path, user)
     const source = join(home, path)
     prepared.push({ source, target, isNew: (await readdir(source)).length === 0 })
@@ -247,7 +243,7 @@ async function prepareVolumes(
   return prepared
 }
 
-/** Gives what Docker has copied from the image to the user of sessions, as everything in a home. */
+/** Gives the files that Docker has copied from the image to the user of sessions, like everything in a home. */
 async function ownFilled({ source, isNew }: HomeVolume, { uid, gid }: SessionUser): Promise<void> {
   if (isNew && process.getuid?.() === 0) await run('chown', ['-hR', `${uid}:${gid}`, '--', source])
 }

@@ -12,17 +12,16 @@ export interface PlaceOptions {
   /** Paths of the folders that the session mounts, relative to the home. */
   readonly mounts: readonly string[]
   readonly user: SessionUser
-  /** True for a session that continues with the home of an earlier one: files that are there stay, without a note. */
+  /** True for a session that continues with the home of an earlier one: existing files stay, without a note. */
   readonly continues: boolean
 }
 
 /**
- * Puts the dotfiles of the owner into a home. A file that is there already stays as it is, and so does everything in a mounted
- * folder.
+ * Puts the dotfiles of the owner into a home. Existing files stay unchanged, and so does everything in a mounted folder.
  *
- * Threat model: an earlier session may have left anything in the home. Directories are entered by descriptors without following
- * links; a file is made under a random name (O_EXCL), gets mode and owner by its descriptor, and is linked to its place, which
- * fails if the name is taken and follows no link. So nothing outside of the home is made, changed or read, and nobody sees half a file.
+ * Threat model: an earlier session may have left anything in the home. Directories are entered by descriptors without following links; a
+ * file is made under a random name (O_EXCL), gets mode and owner by its descriptor, and is linked to its place, which fails if the name is
+ * taken and follows no link. So nothing outside of the home is made, changed or read, and nobody sees half a file.
  *
  * @returns notes for the log of the session: the dotfiles that were left out, and why
  * @throws `disk_full`

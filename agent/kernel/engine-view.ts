@@ -16,8 +16,8 @@ import { removeVolumesOf, sweepVolumes } from './kernel-volumes.ts'
 import { type NetworkUse } from './network-use.ts'
 
 /**
- * Keeps the entries equal to what the engine says, which is the truth (docs/adr/0007): adopts containers, notices their ends,
- * and cleans up what belongs to no kernel. It leaves kernels alone while a creation or a destruction is in flight.
+ * Keeps the entries equal to the state of the engine, which is the truth (docs/adr/0007): adopts containers, notices their ends, and cleans
+ * up things without a kernel. Kernels are not touched while their creation or destruction is in flight.
  */
 export interface EngineView {
   /** Whether the entries match the engine; false until the first look, and while the engine is away. */
@@ -27,9 +27,9 @@ export interface EngineView {
   readonly rescan: (seen: EngineLimits) => Promise<void>
   /** The entries may differ from the engine until the next rescan. */
   readonly lose: () => void
-  /** The engine reported an event of a container: looks at it in the background. */
+  /** Handles an engine event of a container: inspects it in the background. */
   readonly containerChanged: (kernelId: string) => void
-  /** Settles when the sweep of files in flight, if any, has ended. */
+  /** Settles when the clean-up of files in flight, if any, has ended. */
   readonly swept: () => Promise<void>
 }
 
@@ -43,13 +43,13 @@ export interface EngineViewDeps {
   readonly ahead: Pick<NetworksAhead, 'refill' | 'forget'>
   readonly trust: LabelTrust
   readonly bootedAtSeconds: number | undefined
-  /** The control plane that the kernels belong to; undefined before the first welcome. */
+  /** The control plane to which the kernels belong; undefined before the first welcome. */
   readonly manager: () => ManagerId | undefined
   readonly stop: AbortSignal
   readonly log: Log
 }
 
-/** Delay before a second look: an engine under load is asked twice before a container counts as gone. */
+/** Delay before the second check: an overloaded engine is asked twice before a container counts as gone. */
 const GONE_AGAIN_MS = 1_000
 
 export function createEngineView(deps: EngineViewDeps): EngineView {
@@ -70,7 +70,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
       const entry = entries.get(kernelId)
       if (!entry?.containerId || entries.isBusy(kernelId)) return
       const found = await inspectContainer(engine, entry.containerId, context(false, known))
-      // Another look was quicker, and may have seen less: only a look at the current entry counts.
+      // A faster check may have seen an older state: only a check of the current entry counts.
       if (entries.get(kernelId) !== entry) continue
       if (entries.isBusy(kernelId)) return
       if (found) entries.adopt(found)
@@ -116,13 +116,13 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
     // Removals come first: they leave the entries as they are.
     for (const { keep, container } of sortContainers(containers).toSorted((a, b) => Number(a.keep) - Number(b.keep))) {
       const { kernelId } = container.label
-      // The entry has changed since the look began: the look is stale.
+      // The entry has changed since the check began, so the check is outdated.
       if (entries.isBusy(kernelId) || entries.get(kernelId) !== before.get(kernelId)) continue
       // An agent that crashed right after the start has not yet given the home to the session's user.
       if (keep && !before.has(kernelId)) await files.ownScratch(kernelId)
       if (!keep) await removeContainer(engine, container.id)
       else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
-        // This process never saw the container running: only the boot time tells whether the engine ended it.
+        // This process never saw the container running, so only the boot time shows whether the engine ended it.
         const again = await inspectContainer(engine, container.id, context(false))
         if (again) entries.adopt(again)
       } else entries.adopt(container)
@@ -131,7 +131,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
       if (entries.get(kernelId) !== entry || entries.isBusy(kernelId)) continue
       if (containers.some(c => c.id === entry.containerId)) continue
       if (entry.state.state === 'gone' || !(await isGone(entry))) continue
-      // If the removal fails now, the sweep retries it.
+      // If the removal fails now, the next clean-up retries it.
       await clearGone(entry).catch(complainOfLeftover)
     }
     for (const kernel of entries.running()) await liveFolders.check(kernel).catch(complainOfLeftover)
@@ -145,7 +145,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
     await keptLogs.sweep(Date.now()).catch(complainOfLeftover)
     await liveFolders.sweep(entries.isLive, complainOfLeftover)
     await sweepVolumes(engine, managerId, { isLive: entries.isLive, complain: complainOfLeftover })
-    // In the background, one at a time: removing a large home takes minutes, and neither a look nor a manager should wait.
+    // Runs in the background, one at a time: removing a large home takes minutes, and neither checks nor managers should wait.
     sweeping ??= files
       .sweep({ isLive: entries.isLive, nowMs: Date.now(), complain: complainOfLeftover, signal: stop })
       .catch(complainOfLeftover)
@@ -165,7 +165,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
     },
     async rescan(seen) {
       limits = seen
-      // This comes first: no session can start without a user to run as.
+      // Do this first: no session can start without a user to run as.
       await files.user()
       const managerId = deps.manager()
       if (!managerId) return
@@ -178,7 +178,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
     },
     containerChanged(kernelId) {
       refresh(kernelId).catch((error: unknown) => {
-        // The look after the outage will see the container.
+        // The check after the outage will see the container.
         if (!isEngineUnreachable(error))
           log.error({ kernelId, why: engineMessage(error) }, 'a container cannot be read')
       })

@@ -1,4 +1,4 @@
-/** End of a container, from its inspection and the agent's knowledge of the engine. */
+/** End of a container, according to its inspection and the agent's knowledge of the engine. */
 export interface Exit {
   readonly exitCode: number
   readonly startedAt: string
@@ -18,8 +18,8 @@ const LOST = 255
 const KILLED = new Set([LOST, 137, 143])
 
 /**
- * Whether the shutdown of the engine, or of the whole machine, ended the container. The engine does not record it. A process
- * that ended by itself with another code while the engine was away does not count.
+ * Whether the shutdown of the engine, or of the whole machine, ended the container. The engine does not record it. A process that ended on
+ * its own with another code while the engine was away does not count.
  */
 export function wasTakenByEngine(exit: Exit): boolean {
   const { exitCode, startedAt, endedWhileEngineWasAway, bootedAtSeconds } = exit

@@ -160,7 +160,8 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
         if (found.uid === uid) return
         if (asRoot && found.uid === 0) {
           const handOverAll = () => changeOwner(path, 0, { uid, gid }, signal)
-          // The manager gives files that it makes to the owner of the folder: once more for those it made as root meanwhile.
+          // The manager gives files that it creates to the owner of the folder, so hand over once more the files that it created as root
+          // meanwhile.
           await handOverAll()
           await handOverAll()
         } else if (asRoot && earlier.includes(found.uid)) await changeOwner(path, found.uid, { uid, gid }, signal)
@@ -176,7 +177,7 @@ function foreignFolder(path: string, owner: number, uid: number): AppError {
   return new AppError('kernel_create_failed', because('folder_of_other_uid', { path, owner, uid }))
 }
 
-/** Names that match the pattern; other names in the directory are not ours to touch. */
+/** Names that match the pattern; other names in the directory are not ours, so they must not be changed. */
 export async function listNames(directory: string, pattern: RegExp): Promise<string[]> {
   const names = await readdir(directory).catch(() => [])
   return names.filter(name => pattern.test(name))

@@ -33,7 +33,7 @@ export function hostAccounts(): HostAccounts {
     createSystemAccount: name =>
       run('useradd', [...SYSTEM_ACCOUNT, name]).then(
         () => true,
-        // useradd is not installed, or another agent was quicker: the caller looks the account up.
+        // useradd is not installed, or another agent was faster: the caller looks the account up.
         () => false,
       ),
     subordinateRanges: async () => parseSubordinateRanges(await readFile('/etc/subuid', 'utf8').catch(() => '')),

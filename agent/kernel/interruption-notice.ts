@@ -7,9 +7,9 @@ import { type RunningKernel } from '../running-kernel.ts'
 import { type KernelFiles } from './kernel-files.ts'
 
 /**
- * Shell script that tells the programs of a container of a coming interruption. A process gets SIGUSR1 only if it has a handler
- * for it (third last digit of SigCgt), because the signal ends all others, and only if it comes from the start-up command: a program that
- * was started from outside has an ancestor 0, and Node.js, of which web apps are made, answers the signal with a debugger.
+ * Shell script that notifies the programs of a container of an upcoming interruption. A process gets SIGUSR1 only if it has a handler for
+ * it (third last digit of SigCgt), because the signal ends all others, and only if it comes from the start-up command: a program that was
+ * started from outside has an ancestor 0, and Node.js, of which web apps are made, answers the signal with a debugger.
  */
 const SIGNAL = `comes_from_start() {
   process=$1
@@ -32,7 +32,9 @@ const TELL = `for terminal in /dev/pts/[0-9]*; do
 done
 wait`
 
-/** Tells a running container when its session will be interrupted, or (null) that it will not. The same time is told once. */
+/**
+ * Notifies a running container when its session will be interrupted, or (null) that it will not be. The same time is announced only once.
+ */
 export type WarnKernel = (kernelId: KernelId, at: string | null) => Promise<void>
 
 export function createInterruptionNotice(deps: {
@@ -46,7 +48,7 @@ export function createInterruptionNotice(deps: {
     inTurn(kernelId, async () => {
       const kernel = find(kernelId)
       if (!kernel) throw new AppError('kernel_not_found', { kernelId })
-      // The file comes first: a program that gets the signal reads the time in it.
+      // Write the file first: a program that gets the signal reads the time from it.
       if (!(await files.setInterruption(kernelId, at))) return
       await runInside(engine, kernel, {
         command: [`${TOOLBOX}/bin/busybox`, 'sh', '-c', at === null ? TELL : SIGNAL + TELL],

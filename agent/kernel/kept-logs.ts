@@ -23,11 +23,7 @@ const pack = promisify(gzip)
 export interface KeptLogs {
   /** Size of the log that engine and agent keep of each kernel, in MiB. */
   readonly mib: number
-  /**
-   * Copies the log of an ended container, and replaces what is kept of the kernel.
-   *
-   * @throws `disk_full`; errors of the engine
-   */
+  /** Copies the log of an ended container, replacing the stored log of the kernel. @throws `disk_full`; errors of the engine */
   keep(kernelId: string, containerId: string): Promise<void>
   /** Safe to repeat. */
   discard(kernelId: string): Promise<void>
@@ -49,12 +45,12 @@ export interface KeptLogsOptions {
 
 const MAKING = '.making'
 const CUT = 'cut'
-/** A kernel's end waits so long for its log at most. */
+/** Longest time that a kernel's end waits for its log. */
 const COPY_MS = 25_000
-/** Below this multiple of the free-space floor no log is kept for long, as no home is. */
+/** Below this multiple of the free-space floor, logs and homes are kept only briefly. */
 const TIGHT = 2
 const HOUR_MS = 3_600_000
-/** The engine writes each line as JSON with its time, which takes so many bytes beside the text. */
+/** The engine writes each line as JSON with its time, which adds so many bytes to the text. */
 const ENGINE_LINE_BYTES = 69
 
 export function createKeptLogs(options: KeptLogsOptions): KeptLogs {
@@ -62,10 +58,10 @@ export function createKeptLogs(options: KeptLogsOptions): KeptLogs {
   const directory = join(options.directory, 'logs')
   const limitBytes = logMib * 2 ** 20
   const pathOf = (kernelId: string) => join(directory, kernelId)
-  // A log may be asked for at the moment at which its kernel is taken down.
+  // Somebody may read a log at the moment at which its kernel is taken down.
   const inTurn = createKeyedMutex()
 
-  /** @returns whether parts are missing before those that are there */
+  /** @returns whether parts are missing before the existing ones */
   async function writeParts(making: string, parts: AsyncIterable<Buffer>): Promise<boolean> {
     const sizes: number[] = []
     let [dropped, kept, onEngine] = [0, 0, 0]
@@ -79,7 +75,7 @@ export function createKeptLogs(options: KeptLogsOptions): KeptLogs {
         await rm(join(making, `${++dropped}.gz`), { force: true })
       }
     }
-    // The engine drops its oldest file, of three, when it begins another one.
+    // When the engine begins a new file, it drops its oldest, of three.
     return dropped > 0 || onEngine >= 2 * engineFileMib(logMib) * 2 ** 20
   }
 
@@ -101,7 +97,7 @@ export function createKeptLogs(options: KeptLogsOptions): KeptLogs {
       await rm(path, { recursive: true, force: true })
       await rename(making, path)
     } catch (error) {
-      // The log of an earlier run must not be taken for this one. A container that is gone was copied before.
+      // The log of an earlier run must not be taken for this one. If the container is gone, its log was copied before.
       const old = isMissing(error) ? [making] : [making, path]
       // The first error is the one to report.
       for (const left of old) await rm(left, { recursive: true, force: true }).catch(() => undefined)
@@ -150,7 +146,7 @@ function countLines(text: Buffer): number {
   return count
 }
 
-/** The text of a log in parts of whole lines, where lines are not longer than a part. */
+/** Splits the text of a log into parts of whole lines, unless a line is longer than a part. */
 async function* partsOf(log: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []
   const add = (piece: Buffer) => void pieces.push(Buffer.from(piece))
@@ -170,7 +166,7 @@ async function* partsOf(log: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (rest.length > 0) yield rest
 }
 
-/** Where a part ends: after its last line, else before a character that goes on. */
+/** Where a part ends: after its last line, or else before an incomplete character. */
 function endOfPart(text: Buffer): number {
   const lineEnd = text.lastIndexOf(10, LOG_PART_BYTES - 1)
   if (lineEnd >= 0) return lineEnd + 1

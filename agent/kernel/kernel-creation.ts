@@ -30,11 +30,11 @@ export interface CreateOptions {
   readonly registryAuth?: RegistryAuth | undefined
 }
 
-/** Starts kernels, each within its deadline, and undoes every start that fails or that no manager hears of. */
+/** Starts kernels, each within its deadline, and undoes every start that fails or of which no manager learns. */
 export interface KernelCreation {
-  /** Replies when the container runs or everything is undone. Safe to repeat: an attempt that is known is not made again. */
+  /** Replies when the container runs or everything is undone. Safe to repeat: a known attempt is not started again. */
   readonly create: (spec: KernelSpec, options: CreateOptions) => Promise<RequestReply<'create_kernel'>>
-  /** A manager has processed a report of these kernels. @param sentAt when it was sent, on the clock of `performance.now()` */
+  /** Call it when a manager has processed a report of these kernels. @param sentAt when it was sent, on the clock of `performance.now()` */
   readonly heard: (reports: readonly KernelReport[], sentAt: number) => void
   readonly forget: (kernelId: string) => void
 }
@@ -50,9 +50,9 @@ export interface KernelCreationDeps extends CreateDeps {
   readonly destroy: KernelEnd['destroy']
   readonly networkUse: Pick<NetworkUse, 'leave' | 'forget'>
   readonly ahead: Pick<NetworksAhead, 'take' | 'refill'>
-  /** The control plane that the kernels belong to; undefined before the first welcome. */
+  /** The control plane to which the kernels belong; undefined before the first welcome. */
   readonly manager: () => ManagerId | undefined
-  /** A kernel was created: its SSH keys are those of this start. */
+  /** Called when a kernel was created: its SSH keys are those of this start. */
   readonly onCreated: (kernelId: KernelId) => void
   readonly onPull: (kernelId: KernelId, progress: PullProgress) => void
   readonly stop: AbortSignal
@@ -136,8 +136,8 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
   ): Promise<RequestReply<'create_kernel'>> {
     const { kernelId } = spec
     try {
-      // The await also lets `begin` create the entry first. The look at the image changes nothing on the engine; if it fails, the
-      // start looks again, and reports the failure.
+      // The await also lets `begin` create the entry first. Searching the image changes nothing on the engine; if it fails, the start
+      // searches again and reports the failure.
       const look = findHeld(deps.engine, spec.image).catch(() => undefined)
       await deps.verifyEngine().catch((error: unknown) => {
         throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
@@ -148,10 +148,10 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
       const { container, ssh } = await createInTime(spec, label, { ...options, held })
       deps.onCreated(kernelId)
       unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
-      // First, so that the notice of the start says whether folders can be added.
+      // Do this first, so that the notice of the start contains whether folders can be added.
       await deps.liveFolders.check({ kernelId, pid: container.pid })
       entries.adopt(container)
-      // Engine events during the creation were ignored: look again.
+      // Engine events during the creation were ignored, so check again.
       view.containerChanged(kernelId)
       if (container.state.state === 'running') {
         log.info({ kernelId, containerId: container.id }, 'kernel runs')
@@ -226,7 +226,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
 
   return {
     async create(spec, { startWithinMs, prepareWithinMs, signal, registryAuth }) {
-      // Refused at once: without an engine, a failed start could not be undone.
+      // Refuse at once: without an engine, a failed start could not be undone.
       if (!view.known) {
         throw new AppError('engine_unreachable', because('docker_silent'))
       }

@@ -14,8 +14,8 @@ export interface KernelEnd {
   /**
    * Calls for the same kernel share one destruction. Safe to repeat.
    *
-   * @param attempt latest attempt to destroy; a newer one is left alone
-   * @param keepFilesMs time for which the home is kept at least, for a kernel that will continue with it
+   * @param attempt latest attempt to destroy; a newer one is not touched
+   * @param keepFilesMs minimum time for which the home is kept, for a kernel that will continue with it
    */
   readonly destroy: (
     kernelId: KernelId,
@@ -77,7 +77,7 @@ export function createKernelEnd(deps: KernelEndDeps): KernelEnd {
       if (!entry) {
         if (!isKnown()) throw new AppError('engine_unreachable', because('docker_not_read'))
         await liveFolders.discard(kernelId)
-        // The home may have been kept for a kernel that will not come.
+        // The home may have been kept for a kernel that will not be started.
         await files.discard(kernelId, { scratch: 'keep', keepMs: keepFilesMs })
         return NO_WORDS
       }
@@ -98,7 +98,7 @@ export function createKernelEnd(deps: KernelEndDeps): KernelEnd {
         .getContainer(containerId)
         .kill()
         .catch((error: unknown) => {
-          // 409: the container has ended by itself in the meantime.
+          // 409: the container has meanwhile ended on its own.
           if (!isMissing(error) && statusOf(error) !== 409) throw error
         })
     },

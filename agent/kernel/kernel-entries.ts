@@ -7,7 +7,7 @@ import { withBuiltIn } from './kernel-rules.ts'
 import { type KernelRecord } from './kernel-record.ts'
 import { type StartDeadline } from './start-deadline.ts'
 
-/** A kernel of this agent, with what is in flight for it. */
+/** A kernel of this agent, with its operations in flight. */
 export interface Entry extends KernelRecord {
   creation?: {
     readonly promise: Promise<RequestReply<'create_kernel'>>
@@ -19,31 +19,31 @@ export interface Entry extends KernelRecord {
   clearing?: Promise<unknown>
 }
 
-/** The kernels that this agent knows, and what it tells others about them. It asks the engine nothing. */
+/** The kernels that this agent knows, and the information about them for others. Nothing here asks the engine. */
 export interface KernelEntries {
   readonly get: (kernelId: string) => Entry | undefined
   readonly values: () => Iterable<Entry>
-  /** The entries of this moment, to tell later which of them have changed. */
+  /** The current entries, for checking later which of them have changed. */
   readonly snapshot: () => ReadonlyMap<string, Entry>
-  /** Adds or replaces an entry; a changed state is reported. A destruction in flight is kept. */
+  /** Adds or replaces an entry, and reports a changed state. A destruction in flight is kept. */
   readonly set: (kernelId: string, entry: Entry) => void
-  /** Records what a look at the kernel's container has found. */
+  /** Records the result of inspecting the kernel's container. */
   readonly adopt: (found: FoundContainer) => void
   readonly forget: (kernelId: string) => void
-  /** This process kills the container; its end is reported with this reason. */
+  /** Records that this process kills the container; its end is reported with this reason. */
   readonly noteHalt: (containerId: string, why: StoppedFor) => void
   /** Undefined unless the kernel's container runs now. */
   readonly find: (kernelId: string) => RunningKernel | undefined
   readonly running: () => RunningKernel[]
   readonly reports: () => KernelReport[]
-  /** True while a creation or a destruction is in flight, which alone changes the entry then. */
+  /** True while a creation or a destruction is in flight; only that operation changes the entry then. */
   readonly isBusy: (kernelId: string) => boolean
   /** True unless the container was removed by someone else, or the kernel is unknown. */
   readonly isLive: (kernelId: string) => boolean
 }
 
 export interface KernelEntriesDeps {
-  /** How many starts a waiting start has before it; undefined if it does not wait. */
+  /** Number of starts before a waiting start; undefined if it does not wait. */
   readonly aheadOf: (kernelId: string) => number | undefined
   /** The folders that were added to a kernel; undefined if that is not known. */
   readonly mountsOf: (kernelId: string) => KernelMounts | undefined
@@ -86,7 +86,7 @@ export function createKernelEntries({ aheadOf, mountsOf, onChange, onForgotten }
 
   function set(kernelId: string, entry: Entry): void {
     const before = entries.get(kernelId)
-    // Keep a destruction in flight, whatever is learnt about the container in the meantime.
+    // Keep a destruction in flight, whatever becomes known about the container meanwhile.
     entries.set(kernelId, before?.destruction ? { ...entry, destruction: before.destruction } : entry)
     if (before && JSON.stringify(before.state) === JSON.stringify(entry.state)) return
     onChange(reportOf(entry))
@@ -101,7 +101,7 @@ export function createKernelEntries({ aheadOf, mountsOf, onChange, onForgotten }
       if (found.state.state === 'created') return
       const { label, address, pid, cpus, user, volumes } = found
       const before = entries.get(label.kernelId)
-      // The look that first saw the end knows best how the container ended.
+      // The check that first saw the end knows best how the container ended.
       const isKnownEnd = before?.containerId === found.id && before.state.state === 'exited'
       const stopped = halted.get(found.id)
       const seen = found.state.state === 'exited' && stopped ? { ...found.state, stopped } : found.state

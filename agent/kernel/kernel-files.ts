@@ -48,7 +48,7 @@ export interface KernelFiles {
    * @throws `disk_full` below the floor, `files_gone`
    */
   createScratch(kernelId: string, filesOf?: string): Promise<void>
-  /** The kernel has started: from now on its home is kept when it ends. Safe to repeat. */
+  /** Records that the kernel has started: from now on its home is kept when it ends. Safe to repeat. */
   ownScratch(kernelId: string): Promise<void>
   /** Creates the key pairs and all mounted files, except the home. */
   createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
@@ -56,8 +56,7 @@ export interface KernelFiles {
   writeAccounts(kernelId: string, image: ImageAccounts): Promise<void>
   writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
   /**
-   * Writes what the main process does first: notes for the log, and the owner's start-up script.
-   * @returns whether there is anything of it
+   * Writes the files that the main process reads first: notes for the log, and the owner's start-up script. @returns whether there are any
    */
   writeStart(kernelId: string, start: { readonly notes: readonly string[]; readonly script: string }): Promise<boolean>
   hasStartScript(kernelId: string): Promise<boolean>
@@ -75,10 +74,7 @@ export interface KernelFiles {
    * @param options `keepMs`: time for which the home is kept at least, also when space is short
    */
   discard(kernelId: string, options: DiscardOptions): Promise<void>
-  /**
-   * Shows the programs of a kernel when its session is interrupted (ISO 8601); null: it is not.
-   * @returns whether that is news
-   */
+  /** Records for the programs of a kernel when its session will be interrupted (ISO 8601); null: never. @returns whether this changed */
   setInterruption(kernelId: string, at: string | null): Promise<boolean>
   /** Removes files that belong to no kernel: control files at once, homes after their retention, or earlier when space is short. */
   sweep(options: SweepOptions): Promise<void>
@@ -105,7 +101,7 @@ export interface KernelFilesOptions {
   readonly scratchDirectory: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
-  /** Called before a session is refused for lack of space. */
+  /** Called before a session is refused because of a lack of space. */
   readonly onShort?: () => Promise<void>
   readonly homeLimits?: DiskLimits
 }
@@ -127,7 +123,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     limits: options.homeLimits ?? { bytes: undefined, inodes: undefined },
   })
   const asRoot = process.getuid?.() === 0
-  // A start and the removal of what an earlier start of the same kernel left behind take turns.
+  // A start of a kernel and the removal of remains of its earlier start take turns.
   const inTurn = createKeyedMutex()
 
   const kernelPath = (kernelId: string, ...rest: string[]) => join(kernels, kernelId, ...rest)
@@ -165,19 +161,19 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     if (kept !== home) await rename(home, kept).catch(unlessMissing)
     await rm(kernelPath(kernelId), { recursive: true, force: true })
     if ((fate === 'remove' || filesOf === kernelId) && kept === home) return removeTree(home)
-    // A time to come: the home has not ended before it, as far as the sweep is concerned.
+    // A time in the future: for the clean-up, the home has not ended before it.
     const ended = new Date(Date.now() + keepMs)
     await lutimes(kept, ended, ended).catch(unlessMissing)
   }
 
-  /** Removes what is left of a kernel unless it is live: one that starts is live before it asks for its turn. */
+  /** Removes the remains of a kernel unless it is live: a starting kernel is live before it asks for its turn. */
   const discardUnless = (isLive: SweepOptions['isLive'], kernelId: string) =>
     inTurn(kernelId, async () => {
-      // This kernel's end went unnoticed: the retention begins now.
+      // The end of this kernel was not noticed, so the retention begins now.
       if (!isLive(kernelId)) await discard(kernelId, { scratch: 'keep' })
     })
 
-  /** Renames a home before it is removed, so that no other kernel continues with half of it. */
+  /** Renames a home before it is removed, so that no other kernel continues with a part of it. */
   const setAside = (isLive: SweepOptions['isLive'], kernelId: string) =>
     inTurn(kernelId, async () => {
       const home = join(scratch, kernelId)
@@ -193,7 +189,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
 
   const shortage = (times: number) => shortageAt(scratch, options.freeSpaceFloorBytes, times)
 
-  /** Whether an ended session's home is removed now: after its retention, or earlier to make room for new sessions. */
+  /** Whether an ended session's home must be removed now: after its retention, or earlier to free space for new sessions. */
   const isDue = async (endedMs: number, nowMs: number) =>
     endedMs <= nowMs && (nowMs - endedMs >= options.scratchRetentionMs || (await shortage(TIGHT)) !== undefined)
 
@@ -256,7 +252,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       await makeControl(kernelId)
       await place(host.private, ssh.publicKey)
       await put(kernelPath(kernelId, 'renewed'), '', 0o600)
-      // Written last: if the agent stops earlier, all of this is done again.
+      // Written last: if the agent stops earlier, all these steps are repeated.
       await put(kernelPath(kernelId, 'ssh.json'), JSON.stringify(ssh), 0o600)
       return ssh
     },

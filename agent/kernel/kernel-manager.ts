@@ -22,20 +22,20 @@ export interface KernelManagerDeps
     Omit<CreateDeps, 'pace'>,
     Pick<KernelCreationDeps, 'agentId' | 'verifyEngine' | 'cores' | 'onPull'>,
     Pick<EngineViewDeps, 'bootedAtSeconds'> {
-  /** Number of empty networks to keep for sessions to come. */
+  /** Number of empty networks to keep for future sessions. */
   readonly networksAhead: number
   readonly onChange: (report: KernelReport) => void
-  /** Ends what other processes have open to the address of a kernel. Called, and waited for, before the address is free. */
+  /** Ends the connections of other processes to the address of a kernel. Called and awaited before the address is free. */
   readonly releaseAddress?: (kernelId: string) => Promise<void>
-  /** A kernel is no longer in `reports`. */
+  /** Called when a kernel is not in `reports` any more. */
   readonly onRemoved: () => void
   readonly keptLogs: KeptLogs
   readonly log: Log
 }
 
 /**
- * The kernels of this engine. The engine decides what runs: memory is rebuilt from signed labels after every start and every
- * outage, and nothing else is kept (docs/adr/0007).
+ * The kernels of this engine. The engine's state is the truth: the memory is rebuilt from signed labels after every start and every outage,
+ * and nothing else is stored (docs/adr/0007).
  */
 export interface KernelManager extends Kernels, AsyncDisposable {
   readonly create: KernelCreation['create']
@@ -54,7 +54,7 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   readonly known: boolean
   /** A manager is waiting for that list. */
   readonly overdue: boolean
-  /** The control plane that these kernels belong to; set by the first welcome. */
+  /** Sets the control plane to which these kernels belong, at the first welcome. */
   serve(managerId: ManagerId): void
   /** Call when the engine comes up, and periodically. */
   readonly rescan: EngineView['rescan']
@@ -66,11 +66,12 @@ export interface KernelManager extends Kernels, AsyncDisposable {
 }
 
 const LOG_LIMIT_BYTES = 1024 * 1024
-/** No start begins for this long after the engine failed to answer. */
+/** After the engine failed to answer, no start begins for this long. */
 const BUSY_PAUSE_MS = 2_000
 
 /**
- * Wires the parts: `entries` is what is known, `view` makes it equal to the engine, `creation` and `end` change what runs.
+ * Connects the parts: `entries` contains the known kernels, `view` synchronises it with the engine, `creation` and `end` start and end
+ * kernels.
  */
 export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const { engine, files, keptLogs, liveFolders, networks, log } = deps
@@ -128,7 +129,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     stop,
   })
 
-  /** The kernel while its container runs and nothing ends it. */
+  /** The kernel, if its container runs and is not being ended. */
   const settled = (kernelId: string) => (entries.isBusy(kernelId) ? undefined : entries.find(kernelId))
 
   return {

@@ -3,8 +3,8 @@ import { type AgentId, AppError, because, type ManagerId } from '#manager/contra
 import { type FoundContainer } from './containers.ts'
 
 /**
- * Decides which containers stay: one per kernel, that of the latest attempt. A container that was created and never started
- * belongs to an interrupted creation; the manager repeats its request if it still wants the kernel.
+ * Decides which containers stay: one per kernel, from the latest attempt. A container that was created and never started belongs to an
+ * interrupted creation; the manager repeats its request if it still wants the kernel.
  */
 export function sortContainers(containers: readonly FoundContainer[]): { keep: boolean; container: FoundContainer }[] {
   const latest = new Map<string, number>()

@@ -10,9 +10,8 @@ interface Volume {
 }
 
 /**
- * Removes the volumes of containers that someone else removed (`docker rm` without `-v`): volumes with our labels whose kernel
- * is not here, and terminals without a label, which versions before the labels made. No container uses them, and the engine
- * refuses to remove a volume that is in use.
+ * Removes the volumes of containers that someone else removed (`docker rm` without `-v`): volumes with our labels whose kernel is not here,
+ * and terminals without a label from older versions. No container uses them, and the engine refuses to remove a volume that is in use.
  */
 export async function sweepVolumes(
   engine: EngineClient,

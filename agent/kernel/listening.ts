@@ -27,7 +27,7 @@ export async function isListening(engine: EngineClient, kernel: RunningKernel, p
   return tables.some(table => listeningPorts(table).has(port))
 }
 
-/** The fast way, if the engine's processes are those of this machine. */
+/** The fast way, if the engine's processes run on this machine. */
 async function readTables({ pid, containerId }: RunningKernel): Promise<string[] | undefined> {
   if (pid === 0) return undefined
   try {

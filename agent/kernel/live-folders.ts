@@ -32,24 +32,24 @@ import { putFile } from './put-file.ts'
  * (`rmdir`), a link, or its own record, and the homes are elsewhere.
  */
 export interface LiveFolders {
-  /** Makes the place for folders of a new kernel. Safe to repeat. @returns undefined where this host cannot */
+  /** Creates the directory for folders of a new kernel. Safe to repeat. @returns undefined if this host cannot */
   prepare(kernelId: string): Promise<string | undefined>
-  /** Learns that no container gets a place for folders here, because the engine refused one. @returns whether it did */
+  /** Records that containers get no directory for folders here, if the error says that the engine refused one. @returns whether it does */
   learnRefusal(error: unknown): boolean
-  /** Looks at what a running kernel has, and whether that can change. */
+  /** Checks the folders of a running kernel, and whether they can be changed. */
   check(kernel: Seen): Promise<void>
-  /** Result of the last look; undefined before the first. */
+  /** Result of the last check; undefined before the first. */
   mountsOf(kernelId: string): KernelMounts | undefined
   /**
    * Safe to repeat. @param find the kernel while it runs
    * @throws AppError `kernel_not_found`, `session_folders_fixed`, `folder_path_taken`, `storage_away`, `folder_not_found`
    */
   add(kernelId: string, folder: KernelFolder, find: () => RunningKernel | undefined): Promise<void>
-  /** Safe to repeat. @throws AppError `kernel_not_found`, `folder_busy` */
+  /** Takes a folder out of a kernel. Safe to repeat. @throws AppError `kernel_not_found`, `folder_busy` */
   take(kernelId: string, folder: FolderId, options: TakeOptions): Promise<void>
-  /** Takes everything out of a kernel whose container is gone. */
+  /** Takes all folders out of a kernel whose container is gone. */
   discard(kernelId: string): Promise<void>
-  /** Discards what kernels have left that are not live. @param complain called for each that stays for now */
+  /** Cleans up after kernels that are not live. @param complain called for each that cannot be cleaned up now */
   sweep(isLive: (kernelId: string) => boolean, complain: (error: unknown) => void): Promise<void>
 }
 
@@ -57,7 +57,7 @@ type Seen = Pick<RunningKernel, 'kernelId' | 'pid'>
 
 export interface TakeOptions {
   readonly find: () => RunningKernel | undefined
-  /** Also while programs use it: they keep the files that they have open. */
+  /** Unmounts even while programs use it: they keep the files that they have open. */
   readonly force: boolean
 }
 
@@ -72,7 +72,7 @@ export interface LiveFoldersDeps {
 
 const Records = z.array(KernelFolder)
 const NO_ROOM: LiveFolders['prepare'] = () => Promise.resolve(undefined)
-/** The runtime's error if the mount that the agent made is not there in its own namespace. */
+/** The runtime's error if the agent's mount does not exist in its namespace. */
 const NOT_SHARED = /not a shared (or slave )?mount/
 const OURS = (target: string) => target.startsWith(`${LATER_FOLDERS}/`)
 
@@ -82,7 +82,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
   let blocked: Because | undefined = process.getuid?.() === 0 ? undefined : because('folders_agent_not_root')
   let root: Promise<string> | undefined
 
-  /** Without links, as mountinfo names it. */
+  /** Resolved path without links, as in mountinfo. */
   function base(): Promise<string> {
     root ??= makeBase(join(directory, 'mounts')).catch((error: unknown) => {
       root = undefined
@@ -108,7 +108,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
       const place = await placeOf(kernelId)
       await mkdir(place, { recursive: true, mode: 0o755 })
       if (await isMountedAt(place)) return place
-      // Private first: a mount of a shared directory would tell all who see that directory.
+      // Make it private first: a mount in a shared directory would appear for everybody who sees that directory.
       await mount('--bind', '--make-private', place, place)
       await mount('--make-shared', place)
       return place
@@ -156,7 +156,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
     throw new AppError('session_folders_fixed', fixed)
   }
 
-  /** Mounts the folder beside the tree that sessions see, restricts it there, and only then shows it. */
+  /** Mounts the folder outside the tree that sessions see, restricts it there, and only then moves it into the tree. */
   async function show(kernelId: string, source: string, target: string, readOnly: boolean): Promise<void> {
     const staging = await placeOf('staging', kernelId)
     // An agent that crashed here has left a mount.
@@ -174,7 +174,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
     }
   }
 
-  /** Unmounts what is at a directory and below it, and removes the directory itself: the system refuses that if anything is in it. */
+  /** Unmounts everything at and below a directory, and removes the directory itself: the system refuses that if it is not empty. */
   async function hide(path: string): Promise<void> {
     for (const { at } of mountsFrom(await mountsSeenBy(), path)) await unmount(at, { lazily: true })
     await rmdir(path).catch(unlessMissing)
@@ -228,7 +228,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
         if (isThere) await hide(target)
         await forgetFolder(kernelId, folder.folder, records)
         const others = records.filter(record => record.folder !== folder.folder)
-        // Written first, so that a link that follows is found again.
+        // Written first, so that the following link can be found again.
         await writeRecords(kernelId, [...others, folder])
         try {
           await show(kernelId, source, target, folder.readOnly)
@@ -277,12 +277,12 @@ and removing one removes the files, also with rm --one-file-system.
 
 async function makeBase(path: string): Promise<string> {
   await mkdir(path, { recursive: true, mode: 0o711 })
-  // Folders can be mounted without it.
+  // Folders can also be mounted without it.
   await putFile(join(path, 'README'), NOTICE, { mode: 0o644 }).catch(() => undefined)
   return realpath(path)
 }
 
-/** A folder that root has filled is given to the user of sessions, file by file. */
+/** Files of root in a folder are given to the user of sessions one by one. */
 const OWN_MS = 10 * 60_000
 
 function isSame(a: KernelFolder, b: KernelFolder): boolean {

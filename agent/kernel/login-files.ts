@@ -1,8 +1,8 @@
 /**
- * File of the variables for logins, which get none of the container's: `NAME=value` per line, unquoted. A value with line breaks
- * is escaped, `\NAME=value` with `\n` for each line feed and `\\` for each backslash. `libexec/environment.sh` of the toolbox reads it.
+ * File with the variables for logins, which inherit none from the container: `NAME=value` per line, unquoted. A value with line breaks is
+ * escaped, `\NAME=value` with `\n` for each line feed and `\\` for each backslash. `libexec/environment.sh` of the toolbox reads it.
  *
- * @param variables of the container, `NAME=value`; what no shell can name is left out
+ * @param variables of the container, `NAME=value`; names that no shell accepts are left out
  */
 export function environmentFile(variables: readonly string[]): string {
   const named = variables.filter(line => /^[A-Za-z_]\w*=/.test(line))

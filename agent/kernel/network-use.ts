@@ -5,7 +5,7 @@ import { type KernelRecord } from './kernel-record.ts'
 export interface NetworkUse {
   /** Call when a kernel's container is gone or was never made. Removes the network unless another kernel of the session needs it. */
   leave(label: KernelRecord['label']): Promise<void>
-  /** The kernel is no longer a member; it may come back with a new attempt. */
+  /** Records that the kernel is no longer a member; a new attempt may use the network again. */
   forget(kernelId: string): void
   /**
    * Removes networks of sessions that are not here (any more): left by a crashed agent, or by containers removed by someone
@@ -16,8 +16,8 @@ export interface NetworkUse {
 
 /**
  * @param members all current kernels, including those in creation
- * @param isAhead whether a network is kept for a session to come
- * @param releaseAddress ends what other processes have open to a kernel's address, which another container may get afterwards
+ * @param isAhead whether a network is kept for a future session
+ * @param releaseAddress ends connections of other processes to a kernel's address, which another container may get afterwards
  */
 export function createNetworkUse(
   networks: SessionNetworks,
@@ -25,7 +25,7 @@ export function createNetworkUse(
   isAhead: (key: string) => boolean,
   releaseAddress: (kernelId: string) => Promise<void>,
 ): NetworkUse {
-  // Kernels that have left: their records remain while the rest of them is cleaned up.
+  // Kernels that have left: their records remain until the rest is cleaned up.
   const left = new Set<string>()
   const isUsed = (key: string) => {
     if (isAhead(key)) return true

@@ -12,11 +12,11 @@ export interface PutOptions {
 }
 
 /**
- * Writes a file beside its place and renames it there, so that a reader never sees half of it.
+ * Writes a file under a temporary name and renames it, so that a reader never sees a part of it.
  *
- * Threat model: the directory may belong to a hostile user, who can put anything under any name at any moment. The new file has a
- * random name and is created, never opened (O_EXCL, O_NOFOLLOW); mode and owner are set by its descriptor; the rename replaces
- * a link and does not follow it. A directory at the place is kept under another name.
+ * Threat model: the directory may belong to a hostile user, who can put anything under any name at any moment. The new file has a random
+ * name and is created, never opened (O_EXCL, O_NOFOLLOW); mode and owner are set by its descriptor; the rename replaces a link and does not
+ * follow it. A directory at the place is kept under another name.
  *
  * @throws `disk_full`
  */

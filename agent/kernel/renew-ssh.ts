@@ -60,12 +60,9 @@ end_listeners '-o HostKey=${DIRECTORY}/' || exit 1
  * host key from the manager, over a connection that they trust. Further keys that the user had authorised are lost.
  */
 export interface SshRenewal {
-  /**
-   * The keys of a kernel, matching those of its server; makes new ones if they are lost.
-   * @throws `app_failed` if that is impossible
-   */
+  /** The keys of a kernel, matching those of its server; creates new ones if they are lost. @throws `app_failed` if that is impossible */
   keysOf(kernel: RunningKernel): Promise<KernelSsh>
-  /** Records that this process made the kernel, so its keys are the current ones. */
+  /** Records that this process created the kernel, so its keys are the current ones. */
   settle(kernelId: string): void
   forget(kernelId: string): void
   /** Command that starts the server of a kernel with new keys; undefined for all others. */

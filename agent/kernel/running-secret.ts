@@ -6,11 +6,11 @@ const SECRET = /^[0-9a-f]{48}$/
 const PLACE = '{secret}'
 
 /**
- * The secret with which an app was started, read from the environment or the arguments of its process. Used by an agent whose
- * own record is lost (`berth agent --replace`) while the app is still running.
+ * The secret with which an app was started, read from the environment or the arguments of its process. Used by an agent whose own record is
+ * lost (`berth agent --replace`) while the app is still running.
  *
- * Threat model: the processes are the session's, which can put anything there. Only text in the form of a secret is accepted,
- * and it is sent to apps of this session alone.
+ * Threat model: the processes belong to the session, which can put anything there. Only text in the form of a secret is accepted, and it is
+ * sent only to apps of this session.
  *
  * @param pids processes of the container, as numbered on this host
  */

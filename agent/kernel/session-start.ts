@@ -7,7 +7,7 @@ import { type KernelFiles } from './kernel-files.ts'
 
 const BUSYBOX = '/opt/berth/bin/busybox'
 
-/** Shell script: waits for the mark for so many tenths of a second. */
+/** Shell script: waits for the mark for the given number of tenths of a second. */
 const WAIT = `i=0
 while [ ! -e "$1" ]; do
   [ $i -lt "$2" ] || exit 1
@@ -15,9 +15,8 @@ while [ ! -e "$1" ]; do
 done`
 
 /**
- * Waits until the start-up script of a session has ended, so that apps find what it has made.
- *
- * @throws `app_failed` if it still runs after `timeoutMs`
+ * Waits until the start-up script of a session has ended, so that apps find its results. @throws `app_failed` if it still runs after
+ * `timeoutMs`
  */
 export async function waitForStart(
   engine: EngineClient,

@@ -7,7 +7,7 @@ export const SESSION_ACCOUNT = 'berth-session'
 
 /** Uids that systemd documents as unused, for hosts without `useradd`. @see https://systemd.io/UIDS-GIDS/ */
 const UNUSED = { first: 60_706, last: 61_183 }
-/** First human account of most distributions, whether or not this host has it already. */
+/** Uid of the first human account on most distributions, whether or not this host has it already. */
 const FIRST_HUMAN = 1000
 
 /** The user of this host's sessions, as the agent remembers it in DATA/agent/session-user.json. */

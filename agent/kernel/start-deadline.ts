@@ -3,15 +3,14 @@ import { late } from './kernel-rules.ts'
 /**
  * Deadline of a start, counted by a timer from the receipt of the request: setting the clock does not move it.
  *
- * A start that waits for its turn here must not use up its time. Its deadline moves on with every report that shows the start
- * waiting and that a manager has processed. A manager that hears no more of the start can therefore rely on it being given up
- * in time.
+ * Waiting in the queue must not use up the time of a start. So its deadline moves on with every report that shows the start waiting and
+ * that a manager has processed. A manager that gets no more reports of the start can therefore rely on it being given up in time.
  */
 export interface StartDeadline extends Disposable {
   readonly signal: AbortSignal
   /** Time at which the start is given up, on the clock of `performance.now()`. */
   readonly startBy: number
-  /** Moves the deadline to this start's time limit after the report was sent; never back. */
+  /** Moves the deadline to this start's time limit after the report was sent; never to an earlier time. */
   heardWaiting(sentAt: number): void
 }
 

@@ -5,13 +5,13 @@ import { engineMessage } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 
 /**
- * Successful starts that no manager is known to have heard of. A manager that hears nothing by the deadline of a start starts
- * the session elsewhere, and the same session must not run twice, so such a start is undone.
+ * Successful starts of which perhaps no manager has learnt. A manager that hears nothing by the deadline of a start starts the session
+ * elsewhere, and the same session must not run twice, so such a start is undone.
  */
 export interface UnheardStarts {
   /** @param withinMs time until the start is undone */
   watch(kernelId: KernelId, attempt: number, withinMs: number): void
-  /** A manager has processed a report of these kernels. */
+  /** Call it when a manager has processed a report of these kernels. */
   heard(reports: readonly KernelReport[]): void
   forget(kernelId: string): void
 }

@@ -17,9 +17,9 @@ const ENTRIES = [
 ]
 
 /**
- * Compiles servers and command line to JavaScript, because Node strips no types below `node_modules`. Each source file becomes one
- * file at the same place of the tree: paths that are relative to a file stay right, and a stack trace names the source. Only what the
- * entries reach is written, so no test and no tool of the build gets into a package. npm packages are not bundled.
+ * Compiles servers and command line to JavaScript, because Node strips no types below `node_modules`. Each source file becomes one file at
+ * the same place of the tree: paths that are relative to a file stay right, and a stack trace names the source. Only what the entries reach
+ * is written, so no tests and build tools get into a package. npm packages are not bundled.
  *
  * @param outDir folder that gets `cli/`, `manager/`, …; its content is replaced
  */

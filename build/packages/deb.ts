@@ -12,7 +12,7 @@ export interface SystemPackage {
   /** First line of the description, and the paragraph below it. */
   readonly summary: string
   readonly description: string
-  /** Folder with the files at their places below `/`; its modes and times are changed. */
+  /** Folder with the files at their paths below `/`; their modes and times are changed. */
   readonly root: string
   readonly seconds: number
 }

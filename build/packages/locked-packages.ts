@@ -6,9 +6,9 @@ import { ROOT } from '../bootstrap/image-recipes.ts'
 export interface LockedPackage {
   readonly name: string
   readonly version: string
-  /** Place below the root, e.g. `node_modules/zod`. */
+  /** Path below the root, e.g. `node_modules/zod`. */
   readonly path: string
-  /** SPDX expression of its manifest. */
+  /** SPDX expression from its manifest. */
   readonly license: string
   /** Subresource integrity of its tarball, from the lock file. */
   readonly integrity: string | undefined
@@ -22,7 +22,7 @@ interface LockEntry {
 }
 
 /**
- * Packages that nothing loads at run time, although a dependency names them: types, the runtime *Bare*, native code that is not
+ * Packages that are never loaded at run time, although a dependency lists them: types, the runtime *Bare*, native code that is not
  * compiled, and Cloudflare's sockets.
  */
 const NOT_LOADED = /^(@types\/|bare-|undici-types$|openapi-types$|nan$|cpu-features$|buildcheck$|pg-cloudflare$)/
@@ -53,11 +53,11 @@ export function lockedPackages(): LockedPackage[] {
     .sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** SPDX expression of the package at a place below the root. */
+/** SPDX expression of the package at a path below the root. */
 export function licenseOf(path: string): string {
   const { license, licenses } = JSON.parse(readFileSync(join(ROOT, path, 'package.json'), 'utf8')) as {
     license?: unknown
-    /** The form of old packages. */
+    /** Format of old packages. */
     licenses?: readonly { type: string }[]
   }
   if (typeof license === 'string') return license

@@ -17,8 +17,8 @@ import { desktopSbomTarget, sbomTarget } from './targets/sbom.ts'
 import { serverTargets, serverTarTarget } from './targets/server.ts'
 
 /**
- * Makes packages in dist/packages: `npm run package [-- TARGET…]`, all that this computer can make if none is named. The name of each
- * file is printed on standard output.
+ * Makes packages in dist/packages: `npm run package [-- TARGET…]`. Without names, it makes everything that this computer can make. The file
+ * names are printed on standard output.
  */
 const TARGETS: readonly Target[] = [
   npmTarget,
@@ -68,7 +68,7 @@ async function main(names: readonly string[]): Promise<number> {
         }
       })
     }
-    // A target that was asked for by name must be made.
+    // A target requested by name must be made.
     return names.length > 0 && missing.length > 0 ? 1 : 0
   } catch (error) {
     if (stop.signal.aborted) return 130

@@ -7,14 +7,14 @@ interface Manifest {
   readonly version: string
   readonly description: string
   readonly license: string
-  /** Only a publisher has one. */
+  /** Only set by a publisher. */
   readonly homepage?: string
   readonly engines: Readonly<Record<string, string>>
   readonly bin: Readonly<Record<string, string>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly optionalDependencies: Readonly<Record<string, string>>
   readonly devDependencies: Readonly<Record<string, string>>
-  /** The signed list of new versions (ADR 49); only a publisher has one. */
+  /** The signed list of new versions (ADR 49); only set by a publisher. */
   readonly berthUpdates?: { readonly url: string; readonly publicKey: string }
 }
 

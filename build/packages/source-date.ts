@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { ROOT } from '../bootstrap/image-recipes.ts'
 
 /**
- * Time that all files of a package get, in seconds: SOURCE_DATE_EPOCH, else the time of the commit, else 0 (sources without git). So
- * two builds of one commit give the same bytes.
+ * Time that all files of a package get, in seconds: SOURCE_DATE_EPOCH, otherwise the time of the commit, otherwise 0 (sources without git).
+ * So two builds of one commit produce the same bytes.
  *
  * @see https://reproducible-builds.org/specs/source-date-epoch/
  */

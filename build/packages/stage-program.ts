@@ -4,7 +4,7 @@ import { ROOT } from '../bootstrap/image-recipes.ts'
 import { compileServers } from './compile.ts'
 import { packageManifest, shrinkwrap } from './manifest.ts'
 
-/** Folders and files that go into a package as they are. */
+/** Folders and files that are copied unchanged into a package. */
 const COPIED = [
   'LICENSE',
   'bin/berth',
@@ -19,8 +19,8 @@ const COPIED = [
 ]
 
 /**
- * Writes Berth's own files as a package has them: compiled servers and command line, the built console, the recipes of images. The
- * tree has the shape of a clone, so that one program finds its parts in both.
+ * Writes Berth's own files in the form of a package: compiled servers and command line, the built console, the recipes of images. The tree
+ * has the structure of a clone, so that the same program finds its parts in both.
  */
 export async function stageProgram(folder: string): Promise<void> {
   await compileServers(folder)
@@ -31,7 +31,7 @@ export async function stageProgram(folder: string): Promise<void> {
   writeFileSync(join(folder, 'npm-shrinkwrap.json'), json(shrinkwrap()))
 }
 
-/** Documents of the sources and records of the build are left out; so are recipes of images that only tests need. */
+/** Leaves out documents of the sources and records of the build, and recipes of images that only tests need. */
 function isShipped(path: string): boolean {
   const name = basename(path)
   return !name.startsWith('.') && !name.endsWith('.md') && !/build\/images\/(tiny|busybox)$/.test(path)

@@ -5,20 +5,20 @@ import { ROOT } from '../bootstrap/image-recipes.ts'
 import { findProgram } from '../bootstrap/platform.ts'
 import { lockedPackages } from './locked-packages.ts'
 
-/** Files of npm packages that no program reads. */
+/** Files in npm packages that no program reads. */
 const UNUSED_FILE =
   /\.(test\.[cm]?js|d\.[cm]?ts|[cm]?ts|map|md|markdown|flow|coffee|tsbuildinfo|gyp|gypi|cc|c|h|cpp|o|a)$|^(\.[^/]*|tsconfig.*\.json|Makefile)$/i
 const LICENCE = /^(licen[cs]e|copying|notice|authors)/i
 const UNUSED_FOLDER =
   /^(tests?|__tests__|docs?|examples?|benchmarks?|bench|coverage|\.github|\.vscode|node_modules|deps|pkgconfig)$/
-/** Folders whose name looks like a tool's, but which hold code. */
+/** Folders that contain code although their names look like those of tools. */
 const USED = /node_modules\/(kysely|zod|ssh2\/lib|yaml)\//
-/** Parts of PostgreSQL for programs in C, and clients that nothing starts. */
+/** Parts of PostgreSQL for programs in C, and clients that are never started. */
 const UNUSED_POSTGRES = /^(libecpg|libpgtypes|libpgfeutils|libpgcommon|libpgport|libpq\.a)/
 
 /**
- * Adds everything that the program needs at run time to a copy of its tree: npm packages, the pinned Node and PostgreSQL, as the lock
- * file names them, without files that nothing reads.
+ * Adds everything that the program needs at run time to a copy of its tree: npm packages, the pinned Node and PostgreSQL, all in the
+ * versions of the lock file and without unused files.
  *
  * @param program the compiled program (`stage-program.ts`)
  */

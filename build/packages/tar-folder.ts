@@ -7,7 +7,7 @@ import { defined } from '#base/defined'
 import { treeOf } from './tree.ts'
 
 export interface TarOptions {
-  /** Path that all entries begin with, e.g. `berth-server-0.1.0`. */
+  /** Path prefix of all entries, e.g. `berth-server-0.1.0`. */
   readonly prefix: string
   /** Time of all entries, in seconds. */
   readonly seconds: number
@@ -15,7 +15,9 @@ export interface TarOptions {
   readonly level?: number
 }
 
-/** Writes a folder as .tar.gz that depends on names, modes and contents alone: sorted, owned by root, one time for all. */
+/**
+ * Writes a folder as a .tar.gz that depends only on names, modes and contents: sorted, owned by root, with a single time for all entries.
+ */
 export async function writeTarGz(folder: string, file: string, options: TarOptions): Promise<void> {
   const archive = pack()
   // gzip's header would hold a time and a system; Node writes neither.

@@ -16,7 +16,7 @@ export interface Target {
 /** Inputs that targets share; each is made once, when the first target asks for it. */
 export interface PackageWork {
   readonly outDir: string
-  /** Folder for trees; removed at the end. */
+  /** Folder for temporary trees; removed at the end. */
   readonly stageDir: string
   /** Time of all files of packages, in seconds. */
   readonly seconds: number
@@ -32,7 +32,7 @@ export interface PackageWork {
   readonly desktop: () => Promise<PackedApp>
 }
 
-/** A target that this computer cannot make; the message names what is missing. */
+/** Thrown for a target that this computer cannot make; the message names the missing tool. */
 export class TargetUnavailable extends Error {
   override readonly name = 'TargetUnavailable'
 }

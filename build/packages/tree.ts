@@ -27,14 +27,14 @@ export function treeOf(folder: string, below = ''): TreeEntry[] {
 }
 
 /**
- * Program that runs as root for whoever starts it: Chromium's sandbox, on systems that forbid user namespaces to ordinary users. Nothing
- * else in a package may.
+ * Program that runs as root for any user who starts it: Chromium's sandbox, on systems that forbid user namespaces for ordinary users. No
+ * other file in a package may do this.
  */
 export const SETUID_PROGRAM = 'chrome-sandbox'
 
 /**
- * Gives a tree the modes (0755, 0644, and 4755 for `SETUID_PROGRAM`) and times that a package has, whatever the umask and the clock were: archivers that are not
- * ours (dpkg-deb, rpmbuild) read them from the files.
+ * Gives a tree the modes (0755, 0644, and 4755 for `SETUID_PROGRAM`) and times of a package, regardless of umask and clock: external
+ * archivers (dpkg-deb, rpmbuild) read these from the files.
  */
 export function normalizeTree(folder: string, seconds: number): void {
   for (const { path, type, executable } of treeOf(folder).toReversed()) {

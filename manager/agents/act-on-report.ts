@@ -42,7 +42,7 @@ export interface ActingDeps {
   readonly isRestored: () => Promise<boolean>
   /** How long an agent may take to start a container once its turn has come, including the time for its reply. */
   readonly prepareWithinMs: number
-  /** An agent came, went, or changed: placements may be possible now. */
+  /** Called when an agent connected, disconnected or changed: placements may be possible now. */
   readonly onAgentChanged: () => void
   readonly log: Log
 }
@@ -71,9 +71,9 @@ const ELSEWHERE_MS = 8_000
 const CONTINUES_LATER = 75
 
 /**
- * Carries out the actions found by reconciling a report: sessions continue, end, or are imported.
+ * Executes the actions found by reconciling a report: sessions continue, end, or are imported.
  *
- * @returns a function that carries out all actions; `first` says that the agent was not ready before
+ * @returns a function that executes all actions; `first` means that the agent was not ready before
  */
 export function createActing(deps: ActingDeps & ActingMemory) {
   const { store, events, changes, lifecycle, log } = deps
@@ -125,7 +125,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
           attempt: action.attempt,
           reason: { code: restored ? 'lost_by_restore' : 'container_gone', message },
         })
-        // Network and scratch of the session are still there.
+        // Network and home of the session still exist.
         lifecycle.cleanUp(agentId, action.kernelId, action.attempt)
         return
       }
@@ -170,7 +170,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     if (session?.status !== 'PREPARING' || session.attempt !== attempt) return
     if (ahead !== undefined) {
       deps.live.setWaiting(kernelId)
-      // After a report that the agent knows was processed, it gives the start up within this time.
+      // The agent gives the start up within this time after it knows that the report was processed.
       await extendStartBy(store.db, kernelId, deps.prepareWithinMs)
     }
     const reason: Reason =
@@ -195,7 +195,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       const isLive = state.status === 'RUNNING' || isStarting(state.status)
       if (state.agentId !== agentId || state.attempt !== attempt || !isLive || !hasKernel(state, kernelId))
         return undefined
-      // The session has saved its work before the end of the countdown, and does not wait for it.
+      // The session has saved its work before the end of the countdown, so its interruption need not wait longer.
       if (state.session.interrupt_at !== null && state.status === 'RUNNING' && exitCode === CONTINUES_LATER)
         return { to: 'TERMINATING', reason: INTERRUPTED, continues: true, kernelId, exitCode, logTail }
       return { ...endOf(state.kernels, { kernelId, reason, exitCode }), logTail }
@@ -238,9 +238,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   }
 
   /**
-   * As `waitsForStart`, for a start that may be in flight at another manager: that manager gets ELSEWHERE_MS to receive
-   * the reply. This manager cannot know whether it is a start, so it assumes one until the end has been reported for
-   * that long.
+   * Like `waitsForStart`, for a start that may be in flight at another manager: that manager gets ELSEWHERE_MS to receive the reply. This
+   * manager cannot know whether it is a start, so it assumes one until the end has been reported for that long.
    */
   function startsElsewhere(agentId: AgentId, { kernelId, attempt }: Extract<Action, { do: 'ended' }>): boolean {
     if (!deps.links.wasElsewhere(agentId) || deps.isKnownToRun(kernelId)) return false

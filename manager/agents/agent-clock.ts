@@ -7,9 +7,8 @@ import { type AgentMemory } from './agent-memory.ts'
 const MAX_SKEW_MS = 5_000
 
 /**
- * Compares the clocks of agents with the database's.
- *
- * @returns a function that notes the difference with each report, and logs a large one once per connection
+ * Compares the clocks of agents with the database's. @returns a function that records the difference with each report, and logs a large one
+ * once per connection
  */
 export function createClockWatch({ store, log }: { readonly store: Store; readonly log: Log }) {
   return function check(
@@ -27,7 +26,7 @@ export function createClockWatch({ store, log }: { readonly store: Store; readon
   }
 }
 
-/** The end of the year 9999: later times have another text form. */
+/** The end of the year 9999: later times have a different text form. */
 const LATEST_MS = 253_402_300_799_999
 
 /** Converts start times from the clock of the agent's machine to the database's clock. */

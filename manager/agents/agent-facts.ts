@@ -4,7 +4,7 @@ import { type Orphan } from '../scheduler/orphans.ts'
 import { type AgentMemories } from './agent-memory.ts'
 import { isUnfit } from './problems.ts'
 
-/** Facts about agents from their reports, on their present connections. */
+/** Facts about agents from their reports on their current connections. */
 export interface AgentFacts {
   /** Whether the agent is connected, was reconciled at least once on this connection, and its engine answers. */
   isReady(agentId: AgentId): boolean
@@ -12,19 +12,19 @@ export interface AgentFacts {
   orphans(agentId: AgentId): readonly Orphan[]
   /** Whether the agent is connected, but its engine has been away for so long that waiting for it is pointless. */
   engineIsDown(agentId: AgentId): boolean
-  /** Whether the agent says that no session can start there now. */
+  /** Whether the agent reports that no session can start there now. */
   isUnfit(agentId: AgentId): boolean
   /** Markers of the storages that are mounted on the agent. */
   storage(agentId: AgentId): ReadonlySet<string>
-  /** Architectures of images that the agent runs; undefined where it does not say. */
+  /** Architectures of images that the agent runs; undefined if it does not report them. */
   architectures(agentId: AgentId): ReadonlySet<string> | undefined
   /** Folders that were added to the kernel, as its agent reports them. */
   mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
-  /** Figures of its devices, from its last report. */
+  /** Statistics of its devices, from its last report. */
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
 }
 
-/** A restarting engine is back within this time. */
+/** A restarting engine is usually back within this time. */
 const ENGINE_LOST_MS = 60_000
 
 export const createAgentFacts = (memories: Pick<AgentMemories, 'find'>): AgentFacts => ({

@@ -5,12 +5,12 @@ import { type DeviceModes } from './devices.ts'
 import { RecentKills } from './recent-kills.ts'
 import { createProblems, type Problems } from './problems.ts'
 
-/** Whether no session can start on an agent, as long as that lasts. */
+/** Whether no session can start on an agent, for as long as that lasts. */
 export interface FaultMemory {
   readonly isFault: boolean
   /** On the clock of `performance.now()`. */
   readonly since: number
-  /** Whether superadmins know of it. */
+  /** Whether superadmins were informed of it. */
   readonly isTold: boolean
 }
 
@@ -39,7 +39,7 @@ export interface AgentMemory {
   missing: ReadonlySet<KernelId>
   /** Markers of the storages that are mounted on it. */
   storage: ReadonlySet<string>
-  /** Architectures of images that it runs; undefined where it does not say. */
+  /** Architectures of images that it runs; undefined if it does not report them. */
   architectures: ReadonlySet<string> | undefined
   /** Folders that were added to running kernels, as it reports them. */
   mounts: ReadonlyMap<KernelId, KernelMounts>
@@ -51,7 +51,7 @@ export interface AgentMemory {
 }
 
 export interface AgentMemories {
-  /** The memory of the agent, which begins empty. */
+  /** The memory of the agent, which is empty at first. */
   of(agentId: AgentId): AgentMemory
   find(agentId: AgentId): AgentMemory | undefined
   forget(agentId: AgentId): void

@@ -12,15 +12,15 @@ export interface AgentPresenceDeps extends Pick<
 > {
   readonly reads: Pick<AgentReads, 'sessionsOn' | 'touchSessionsOn'>
   readonly memories: Pick<AgentMemories, 'forget' | 'ready'>
-  /** Tells clients that there are other resources than before. */
+  /** Notifies clients that the resources have changed. */
   readonly publishResources: () => void
 }
 
-/** Consequences of an agent that comes or goes: work on it is resumed, clients learn whether its sessions are reachable. */
+/** Consequences of an agent that connects or disconnects: work on it is resumed, clients learn whether its sessions are reachable. */
 export interface AgentPresence extends Pick<AgentListener, 'connected' | 'disconnected' | 'lost'> {
   /** Marks the agent ready for work, and resumes work left unfinished when it, or the manager, went away. */
   becomeReady(agentId: AgentId, memory: Pick<AgentMemory, 'ready'>): Promise<void>
-  /** The engine of a connected agent does not answer: it gets no work. */
+  /** Marks the agent as not ready, because its engine does not answer: it gets no work. */
   becomeUnready(agentId: AgentId, memory: Pick<AgentMemory, 'ready'>): Promise<void>
   /**
    * Resumes, on every ready agent, work that another manager may have left unfinished. Called when this manager takes

@@ -15,9 +15,9 @@ const GONE = because('gpu_gone_in_use')
 const NOT_REPORTED = because('limits_not_reported')
 
 /**
- * Combines the devices an agent reports with the modes set here. A device whose mode no admin has set keeps the mode in
- * which it was first seen: a changed agent configuration does not switch it under the sessions that hold it. A device
- * that disappears while kernels hold it stays listed, with a problem.
+ * Combines the reported devices of an agent with the modes set here. A device whose mode no admin has set keeps the mode in which it was
+ * first seen, so that a changed agent configuration does not switch the mode while sessions hold the device. A device that disappears while
+ * kernels hold it stays listed, with a problem.
  */
 export function takeUpDevices(
   reported: readonly Device[],
@@ -63,7 +63,7 @@ export function withDevices({ cpu = 0, mem = 0 }: ResourceSlots, devices: readon
     cpu,
     mem,
     ...(gpus > 0 ? { 'cuda.device': gpus } : {}),
-    // A physical GPU is 1.00 share, in 1/100.
+    // A physical GPU is 1.00 share, stored in hundredths.
     ...(shared > 0 ? { 'cuda.shares': shared * 100 } : {}),
   }
 }

@@ -2,9 +2,8 @@ import { because, type Reason, reasonOf, together } from '#manager/contract'
 import { type Action } from './reconcile.ts'
 
 /**
- * Why a session whose container has ended is over.
- *
- * @param isAfterKill a program of the container, not its main process, was ended shortly before for want of memory
+ * Reason for the end of a session whose container has ended. @param isAfterKill shortly before, a program of the container other than its
+ * main process was ended because of a lack of memory
  */
 export function exitReason(exit: Extract<Action, { do: 'ended' }>['exit'], isAfterKill: boolean): Reason {
   if (exit.stopped) return exit.stopped

@@ -25,7 +25,7 @@ export interface KernelStatsDeps {
 export interface KernelStats {
   onPull(agentId: AgentId, kernelId: KernelId, progress: PullProgress): Promise<void>
   onStats(agentId: AgentId, kernels: Stats['kernels']): Promise<void>
-  /** Drops the figures that no longer apply after the session's transition to this status. */
+  /** Drops the statistics that do not apply after the session's transition to this status. */
   forget(kernelId: KernelId, to: SessionStatus, effects: Effects): void
 }
 
@@ -44,15 +44,14 @@ export function createKernelStats({ store, events, changes, live, recorder }: Ke
     const before = forgotten
     const found = await findSessionOfKernel(store.db, kernelId)
     if (found?.agentId !== agentId) return undefined
-    // Figures that arrive after the kernel's end count, but do not cache its owner then, nor if it ended during the
-    // query: nothing would evict the entry.
+    // Statistics that arrive after the kernel's end count, but its owner is not cached then, nor if it ended during the query: nothing
+    // would evict the entry.
     if (!isFinished(found.status) && before === forgotten) owners.set(kernelId, found)
     return found
   }
 
   /**
-   * Sum over the session, published once per round with the main kernel's figures; for the other kernels the latest
-   * known figures count.
+   * Sum over the session, published once per round with the main kernel's statistics; for other kernels the latest known values are used.
    */
   function sumOf({ role, siblings }: KernelOwner) {
     return role === 'main1' ? sumStats(siblings.flatMap(id => live.stats(id) ?? [])) : null

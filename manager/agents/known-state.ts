@@ -5,14 +5,14 @@ import { type AgentRow, type ReportedState } from '../store/agents/agents.ts'
 import { mapInSlices } from '../agent-link/in-slices.ts'
 import { takeUpDevices, withDevices } from './devices.ts'
 
-/** Whether the agent's row holds this state already, exactly as it would be written. */
+/** Whether the agent's row already contains this state, exactly as it would be written. */
 export function isAsWritten(row: AgentRow, state: ReportedState): boolean {
   if (row.status !== 'CONNECTED' || row.version !== state.version || row.engine_version !== state.engineVersion)
     return false
   if (row.network_isolation !== state.networkIsolation) return false
   if (row.network_isolation_reason !== state.networkIsolationReason) return false
   if (!isDeepStrictEqual(row.network_isolation_reason_by, state.networkIsolationReasonBy ?? null)) return false
-  // A device is gone: the write must check whether a kernel holds it.
+  // A device has disappeared, so the write must check whether a kernel holds it.
   if (row.devices.length !== state.devices.length) return false
   const { devices, modes } = takeUpDevices(state.devices, {
     devices: row.devices,

@@ -7,12 +7,12 @@ import { countEventsOf, hasRecentEvent, insertSessionEvents } from '../store/ses
 import { lockSession } from '../store/sessions/sessions.ts'
 import { touchSessions, updateReasons } from '../store/sessions/touches.ts'
 
-/** Further kills of a session within this time are not in its timeline: a program may be started again and again. */
+/** Within this time, further kills of a session are not added to its timeline: a program may be started again and again. */
 const QUIET_MS = 60_000
-/** The quiet time of a session that has told so many: each is a row of its timeline, which is read as a whole. */
+/** After so many kills of a session, the quiet time is longer: each is a row of its timeline, which is read as a whole. */
 const MANY = 30
 const QUIET_AFTER_MANY_MS = 3600_000
-/** The running session tells the last one for so long; its timeline keeps it. */
+/** Time for which the running session shows the last kill; its timeline keeps it. */
 const TOLD_MS = 3600_000
 
 export interface MemoryKillsDeps {
@@ -21,8 +21,8 @@ export interface MemoryKillsDeps {
 }
 
 /**
- * Writes into the timeline that a program of a running kernel was ended, because the container had used up its memory. Every manager
- * hears of it, and one of them writes.
+ * Adds to the timeline that a program of a running kernel was ended because the container had used up its memory. Every manager gets the
+ * report, and one of them writes.
  */
 export async function noteMemoryKill(
   { store, changes }: MemoryKillsDeps,
@@ -44,7 +44,7 @@ export async function noteMemoryKill(
     const isQuiet = await hasRecentEvent(trx, sessionId, { code: 'memory_killed', withinMs })
     if (!isQuiet)
       await insertSessionEvents(trx, [{ sessionId, kernelId, from: 'RUNNING', to: 'RUNNING', reason, actor: null }])
-    // A session of several kernels that was imported tells by its reason that some of them may still be missing.
+    // The reason of an imported session of several kernels says that some of them may still be missing, so it is kept.
     if (session.reason.code === 'imported') return isQuiet ? [] : touchSessions(trx, [sessionId])
     if (isQuiet && wasJustTold(session.reason, store.now())) return []
     return updateReasons(trx, 'RUNNING', new Map([[sessionId, told]]))
@@ -52,6 +52,6 @@ export async function noteMemoryKill(
   changes.hint(touched)
 }
 
-/** Whether the session tells a kill of the last minute: one more would change next to nothing. */
+/** Whether the session already shows a kill of the last minute: one more would change almost nothing. */
 const wasJustTold = ({ code, until }: Reason, now: number): boolean =>
   code === 'memory_killed' && until !== undefined && Date.parse(until) > now + TOLD_MS - QUIET_MS

@@ -9,8 +9,8 @@ import { type Db } from '../store/schema.ts'
 import { listWaitingForFiles } from '../store/sessions/queue.ts'
 
 /**
- * Moves an agent to another resource group. Both groups are locked, so that neither scheduler places a session meanwhile.
- * An agent with sessions stays: they count in their own group, and that group's users may lack access to the other one.
+ * Moves an agent to another resource group. Both groups are locked, so that neither scheduler places a session meanwhile. An agent with
+ * sessions is not moved: sessions count in their own group, and that group's users may lack access to the other one.
  *
  * @returns the agent as it is now, unchanged if it is in that group already
  * @throws AppError `agent_not_found`, `resource_group_not_found`, `agent_in_use`
@@ -21,7 +21,7 @@ export async function moveAgent(trx: Db, id: AgentId, resourceGroup: string): Pr
   if (!(await holdResourceGroup(trx, resourceGroup))) throw noSuchResourceGroup(resourceGroup)
   const { resource_group: before, name } = agent
   if (before === resourceGroup) return agent
-  // In this order also in a move the other way round, which would wait for this one for ever otherwise.
+  // Always in this order: otherwise two opposite moves would wait for each other for ever.
   for (const group of [before, resourceGroup].toSorted()) await lockResourceGroup(trx, group)
   const running = await listOccupants(trx, id)
   if (running.length > 0) {

@@ -3,15 +3,15 @@ import { type Because, because, causeIn, type TextKeys, together } from '#manage
 /** Kinds of problems of an agent, in display order. */
 const SUBJECTS = ['network', 'host', 'kernels', 'unknown', 'images', 'leftOut'] as const
 export type Subject = (typeof SUBJECTS)[number]
-/** Problems with which no session can start on the host. */
+/** Problems because of which no session can start on the host. */
 const FAULTS = ['network', 'host'] as const satisfies readonly Subject[]
 
-/** Problems of one agent that admins see. A problem lasts until a report says otherwise. */
+/** Problems of one agent that admins see. A problem lasts until a report clears it. */
 export interface Problems {
   /** Sets the problem of this subject, or clears it with null. */
   note(subject: Subject, problem: Because | null): void
   has(subject: Subject): boolean
-  /** Why no session can start on the host, by its own reports; null if sessions can. */
+  /** Why no session can start on the host, according to its reports; null if sessions can. */
   fault(): Because | null
   /** All problems in one text; null if there is none. */
   all(): Because | null
@@ -50,10 +50,10 @@ export function hostProblem(problem: string | null, keys: TextKeys | undefined):
   return problem === null ? null : (causeIn({ ...keys, why: problem }) ?? because('agent_says', { text: problem }))
 }
 
-/** Whether no session can start on the agent, by its own reports. */
+/** Whether no session can start on the agent, according to its reports. */
 export const isUnfit = (problems: Pick<Problems, 'has'>): boolean => FAULTS.some(subject => problems.has(subject))
 
-/** @param count containers that name this Berth and are unknown to it */
+/** @param count containers that name this Berth but are unknown to it */
 export function unknownProblem(count: number): Because | null {
   return count === 0 ? null : because('containers_unsigned', { count })
 }

@@ -1,11 +1,11 @@
 import { type KernelId } from '#manager/contract'
 
-/** A failure this soon after a program was ended for want of memory is taken for its consequence. */
+/** A failure within this time after a program was ended because of a lack of memory counts as its consequence. */
 const AFTER_KILL_MS = 60_000
-/** An agent may name any kernels; the oldest ones make room. */
+/** Most kernels of an agent that are remembered; when there are more, the oldest are forgotten. */
 const MOST_KERNELS = 1_000
 
-/** Kernels of which an agent has reported that a program was ended for want of memory. */
+/** Kernels in which, according to an agent, a program was ended because of a lack of memory. */
 export class RecentKills {
   readonly #at = new Map<KernelId, number>()
   readonly #now: () => number

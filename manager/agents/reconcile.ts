@@ -14,14 +14,14 @@ export type Action =
       phase: 'preparing' | 'pulling'
       /** Number of starts ahead of it in the agent's queue, while it is queued. */
       ahead?: number | undefined
-      /** The database says the same already. */
+      /** True if the database already has this state. */
       isWritten: boolean
     }
   | { do: 'running'; sessionId: SessionId; kernelId: KernelId; attempt: number; containerId: string; startedAt: string }
   | { do: 'ended'; sessionId: SessionId; kernelId: KernelId; attempt: number; exit: Exited }
   /** The container is gone, for an unknown reason. */
   | { do: 'gone'; sessionId: SessionId; kernelId: KernelId; attempt: number }
-  /** A container whose kernel ended, or lives elsewhere. */
+  /** A container whose kernel ended, or runs elsewhere. */
   | { do: 'destroy'; kernelId: KernelId; attempt: number }
   | { do: 'import'; label: KernelLabel; containerId: string; startedAt: string }
 
@@ -34,7 +34,7 @@ export interface ReconcileInput {
   readonly isOurs: (label: KernelLabel) => boolean
   readonly known: readonly KnownKernel[]
   readonly reported: readonly KernelReport[]
-  /** True if `reported` covers the whole engine, so that kernels missing from it are not there. */
+  /** True if `reported` covers the whole engine, so that missing kernels do not exist. */
   readonly complete: boolean
   /** Minimum age of the report. The absence of a kernel that has been RUNNING for a shorter time proves nothing. */
   readonly ageMs: number
@@ -77,7 +77,7 @@ function actOnUnknown(
   const parsed = KernelLabel.safeParse(label)
   if (!parsed.success || parsed.data.managerId !== managerId || parsed.data.kernelId !== kernelId) return []
   if (state.state === 'running') {
-    // The container keeps its resources there and is shown to the admins (`orphans.ts`).
+    // The container keeps its resources there, and admins can see it (`orphans.ts`).
     if (!isOurs(parsed.data)) return []
     return [{ do: 'import', label: parsed.data, containerId: state.containerId, startedAt: state.startedAt }]
   }
@@ -87,7 +87,7 @@ function actOnUnknown(
 function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agentId: AgentId): Action[] {
   const { kernelId, sessionId, status } = kernel
   if (isFinished(status) || kernel.agentId !== agentId) {
-    // This includes a kernel that is gone: its agent reports it until asked to forget it.
+    // This includes a kernel that is gone: its agent reports it until told to forget it.
     return [{ do: 'destroy', kernelId, attempt }]
   }
   // An older attempt on the same agent needs no action: create_kernel of the current attempt replaces it.
@@ -116,7 +116,7 @@ function actOnKnown(kernel: KnownKernel, { attempt, state }: KernelReport, agent
     case 'exited':
       return [{ do: 'ended', sessionId, kernelId, attempt, exit: state }]
     case 'gone':
-      // During a start, the reply to create_kernel tells the outcome.
+      // During a start, the reply to create_kernel contains the outcome.
       return status === 'RUNNING' ? [goneAction(kernel)] : []
   }
 }

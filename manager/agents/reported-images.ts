@@ -17,10 +17,9 @@ export interface ReportedImagesDeps {
 }
 
 /**
- * Stores the images that an agent holds. Agents report images only when they change, so what could not be written stays
- * in the memory of the agent, and the next report writes it.
- *
- * @returns a function that resolves to whether other images than before are stored now; it never rejects
+ * Stores the images that an agent holds. Agents report images only when they change, so images that could not be written stay in the memory
+ * of the agent, and the next report writes them. @returns a function that resolves to whether the stored images have changed; it never
+ * rejects
  */
 export function createImageWriter({ store, reads, events, log }: ReportedImagesDeps) {
   return async function write(
@@ -36,7 +35,7 @@ export function createImageWriter({ store, reads, events, log }: ReportedImagesD
       memory.problems.note('images', null)
       return other
     } catch (error) {
-      // A failure must not keep the agent from its work.
+      // A failure must not prevent the agent from working.
       log.error({ err: error, agentId }, 'the images of an agent could not be written')
       memory.problems.note('images', because('images_not_saved', { code: toWireError(error).code }))
       return false

@@ -24,7 +24,7 @@ export interface ReportedKernelsDeps extends ActingDeps {
 export interface ReportedKernels {
   /**
    * @param how `complete`: the report lists all containers of the agent; `arrivedAt`: on the clock of `performance.now()`
-   * @returns kernels for which something could not be written; the next report repeats it
+   * @returns kernels with failed writes, which the next report repeats
    */
   apply(
     agentId: AgentId,
@@ -32,8 +32,8 @@ export interface ReportedKernels {
     how: { readonly complete: boolean; readonly arrivedAt: number },
   ): Promise<readonly KernelId[]>
   /**
-   * Reconciles an agent's answer to a query, as the whole truth on the kernels that ran before the query.
-   * @returns the actions that were necessary
+   * Reconciles an agent's answer to a query, as the whole truth about kernels that ran before the query. @returns the actions that were
+   * necessary
    */
   takeUp(
     agentId: AgentId,
@@ -44,9 +44,9 @@ export interface ReportedKernels {
    * Whether a manager of this Berth requested the kernel from this agent, or an admin has confirmed that it is ours.
    */
   isOurs(agentId: AgentId, label: KernelLabel): boolean
-  /** The reported containers that need an admin's decision: they run there, name this Berth, and are unknown to it. */
+  /** The reported containers that need an admin's decision: they run there, name this Berth, but are unknown to it. */
   unknown(agentId: AgentId, reported: readonly KernelReport[]): Promise<readonly UnknownContainer[]>
-  /** Imports a container that an admin has confirmed as ours, as if it were signed. */
+  /** Imports a container that an admin has confirmed as ours, like a signed one. */
   confirm(agentId: AgentId, reported: KernelReport): Promise<void>
 }
 
@@ -67,7 +67,7 @@ export function createReportedKernels(deps: ReportedKernelsDeps): ReportedKernel
     return deps.signer.isSigned(label, agentId) || (confirmed.get(agentId)?.has(label.kernelId) ?? false)
   }
 
-  /** After a restore, takes up running containers of sessions that wait according to the database. */
+  /** After a restore, adopts running containers of sessions that are waiting according to the database. */
   async function adopt(agentId: AgentId, kernels: readonly KernelReport[]): Promise<void> {
     const how = { agentId, isOurs: (label: KernelLabel) => isOurs(agentId, label) }
     changes.hint(await adoptWaiting(store, how, kernels))

@@ -29,8 +29,8 @@ export function noteMounts(
 type Folders = readonly KernelFolder[]
 
 /**
- * Remembers what a reply of the agent says: the folder is mounted in the kernel now. A loss before the next report is a change then.
- * Kernels of which the agent has said nothing stay unknown.
+ * Remembers the agent's reply that the folder is mounted in the kernel now, so that a loss before the next report counts as a change. If
+ * the agent has not reported about the kernel, its mounts stay unknown.
  */
 export function noteMounted(memory: Pick<AgentMemory, 'mounts'>, kernelId: KernelId, folder: KernelFolder): void {
   noteFolders(memory, kernelId, folders => [...folders.filter(one => one.folder !== folder.folder), folder])

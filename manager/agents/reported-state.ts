@@ -15,7 +15,7 @@ export interface ReportedStateDeps {
   readonly events: EventPublisher
 }
 
-/** `last_seen_at` is needed only after the connection is gone; writing it with every heartbeat would be a waste. */
+/** `last_seen_at` is needed only after the connection is lost; writing it with every heartbeat would be a waste. */
 const LAST_SEEN_EVERY_MS = 30_000
 
 /**
@@ -68,7 +68,7 @@ function stateOf(report: Report): ReportedState {
   }
 }
 
-/** Saves the state under the agent's lock, so that a mode an admin sets meanwhile is not lost. */
+/** Saves the state under the agent's lock, so that a mode that an admin sets meanwhile is not lost. */
 async function saveInModes(
   trx: Db,
   agentId: AgentId,

@@ -39,14 +39,14 @@ export interface Reports
     Omit<ReportedKernels, 'apply'>,
     AgentFacts,
     Pick<AgentPresence, 'takeOver'> {
-  /** Replies of the agent about folders that were added to a kernel: they count like a report. */
+  /** Records replies of the agent about folders that were added to a kernel, like a report. */
   noteMounted(agentId: AgentId, kernelId: KernelId, folder: KernelFolder): void
   noteUnmounted(agentId: AgentId, kernelId: KernelId, folder: FolderId): void
   /** Sends the device modes set by an admin to the agent, if it is connected here. */
   modesChanged(agentId: AgentId): Promise<void>
 }
 
-/** @returns whether that is news */
+/** @returns whether they have changed */
 function noteArchitectures(memory: AgentMemory, { engine: { architectures = [] } }: Report): boolean {
   const now = architectures.length === 0 ? undefined : new Set(architectures)
   const isNews = !isDeepStrictEqual(now, memory.architectures)
@@ -121,7 +121,7 @@ export function createReports(deps: ReportsDeps): Reports {
       if (!memory.ready) await presence.becomeReady(agentId, memory)
       return failed
     }
-    // An agent whose engine is down sees no containers; that says nothing about them.
+    // If an agent's engine is down, the agent sees no containers, and that means nothing.
     if (memory.ready) await presence.becomeUnready(agentId, memory)
     return []
   }
@@ -166,11 +166,11 @@ export function createReports(deps: ReportsDeps): Reports {
         case 'report':
           return onReport(agentId, message, { arrivedAt, leftOut })
         case 'kernel_changed': {
-          // The reply to create_kernel says the same in a moment; should it be lost, the next report says it.
+          // The reply to create_kernel will contain the same; if it is lost, the next report contains it.
           const { kernelId, attempt, state } = message.kernel
           noteMounts(memories.of(agentId), [message.kernel], false)
           if (message.memoryKill) {
-            // At once: the end of the session may be reported while the timeline is being written.
+            // Record it at once: the end of the session may be reported while the timeline is being written.
             memories.of(agentId).memoryKills.note(kernelId)
             await noteMemoryKill(deps, agentId, kernelId)
           }

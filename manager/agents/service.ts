@@ -61,7 +61,7 @@ export interface AgentService {
   list(): Promise<Agent[]>
   /** A page of agents, without their devices. */
   summaries(query: AgentQuery): Promise<{ items: AgentSummary[]; nextCursor: string | null; total: number }>
-  /** An agent, also a forgotten one. @throws `agent_not_found` */
+  /** An agent, including forgotten ones. @throws `agent_not_found` */
   get(id: AgentId): Promise<Agent>
   /** Fields that are left out stay as they are. @throws `agent_not_found`, and as `moveAgent` */
   change(id: AgentId, change: AgentChange): Promise<Agent>
@@ -99,10 +99,10 @@ export interface AgentQuery extends AgentFilter {
 export type SharedResources = Omit<Resources, 'left' | 'sessionsLeft'>
 
 export interface JoinToken {
-  /** Names the token without its secret. */
+  /** Identifies the token without revealing its secret. */
   readonly id: string
   readonly token: string
-  /** All an agent needs: `berth-join:` and base64url of `{url, token, managerKey, agentId}`. */
+  /** All data that an agent needs: `berth-join:` and base64url of `{url, token, managerKey, agentId}`. */
   readonly join: string
   /** Address at which the host must reach this manager. */
   readonly url: string
@@ -119,14 +119,14 @@ export interface AgentServiceDeps {
   readonly events: EventPublisher
   /** URL at which agents reach this manager. */
   readonly url: () => string
-  /** Fingerprint of the TLS key that agents pin for an address; undefined if authorities vouch for it. */
+  /** Fingerprint of the TLS key that agents pin for an address; undefined if a public authority certifies it. */
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   /** Fingerprint of the key with which managers authenticate; agents pin it when they join. */
   readonly keyFingerprint: string
   readonly onAgentChanged: () => void
   readonly log: Log
   readonly deviceFigures: (id: AgentId) => readonly DeviceFigures[]
-  /** Sends the new modes to the agent, through whichever manager it is connected to. */
+  /** Sends the new modes to the agent, through the manager to which it is connected. */
   readonly onModesChanged: (id: AgentId) => void
 }
 
@@ -148,7 +148,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     }))
   }
 
-  /** The part of an agent that lists have, too. */
+  /** The fields of an agent that lists also contain. */
   function commonOf(row: AgentRow | ListedAgent, usage: Usage): Omit<Agent, 'devices' | 'managers'> {
     return {
       id: row.id,
@@ -246,7 +246,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     async forget(id, actor) {
       const known = await findAgent(store.db, id)
       if (!known) throw noSuchAgent(id)
-      // Only the revocation must succeed here; the deadline sweep repeats the rest until it is done.
+      // Only the revocation must succeed here; the deadline checks repeat the rest until it is done.
       const row = (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false })) ?? known
       gateway.disconnect(id, because('agent_removed'))
       announce(row)

@@ -4,17 +4,17 @@ import { setFaultTold } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import { type AgentMemory } from './agent-memory.ts'
 
-/** A fault of a host, or its end, which superadmins are told. */
+/** A fault of a host, or its end, about which superadmins are informed. */
 export interface HostNews {
   readonly host: string
-  /** Why no session can start there; null where sessions can start again. */
+  /** Why no session can start there; null if sessions can start again. */
   readonly fault: Because | null
 }
 
 export type TellHost = (news: HostNews) => Promise<void>
 
 export interface FaultTimings {
-  /** A fault is reported after this time: an engine may just restart. */
+  /** A fault is reported after this time, because an engine may only be restarting. */
   readonly faultMs: number
   /** The end of a fault is reported after this time, so that a disk near its floor causes one message and not hundreds. */
   readonly wellMs: number
@@ -28,7 +28,7 @@ export interface FaultTellerDeps {
   readonly timings?: Partial<FaultTimings> | undefined
 }
 
-/** Tells superadmins when no session can start on a host, and when they can again. Call the function with every report. */
+/** Informs superadmins when no session can start on a host, and when sessions can start again. Call the function with every report. */
 export function createFaultTeller({ store, tell, log, timings }: FaultTellerDeps) {
   const { faultMs, wellMs } = { ...DEFAULT_FAULT_TIMINGS, ...timings }
   return async function note(
@@ -41,7 +41,7 @@ export function createFaultTeller({ store, tell, log, timings }: FaultTellerDeps
     if (memory.fault?.isFault !== isFault) memory.fault = { isFault, since: now, isTold: false }
     const { since, isTold } = memory.fault
     if (isTold || now - since < (isFault ? faultMs : wellMs)) return
-    // The row decides: another manager, or this one before a restart, may have told it.
+    // The row decides: another manager, or this one before a restart, may have reported it.
     const host = await setFaultTold(store.db, agentId, isFault)
     memory.fault = { isFault, since, isTold: true }
     if (host === undefined) return

@@ -4,7 +4,7 @@ import { hostMail } from '../mail/texts.ts'
 
 const LONGEST = 500
 
-/** Tells every superadmin that no session can start on a host, or that they can again. */
+/** Informs every superadmin that no session can start on a host, or that sessions can start again. */
 export async function tellHostNews(deps: TellDeps, { host, fault }: HostNews): Promise<void> {
   const isFault = fault !== null
   const text = isFault

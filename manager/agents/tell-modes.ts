@@ -7,10 +7,10 @@ import { type DeviceModes } from './devices.ts'
 export type SendDeviceModes = (agentId: AgentId, modes: DeviceModes) => Promise<unknown>
 
 /**
- * Tells agents whose reports show other device modes than admins have set.
+ * Informs agents whose reports show other device modes than those set by admins.
  *
- * @returns a function that sends in the background, as the agent may answer late; the agent's next report shows whether
- *   the modes must be sent again
+ * @returns a function that sends in the background, as the agent may answer late; the agent's next report shows whether the modes must be
+ *   sent again
  */
 export function createModesTeller({ send, log }: { readonly send: SendDeviceModes; readonly log: Log }) {
   return function tell(

@@ -6,9 +6,7 @@ import { type Store } from '../store/open-store.ts'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Reports } from './reports.ts'
 
-/**
- * Lets admins decide on containers that are neither signed nor known: made by hand, or by a version before signatures.
- */
+/** Lets admins decide about containers that are neither signed nor known: created by hand, or by a version before signatures. */
 export interface UnknownContainers {
   /** @throws AppError `agent_not_found`, `agent_unreachable`, `engine_unreachable` */
   list(id: AgentId): Promise<UnknownContainer[]>

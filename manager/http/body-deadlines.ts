@@ -1,13 +1,13 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 
 /**
- * Deadline for bodies. Node's `requestTimeout` holds for every request of a server alike; uploads need hours. So this module
- * gives each body its deadline, and a route that reads a stream lifts it, after the caller was authorized.
+ * Deadline for bodies. Node's `requestTimeout` is the same for all requests of a server, but uploads need hours. So this module sets a
+ * deadline for each body, and a route that reads a stream lifts it after the caller was authorized.
  */
 export interface BodyDeadlines {
-  /** The route reads the body as a stream and watches for stalls by itself. */
+  /** Call it if the route reads the body as a stream and checks for stalls itself. */
   lift(request: IncomingMessage): void
-  /** The route reads no more: the rest of the body has to arrive within the deadline, from now. */
+  /** Call it when the route stops reading: the rest of the body has to arrive within the deadline, from now. */
   restore(request: IncomingMessage): void
 }
 
@@ -39,7 +39,7 @@ export function limitBodies(
   }
 }
 
-/** Whether the framing announces a body: without either header a request has no body. RFC 9112 section 6.3 */
+/** Whether the headers announce a body: a request without either header has no body. RFC 9112 section 6.3 */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }

@@ -1,4 +1,4 @@
-/** Browsers by what their User-Agent field has and others have not; the first that fits counts. */
+/** Browsers by a distinctive text in their User-Agent field; the first match counts. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -17,7 +17,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Browser and system of a sign-in, for its owner to recognize it: "Firefox, Linux". A claim of the client and nothing more.
+ * Browser and system of a sign-in, so that its owner recognizes it: "Firefox, Linux". Only a claim of the client.
  *
  * @returns undefined for a program that is no browser
  */

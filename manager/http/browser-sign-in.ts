@@ -15,8 +15,8 @@ import { originOf } from './origin.ts'
  */
 export interface BrowserHalves {
   /**
-   * Every value of a cookie of ours: other ports may have set more under the same name, with longer paths. There is no limit
-   * but the size of a header (some 400 of them), so planted cookies cannot crowd out the right one; all cost one query.
+   * All values of our cookie: other ports may have set further ones under the same name, with longer paths. The number is limited only by
+   * the size of a header (some 400 values), so planted cookies cannot displace the right one; all are checked with one query.
    */
   readonly cookies: readonly string[]
   readonly originSecret: string
@@ -32,7 +32,9 @@ export function readHalves({ headers }: IncomingMessage): BrowserHalves | undefi
   return { cookies: [...new Set(cookies)], originSecret }
 }
 
-/** Reads the secret from the header of a call. A page's WebSocket cannot set headers and offers it as one more subprotocol. */
+/**
+ * Reads the secret from the header of a call. A page's WebSocket cannot set headers, so it offers the secret as an additional subprotocol.
+ */
 function originSecretOf(headers: IncomingMessage['headers']): string | undefined {
   const header = headers[ORIGIN_SECRET_HEADER]
   if (typeof header === 'string' && header !== '') return header
@@ -44,12 +46,12 @@ function originSecretOf(headers: IncomingMessage['headers']): string | undefined
 }
 
 /**
- * Name of our cookie. It holds the port, because cookies ignore ports: two consoles on one computer would overwrite each
- * other's. Over https it has the prefix that lets no other host name of the site set it (RFC 6265bis section 4.1.3).
+ * Name of our cookie. It contains the port, because cookies ignore ports: two consoles on one computer would overwrite each other's. Over
+ * https it has the prefix that prevents other host names of the site from setting it (RFC 6265bis section 4.1.3).
  */
 export const cookieName = (request: IncomingMessage) => cookieNameAt(originOf(request))
 
-/** @param origin `host` as a Host field, with the port unless it is the default */
+/** @param origin `host` as in a Host field, with the port unless it is the default */
 export function cookieNameAt({ host, https }: { readonly host: string; readonly https: boolean }): string {
   return `${https ? '__Host-' : ''}berth_${/:(\d+)$/.exec(host)?.[1] ?? (https ? '443' : '80')}`
 }

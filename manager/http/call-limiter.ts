@@ -2,8 +2,8 @@ import { createOpenCounts } from '#base/open-counts'
 import { AppError, because, type RouteName, type UserId } from '#manager/contract'
 
 /**
- * Calls of one person in progress at one manager. `any`: as many as the console sends on of one sign-in, so further sign-ins gain nothing.
- * `long`: uploads and starts of apps, which take as long as the sender or an agent likes.
+ * Most calls of one person in progress at one manager. `any`: as many as the console forwards for one sign-in, so that further sign-ins
+ * have no advantage. `long`: uploads and starts of apps, whose duration depends on the sender or an agent.
  */
 export const CALL_LIMITS = { any: 256, long: 64 } as const
 
@@ -13,17 +13,17 @@ const STARTS: ReadonlySet<RouteName> = new Set<RouteName>(['startApp', 'createGr
 export interface CallLimiter {
   /**
    * @param isUpload the body is read as a stream
-   * @returns ends the call: it counts no longer
+   * @returns a function that ends counting the call
    * @throws AppError `rate_limited`
    */
   take(userId: UserId, call: { readonly route: RouteName; readonly isUpload: boolean }): () => void
 }
 
 /**
- * Bounds the calls of a person over all sign-ins and keypairs.
+ * Limits the calls of a person over all sign-ins and keypairs.
  *
- * Threat model: a call that waits keeps a descriptor here, and one of the connections that the console has for everybody. A person may
- * sign in any number of times, so a bound of a sign-in is none.
+ * Threat model: a waiting call occupies a descriptor here, and one of the console's connections, which all people share. A person may sign
+ * in any number of times, so a limit per sign-in has no effect.
  */
 export function createCallLimiter(): CallLimiter {
   const counts = createOpenCounts()

@@ -43,7 +43,7 @@ export async function readCredentials(
   const { authorization } = request.headers
   if (authorization !== undefined && isSignature(authorization)) return readSigned(signers, request)
   const from = authorization === undefined ? 'cookie' : 'bearer'
-  // A program that took both halves from a page must not use them past the console, e.g. while the console is away (ADR 73).
+  // A program that took both halves from a page must not use them without the console, e.g. while the console is stopped (ADR 73).
   const halves = authorization === undefined && originOf(request).mayBeOfPage ? readHalves(request) : undefined
   if (authorization === undefined && !halves) return undefined
   const token = authorization === undefined ? undefined : readBearer(authorization)
@@ -54,8 +54,8 @@ export async function readCredentials(
 }
 
 /**
- * Authenticates a request again, with what holds now: its body has arrived later than its head, or it lasts. The signature is not
- * checked again, because it is single-use.
+ * Authenticates a request again, because its body arrived later than its head, or because it lasts. The signature is not checked again,
+ * because it is single-use.
  *
  * @throws AppError `not_signed_in`, `signature_invalid`, `keypair_inactive`, `user_inactive`
  */
@@ -70,7 +70,7 @@ export async function readCredentialsAgain(
   throw new AppError('not_signed_in', because('sign_in_ended'))
 }
 
-/** Finds the sign-in of the cookie that fits the origin secret; a cookie that another port planted fits no secret. */
+/** Finds the sign-in of the cookie that matches the origin secret; a cookie planted by another port matches no secret. */
 function findBrowser(logins: Logins, { cookies, originSecret }: BrowserHalves): Promise<ActiveLogin | undefined> {
   return logins.authenticateOneOf(cookies.map(cookie => browserToken(cookie, originSecret)))
 }
@@ -101,8 +101,8 @@ function readBearer(header: string): string | undefined {
 }
 
 /**
- * Authenticates upgrades of users (terminal, tunnels). A browser always names its page, so a browser's sign-in without an
- * Origin is refused; that the Origin is ours was checked before.
+ * Authenticates upgrades of users (terminal, tunnels). A browser always sends the Origin of its page, so a browser's sign-in without it is
+ * refused; the Origin itself was checked before.
  *
  * @throws AppError `not_signed_in`, `foreign_origin`; as `Signers.authenticate` for signatures
  */

@@ -28,9 +28,9 @@ export interface RequestContext<N extends RouteName = RouteName> {
 }
 
 /**
- * The handlers, one per entry of ROUTES; a missing or extra one does not compile. A handler parses nothing, checks no role
- * (the server did, from the table) and shapes no errors: it calls a service and returns the reply or throws an AppError.
- * Each `routes/*.ts` returns its share: `createSessionRoutes(deps): Pick<Handlers, 'createSession' | …>`.
+ * The handlers, one per entry of ROUTES; a missing or extra one is a compile error. A handler does not parse input, check roles or format
+ * errors (the server does this, using the table): it calls a service and returns the reply or throws an AppError. Each `routes/*.ts`
+ * returns its share: `createSessionRoutes(deps): Pick<Handlers, 'createSession' | …>`.
  */
 export type Handlers = {
   readonly [N in RouteName]: (context: RequestContext<N>, input: ParsedInput<N>) => Promise<RouteReply<N>>

@@ -20,9 +20,9 @@ import { newUuid } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
 
 export const IDEMPOTENCY_HEADER = 'idempotency-key'
-/** Header on an answer that was given before. */
+/** Header of a repeated answer. */
 export const REPLAYED_HEADER = 'idempotency-replayed'
-/** Most characters of an answer that is kept beside the ids of what was made. */
+/** Most characters of an answer that is stored although the ids of created objects are stored too. */
 const MOST_KEPT = 16_384
 const RELEASE_AGAIN_MS = 1_000
 const KEY = /^[\x21-\x7e]{1,200}$/
@@ -42,25 +42,24 @@ export interface KeyedCall {
   readonly route: RouteSpec
   readonly header: string | string[] | undefined
   readonly userId: UserId
-  /** Everything that the answer depends on, besides the user. */
+  /** All parts of the request that the answer depends on, besides the user. */
   readonly request: { readonly url: string; readonly body: unknown }
 }
 
 /**
- * Makes requests idempotent: of all requests with the same key of the same user, one is executed, and all get its answer,
- * for a day.
+ * Makes requests idempotent: of all requests with the same key of the same user, one is executed, and all get its answer, for a day.
  *
- * Threat model: a key is looked up for the user who was authenticated with this very request, so nobody reads another
- * user's answer. An answer may hold a secret (of a keypair, a link); it is sealed with the master key, like the hash of the request, whose
- * body may hold a password. An answer that reports an error is not kept: nothing was made, and the next attempt may succeed.
+ * Threat model: a key is looked up for the user who was authenticated with this request, so nobody can read another user's answer. An
+ * answer may contain a secret (of a keypair, a link); it is sealed with the master key, like the hash of the request, whose body may
+ * contain a password. An answer with an error is not stored: nothing was created, and the next attempt may succeed.
  *
- * A short request may have a long answer (fifty sessions), so a long one is not kept where the ids of what was made are: the next attempt
- * answers with these objects as they are then, without the notices. What is not noted like this has a short answer (a user, a keypair, a task), and its
- * secret cannot be made again.
+ * A short request may have a long answer (fifty sessions), so a long one is not stored if the ids of the created objects are: the next
+ * attempt answers with these objects in their state at that time, without the notices. Answers without stored ids are short (a user, a
+ * keypair, a task), and may contain a secret that cannot be created again.
  *
- * A manager that dies between a commit and the answer leaves a key without an answer. Sessions are noted in the transaction
- * that makes them, so the next attempt finds them. For other things the next attempt runs again after a minute: names are
- * unique, and a secret that nobody has received is worth nothing.
+ * A manager that dies between a commit and the answer leaves a key without an answer. Sessions are recorded in the transaction that creates
+ * them, so the next attempt finds them. For other things the next attempt is executed again after a minute: names are unique, and a secret
+ * that nobody has received is useless.
  */
 export function createIdempotency({ db, box, log }: IdempotencyDeps) {
   async function claimOf(userId: UserId, key: string, request: string): Promise<Claim | KeyRow> {
@@ -148,7 +147,7 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
     throw new AppError('request_in_progress', { why, retryAfterSeconds: 1 })
   }
 
-  /** Stores an answer. A failure is only logged: the request has succeeded, whether or not its answer can be kept. */
+  /** Stores an answer. A failure is only logged: the request has succeeded, whether or not its answer can be stored. */
   async function keep(claim: Claim, sealed: string): Promise<void> {
     await storeAnswer(db, claim, sealed).catch((error: unknown) => {
       log.warn({ err: error }, 'the answer of a request with an idempotency key could not be stored')

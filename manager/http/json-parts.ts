@@ -1,4 +1,6 @@
-/** Members, objects and lists of one body: `usual` for the routes that name no other number, `stranger` for those that need no sign-in. */
+/**
+ * Most members, objects and lists of one body: `usual` for routes without a number of their own, `stranger` for those that need no sign-in.
+ */
 export const JSON_PARTS = { usual: 1_000, stranger: 100 } as const
 
 const QUOTE = 0x22
@@ -7,11 +9,11 @@ const BACKSLASH = 0x5c
 const PARTS: ReadonlySet<number> = new Set([0x3a, 0x5b, 0x7b])
 
 /**
- * Whether a JSON text has more members, objects and lists than any request needs. Entries of lists do not count: schemas look at the length
+ * Whether a JSON text has more members, objects and lists than any request needs. Entries of lists do not count: schemas check the length
  * of a list before its entries.
  *
- * Threat model: to parse and check members takes far longer than to send them, and nobody else is served meanwhile. So they are counted
- * in the text, before it is parsed, and in one pass whatever it holds.
+ * Threat model: parsing and checking members takes far longer than sending them, and nobody else is served meanwhile. So they are counted
+ * in the text before it is parsed, in a single pass.
  */
 export function hasManyJsonParts(json: string, most: number): boolean {
   let parts = 0

@@ -4,8 +4,8 @@ const UPLOAD = /^\/api\/v1\/folders\/[^/?]+\/uploads\/[^/?]+$/
 const OVERRIDES: readonly string[] = ['PATCH', 'DELETE']
 
 /**
- * Lets a client of tus that can send only GET and POST continue and end uploads: the header `X-HTTP-Method-Override` of a POST to an upload names the
- * method that counts from here on, also for signatures. Elsewhere the header means nothing.
+ * Lets a client of tus that can send only GET and POST continue and end uploads: the header `X-HTTP-Method-Override` of a POST to an upload
+ * names the method that is used from here on, also for signatures. On other requests the header is ignored.
  *
  * @see https://tus.io/protocols/resumable-upload#x-http-method-override
  */

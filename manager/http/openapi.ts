@@ -68,7 +68,7 @@ function refusalsOf(route: RouteSpec | undefined): number[] {
   ].toSorted((a, b) => a - b)
 }
 
-/** Titles of the errors that have this status, so that a reader knows what to look for. */
+/** Titles of the errors with this status. */
 function descriptionOf(status: number): string {
   const titles = Object.values(ERRORS).flatMap(error => (error.status === status ? error.title : []))
   return titles.length <= 3 ? titles.join('; ') : 'Refused; `code` has the reason.'

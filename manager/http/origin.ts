@@ -3,13 +3,13 @@ import { AppError, because, CONSOLE_SECRET_HEADER } from '#manager/contract'
 import { equalSecrets } from '../users/secrets.ts'
 
 /**
- * Host names and origins that the server accepts. A page of another site can make a browser send requests here, by DNS
- * rebinding even with its own name as Host; so Host must name us, and a page that sends a request (Origin) must be ours.
+ * Host names and origins that the server accepts. A page of another site can make a browser send requests here, by DNS rebinding even with
+ * its own name as Host; so Host must be one of our names, and a page that sends a request (Origin) must be ours.
  */
 export interface OriginRules {
   /** @throws AppError `forbidden` (Host), `foreign_origin` */
   check(headers: IncomingHttpHeaders): void
-  /** True for a host name that links to this server may carry: a loopback name with any port, or an allowed name. */
+  /** True for a host name that links to this server may contain: a loopback name with any port, or an allowed name. */
   isOurs(host: string): boolean
 }
 
@@ -47,15 +47,15 @@ function hostOf(origin: string): string | undefined {
   return protocol === 'http:' || protocol === 'https:' ? host : undefined
 }
 
-/** Peers whose `x-forwarded-*` fields about the client are believed. */
+/** Peers whose `x-forwarded-*` fields are trusted. */
 export interface Forwarders {
-  /** Shared with the console, which sends it as `x-berth-console`; undefined where no console has one. */
+  /** Shared with the console, which sends it as `x-berth-console`; undefined if no console has one. */
   readonly consoleSecret?: string | undefined
   /** Addresses of reverse proxies. */
   readonly trustedProxies?: readonly string[] | undefined
 }
 
-/** Origin of a request: as its connection shows it, or as a proven forwarder reports its client. */
+/** Origin of a request: from its connection, or as reported by a proven forwarder. */
 export interface RequestOrigin {
   /** The client's address. */
   readonly address: string
@@ -64,18 +64,18 @@ export interface RequestOrigin {
   readonly https: boolean
   /** True if anybody forwarded the request, proven or not: a request from loopback need not come from this computer. */
   readonly isForwarded: boolean
-  /** False where it must have come through the console to be of a page of ours: the manager serves no pages itself. */
+  /** False if a request from one of our pages would have come through the console: the manager itself serves no pages. */
   readonly mayBeOfPage: boolean
 }
 
 const origins = new WeakMap<IncomingMessage, RequestOrigin>()
 
 /**
- * Decides once, before anything reads the origin of a request, whether its `x-forwarded-*` fields are believed.
+ * Decides once, before anything reads the origin of a request, whether its `x-forwarded-*` fields are trusted.
  *
- * Threat model: anybody can write these fields, every user of this computer can connect to our port, and the fields decide
- * whose failed sign-ins are counted, which address the audit log names, and whether a cookie is `Secure`. So they are believed
- * only from a console that knows the shared secret and from addresses that the operator has named, and only the last hop.
+ * Threat model: anybody can write these fields, every user of this computer can connect to our port, and the fields decide whose failed
+ * sign-ins are counted, which address the audit log names, and whether a cookie is `Secure`. So they are trusted only from a console that
+ * knows the shared secret and from addresses configured by the operator, and only for the last hop.
  */
 export function noteOrigin(request: IncomingMessage, forwarders: Forwarders): { readonly isConsole: boolean } {
   const { headers } = request
@@ -94,7 +94,7 @@ function isFromConsole({ headers }: IncomingMessage, { consoleSecret }: Forwarde
   return consoleSecret !== undefined && typeof sent === 'string' && equalSecrets(sent, consoleSecret)
 }
 
-/** The noted origin of a request; without a note, the origin that its connection shows. */
+/** The recorded origin of a request; if there is none, the origin of its connection. */
 export function originOf(request: IncomingMessage): RequestOrigin {
   return origins.get(request) ?? directOrigin(request)
 }
@@ -124,8 +124,8 @@ function forwardedOrigin(headers: IncomingHttpHeaders, direct: RequestOrigin): R
 }
 
 /**
- * Whether the browser names our own address with https, as it does with every sign-in: then cookies get `Secure` even if the
- * reverse proxy sends no X-Forwarded-Proto. False where a console forwards, which puts our address in place of its own.
+ * Whether the browser sends our own address with https as Origin, as with every sign-in: then cookies get `Secure` even if the reverse
+ * proxy sends no X-Forwarded-Proto. False behind a console, which replaces the Origin by its own address.
  */
 function isHttpsByOrigin(headers: IncomingHttpHeaders): boolean {
   const { origin, host = '', 'x-forwarded-host': forwardedHost = host } = headers
@@ -138,8 +138,8 @@ const FORWARDING_FIELDS = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-p
 const plainAddress = (address: string) => address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 
 /**
- * Address of the console for links that are handed to other people, where the settings name none: the one under which this
- * request came, if we answer to it, else the advertised one. A loopback name is of use on this computer only.
+ * Address of the console for links that are given to other people, if the settings name none: the address of this request, if it is one of
+ * ours, else the advertised one. A loopback name is useful only on this computer.
  */
 export function consoleAddress(request: IncomingMessage, rules: OriginRules, advertiseUrl: string | undefined): string {
   const { host, https } = originOf(request)
@@ -148,7 +148,7 @@ export function consoleAddress(request: IncomingMessage, rules: OriginRules, adv
   return advertiseUrl ?? `http://${request.headers.host ?? 'localhost'}`
 }
 
-/** Address whose failures are counted: the client that a proven forwarder names, else the peer. */
+/** Address for which failures are counted: the client reported by a proven forwarder, else the peer. */
 export function clientAddress(request: IncomingMessage): string {
   return originOf(request).address
 }

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { codingsOf, namesEtag } from '#base/http-fields'
 
-/** A text that never changes, in the forms in which it is sent. */
+/** A constant text, in the forms in which it is sent. */
 export interface Prepared {
   readonly plain: Buffer
   readonly gzip: Buffer
@@ -15,7 +15,7 @@ export function prepare(text: string): Prepared {
   return { plain, gzip: gzipSync(plain), tag: createHash('sha256').update(plain).digest('base64url').slice(0, 22) }
 }
 
-/** Sends a prepared text, compressed where the client takes that, or tells it that it has the text already. */
+/** Sends a prepared text, compressed if the client accepts that, or the status that the client has the text already. */
 export function sendPrepared({ headers }: FastifyRequest, reply: FastifyReply, { plain, gzip, tag }: Prepared) {
   const isSmall = codingsOf(headers['accept-encoding']).has('gzip')
   const etag = isSmall ? `"${tag}-gzip"` : `"${tag}"`

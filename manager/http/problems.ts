@@ -10,8 +10,8 @@ import { SECURITY_HEADERS } from './security-headers.ts'
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
 /**
- * Sends the RFC 9457 document of an error and notes its code for the audit log. An error that was no AppError arrives as
- * `internal`, without details of its cause; the error handler logs the cause.
+ * Sends the RFC 9457 document of an error and records its code for the audit log. An error that is no AppError is sent as `internal`,
+ * without details of its cause; the error handler logs the cause.
  */
 export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply {
   const problem = toProblem(error)
@@ -24,15 +24,15 @@ export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply 
 export function createErrorHandler(log: Log) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const known = toAppError(error, request.routeOptions.bodyLimit)
-    // A client that leaves ends the work for it, which is no failure.
+    // A client that disconnects aborts its work, which is no failure.
     const isCutShort =
       (error.name === 'AbortError' && reply.raw.closed) || (error.code === 'ECONNRESET' && request.raw.readableAborted)
     if ((known.code === 'internal' || known.code === 'unavailable') && !isCutShort) {
       const where = { requestId: request.id, method: request.method, route: request.routeOptions.url }
       log.error({ ...where, err: error }, 'request failed')
     }
-    // Fastify would hang up while the client still sends, and the reset could overtake the answer. Node discards the rest
-    // of the body instead, for as long as a request may take to arrive.
+    // Fastify would close the connection while the client still sends, and the reset could overtake the answer. Instead Node discards the
+    // rest of the body, within the deadline for bodies.
     if (known.code === 'body_too_large') void reply.removeHeader('connection')
     return sendProblem(reply, known)
   }
@@ -82,12 +82,15 @@ export function toAppError(error: unknown, bodyLimit = MiB): AppError {
   return new AppError('internal', {}, { cause: error })
 }
 
-/** The part of a request that does not fit, in the words of the API. */
+/** The invalid part of a request, in the words of the API. */
 function partOf(context: string | undefined): string {
   return context === 'querystring' ? 'query' : (context ?? 'body')
 }
 
-/** Fields that an answer names: whoever mends these sends the request again. Thousands would be far longer than the request. */
+/**
+ * Most fields that an answer names: after fixing these, a client repeats the request. Thousands of fields would be far longer than the
+ * request.
+ */
 const MOST_FIELDS = 20
 
 function fieldsCause([first]: readonly { path: string; message: string }[], count: number): Because {
@@ -98,7 +101,7 @@ function fieldsCause([first]: readonly { path: string; message: string }[], coun
 
 /** SQLSTATE of PostgreSQL. */
 const DISK_FULL = '53100'
-/** SQLSTATEs of U+0000 in text and in JSON, from a query or a path. Our own text never holds it, so the client sent it. */
+/** SQLSTATEs for U+0000 in text and in JSON, from a query or a path. Our own text never contains it, so the client sent it. */
 const UNSTORABLE: ReadonlySet<string> = new Set(['22021', '22P05'])
 
 /**

@@ -10,7 +10,7 @@ import { type AuditRecorder } from '../audit/recorder.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For the audit log: what the handler returned, and with which error the request ended. */
+    /** For the audit log: the return value of the handler, and the error with which the request ended. */
     outcome: {
       reply?: unknown
       code?: string
@@ -27,9 +27,10 @@ declare module 'fastify' {
 }
 
 /**
- * Requests that are not recorded: `whatIf` changes nothing, `renewGrant`, `grantServedApp`, `grantOwnApp` and `redeemAppTicket` use a right that a recorded
- * request gave, `continueUpload` continues with an upload whose beginning was recorded, `readBundle` and `readChecksums` read files, `recordVisit` says only that the console is open, and
- * `reportCertificate` and `reportAppPorts` tell what the console presents anyway.
+ * Requests that are not recorded: `whatIf` changes nothing, `renewGrant`, `grantServedApp`, `grantOwnApp` and `redeemAppTicket` use a right
+ * that a recorded request gave, `continueUpload` continues an upload whose beginning was recorded, `readBundle` and `readChecksums` read
+ * files, `recordVisit` only reports that the console is open, and `reportCertificate` and `reportAppPorts` report public facts about the
+ * console.
  */
 const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
   'whatIf',
@@ -47,8 +48,8 @@ const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Writes one audit row for every request that changes something or tried to, whatever its result. The row is written before
- * the answer is sent: a client that is told of a success finds it in the log. Requests to unknown addresses are not recorded.
+ * Writes one audit row for every request that changes something or tried to, whatever its result. The row is written before the answer is
+ * sent, so that a client finds its success in the log. Requests to unknown addresses are not recorded.
  */
 export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorder; db: Db; log: Log }): void {
   const { audit, db, log } = deps
@@ -56,7 +57,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
 
   app.addHook('preHandler', async request => {
     const { credentials } = request
-    // Find the owner now: a deleted target has none any more. Plain users act on things of their own, and on shared sessions.
+    // Find the owner now, because a deleted target will have none. Plain users act on things of their own, and on shared sessions.
     if (!isTold(request) || !credentials) return
     const { target } = describe(request, false)
     if (credentials.caller.role === 'user' && !target?.startsWith('session:')) return
@@ -70,7 +71,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     try {
       await record(request)
     } catch (error) {
-      // The database failed a lookup for the log; the answer to the client does not fail for that.
+      // A lookup for the log failed in the database; the answer to the client does not fail because of that.
       log.error({ err: error, action: request.routeOptions.config.route }, 'a request was not recorded in full')
     }
   })
@@ -82,7 +83,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     const { target, detail: described } = describe(request, ok)
     const detail = { ...described, ...(ok ? outcome?.told : {}) }
     const caller = credentials?.caller
-    // A user who signs in is known only now. A failed attempt is recorded under the account, never under the typed text.
+    // A user who signs in is known only now. A failed attempt is recorded for the account, never with the typed text.
     const signedIn = caller ?? (ok ? userOf(outcome?.reply) : undefined)
     const tried = signedIn ? undefined : await accountOf(request)
     const concerned = outcome?.owner ?? signedIn ?? tried
@@ -116,7 +117,7 @@ function describe(request: FastifyRequest, ok: boolean) {
   return describeRequest({
     path: routeOptions.url ?? '',
     params,
-    // A body that the route reads as a stream has properties of the stream, and no fields.
+    // A body that the route reads as a stream has no fields, only properties of the stream.
     body: routeOptions.config.streamedBody === undefined ? body : undefined,
     reply: outcome?.reply,
     ok,
@@ -124,7 +125,7 @@ function describe(request: FastifyRequest, ok: boolean) {
   })
 }
 
-/** The user of a reply that signs somebody in. */
+/** The user in a reply that signs somebody in. */
 function userOf(reply: unknown) {
   const parsed = z.object({ user: User }).safeParse(reply)
   if (!parsed.success) return undefined
@@ -132,12 +133,12 @@ function userOf(reply: unknown) {
   return { userId, email, domain, role }
 }
 
-/** Acts of superadmins, and acts on their things, are hidden from the admins of the domain that they happen to be in. */
+/** Actions of superadmins, and actions on their things, are hidden from the admins of their domain. */
 function domainOf({ role, domain }: { role: Role; domain: string }): string | null {
   return role === 'superadmin' ? null : domain
 }
 
-/** E-mail address of the user for whom an admin made something: the reply for a keypair names its owner. */
+/** E-mail address of the user for whom an admin created something: the reply for a keypair names its owner. */
 function madeFor(reply: unknown, callerId: string | undefined): string | undefined {
   const { userId, email } = (reply ?? {}) as { userId?: unknown; email?: unknown }
   return typeof userId === 'string' && userId !== callerId && typeof email === 'string' ? email : undefined

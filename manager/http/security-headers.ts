@@ -1,4 +1,4 @@
-/** Headers of every reply. No reply is a page: a browser that shows one may load and embed nothing. */
+/** Headers of every reply. No reply is a page, so a browser that shows one must not load or embed anything. */
 export const SECURITY_HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

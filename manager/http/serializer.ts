@@ -4,8 +4,8 @@ import { type Log } from '../log.ts'
 type Serialize = (data: unknown) => string
 
 /**
- * Serializes answers by their schemas. A list item that does not fit its schema, whatever the cause, must not hide the other
- * items from users: it is left out, and logged once.
+ * Serializes answers by their schemas. A list item that does not match its schema must not hide the other items from users: it is left out,
+ * and logged once.
  */
 export function createSerializerCompiler(log: Log): typeof serializerCompiler {
   const told = new Set<string>()

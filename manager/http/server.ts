@@ -63,7 +63,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Credentials of the sender; null if nobody is signed in, which only access `none` lets through. */
     credentials: Credentials | null
-    /** Whether the body was not complete when the head was authenticated. */
+    /** Whether the body was incomplete when the head was authenticated. */
     isBodyLate: boolean
   }
   interface FastifyContextConfig {
@@ -71,7 +71,7 @@ declare module 'fastify' {
     byPerson?: true
     /** Content type of the body that the route reads as a stream. */
     streamedBody?: string
-    /** Members, objects and lists that a body may have, if not as many as usual. */
+    /** Most members, objects and lists of a body, if not the usual number. */
     jsonParts?: number
   }
 }
@@ -80,27 +80,27 @@ export interface HttpServer extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`, whatever address it listens on. */
   readonly url: string
   readonly port: number
-  /** Takes a connection that another process has accepted at our port. */
+  /** Takes over a connection to our port that another process has accepted. */
   take(socket: Socket): void
 }
 
 export interface HttpServerDeps extends Forwarders {
   readonly host: string
-  /** 0 = any. */
+  /** 0 = any free port. */
   readonly port: number
-  /** True: another process listens at the port, and its connections are taken. */
+  /** True: another process listens at the port and passes its connections on. */
   readonly isPortHeld?: boolean
   readonly rules: OriginRules
   readonly metricsToken?: string | undefined
   readonly handlers: Handlers
-  /** Takes browsers that come back from a sign-in provider. */
+  /** Handles browsers that come back from a sign-in provider. */
   readonly sso: Pick<SsoAttempts, 'callback'>
   readonly upgrades: Upgrades
   readonly logins: Logins
   readonly signers: Signers
   readonly audit: AuditRecorder
   readonly db: Db
-  /** Seals the answers that are kept for retries with an idempotency key. */
+  /** Seals stored answers for requests with an idempotency key. */
   readonly box: SecretBox
   readonly bus: EventBus
   readonly fileWatches: FileWatches
@@ -116,11 +116,11 @@ export interface HttpServerDeps extends Forwarders {
 }
 
 const BODY_LIMIT = 1024 * 1024
-/** Room for as many cookies of our name as a browser keeps for one host (180 in Chromium and Firefox), planted ones included. */
+/** Enough for as many cookies of our name as a browser stores for one host (180 in Chromium and Firefox), including planted ones. */
 const MAX_HEADER_BYTES = 32 * 1024
-/** Deadline for the head of a request, and another one for its body; replies may take longer. */
+/** Deadline for the head of a request, and separately for its body; replies may take longer. */
 const REQUEST_MS = 30_000
-/** Routes that send what lasts; to the others they give way. */
+/** Routes with long-lasting answers, which yield to other routes. */
 const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
   'readFile',
   'archiveFiles',
@@ -129,7 +129,7 @@ const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
   'readChecksums',
   'readHostBundle',
 ])
-/** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
+/** A connection without traffic for this long is closed, so that a client that does not read cannot keep an answer in memory for longer. */
 const STALLED_MS = 5 * 60_000
 /** Connections on which nobody has proved who they are, of a process with so many descriptors. Sign-ins and refused calls take one for a moment. */
 const mostUnproven = (descriptors: number) => Math.min(1_024, Math.floor(descriptors / 8))
@@ -153,7 +153,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: REQUEST_MS,
       connectionsCheckingInterval: 5_000,
-      // Other upgrades (`Upgrade: h2c` of Java clients, say) are answered as plain requests. RFC 9110 section 7.8
+      // Other upgrades (for example `Upgrade: h2c` of Java clients) are answered as plain requests. RFC 9110 section 7.8
       shouldUpgradeCallback: request => handlerOf(upgrades, request) !== undefined,
     },
     bodyLimit: BODY_LIMIT,
@@ -302,7 +302,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
 
   app.server.on('upgrade', (request, socket, head) => {
     logErrors(socket, log)
-    // From here on Node applies no limit to the connection: an earlier answer that is not read would be held for ever.
+    // From here on Node applies no limit to the connection: an earlier answer that is not read would be kept for ever.
     if (turns.unanswered(request.socket) > 0) {
       socket.destroy()
       return
@@ -335,12 +335,12 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     url: `http://127.0.0.1:${port}`,
     port,
     take(socket) {
-      // As of connections that Node's HTTP servers accept.
+      // Same as for connections that Node's HTTP servers accept.
       socket.allowHalfOpen = true
       app.server.emit('connection', socket)
     },
     async [Symbol.asyncDispose]() {
-      // Fastify does it for a server that listens.
+      // For a listening server, Fastify does this.
       app.server.closeAllConnections()
       await app.close()
     },
@@ -352,10 +352,10 @@ const rateHeaders = (limit: number, remaining: number) => ({
   'x-ratelimit-remaining': String(remaining),
   'x-ratelimit-window': String(RATE_WINDOW_SECONDS),
 })
-/** Rate headers of a reply that involves no keypair, as the original system (Backend.AI) sends them: nothing is limited. */
+/** Rate headers of a reply without a keypair, as in the original system (Backend.AI): nothing is limited. */
 const UNLIMITED = rateHeaders(1000, 1000)
 
-/** Not inlined: a listener made in the handler would keep the request in memory for as long as the socket lives. */
+/** Not inlined: a listener created in the handler would keep the request in memory for as long as the socket lives. */
 function logErrors(socket: Duplex, log: Log): void {
   socket.on('error', error => log.debug({ err: error }, 'upgraded socket failed'))
 }
@@ -380,7 +380,7 @@ function acceptJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    // Some clients name the type without sending a body.
+    // Some clients send the type without a body.
     if (body === '') {
       done(null, undefined)
       return
@@ -404,7 +404,7 @@ function acceptJson(app: FastifyInstance): void {
   })
 }
 
-/** Hands a body to the handler as a stream. */
+/** Passes a body to the handler as a stream. */
 function acceptStreams(app: FastifyInstance): void {
   const types = new Set(Object.values<RouteSpec>(ROUTES).flatMap(({ streamedBody }) => streamedBody ?? []))
   app.addContentTypeParser([...types], (request, body, done) => {
@@ -413,7 +413,7 @@ function acceptStreams(app: FastifyInstance): void {
   })
 }
 
-/** Methods per path, to tell a wrong method (405) from a wrong address (404). Call before routes are added. */
+/** Methods per path, to distinguish a wrong method (405) from a wrong address (404). Call it before routes are added. */
 function collectMethods(app: FastifyInstance): (request: FastifyRequest) => string[] {
   const routes: { pattern: RegExp; methods: string[] }[] = []
   app.addHook('onRoute', ({ url, method }) => {

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 
 /**
- * The schema of a query that refuses fields it does not name: a filter that is ignored would answer another question than the client
- * asked. Checks of the schema as a whole are kept.
+ * The schema of a query that refuses unknown fields: ignoring a filter would give a wrong answer. Checks of the schema as a whole are kept.
  *
  * @param query schema of a route; left out: the route has no query
  * @throws if the schema is not one object, whose fields are the only ones that can be known

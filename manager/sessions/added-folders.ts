@@ -4,7 +4,7 @@ import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 
 /** Changes in an agent's report about the folders of running kernels. */
 export interface ChangedMounts {
-  /** Kernels of which the agent says something else than before, or something for the first time. */
+  /** Kernels whose report from the agent differs from the previous one, or is the first. */
   readonly kernelIds: readonly KernelId[]
   /** Kernels of `kernelIds` that have folders. */
   readonly withFolders: readonly KernelId[]
@@ -12,22 +12,22 @@ export interface ChangedMounts {
   readonly turned: readonly KernelId[]
 }
 
-/** A step that makes records and mounts of one session agree again. */
+/** A step that makes records and mounts of one session equal again. */
 export type Repair =
-  /** The mount is there: note that it is confirmed. */
+  /** Mounted: record the confirmation. */
   | { do: 'confirm'; folder: SessionFolderRow }
   /** Wanted, but missing in a kernel. */
   | { do: 'mount'; folder: SessionFolderRow }
   /** Unwanted, but still mounted. */
   | { do: 'unmount'; folder: SessionFolderRow }
-  /** Unwanted, and gone from all kernels. */
+  /** Unwanted, and removed from all kernels. */
   | { do: 'forget'; folder: SessionFolderRow }
-  /** Mounted without a record, as after a restore of the database: a record protects the folder. */
+  /** Mounted without a record, for example after a restore of the database: create one, because a record protects the folder. */
   | { do: 'record'; folder: KernelMounts['folders'][number] }
 
 /**
- * Compares the folders that were added to a session with what the agent reports of all its kernels. Pure. The records are what is
- * wanted; a crash or a lost answer leaves them ahead of the mounts.
+ * Compares the folders that were added to a session with the agent's report of all its kernels. Pure. The records contain the wanted
+ * folders; after a crash or a lost answer, the mounts may differ from them.
  */
 export function repairsOf(rows: readonly SessionFolderRow[], kernels: readonly KernelMounts[]): Repair[] {
   const added = rows.filter(row => row.added)
@@ -48,7 +48,7 @@ export function repairsOf(rows: readonly SessionFolderRow[], kernels: readonly K
   return [...repairs, ...Array.from(unknown.values(), (folder): Repair => ({ do: 'record', folder }))]
 }
 
-/** Why the folders of a running session cannot be changed now; undefined if they can. @param kernels what the agent says of each */
+/** Why the folders of a running session cannot be changed now; undefined if they can. @param kernels the agent's report of each */
 export function whyFixed(kernels: readonly (KernelMounts | undefined)[]): Because | undefined {
   for (const mounts of kernels) {
     if (!mounts) return because('folders_not_told')

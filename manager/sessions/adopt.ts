@@ -21,9 +21,8 @@ export interface AdoptingAgent {
 }
 
 /**
- * Adopts sessions that the restored database says are waiting but that were started after the backup was made: marks them
- * as running. Used after a restore, until an admin resumes scheduling. A session is adopted only if all its containers are
- * on this agent's engine.
+ * Adopts sessions that are waiting according to the restored database but were started after the backup: marks them as running. Used after
+ * a restore, until an admin resumes scheduling. A session is adopted only if all its containers are on this agent's engine.
  */
 export async function adoptWaiting(
   store: Store,

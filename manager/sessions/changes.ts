@@ -26,7 +26,7 @@ import { beginNextRun, returnToLastRun } from '../store/sessions/past-runs.ts'
 import { type Touched } from '../store/sessions/touches.ts'
 import { type Change, type Effects, type SessionState, transition } from './transition.ts'
 
-/** The state a decision is based on; locked until the decision is carried out. */
+/** The state on which a decision is based; locked until the decision is executed. */
 export interface LockedSession extends SessionState {
   readonly session: SessionRow
   /** The main kernel. */
@@ -47,21 +47,21 @@ export interface Applied {
   readonly to: SessionStatus
   readonly version: number
   readonly effects: Effects
-  /** Containers that may still run although the session has ended in the records; left out if there are none. */
+  /** Containers that may still run although the session has ended according to its records; left out if there are none. */
   readonly unconfirmed?: { readonly agentId: AgentId; readonly kernels: readonly Orphan[] } | undefined
-  /** Set if the session waited to continue and has ended instead: its homes need not be kept for it any more. */
+  /** Set if the session waited to continue and has ended instead, so that its homes need not be kept any more. */
   readonly homesFreed?: boolean
-  /** The transition was made by another manager, which also did whatever must be done only once. */
+  /** True if another manager made the transition, and also did all one-time work. */
   readonly remote?: boolean
 }
 
 /** The only way in which a session changes its status, besides being inserted or placed. */
 export interface SessionChanges {
   /**
-   * Locks the session, asks `decide` what to do with the current state, and writes session, kernel and timeline in one
-   * transaction. Notifies the listeners after the commit.
+   * Locks the session, calls `decide` with the current state, and writes session, kernel and timeline in one transaction. Notifies the
+   * listeners after the commit.
    *
-   * @param decide returns undefined to leave everything as it is; may run again if the transaction is repeated
+   * @param decide returns undefined to change nothing; may run again if the transaction is repeated
    * @returns undefined if nothing was done or there is no such session
    */
   apply(id: SessionId, decide: (state: LockedSession) => Change | undefined): Promise<Applied | undefined>
@@ -127,7 +127,7 @@ async function applyChange(
   const effects = transition(state, change)
   const unconfirmed = change.unconfirmed ? await orphanKernels(trx, state) : undefined
   const kernelId = change.kernelId ?? kernel.id
-  // Before the session forgets when the run began.
+  // Before the session loses the start time of its run.
   if (effects.interrupted) await endRun(trx, state, { ...change, kernelId })
   const version = await updateSession(trx, id, {
     status: change.to,
@@ -168,7 +168,7 @@ async function applyChange(
   }
 }
 
-/** The run of an interrupted session is over: writes what was learned of it, and begins the next one. */
+/** Writes the results of an interrupted session's run, and begins the next run. */
 async function endRun(trx: Db, { session }: LockedSession, change: Change & { readonly kernelId: KernelId }) {
   const learned = learnedIn(change)
   if (Object.keys(learned).length > 0) await updateKernel(trx, change.kernelId, learned)
@@ -179,7 +179,7 @@ const learnedIn = (change: Change): KernelChange => ({
   ...defined({ container_id: change.containerId, exit_code: change.exitCode, log_tail: change.logTail }),
 })
 
-/** Kernels that have not finished, as containers without a record: their slots stay held until the agent reports them gone. */
+/** Kernels that have not finished, as containers without a record: their slots stay held until the agent reports that they are gone. */
 async function orphanKernels(trx: Db, { agentId, kernels }: LockedSession): Promise<Applied['unconfirmed']> {
   if (agentId === null) return undefined
   const live = kernels.filter(({ status }) => !isFinished(status))

@@ -24,11 +24,11 @@ export interface RequestDeps {
   readonly caller: Caller
 }
 
-/** A request that may become a session, with everything that the manager fills in. */
+/** A request for a session, completed with all values that the manager adds. */
 export interface CheckedRequest extends ResolvedSpec {
   /** The user whose rights and limits count: the caller, or the one that an admin launches for. */
   readonly owner: Caller
-  /** The scopes that a session counts against. */
+  /** The scopes towards which a session counts. */
   readonly asker: ScopedSession
   /** The agents of the resource group. */
   readonly agents: readonly AgentRow[]
@@ -42,7 +42,7 @@ export interface CheckedRequest extends ResolvedSpec {
 }
 
 /**
- * Checks a request, for a launch and for a forecast alike. Of several faults the first is told, in this order: owner, start time,
+ * Checks a request, for a launch or for a forecast. If it has several faults, the first one is reported, in this order: owner, start time,
  * project and resource group, image and size, limits, priority, dependencies, folders.
  *
  * @param onlyOn the agent that has the files with which the session continues: only its images and resources count
@@ -56,7 +56,7 @@ export async function checkRequest(
 ): Promise<CheckedRequest> {
   const { resourceGroup, clusterSize = 1, priority = 0 } = spec
   const owner = await requireOwner(db, caller, spec.owner)
-  // The order of both lists is the order in which faults are told.
+  // The order of both lists is the order in which faults are reported.
   const [startsAt, asker, agents, images, limits] = await allDone([
     checkStartTime(db, spec),
     admit(db, owner, spec),

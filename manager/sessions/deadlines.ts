@@ -23,10 +23,7 @@ export interface DeadlinesDeps {
   readonly presence: AgentPresence
   readonly lifecycle: Lifecycle
   readonly changes: SessionChanges
-  /**
-   * How long the pulls of all these kernels have made no progress; undefined if this process has seen no progress at
-   * all.
-   */
+  /** Time for which the pulls of all these kernels have made no progress; undefined if this process has seen no progress at all. */
   readonly pullQuietMs: (kernelIds: readonly KernelId[]) => number | undefined
   /** Time since the agent last reported that one of these kernels is queued for its turn there. */
   readonly sinceWaitingMs?: (kernelIds: readonly KernelId[]) => number | undefined
@@ -42,7 +39,7 @@ export interface DeadlinesDeps {
  */
 const TELL_AFTER = 3
 
-/** The request that forgets an agent ends its sessions; a sweep finds only those of a manager that died meanwhile. */
+/** The request that forgets an agent ends its sessions; these checks only find sessions of a manager that died meanwhile. */
 const FORGOTTEN_EVERY = 10
 
 /**
@@ -55,7 +52,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   const { store, log } = deps
   const startedAt = performance.now()
   const shortest = Math.min(timings.scheduledMs, timings.preparingMs, timings.pullStalledMs, timings.terminatingMs)
-  /** Per session that terminates slowly: number of deadlines that had passed when its end was last requested again. */
+  /** For each session that terminates slowly: number of deadlines that had passed when its end was last requested again. */
   const askedAt = new Map<SessionId, number>()
   let sweeps = 0
 
@@ -67,7 +64,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     for (const id of askedAt.keys()) if (!ending.has(id)) askedAt.delete(id)
     for (const row of rows) {
       const ageMs = row.ageMs - store.clock.setForwardSince(row.nowMs - row.ageMs)
-      // A session that fails must not starve the sessions behind it: the next sweep begins with the same one.
+      // A failing session must not block the sessions after it: the next round begins with the same one.
       await judge({ ...row, ageMs: Math.min(ageMs, ownAgeMs) }).catch((error: unknown) => {
         log.error({ err: error, id: row.sessionId }, 'a deadline could not be kept; the next sweep tries again')
       })
@@ -91,8 +88,8 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   }
 
   /**
-   * Fails a late start only once its agent confirms that nothing is left of it, or has given up by itself. Otherwise
-   * two containers of one session would both hold resources that were allocated once.
+   * Fails a late start only once its agent confirms that nothing is left of it, or has given up on its own. Otherwise two containers of one
+   * session would both hold resources that were allocated once.
    */
   async function onLateStart(overdue: Overdue): Promise<void> {
     const { sessionId, attempt, status, agentId, ageMs, startByPassed } = overdue
@@ -101,7 +98,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     const cause: Reason = ready
       ? reasonOf('deadline_exceeded', because(LATE[status] ?? 'start_too_long'))
       : { code: 'agent_lost', message: 'The host was lost while the session started.' }
-    // No request was sent yet, or the agent has given up by itself: there is no container to remove.
+    // No request was sent yet, or the agent has given up on its own: there is no container to remove.
     if (status === 'SCHEDULED' || (!ready && startByPassed)) await deps.lifecycle.failAttempt(sessionId, attempt, cause)
     else if (!ready) await explain(overdue, AGENT_AWAY_START)
     else {
@@ -115,9 +112,9 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
   }
 
   /**
-   * Pursues an end that is not confirmed. The session ends when its agent says that the container is gone, or when the
-   * agent is forgotten, but never by time: its resources (a GPU, say) would be allocated again while the first
-   * container still uses them.
+   * Repeats the request for an unconfirmed end. The session ends when its agent reports that the container is gone, or when the agent is
+   * forgotten, but never because of time: otherwise its resources (such as a GPU) would be allocated again while the first container still
+   * uses them.
    */
   async function onTerminating(overdue: Overdue): Promise<void> {
     const { sessionId, agentId, ageMs } = overdue

@@ -3,10 +3,10 @@ import { type Db } from '../store/schema.ts'
 import { findOwnSession } from '../store/sessions/dependencies.ts'
 
 /**
- * Resolves the sessions that a request depends on. They must exist already and cannot be changed afterwards, so
- * dependencies never form a cycle.
+ * Resolves the sessions that a request depends on. They must exist already and cannot be changed afterwards, so dependencies never form a
+ * cycle.
  *
- * @param wanted ids or names of the owner's sessions; a name means the live one, or else the last that had it
+ * @param wanted ids or names of the owner's sessions; a name means the live session with it, or else the last one
  * @throws AppError `dependency_not_found`
  */
 export async function resolveDependencies(db: Db, ownerId: UserId, wanted: readonly string[]): Promise<SessionId[]> {

@@ -10,7 +10,7 @@ export interface EndForgottenDeps {
   readonly log: Log
 }
 
-/** Sessions ended per call; the next call ends the rest. */
+/** Most sessions ended per call; the next call ends the rest. */
 const BATCH = 500
 
 /**
@@ -29,7 +29,7 @@ export async function endForgotten(
     const ending = changes.apply(sessionId, state => {
       // The session may have ended, or moved, since it was listed.
       if (state.agentId !== on || isFinished(state.status)) return undefined
-      // No agent was asked to start a SCHEDULED session: another agent can take it. Every other session ends here.
+      // No agent was asked to start a SCHEDULED session, so another agent can take it. All other sessions end here.
       if (state.status === 'SCHEDULED') return { to: 'PENDING', reason: { ...reason, code: 'retried' }, actor }
       return { to: 'TERMINATED', reason, actor }
     })

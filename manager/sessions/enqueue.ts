@@ -61,7 +61,7 @@ export function createEnqueue({ store, presence, events, notifier, onEnqueued }:
     const launched = sessions.map(({ id, name }) => ({ id, name }))
     const news: News[] = [{ userId: owner.userId, by: caller, kind: 'session_launched', sessions: launched }]
     const alongside = async (trx: Db) => {
-      // The owner first: a share lock that two requests hold would keep both from counting.
+      // Lock the owner first: if two requests held only a share lock, neither could count.
       await countingOf(trx, owner.userId)
       if (caller.userId === owner.userId) await requireStillSignedIn(trx, caller)
       else await holdSignedIn(trx, caller)
@@ -78,7 +78,7 @@ export function createEnqueue({ store, presence, events, notifier, onEnqueued }:
   }
 }
 
-/** More than anybody lines up: what waits is read for each plan. */
+/** More sessions than anybody needs to queue: all waiting sessions are read for each plan. */
 const MOST_WAITING = 1_000
 
 /** Call it once the new sessions are written, in the same transaction. @throws AppError `over_person_limit` */
@@ -116,7 +116,7 @@ function newSessions(
     shmemBytes: checked.shmemBytes,
     shmemFromImage: checked.shmemFromImage,
     environ: spec.environ,
-    // A shell reads it, and stumbles at the line breaks of Windows.
+    // Shells do not understand the line breaks of Windows.
     startupCommand: spec.startupCommand?.replaceAll('\r\n', '\n') ?? null,
     runImageCommand: spec.runImageCommand ?? false,
     ...lifetime,

@@ -10,7 +10,7 @@ import { findSessions } from '../store/sessions/sessions.ts'
 import { type Db } from '../store/schema.ts'
 import { administers, type Caller } from '../users/authorize.ts'
 
-/** Most users that the answer names; those who wait come first. */
+/** Most users in the answer; waiting ones come first. */
 const MOST = 500
 
 /**

@@ -19,7 +19,7 @@ import {
 import { type Caller } from '../users/authorize.ts'
 import { requireStillSignedIn } from '../users/still-authorized.ts'
 
-/** Defaults of users for images. Each user reaches only their own; the launch checks them, not the store. */
+/** Users' default settings for images. Each user has access only to their own; they are checked at the launch, not when they are stored. */
 export interface ImageDefaultsService {
   list(caller: Caller): Promise<ImageDefaults[]>
   /** @throws AppError `too_many_image_defaults`, `not_signed_in` (ended meanwhile) */
@@ -42,7 +42,7 @@ export function createImageDefaults({ store }: { store: Pick<Store, 'db' | 'tran
         ...(shmem === undefined ? {} : { shmem: String(parseAmount('mem', shmem)) }),
       }
       const row = await store.transaction(async trx => {
-        // Locked, so that requests at once do not exceed the limit together.
+        // Locked, so that simultaneous requests cannot exceed the limit together.
         await lockUser(trx, userId)
         await requireStillSignedIn(trx, caller)
         const known = await listImageDefaults(trx, userId)

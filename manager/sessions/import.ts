@@ -49,8 +49,8 @@ export async function importContainer(
 }
 
 /**
- * `known`: the rows exist already. `not_of_its_session`: the session it names is known, but without this kernel.
- * `too_large`: it claims more resources than its agent has.
+ * `known`: the rows exist already. `not_of_its_session`: its session is known, but has no such kernel. `too_large`: it claims more
+ * resources than its agent has.
  */
 export type ImportOutcome = 'imported' | 'known' | 'not_of_its_session' | 'no_owner' | 'too_large'
 
@@ -60,7 +60,7 @@ function holds({ label, capacity }: ImportedContainer): boolean {
   )
 }
 
-/** Clamps the start time: a container is not older than the request for its session, and none starts in the future. */
+/** Clamps the start time to be after the request for its session, and not in the future. */
 function inTime({ label, startedAt }: ImportedContainer, now: number): string {
   const earliest = label.requestedAt === undefined ? 0 : Date.parse(label.requestedAt)
   return new Date(Math.min(now, Math.max(Date.parse(startedAt), earliest))).toISOString()
@@ -109,7 +109,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     maxLifetimeSeconds: null,
     apps: label.apps.map(toApp),
     attempt: label.attempt,
-    // The label also has a time, but from another clock.
+    // The label also contains a time, but from another clock.
     createdAt: container.startedAt,
     startedAt: container.startedAt,
     filesOf: null,
@@ -140,7 +140,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   return { audience: { userId: ownerId, domain } }
 }
 
-/** Notes which folders the session has mounted, so that none of them is deleted under it. */
+/** Records the mounted folders of the session, so that none of them is deleted while it runs. */
 async function noteFolders(trx: Db, { sessionId, folders = [] }: KernelLabel): Promise<void> {
   const names = await readFolderNames(
     trx,
@@ -153,7 +153,7 @@ async function noteFolders(trx: Db, { sessionId, folders = [] }: KernelLabel): P
   await insertSessionFolders(trx, rows)
 }
 
-/** Whether this is the missing kernel of a session that was imported just before by another of its kernels. */
+/** Whether this is a missing kernel of a session that was just imported through another of its kernels. */
 async function isMissing(
   trx: Db,
   session: OwnedSessionRow,
@@ -165,8 +165,8 @@ async function isMissing(
 }
 
 /**
- * Finds the owner of the container: the user who started it or, if the restored database lacks that user, the first
- * superadmin, who can decide what to do with it.
+ * Finds the owner of the container: the user who started it or, if the restored database lacks that user, the first superadmin, who can
+ * decide about it.
  */
 async function findOwner(trx: Db, { id, email }: KernelLabel['owner']): Promise<UserRow | undefined> {
   const user = (await findUser(trx, id)) ?? (await findUserByEmail(trx, email))

@@ -33,9 +33,9 @@ export interface KernelAccess {
     query: { readonly tail: number; readonly kernel?: string | undefined; readonly timestamps?: boolean | undefined },
   ): Promise<{ text: string; truncated: boolean }>
   /**
-   * The log as far as it is kept, in parts. While the kernel runs there is one part, with its last megabyte.
+   * The stored part of the log, in pieces. While the kernel runs there is one piece, with its last megabyte.
    *
-   * @throws AppError `agent_unreachable`, `kernel_not_found`; `files_gone` where a part after the first one is not kept any more
+   * @throws AppError `agent_unreachable`, `kernel_not_found`; `files_gone` if a piece after the first one is not stored any more
    */
   logPart(
     id: SessionId,
@@ -92,15 +92,15 @@ export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAcce
       try {
         const kept = { kernelId: kernel.id, ...defined({ part }) }
         const agentId = kernel.agent_id
-        // Requests of one agent take turns: it may send only so much, and its reports come first.
+        // Requests of one agent take turns, because its amount of data is limited and its reports have priority.
         const found = await inTurn(agentId, () => agents.request(agentId, 'read_kept_log', kept, HOW))
-        // A list without an end would keep a download busy for ever.
+        // An endless list would keep a download busy for ever.
         if (found.next !== null && found.next <= (part ?? 0)) throw unreadable()
         const text = await unpackPart(found.packed)
         const isFirstOfCut = part === undefined && found.truncated
         return { text: isFirstOfCut ? `${LOG_CUT}\n${text}` : text, next: found.next, truncated: found.truncated }
       } catch (error) {
-        // The end is all that is left, and says so itself. An agent of an earlier version keeps no more.
+        // Only the end of the log is left, and its text mentions this. An agent of an earlier version stores no more.
         const isGone = isAppError(error) && (error.code === 'files_gone' || error.code === 'agent_failed')
         if (!isGone || part !== undefined) throw error
         return { text: stored, next: null, truncated: isCut(stored) }

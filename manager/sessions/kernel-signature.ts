@@ -5,14 +5,13 @@ import { type SecretBox } from '../secrets/secret-box.ts'
 type Place = { readonly managerId: ManagerId; readonly agentId: AgentId }
 
 /**
- * Signs the requests for kernels that a manager sends to agents, and verifies that signature in the label of a
- * container that the database does not know.
+ * Signs the requests for kernels that a manager sends to agents, and verifies that signature in the label of a container that the database
+ * does not know.
  *
- * Threat model: an accepted agent is trusted with its own sessions only. It writes the labels of its containers itself,
- * so a label alone proves nothing to the manager: it could name any owner, and amounts that void every limit. The
- * signature covers owner, name, amounts, devices and agent, under a key derived from the master key, so only kernels
- * that some manager of this Berth has requested from this very agent are imported. An agent can still keep a container
- * of its own running past its end.
+ * Threat model: an accepted agent is trusted only with its own sessions. It writes the labels of its containers itself, so a label alone
+ * proves nothing to the manager: it could name any owner, and amounts beyond every limit. The signature covers owner, name, amounts,
+ * devices and agent, with a key derived from the master key, so only kernels that a manager of this Berth has requested from this agent are
+ * imported. An agent can still keep a container of its own running past its end.
  */
 export interface KernelSigner {
   sign(spec: KernelSpec, agentId: AgentId): string
@@ -33,9 +32,7 @@ export function createKernelSigner(box: Pick<SecretBox, 'mac' | 'isMac'>, manage
   }
 }
 
-/**
- * The signed text: identical for a request and for the label the agent makes of it, whatever the order of their fields.
- */
+/** The signed text: identical for a request and for the agent's label for it, regardless of the order of their fields. */
 function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' | 'managerSignature'>): string {
   const { owner, image, devices } = kernel
   return JSON.stringify([
@@ -59,7 +56,7 @@ function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' |
     kernel.startupCommand,
     kernel.kind ?? null,
     kernel.requestedAt ?? null,
-    // The facts below are left out where they are absent: containers of older versions were signed without them.
+    // Absent facts are left out, because containers of older versions were signed without them.
     ...(kernel.folders
       ? [kernel.folders.map(({ storage, folder, path, readOnly }) => [storage, folder, path, readOnly])]
       : []),

@@ -5,8 +5,8 @@ import { type Db } from '../store/schema.ts'
 import { type Caller, managesAccount } from '../users/authorize.ts'
 
 /**
- * The user whose session a request makes: the caller, or the user that an admin launches for. All rights and limits are those of
- * the owner; only a priority above the usual one is the admin's to give. An account that the caller does not manage is refused
+ * The owner of the session that a request creates: the caller, or the user for whom an admin launches it. All rights and limits are those
+ * of the owner; only the right to a priority above the usual one is the admin's. An account that the caller does not manage is refused
  * exactly like one that does not exist.
  *
  * @param wanted e-mail address or id
@@ -29,11 +29,11 @@ export async function requireOwner(db: Db, caller: Caller, wanted: string | unde
 }
 
 /**
- * The folders of a request. A session that an admin launches for another user mounts only folders that both may mount, with the
- * rights that both have, and no folder by itself.
+ * The folders of a request. A session that an admin launches for another user mounts only folders that both may mount, with the rights that
+ * both have, and mounts no folder automatically.
  *
- * Threat: the admin chooses the command of the session and can read its log. With the owner's folders the admin could read them,
- * although folders, like sessions, are not open to admins (`canEnter`).
+ * Threat: the admin chooses the command of the session and can read its log. With the owner's folders the admin could read them, although
+ * folders, like sessions, are not open to admins (`canEnter`).
  *
  * @throws AppError as `resolveMounts`
  */

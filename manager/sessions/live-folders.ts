@@ -45,9 +45,9 @@ import { requireOwn } from './require-session.ts'
 import { toKernelFolder } from './kernel-spec.ts'
 
 /**
- * Adds folders to running sessions and takes them out (docs/adr/0057), by the rules of a launch. The record is written before the
- * mount and deleted after it, so that a mounted folder is never in the trash. What a crash or a lost answer leaves undone is done when
- * the agent reports.
+ * Adds folders to running sessions and takes them out (docs/adr/0057), by the rules of a launch. The record is written before the mount and
+ * deleted after it, so that a mounted folder is never in the trash. Steps left undone after a crash or a lost answer are completed when the
+ * agent reports.
  */
 export interface LiveFolders {
   /**
@@ -58,7 +58,7 @@ export interface LiveFolders {
   add(caller: Caller, id: SessionId, spec: FolderMountSpec): Promise<Session>
   /** @throws AppError `session_not_found`, `forbidden`, `session_not_running`, `folder_not_found`, `session_folders_fixed`, `folder_busy`, `agent_unreachable` */
   take(caller: Caller, id: SessionId, folderId: FolderId, force: boolean): Promise<Session>
-  /** An agent reports other mounts than before: brings records and mounts together. Never rejects. */
+  /** Repairs records and mounts after an agent has reported different mounts than before. Never rejects. */
   reported(changed: ChangedMounts): Promise<void>
 }
 
@@ -71,7 +71,7 @@ export interface LiveFoldersDeps {
   readonly log: Log
 }
 
-/** Long: the agent may first have to change the owner of all files of a folder. */
+/** A long limit, because the agent may first have to change the owner of all files of a folder. */
 const HOW = { timeoutMs: 60_000 } as const
 
 type Place = { readonly kernelId: KernelId; readonly agentId: AgentId }
@@ -102,7 +102,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
     presence.noteUnmounted(agentId, kernelId, folder)
   }
 
-  /** Runs `change`; if it changed records, tells the pages of the session. */
+  /** Runs `change`; if it changed records, notifies the pages of the session. */
   async function settle(id: SessionId, change: (trx: Db) => Promise<boolean>): Promise<void> {
     const touched = await store.transaction(async trx => ((await change(trx)) ? touchSessions(trx, [id]) : []))
     changes.hint(touched)
@@ -161,7 +161,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
         }
         return
       case 'mount':
-        // The right may have been withdrawn while the agent was away: a mount that is there stays, one that is not does not come back.
+        // The right may have been withdrawn while the agent was disconnected: an existing mount stays, a missing one is not restored.
         if (!(await mayStillMount(session, folder))) {
           return forget(folder, null, because('folder_right_withdrawn', { name: folder.name }))
         }
@@ -215,7 +215,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
         })
         const row = await rowOf(store.db, id, asked.folderId)
         await mountInAll(places, row).catch(async (error: unknown) => {
-          // A folder whose mount was confirmed before stays: this was a repetition.
+          // A folder whose mount was confirmed before is kept: this was a repeated request.
           if (!isUnanswered(error) && row.pending === 'mount') await settle(id, trx => deleteAdded(trx, row))
           throw error
         })
@@ -250,7 +250,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
         const shown = await listRunningSessionsOf(store.db, turned)
         changes.hint(await touchSessions(store.db, shown))
         for (const id of await listRunningSessionsOf(store.db, kernelIds, { also: withFolders })) {
-          // A request in flight comes first. This report may say more than its reply: repair after it.
+          // Requests in flight go first. This report may be newer than their reply, so repair after them.
           const isBusy = inTurn.isBusy(id)
           const repaired = inTurn(id, () => repair(id)).catch(complain(id))
           if (!isBusy) await repaired
@@ -273,20 +273,20 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
   }
 }
 
-/** The folder of a request, with the caller's right to it. @throws AppError as `resolveMounts` */
+/** The requested folder, with the caller's right to it. @throws AppError as `resolveMounts` */
 async function resolveOne(db: Db, caller: Caller, spec: FolderMountSpec): Promise<Mount> {
   const [mount] = await resolveMounts(db, caller, { folders: [spec], automount: false })
   if (!mount) throw new Error(`no folder ${spec.folder}`)
   return mount
 }
 
-/** Records a folder that is about to be mounted. @returns whether that is news @throws AppError */
+/** Records a folder that is about to be mounted. @returns whether the record is new @throws AppError */
 async function hold(trx: Db, id: SessionId, wanted: Mount): Promise<boolean> {
   const session = await lockSession(trx, id)
   if (session?.status !== 'RUNNING') throw notRunning(id, session?.status ?? 'gone')
   const owned = await findSession(trx, id)
   const by = owned?.launched_by ?? null
-  // A session that somebody launched for its owner may still run a command of that person's choice (`takesOwnThings`).
+  // In a session that somebody launched for its owner, a command chosen by that person may still run (`takesOwnThings`).
   if (by !== null && isAutomount(wanted.name)) {
     throw new AppError('session_folders_fixed', because('dot_folder_in_launched', { name: wanted.name, who: by }))
   }
@@ -328,7 +328,7 @@ const notRunning = (sessionId: SessionId, status: string) =>
 
 const placeIn = ({ name, path }: Pick<SessionFolderRow, 'name' | 'path'>) => ({ name, path: `${SESSION_HOME}/${path}` })
 
-/** Whether the agent may have done what was asked, or may still do so. */
+/** Whether the agent may have executed the request, or may still do so. */
 function isUnanswered(error: unknown): boolean {
   return !isAppError(error) || error.code === 'agent_unreachable'
 }

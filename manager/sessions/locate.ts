@@ -8,7 +8,7 @@ import { type TunnelPlace } from '../tunnels/gateway.ts'
 import { type SessionChanges } from './changes.ts'
 import { type SessionMembers } from './members.ts'
 
-/** Where a session runs; used by tunnels to find its agent. */
+/** Location of a running session; used by tunnels to find its agent. */
 export interface SessionLocation extends TunnelPlace {
   readonly apps: readonly App[]
   readonly shares: Readonly<Record<UserId, SessionPermission>> | null
@@ -17,9 +17,9 @@ export interface SessionLocation extends TunnelPlace {
 const KEPT_MS = 5_000
 
 /**
- * Creates a cached lookup of session locations, called for every tunnel connection. An entry lives for some seconds and
- * is dropped at once when a manager changes the session or with whom it is shared. A read in flight at that moment may be older than the change,
- * so its result is not cached.
+ * Creates a cached lookup of session locations, called for every tunnel connection. An entry lives for some seconds and is dropped at once
+ * when a manager changes the session or its shares. A read in flight at that moment may be older than the change, so its result is not
+ * cached.
  *
  * @returns a function that throws AppError `session_not_found`
  */

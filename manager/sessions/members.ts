@@ -5,20 +5,18 @@ import { type Store } from '../store/open-store.ts'
 import { listSharedSessions } from '../store/sessions/session-shares.ts'
 
 /**
- * Copy of who sees which session by sharing, for hints and live figures, which are sent every second. It grants nothing else:
+ * In-memory copy of the shares of sessions, for hints and live statistics, which are sent every second. It is not used for anything else:
  * requests and connections read the database.
  *
- * Threat model: a member who lost a right must not go on by what was cached or opened before. So a change first drops the copy
- * for the user, here and at the other managers, and tells the listeners, which drop their own copies and cut connections; the
- * rights that are left are read again afterwards. A manager that may have missed a message does so for all users.
+ * Threat model: a member who lost a right must not continue with cached data or open connections. So a change first drops the copy for the
+ * user, here and at the other managers, and tells the listeners, which drop their own copies and cut connections; the rights that are left
+ * are read again afterwards. A manager that may have missed a message does so for all users.
  */
 export interface SessionMembers extends AsyncDisposable {
   /** Users with whom the session is shared; none while that is not known. */
   of(id: string): readonly UserId[]
   /**
-   * Call after the commit of a change of what others share with this user.
-   *
-   * @returns the sessions which the user saw before
+   * Call it after the commit of a change of the sessions that others share with this user. @returns the sessions that the user saw before
    */
   changed(userId: UserId): readonly SessionId[]
   /** The listener is called when a user may have lost a right, or any user (undefined). It must not throw. */

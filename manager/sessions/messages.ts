@@ -13,16 +13,19 @@ import { administers, type Caller, visibleTo } from '../users/authorize.ts'
 /**
  * Messages of administrators to the owners of sessions.
  *
- * Threat model: an administrator writes only to owners of sessions in their own domain. A text is bounded, has no control
- * characters, and is shown as plain text in the page and in mails, so that it carries no markup or hidden link.
+ * Threat model: an administrator writes only to owners of sessions in their own domain. A text has a maximum length and no control
+ * characters, and is shown as plain text in the page and in mails, so that it contains no markup or hidden link.
  */
 export interface Messages {
   /** @throws AppError `session_not_found` for a session that the caller does not administer */
   send(caller: Caller, spec: MessageSpec): Promise<{ recipients: number; mailed: boolean }>
   list(caller: Caller): Promise<Message[]>
-  /** Clears up to one message. Those about the account stay in its news: whoever is in an account must not remove the traces of it. */
+  /**
+   * Clears messages up to the given one. Those about the account stay in its news, so that an intruder in the account cannot remove the
+   * traces.
+   */
   clear(caller: Caller, until: string): Promise<void>
-  /** Messages about the caller's account, newest first, cleared ones too. @throws AppError `bad_request` (cursor) */
+  /** Messages about the caller's account, newest first, including cleared ones. @throws AppError `bad_request` (cursor) */
   listAccountNews(
     caller: Caller,
     page: { readonly limit: number; readonly cursor?: string | undefined },
@@ -95,7 +98,7 @@ export function createMessages({ store, settings, mailer, events }: MessagesDeps
     },
     async clear({ userId }, until) {
       await store.transaction(trx => clearMessages(trx, userId, until))
-      // The other windows of this person hide them too.
+      // Hides them in the other windows of this person too.
       tell(userId)
     },
   }

@@ -10,7 +10,7 @@ const SHIPS =
     ' ',
   )
 
-/** A name that can be read out loud, such as `brisk-cutter-4821`. */
+/** Generates a name that can be read out loud, such as `brisk-cutter-4821`. */
 export function generateName(): string {
   return `${pick(MANNERS)}-${pick(SHIPS)}-${randomInt(1000, 10_000)}`
 }

@@ -34,7 +34,7 @@ export function createSetPriority({ store, changes, onChanged, get }: PriorityDe
     changes.hint(touched)
     if (touched.length > 0) onChanged()
     const changed = await get(caller, id)
-    // The session may have left the queue since it was read above.
+    // The session may have left the queue since it was read.
     if (touched.length === 0 && changed.status !== 'PENDING') throw new AppError('session_not_waiting')
     return changed
   }

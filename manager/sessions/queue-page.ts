@@ -1,7 +1,7 @@
 import { type QueueOrder, type SessionId } from '#manager/contract'
 import { type WaitingRow } from '../store/sessions/session-list.ts'
 
-/** A waiting session with its position; null while no plan has seen it, or outside of the queue. */
+/** A waiting session with its position; null if no plan contains it yet, or if it is not in the queue. */
 export interface Waiting extends WaitingRow {
   readonly position: number | null
 }
@@ -10,7 +10,7 @@ export interface QueuePageQuery {
   readonly order: QueueOrder
   readonly descending: boolean
   readonly limit: number
-  /** As `nextCursor` of the page before. */
+  /** The `nextCursor` of the previous page. */
   readonly after?: QueueCursor | undefined
 }
 
@@ -32,8 +32,8 @@ export interface QueuePage {
 }
 
 /**
- * A page of the sessions that wait. The queue moves between two pages: the next page continues behind the last session of
- * the page before, wherever it is now, and behind its old place if it waits no more.
+ * A page of the waiting sessions. The queue may change between two pages: the next page continues after the last session of the previous
+ * page, at its current position, or at its old position if it is not waiting any more.
  *
  * @param rows oldest first; sessions with the same value keep that order
  */

@@ -18,7 +18,7 @@ export interface QueueQuery {
 
 /** The queue as administrators see it: an admin of a domain sees the sessions of the domain. */
 export interface SessionQueue {
-  /** Positions are those of the last plan of this manager. @throws AppError `bad_request` if the cursor is none */
+  /** Positions are those of the last plan of this manager. @throws AppError `bad_request` if the cursor is invalid */
   list(caller: Caller, query: QueueQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
   reservations(caller: Caller, resourceGroup?: string): Promise<Reservation[]>
 }

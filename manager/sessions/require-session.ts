@@ -30,7 +30,7 @@ type OnlyOwner =
   | 'only_owner_shares'
 type OnlyMembers = 'only_members_download_key' | 'only_members_open_apps' | 'only_members_run_commands'
 
-/** @param cause told to others who see the session @throws AppError `session_not_found`, `forbidden` */
+/** @param cause of the error for others who see the session @throws AppError `session_not_found`, `forbidden` */
 export async function requireOwn(db: Db, caller: Caller, id: SessionId, cause: OnlyOwner): Promise<OwnedSessionRow> {
   const session = await requireVisible(db, caller, id)
   if (session.owner_id === caller.userId) return session
@@ -40,7 +40,7 @@ export async function requireOwn(db: Db, caller: Caller, id: SessionId, cause: O
 /**
  * Finds a session whose apps, terminals and keys the caller may use.
  *
- * @param cause told to others who see the session @throws AppError `session_not_found`, `forbidden`
+ * @param cause of the error for others who see the session @throws AppError `session_not_found`, `forbidden`
  */
 export async function requireEnterable(
   db: Db,

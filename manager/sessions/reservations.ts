@@ -13,7 +13,7 @@ import { listReservations, type ReservationOf } from '../store/quotas/resource-g
 import { type Db } from '../store/schema.ts'
 import { type Caller, canManage } from '../users/authorize.ts'
 
-/** The reservations for sessions that the caller manages, with what they hold now. @param resourceGroup all if left out */
+/** The reservations for sessions that the caller manages, with the amounts that they hold now. @param resourceGroup all if left out */
 export async function readReservations(
   { db, presence, caller }: { db: Db; presence: Pick<PlacingPresence, 'orphans'>; caller: Caller },
   resourceGroup?: string,

@@ -22,9 +22,7 @@ import { type HeldImage } from '../store/images/images.ts'
 /** The request for images that declare no minimum. */
 const DEFAULT_REQUEST: ResourceSlots = { cpu: 1000, mem: 2 ** 30 }
 const DEFAULT_SHMEM_BYTES = 64 * 2 ** 20
-/**
- * The least a session gets, whatever the image declares. Below 64 MiB no shell starts; with 0.05 CPU it does, slowly.
- */
+/** Minimum for every session, whatever the image declares. Below 64 MiB no shell starts; with 0.05 CPU it starts slowly. */
 export const FLOOR: ResourceSlots = { cpu: 50, mem: 64 * 2 ** 20 }
 
 export interface ResolvedSpec {
@@ -33,7 +31,7 @@ export interface ResolvedSpec {
   readonly reference: string
   readonly requested: ResourceSlots
   readonly shmemBytes: number
-  /** The user asked for no amount: the copy of the image on the session's agent decides in the end. */
+  /** The user requested no amount: the copy of the image on the session's agent decides in the end. */
   readonly shmemFromImage: boolean
   readonly notices: readonly Notice[]
 }
@@ -42,7 +40,7 @@ export interface ResolvedSpec {
  * Resolves a request to one image and an amount of every resource. Pure.
  *
  * @param images that the caller may launch
- * @param agents of the resource group, as they would be when empty
+ * @param agents of the resource group, in their state without sessions
  * @throws AppError `image_not_found`, `request_too_large`
  */
 export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: readonly AgentSnapshot[]): ResolvedSpec {
@@ -64,8 +62,7 @@ function findImage(wanted: string, { held, offered, aliases }: KnownImages, agen
   const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
   const inGroup = new Set<AgentId>(agents.map(agent => agent.id))
   for (const reference of meaningsOf(aliases.get(wanted) ?? wanted)) {
-    // A group without agents accepts copies on agents of other groups: the session waits for its first agent, and says
-    // so.
+    // A group without agents accepts copies on agents of other groups: the session waits for its first agent, and its reason says so.
     const counts = (copy: HeldImage) => agents.length === 0 || inGroup.has(copy.agentId)
     const copies = held.filter(copy => counts(copy) && copy.image.references.includes(reference))
     const weight = (all: readonly HeldImage[]) =>
@@ -145,7 +142,7 @@ function refuseTooLarge(session: ClusterRequest, agents: readonly AgentSnapshot[
   })
 }
 
-/** @param largest amount that one host offers, null for none; with the rest of the request unless it is `alone` too large */
+/** @param largest amount that one host offers, together with the rest of the request unless it is too large `alone`; null for none */
 function tooLarge(needed: string, largest: string | null, alone: boolean): Because {
   if (largest === null) return because('no_host_has_any', { needed })
   return because(alone ? 'host_offers_at_most' : 'host_offers_beside_the_rest', { needed, largest })

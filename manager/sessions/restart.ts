@@ -21,13 +21,15 @@ import { listDeletedFolders, listFoldersOfChoice, listSessionFolders } from '../
 import { type Db } from '../store/schema.ts'
 import { findHeir, hasLaunched, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
-/** How a session is started again. */
+/** Options for starting a session again. */
 export interface Again {
   /** The variables of the session. */
   readonly environ: SessionSpec['environ']
   readonly folders: FolderMountSpec[]
   readonly name: string | undefined
-  /** With all that an administrator chose who launched the session for its owner: command, variables, image, and folders where they were. */
+  /**
+   * Keeps everything that an administrator chose who launched the session for its owner: command, variables, image, and paths of folders.
+   */
   readonly keepCommand?: boolean | undefined
 }
 
@@ -50,7 +52,7 @@ export function specOf(
     throw new AppError('bad_request', because('batch_command_of_other', { who }))
   }
   const { startup_command, run_image_command, environ } = who === null ? { ...session, environ: own } : NO_COMMAND
-  // A field that requests gain has to be named here, also one that the next session does not take over.
+  // A new field of requests must be listed here, even if the next session does not take it over.
   const spec: Complete<SessionSpec> = {
     name,
     image: session.image,
@@ -83,16 +85,16 @@ export function specOf(
 
 const NO_COMMAND = { startup_command: null, run_image_command: false, environ: {} } as const
 
-/** Address of the administrator who chose what the session is made of; null where its owner did, or takes that over. */
+/** Address of the administrator who chose the properties of the session; null if its owner chose them, or takes them over. */
 const otherChooser = ({ launched_by }: Pick<OwnedSessionRow, 'launched_by'>, { keepCommand = false }: Taking) =>
   keepCommand ? null : launched_by
 
 type Taking = Pick<Again, 'keepCommand'>
 
 /**
- * Threat: an image is a program, too. An administrator who launched the session chose it, perhaps one that was saved of a session of
- * their own, and started again by its owner it gets the owner's dotfiles and dot-folders. So it is an image that the owner has launched
- * by themselves, unless the owner takes over what the administrator chose.
+ * Threat: an image is a program, too. An administrator who launched the session chose it, perhaps one saved from a session of their own,
+ * and when the owner starts the session again, it gets the owner's dotfiles and dot-folders. So the image must be one that the owner has
+ * launched before, unless the owner takes over the administrator's choices.
  *
  * @throws AppError `bad_request`
  */
@@ -106,9 +108,9 @@ export async function requireOwnImage(db: Db, session: OwnedSessionRow, taking: 
 /**
  * The folders of a session, for a request.
  *
- * Threat: an administrator who launched the session chose its folders and where they are, too. Programs run what lies in some places
- * of the home (`.ipython`, `.local/lib`, `node_modules`), and a folder of a project holds what the administrator put there. So only
- * folders of the owner's choice are there, each at its own name, unless the owner takes over what the administrator chose.
+ * Threat: an administrator who launched the session also chose its folders and their paths. Programs run files from some paths in the home
+ * (`.ipython`, `.local/lib`, `node_modules`), and a project's folder may contain files of the administrator. So only folders that the owner
+ * chose are mounted, each under its own name, unless the owner takes over the administrator's choices.
  *
  * @throws AppError `folder_not_found` if one was deleted
  */
@@ -138,19 +140,19 @@ export interface LeftFiles {
   readonly kernelId: KernelId
   /** The agent that has the files. */
   readonly agentId: AgentId
-  /** When others could first use the session; null if they never could. What they left in the home runs in the next session, too. */
+  /** When others could first use the session; null if they never could. Files that they left in the home also run in the next session. */
   readonly usedByOthersAt: Date | null
-  /** Folders with a dot that the session had at their own places. */
+  /** Folders with a leading dot that were mounted at their own paths. */
   readonly dotFolders: ReadonlySet<FolderId>
 }
 
 /**
- * Threat: others used the session, and what they left in its home (`.bashrc`) runs in the next one. So that one gets no folder with a
- * dot, which each session of the owner mounts, as none is added to a session that others used. One that the session had before stays:
- * whoever was inside could write into it then. Folders that the request names are refused; those that are mounted by themselves are
- * left out, and a notice says so.
+ * Threat: others used the session, and files that they left in its home (`.bashrc`) run in the next one. So the next one gets no new folder
+ * with a leading dot, because each session of the owner mounts those; for the same reason none can be added to a session that others used.
+ * Such a folder that the session already had stays, because its users could already write into it. Folders that the request names are
+ * refused; automatically mounted ones are left out with a notice.
  *
- * @param mounts resolved: a text of the request may be an id
+ * @param mounts resolved, because the request may contain ids
  * @throws AppError `session_share_refused`
  */
 export function withoutNewDots(
@@ -172,13 +174,12 @@ export function withoutNewDots(
 }
 
 /**
- * Finds the files that the next session takes over. Whether the agent still keeps them is checked when that session
- * starts.
+ * Finds the files that the next session takes over. Whether the agent still keeps them is checked when that session starts.
  *
- * Threat: the command of an administrator who launched the session leaves a start-up file (`.bashrc`) in its home, which would run
- * beside the dotfiles and dot-folders that the owner's session has. So its home is left behind unless the owner says so.
+ * Threat: the command of an administrator who launched the session could leave a start-up file (`.bashrc`) in its home, which would run
+ * together with the dotfiles and dot-folders of the owner's session. So its home is not taken over unless the owner confirms it.
  *
- * @returns undefined where the next session begins with an empty home
+ * @returns undefined if the next session begins with an empty home
  * @throws AppError `session_live`, `files_gone`
  */
 export async function filesOf(

@@ -42,10 +42,7 @@ import { toSessions, type ViewDeps, withVariables } from './views.ts'
 import { explainFairShare } from './fair-share.ts'
 import { answerWhatIf } from './what-if.ts'
 
-/**
- * The operations users have on sessions, with their rules. A user who may not see a session is told that it does not
- * exist.
- */
+/** Users' operations on sessions, with their rules. For a user who may not see a session, it does not exist. */
 export interface SessionService {
   /**
    * Creates all sessions or none.
@@ -71,11 +68,11 @@ export interface SessionService {
   /** Changes tags and note of the caller's own session. @throws AppError `session_not_found`, `forbidden` */
   update(caller: Caller, id: SessionId, change: SessionChange): Promise<Session>
   /**
-   * Cancels or terminates; a session that ends or has ended is left as it is.
-   * @throws AppError `session_not_found`, `forbidden` (shared with the caller)
+   * Cancels or terminates; does nothing for a session that is ending or has ended. @throws AppError `session_not_found`, `forbidden`
+   * (shared with the caller)
    */
   terminate(caller: Caller, id: SessionId, how?: Ending): Promise<Session>
-  /** The timeline. @throws AppError `session_not_found`, `bad_request` for a cursor that is none */
+  /** The timeline. @throws AppError `session_not_found`, `bad_request` for an invalid cursor */
   events(
     caller: Caller,
     id: SessionId,
@@ -105,12 +102,12 @@ export interface SessionService {
   sshAccess(caller: Caller, id: SessionId): Promise<SshAccess>
 }
 
-/** The next session, and what was left out of it. */
+/** The next session, and the parts that were left out. */
 export type Restarted = Session & { readonly notices?: Notice[] }
 
 /** How a session is ended. */
 export interface Ending {
-  /** Words for the owner. */
+  /** Text for the owner. */
   readonly why?: string | undefined
   /** For admins: programs get no time to end, and the end of a TERMINATING session does not wait for its agent. */
   readonly force?: boolean | undefined
@@ -147,8 +144,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
   }
 
   /**
-   * An order by values needs the last session of the previous page: a list must not seem to end where that was deleted. A session that
-   * the list does not show to the caller counts as deleted.
+   * Sorting by a value needs the last session of the previous page, so that the list does not seem to end if that session was deleted. A
+   * session that the list does not show to the caller counts as deleted.
    */
   async function requireCursor(id: SessionId, { order }: SessionSorting, { visible }: SessionFilter): Promise<void> {
     if (order === 'created' || (await countMatching(store.db, { visible, ids: [id] })) > 0) return
@@ -159,7 +156,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     async create(caller, spec, keyed) {
       const { ids, notices } = await enqueue(caller, spec, { keyed })
       const items = await viewAll(caller, ids)
-      // A repeated request gets what the first one made, but whoever sent it may have lost the right to see it since.
+      // A repeated request gets the result of the first one, unless the sender has meanwhile lost the right to see it.
       if (items.length === 0) throw new AppError('session_not_found', defined({ sessionId: ids[0] }))
       return { items, notices: [...notices] }
     },
@@ -169,8 +166,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
     async restart(caller, id, { folders, keepCommand, keepFiles } = {}, keyed) {
       const session = await requireOwn(store.db, caller, id, 'only_owner_restarts')
-      // A repeated request finds the files in use by the session that its first attempt made: do not look for them
-      // again.
+      // In a repeated request, the session of the first attempt already uses the files: do not look for them again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session, { keepFiles })
       const mounts = folders ?? (await mountsOf(store.db, session, { keepCommand }))
       const environ = await findVariables(store.db, id)

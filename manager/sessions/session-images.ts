@@ -42,16 +42,16 @@ const TIMEOUT_MS = 2 * 60 * 60_000
 const ownerOf = ({ owner_id: id, owner_email: email }: OwnedSessionRow) => ({ id, email })
 
 /**
- * Images of sessions: the owner asks for one, a superadmin accepts, and the agent of the session makes it.
+ * Images of sessions: the owner requests one, a superadmin accepts, and the agent of the session saves it.
  *
  * Threat model:
- * - Every user may launch an image that was made here, and read all of it. So the owner alone asks, a superadmin sees who asks for
- *   what, and the agent leaves out what Berth gave the session (`agent/images/save-session.ts`). Superadmins start at
- *   once; so do all users where the setting `sessionImages` says `allow`.
- * - An image never takes the name of another: all are below `users/NAME/` of the session's owner, and names that are known here are
- *   refused. So nobody replaces what others launch, or plants what a recipe, a build of Berth or a host without images would
- *   take next. The image carries NAME as a label too, which lists show beside its title, whatever the title says.
- * - One image of a session and of a name is made at a time; a session has one request, which expires.
+ * - Every user may launch an image that was saved here, and read all of it. So only the owner may request it, a superadmin sees the
+ *   request, and the agent leaves out files that Berth gave the session (`agent/images/save-session.ts`). Requests of superadmins start at
+ *   once, and all requests if the setting `sessionImages` is `allow`.
+ * - An image never gets the name of another: all names are below `users/NAME/` of the session's owner, and known names are refused. So
+ *   nobody can replace an image that others launch, or one that a recipe, a build of Berth or a host without images would use next. The
+ *   image also has NAME as a label, which lists show beside its title, whatever the title says.
+ * - Only one image of a session, and one of a name, is saved at a time; a session has at most one request, which expires.
  */
 export interface SessionImages {
   /** @throws AppError `session_not_found`, `forbidden`, `session_not_running`, `bad_request`, `image_exists`, `not_signed_in` (ended meanwhile) */
@@ -149,7 +149,7 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
           await follow('pushing', pushId =>
             agents.request(agent.id, 'push_image', { reference, target, pushId, ...(auth ? { auth } : {}) }, options),
           )
-          // Other agents pull what a rescan has found. A rescan that runs already, or fails, says so in its own task.
+          // Other agents pull images that a rescan has found. A rescan that is already running, or fails, reports that in its own task.
           await registries.rescan(caller, push.registry).catch(() => undefined)
         }
         report(detailOf({ status: 'done', progress: last }))
@@ -218,7 +218,7 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     },
 
     async accept(caller, requestId, push) {
-      // A registry that is not there leaves the request as it was.
+      // If the registry does not exist, the request is not changed.
       if (push) await registries.pushAuth(push.registry)
       const row = await takeImageRequest(db, requestId)
       const session = row && (await findSession(db, row.session_id))
@@ -239,7 +239,7 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
   }
 }
 
-/** The name of a pushed image: registry, project, and the name that the owner asked for. */
+/** The name of a pushed image: registry, project, and the name that the owner requested. */
 const targetOf = ({ registry, project }: ImagePush, reference: string) =>
   [registry, ...(project === undefined ? [] : [project]), reference].join('/')
 

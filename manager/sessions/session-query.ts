@@ -44,7 +44,7 @@ export interface SessionPage {
 
 /**
  * Turns the query of a list into a filter that admits only what the caller may see.
- * @throws AppError `bad_request` if the cursor is none
+ * @throws AppError `bad_request` if the cursor is invalid
  */
 export function pageOf(
   caller: Caller,
@@ -52,7 +52,7 @@ export function pageOf(
 ): SessionPage {
   const after = cursor === undefined ? undefined : SessionId.safeParse(cursor)
   if (after && !after.success) throw new AppError('bad_request', because('cursor_wrong'))
-  // A key of others tells a member with whom a session is shared nothing: a user searches only what is their own by keys.
+  // A user may search by keypair only among their own sessions, so that members learn nothing about the keypairs of others.
   const own = mine || (rest.accessKey !== undefined && caller.role === 'user')
   const visible = own ? { ownerId: caller.userId } : withShared(caller, visibleTo(caller))
   const ids = named === undefined ? undefined : parseIds(named)

@@ -37,14 +37,14 @@ import { requireManaged, requireOwn, requireVisible } from './require-session.ts
  * Sharing of sessions: the owner lets members of the session's project view it, or use it.
  *
  * Threat model:
- * - Only the owner shares, also where an admin asks: a right to look inside comes from nobody else. Admins withdraw, and a
- *   member gives the right up.
- * - The right ends with the share, with the membership of the project (the database deletes both together), and with the
- *   account. Tunnels and terminals that are open then are cut at once.
- * - A member who uses a session acts as its owner inside: reads and writes its files and the folders that it mounts. Folders
- *   whose names start with a dot are mounted in each session of the owner, so what a member wrote there would run in all of
- *   them, after the share too: such a session is shared to view only.
- * - The owner learns whether an address belongs to a member of their own project, and nothing about other addresses.
+ * - Only the owner shares a session, even if an admin wants to see it: nobody else can give the right to look inside. Admins can withdraw
+ *   it, and a member can give it up.
+ * - The right ends with the share, with the membership of the project (the database deletes both together), and with the account. Open
+ *   tunnels and terminals are then cut at once.
+ * - A member who uses a session acts as its owner inside: reads and writes its files and the folders that it mounts. Folders whose names
+ *   start with a dot are mounted in each session of the owner, so files of a member there would run in all of them, even after the share:
+ *   such a session can be shared only for viewing.
+ * - The owner learns whether an address belongs to a member of the session's project, and nothing about other addresses.
  */
 export interface SessionSharing {
   /** @throws AppError `session_not_found`, `forbidden` */
@@ -53,7 +53,7 @@ export interface SessionSharing {
   share(caller: Caller, id: SessionId, spec: SessionShareSpec): Promise<SessionShare>
   /** @throws AppError `session_not_found`, `forbidden`, `session_member_not_found` */
   unshare(caller: Caller, id: SessionId, userId: UserId): Promise<void>
-  /** Call after the commit that took users out of projects. Never rejects. */
+  /** Call it after the commit that removed users from projects. Never rejects. */
   membersLeft(userIds: readonly UserId[]): Promise<void>
 }
 
@@ -66,10 +66,10 @@ export interface SessionSharingDeps {
 }
 
 export function createSessionSharing({ store, changes, events, members, log }: SessionSharingDeps): SessionSharing {
-  /** Lets all pages that show the sessions, or showed them, fetch them again. */
+  /** Makes all pages that show the sessions, or showed them, fetch them again. */
   function hint(userId: UserId, touched: readonly Touched[]): void {
     changes.hint(touched)
-    // The user may be no member now, and is told by name.
+    // The user may not be a member any more, so the event is also sent to the user directly.
     for (const { id, version } of touched) events.publish({ topic: 'session', id, version }, { userId })
   }
 
@@ -81,7 +81,8 @@ export function createSessionSharing({ store, changes, events, members, log }: S
 
     async share(caller, id, { email, permission }) {
       const { share, touched } = await store.transaction(async trx => {
-        // The owner is locked before the session, as everywhere: shares of several sessions at once are counted one after the other.
+        // As everywhere, the owner is locked before the session, so that simultaneous shares of several sessions are counted one after the
+        // other.
         await countingOf(trx, caller.userId)
         await requireStillSignedIn(trx, caller)
         await lockSession(trx, id)

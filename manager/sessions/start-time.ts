@@ -2,7 +2,7 @@ import { AppError, because } from '#manager/contract'
 
 const DAY_MS = 86_400_000
 const MOST_DAYS = 365
-/** A request that was on its way while its time came is not refused. */
+/** A request that was in transit when its start time passed is not refused. */
 const LATE_MS = 60_000
 
 /**

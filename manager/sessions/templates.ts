@@ -12,7 +12,7 @@ import {
 import { type Caller } from '../users/authorize.ts'
 import { requireStillSignedIn } from '../users/still-authorized.ts'
 
-/** Templates of users. Each user reaches only their own. A request is checked when it is launched, not when it is stored. */
+/** Templates of users. Each user has access only to their own. A request is checked when it is launched, not when it is stored. */
 export interface SessionTemplates {
   list(caller: Caller): Promise<SessionTemplate[]>
   /** @throws AppError `too_many_templates`, `not_signed_in` (ended meanwhile) */
@@ -32,7 +32,7 @@ export function createSessionTemplates({ store }: { store: Pick<Store, 'db' | 't
     async save(caller, name, { startsAt: _startsAt, owner: _owner, ...spec }) {
       const { userId } = caller
       const saved = await store.transaction(async trx => {
-        // Locked, so that requests at once do not exceed the limit together.
+        // Locked, so that simultaneous requests cannot exceed the limit together.
         await lockUser(trx, userId)
         await requireStillSignedIn(trx, caller)
         const known = await listTemplates(trx, userId)
@@ -50,7 +50,7 @@ export function createSessionTemplates({ store }: { store: Pick<Store, 'db' | 't
     async setDefault(caller, name, isDefault) {
       const { userId } = caller
       const changed = await store.transaction(async trx => {
-        // Locked, so that of two requests at once the later one decides.
+        // Locked, so that the later one of two simultaneous requests decides.
         await lockUser(trx, userId)
         await requireStillSignedIn(trx, caller)
         if (isDefault) await clearDefaultTemplate(trx, userId)

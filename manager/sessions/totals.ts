@@ -1,6 +1,6 @@
 import { type SessionFilter } from '../store/sessions/session-list.ts'
 
-/** Totals from this one on are cached: nobody needs them exact, and counting is most of the cost of a list page. */
+/** Totals from this one on are cached: nobody needs exact large numbers, and counting is most of the cost of a list page. */
 const LARGE = 10_000
 const KEPT_MS = 5_000
 const MOST = 1_000

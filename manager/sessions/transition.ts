@@ -20,18 +20,18 @@ export interface Change {
   readonly to: SessionStatus
   readonly reason: Reason
   readonly actor?: string | undefined
-  /** The kernel that the remaining fields describe; the main one by default. */
+  /** The kernel described by the remaining fields; the main one by default. */
   readonly kernelId?: KernelId | undefined
   readonly containerId?: string | undefined
   /** ISO 8601, by the database's clock; now if left out. */
   readonly startedAt?: string | undefined
   readonly exitCode?: number | null | undefined
   readonly logTail?: string | undefined
-  /** With TERMINATING: the session is stopped to make room and waits to continue then. Any other end is for good. */
+  /** With TERMINATING: the session is stopped for another one, and then waits to continue. Any other end is final. */
   readonly continues?: boolean | undefined
-  /** The agent has not confirmed the end: its containers may still run, and hold what they hold. */
+  /** The agent has not confirmed the end: its containers may still run and hold their resources. */
   readonly unconfirmed?: boolean | undefined
-  /** Set from PREPARING on: how long the agent may take before it gives up by itself. */
+  /** Set from PREPARING on: time after which the agent gives up on its own. */
   readonly startWithinMs?: number | undefined
 }
 
@@ -44,7 +44,7 @@ export interface Effects {
   readonly released: boolean
   /** The session's run was interrupted: it continues with its files in another run. */
   readonly interrupted: boolean
-  /** Slots became free: the scheduler should run. */
+  /** Slots became free, so the scheduler should run. */
   readonly freed: boolean
 }
 

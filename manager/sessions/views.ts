@@ -34,14 +34,11 @@ export interface ViewDeps {
   readonly live: LiveStats
   readonly presence: AgentPresence & MountsPresence
   readonly positionOf: (id: SessionId) => number | null
-  /** The sessions are made for their eyes. */
+  /** The caller for whom the sessions are converted. */
   readonly caller: Pick<Caller, 'userId' | 'role' | 'domain'>
 }
 
-/**
- * Converts rows to the sessions clients see: kernels and devices from the database, figures and queue positions from
- * memory.
- */
+/** Converts rows to sessions in the form for clients: kernels and devices from the database, statistics and queue positions from memory. */
 export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps: ViewDeps): Promise<Session[]> {
   const [kernels, minutes, folders, past] = await Promise.all([
     listKernels(
@@ -81,7 +78,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
     const isManaged = canManage(deps.caller, owned)
     const running = row.status === 'RUNNING' && main !== undefined
     const reachable = !running || (main.agent_id !== null && deps.presence.isReady(main.agent_id))
-    // The idle clock stands still while the agent is away and no manager can observe the session.
+    // The idle clock stands still while the agent is disconnected and no manager can observe the session.
     const end = running ? endOf({ ...lifetimeOf(row), ...(reachable ? {} : { idleSince: null }) }) : null
     return {
       id: row.id,
@@ -157,7 +154,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
 }
 
 /**
- * The session with the values of its variables. Secrets are often there: admins and members who may only look at the session see the
+ * The session with the values of its variables. They often contain secrets: admins, and members who may only view the session, see only the
  * names.
  */
 export async function withVariables(
@@ -184,10 +181,7 @@ const mountsOf = ({ id, agent_id }: KernelRow, { presence }: ViewDeps) =>
 
 const toText = (why: Because | undefined) => (why ? toldBy(why) : null)
 
-/**
- * Pull progress of the session. Its kernels pull the same image on the same engine, so the first one that has progress
- * will do.
- */
+/** Pull progress of the session. Its kernels pull the same image on the same engine, so the first one with progress is enough. */
 function pullOf(kernels: readonly KernelRow[], { live }: ViewDeps) {
   for (const { id } of kernels) {
     const pull = live.pull(id)
@@ -205,7 +199,7 @@ function ranMs({ started_at, ended_at, now }: OwnedSessionRow, kernel: KernelRow
   return Math.max(0, (kernel.ended_at ?? ended_at ?? now).getTime() - started_at.getTime())
 }
 
-/** The reason that is told now: one of an event in a running session is told for a while only. */
+/** The reason to show now: the reason of an event in a running session is shown only for a while. */
 function reasonOfNow({ status, reason, now }: OwnedSessionRow): Reason {
   const isOver = status === 'RUNNING' && reason.until !== undefined && Date.parse(reason.until) <= now.getTime()
   return isOver ? STARTED : reason

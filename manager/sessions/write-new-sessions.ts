@@ -23,8 +23,8 @@ export interface NewSessionFacts {
 }
 
 /**
- * Writes new sessions with their kernels and first events, all or none. What changed since the request was checked shows
- * as a violated constraint, and becomes the error of the check.
+ * Writes new sessions with their kernels and first events, all or none. Changes since the check of the request cause a constraint
+ * violation, which is turned into the error of the check.
  *
  * @throws AppError `folder_not_found`, `resource_group_not_found`, `files_gone`, `group_not_found`, `session_name_taken`
  */

@@ -6,7 +6,7 @@ export interface SessionActivity {
   readonly tunnels: number
   readonly bytesUp: number
   readonly bytesDown: number
-  /** The part of the above that belongs to terminals. */
+  /** The part of these numbers that belongs to terminals. */
   readonly terminals: number
   readonly terminalBytesUp: number
   readonly terminalBytesDown: number
@@ -23,7 +23,7 @@ export const NO_ACTIVITY: SessionActivity = {
 
 export interface TunnelOwner {
   readonly sessionId: SessionId
-  /** The credential it was opened with: a sign-in, or an access key. */
+  /** The credential with which it was opened: a sign-in, or an access key. */
   readonly loginId: string
   readonly userId: UserId
   /** The session belongs to another user, who shares it. */
@@ -42,7 +42,7 @@ interface Sums {
   down: number
 }
 
-/** Keeps the live tunnels, by session. Sums are computed on request, so counting costs nothing per byte. */
+/** Keeps the live tunnels by session. Sums are computed on request, so counting costs nothing per byte. */
 export interface Activity {
   add(tunnel: Splice, owner: TunnelOwner): void
   remove(tunnel: Splice): void

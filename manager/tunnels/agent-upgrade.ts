@@ -5,12 +5,12 @@ import { type AgentId, AppError } from '#manager/contract'
 
 export interface AgentCredentials {
   verifyDataToken(token: string): AgentId | undefined
-  /** As `verifyDataToken`, but without the token being sent; also returns our proof for the agent. */
+  /** Like `verifyDataToken`, but without sending the token; also returns our proof for the agent. */
   verifyDataProof(claim: { id: string; proof: string; nonce: string }): { agentId: AgentId; answer: string } | undefined
 }
 
 /**
- * Authenticates an agent's upgrade: the agent shows, or proves, the data token of its control connection.
+ * Authenticates an agent's upgrade: the agent sends, or proves, the data token of its control connection.
  *
  * @returns the agent, and a function that writes the acceptance
  * @throws AppError `not_signed_in`, `bad_request` (another protocol than the one expected)

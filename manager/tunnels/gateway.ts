@@ -31,7 +31,7 @@ import { watchClient } from './watch-client.ts'
 import { parseTarget, type Target } from './target.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from './websocket-upgrade.ts'
 
-/** Where a session runs, as far as the gateway needs it. */
+/** Location of a session, with the fields that the gateway needs. */
 export interface TunnelPlace {
   readonly agentId: AgentId | null
   readonly kernelId: KernelId | null
@@ -51,17 +51,14 @@ export interface TunnelGatewayDeps {
     sessionId: SessionId,
     app: string,
   ) => Promise<{ readonly loginId: string; readonly userId: UserId; readonly isPublic: boolean }>
-  /**
-   * Authenticates by cookie (with a strict Origin), bearer token or signature.
-   * @throws AppError `not_signed_in`, those of signatures
-   */
+  /** Authenticates by cookie (with a strict Origin), bearer token or signature. @throws AppError `not_signed_in`, those of signatures */
   readonly authenticateUpgrade: (request: IncomingMessage) => Promise<TunnelCaller>
   /** Whether the credential behind a tunnel (a sign-in or a keypair) is still valid, according to the database. */
   readonly isCredentialValid: (loginId: string) => Promise<boolean>
   readonly agents: AgentCredentials & {
     /**
-     * Resolves when the agent has a control connection here; one may be on its way.
-     * @throws AppError `agent_unreachable`; the signal's reason
+     * Resolves when the agent has a control connection here, which may just be established. @throws AppError `agent_unreachable`; the
+     * signal's reason
      */
     reach(agentId: AgentId, signal: AbortSignal): Promise<void>
   }
@@ -71,7 +68,7 @@ export interface TunnelGatewayDeps {
   readonly limits?: TunnelLimits
 }
 
-/** A signed-in user, with the sign-in or access key that a tunnel ends with. */
+/** A signed-in user, with the sign-in or access key whose end also ends the tunnel. */
 export type TunnelCaller = Pick<Caller, 'userId' | 'email' | 'role' | 'domain' | 'keypair'> & {
   readonly loginId: string
 }
@@ -81,14 +78,11 @@ export interface TunnelGateway {
   match(url: URL): boolean
   /** Answers on the socket itself, also with errors; never rejects. Host and Origin have been checked. */
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
-  /** Cuts the tunnels of a session that has ended, or may no longer be reached. */
+  /** Cuts the tunnels of a session that has ended or become inaccessible. */
   closeSession(sessionId: string): void
   /** Cuts the tunnels opened with a sign-in or keypair that was revoked. */
   closeLogin(loginId: string): void
-  /**
-   * Cuts the tunnels of a user to sessions of others that are not shared for use with them any more.
-   * @param userId every user if left out
-   */
+  /** Cuts the tunnels of a user to sessions of others that are not shared for use any more. @param userId every user if left out */
   checkShared(userId?: UserId): Promise<void>
   /**
    * Drops the parked sockets of an agent whose control connection is lost. Its tunnels stay open as long as they work.
@@ -104,8 +98,8 @@ export interface TunnelGateway {
 }
 
 /**
- * Connects clients to containers: authenticates the upgrade, takes a data socket that the session's agent has parked
- * here, and joins the two. The WebSocket itself is spoken by client and agent.
+ * Connects clients to containers: authenticates the upgrade, takes a data socket that the session's agent has parked here, and joins the
+ * two. The WebSocket itself is spoken by client and agent.
  *
  * Threat model: anyone who reaches the manager can ask. A client names a session and an app, never a host, a port or an
  * agent; those come from the database. It proves a grant for exactly this session and app, or is signed in and owns the
@@ -130,15 +124,15 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     parked.park(agentId, socket)
   }
 
-  /** Checks that the client may reach the target, counts it in the limits, and checks that its agent is reachable. */
+  /** Checks that the client may connect to the target, counts the tunnel in the limits, and checks that the agent is reachable. */
   async function admit(request: IncomingMessage, target: Target, client: Socket, gone: AbortSignal) {
     const location = await locate(request, target)
     const { isPublic, ...user } = await authorize(request, target, location)
     if (target.kind === 'app' && !offers(location, target.app)) throw new AppError('app_not_found', { app: target.app })
     const { agentId, kernelId } = placeOf(location)
-    // A closed socket emits no further `close`, so it would count for ever.
+    // A closed socket emits no further `close`, so it would be counted for ever.
     if (client.closed) throw new Error('the client went away')
-    // Every way out closes the client's socket in the end.
+    // The client's socket is always closed in the end.
     client.once('close', limiter.take(user.userId, isPublic ? 'visitors' : KINDS[target.kind], target))
     await deps.agents.reach(agentId, gone)
     return { agentId, kernelId, user }
@@ -196,7 +190,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     if (target.kind === 'terminal' && user.shared && caller) {
       await deps.recordTerminal?.({ caller, sessionId: target.sessionId, name: target.name }, request)
     }
-    // Tunnels were cut meanwhile, when this one was not registered yet: check again.
+    // Tunnels were cut before this one was registered: check again.
     while (cuts !== asked) {
       asked = cuts
       await readmit(request, target, user).catch((error: unknown) => {
@@ -214,9 +208,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     join({ client, agent, header: Buffer.from(`${JSON.stringify(header)}\n`), head: waiting.stop() }, agentId, owner)
   }
 
-  /**
-   * A separate function, because whatever lives as long as a tunnel retains everything in its scope: the request too.
-   */
+  /** A separate function, because everything that lives as long as a tunnel retains its whole scope, including the request. */
   function join(
     ends: Pick<SpliceOptions, 'client' | 'agent' | 'header' | 'head'>,
     agentId: AgentId,
@@ -230,7 +222,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     activity.add(splice, owner)
   }
 
-  /** Finds the session. A client that may not know of it is asked for credentials first, whether it exists or not. */
+  /** Finds the session. A client without a right to it must first send credentials, whether the session exists or not. */
   async function locate(request: IncomingMessage, target: Target): Promise<TunnelPlace> {
     try {
       return await deps.locate(target.sessionId)
@@ -269,7 +261,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       const open = activity.shared().filter(tunnel => userId === undefined || tunnel.userId === userId)
       await Promise.all(
         open.map(async tunnel => {
-          // A tunnel whose session cannot be looked up is cut too.
+          // A tunnel is also cut if its session cannot be looked up.
           const holds = await deps.locate(tunnel.sessionId).then(
             location => canEnter(tunnel, location),
             () => false,
@@ -290,9 +282,9 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   }
 }
 
-/** The user of a tunnel, with the credential it was opened with. */
+/** The user of a tunnel, with the credential with which it was opened. */
 type TunnelUser = Pick<TunnelOwner, 'loginId' | 'userId' | 'shared'>
-/** A `TunnelUser` who was admitted, with the caller where a sign-in or a signature was checked instead of a grant. */
+/** An admitted `TunnelUser`, with the caller if a sign-in or a signature was checked instead of a grant. */
 type AdmittedUser = TunnelUser & { readonly isPublic: boolean; readonly caller?: TunnelCaller }
 
 const KINDS = { app: 'tunnels', terminal: 'terminals', command: 'terminals' } as const
@@ -321,7 +313,7 @@ function notAllowed(): AppError {
   return new AppError('forbidden', because('only_members_connect'))
 }
 
-/** The nonce of a proxy that asks the agent for the direct path (ADR 41). */
+/** The nonce of a proxy that requests the direct path from the agent (ADR 41). */
 function directOf({ headers }: IncomingMessage): { direct?: string } {
   const nonce = headers[DIRECT_HEADER]
   return typeof nonce === 'string' && DIRECT_NONCE.test(nonce) ? { direct: nonce } : {}

@@ -1,24 +1,22 @@
 import { type Socket } from 'node:net'
 import { type AgentId, AppError, because } from '#manager/contract'
 
-/**
- * More than an agent ever dials ahead. Further sockets are closed, so that a misbehaving agent cannot fill our memory.
- */
+/** More than an agent ever dials in advance. Further sockets are closed, so that a misbehaving agent cannot fill our memory. */
 const MAX_PARKED = 256
-/** A connected agent dials a new socket within a round trip of one being taken. */
+/** After one socket is taken, a connected agent dials a new one within a round trip. */
 const TAKE_TIMEOUT_MS = 5_000
 
 export interface ParkedSockets {
   /** Gives the socket to a waiting `take`, or parks it. Bytes that arrive on a parked socket break it. */
   park(agentId: AgentId, socket: Socket): void
   /**
-   * A live socket of the agent, at once or as soon as it dials one. The most recent comes first: it is the least likely
-   * to have been dropped by something in between.
+   * A live socket of the agent, at once or as soon as it dials one. The most recent one is used first, because it is the least likely to
+   * have been dropped on the way.
    *
    * @throws AppError `agent_unreachable` after a few seconds; the signal's reason
    */
   take(agentId: AgentId, signal: AbortSignal): Promise<Socket>
-  /** Drops the sockets of an agent that has gone, and rejects the pending `take` calls for it. */
+  /** Drops the sockets of an agent that has disconnected, and rejects the pending `take` calls for it. */
   drop(agentId: AgentId): void
   count(agentId: AgentId): number
   [Symbol.dispose](): void
@@ -71,7 +69,7 @@ export function createParkedSockets({ takeTimeoutMs = TAKE_TIMEOUT_MS } = {}): P
         socket.off('data', broken).off('end', broken).off('error', broken).off('close', broken)
       }
       pool.parked.set(socket, release)
-      // Keep reading: a socket that is not read never reports that its other end has gone.
+      // Keep reading: a socket that is not read never reports that its other end is gone.
       socket.on('data', broken).on('end', broken).on('error', broken).on('close', broken).resume()
     },
 

@@ -16,8 +16,8 @@ export interface MemberTerminal {
 }
 
 /**
- * Writes a row of the audit log for each terminal that a member opens in a shared session; apps and SSH have one by their grant.
- * The owner's own terminals are not recorded, like everything else that is done inside of an own session.
+ * Writes a row of the audit log for each terminal that a member opens in a shared session; for apps and SSH, the grant is recorded. The
+ * owner's own terminals are not recorded, like everything else inside one's own session.
  * @returns a function that resolves when the row is committed, or after two seconds at most while retries continue; it never rejects
  */
 export function createTerminalRecord({
@@ -39,7 +39,7 @@ export function createTerminalRecord({
       actor_id: caller.userId,
       actor: caller.email,
       acted_as: owner?.email ?? null,
-      // As for requests: what concerns a superadmin is hidden from the admins of the domain.
+      // As for requests: entries about a superadmin are hidden from the admins of the domain.
       domain: owner && owner.role !== 'superadmin' ? owner.domain : null,
       action: 'openTerminal',
       target,

@@ -12,7 +12,7 @@ export interface SpliceOptions {
   readonly header: Buffer
   /** Bytes that came together with the client's request. */
   readonly head: Buffer
-  /** Takes another data socket of the same agent, in place of one that turned out to be dead. */
+  /** Takes another data socket of the same agent, to replace a dead one. */
   readonly next: () => Promise<Socket>
   readonly onEnd: () => void
 }
@@ -20,11 +20,11 @@ export interface SpliceOptions {
 /**
  * Joins the sockets of a client and of an agent, byte for byte, until both are closed. Frames are not parsed.
  *
- * A parked socket may be dead without anyone knowing. The agent speaks first (before it passes anything on to the
- * service), so until its first byte nothing has happened: if the socket breaks before, the same bytes go to the next.
+ * A parked socket may be dead unnoticed. The agent sends first (before it passes anything on to the service), so until its first byte
+ * nothing has happened: if the socket breaks before, the same bytes are sent on the next one.
  *
- * Half-open is allowed both ways. A slow reader pauses the other side. When one side breaks, the other is reset, so
- * that it does not mistake a lost path for an end.
+ * Half-open is allowed both ways. A slow reader pauses the other side. When one side breaks, the other is reset, so that it does not
+ * mistake a lost path for an end.
  */
 export class Splice {
   readonly client: Socket
@@ -156,7 +156,7 @@ export class Splice {
 
   #onBothMaybeClosed(closed: Socket, other: Socket): void {
     if (other.destroyed) this.#finish()
-    // If it ended both ways and everything was passed on, the other socket finishes by itself.
+    // If it ended both ways and everything was passed on, the other socket ends on its own.
     else if (!(closed.readableEnded && closed.writableFinished)) reset(other)
   }
 

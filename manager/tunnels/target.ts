@@ -1,6 +1,6 @@
 import { AppError, because, CommandId, SessionId } from '#manager/contract'
 
-/** The target that the URL of an upgrade names; never a host or a port. */
+/** The target in the URL of an upgrade; never a host or a port. */
 export type Target =
   | { readonly kind: 'app'; readonly sessionId: SessionId; readonly app: string }
   | {

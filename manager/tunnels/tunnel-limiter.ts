@@ -3,21 +3,21 @@ import { AppError, because, type SessionId, type UserId } from '#manager/contrac
 
 /** Connections at a time at one manager: of one person, of each kind, and of all people together. */
 export interface TunnelLimits {
-  /** To apps and ports of sessions, those of others included. */
+  /** To apps and ports of sessions, including those of others. */
   readonly tunnels: number
   /** Tunnels to one app or port of one session. */
   readonly ofApp: number
   readonly terminals: number
-  /** Strangers' connections through all the links of one owner. */
+  /** Connections of strangers through all the links of one owner. */
   readonly visitors: number
   /** Tunnels, terminals and visitors of everybody. */
   readonly all: number
 }
 
 /**
- * A connection takes a port from the console to here, and descriptors in three processes: few people with as many as they
- * like would leave none to the others. The local proxy opens at most 256 to one web app, and any number to a port for raw TCP: a program
- * that opens one connection after the other, to a database for example, leaves some of its person's to their other apps.
+ * A connection takes a port between console and manager, and descriptors in three processes: without limits, a few people could use up all
+ * of them. The local proxy opens at most 256 to one web app, and any number to a port for raw TCP: so a program that opens many
+ * connections, to a database for example, must leave some for the person's other apps.
  */
 const OF_PERSON = { tunnels: 2_000, ofApp: 1_000, terminals: 200, visitors: 2_000 } as const
 /** Console and agent on one computer each have a pair of ports to the manager for a tunnel, of 28,000 pairs. */

@@ -1,10 +1,10 @@
 import { type Socket } from 'node:net'
 
-/** Limit for a client that sends before it is answered, which is odd but legal; a client that sends more is paused. */
+/** Limit for a client that sends before it gets an answer, which is unusual but legal; a client that sends more is paused. */
 const MAX_EARLY_BYTES = 64 * 1024
 
 export interface WatchedClient {
-  /** Aborted when the client goes away. */
+  /** Aborted when the client disconnects. */
   readonly gone: AbortSignal
   /** Ends the watch. @returns the bytes that the client has sent meanwhile */
   stop(): Buffer

@@ -54,7 +54,7 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\nContent-Type: application/problem+json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
-  // Discard what the client still sends: unread bytes would turn the end into a reset.
+  // Discard bytes that the client still sends: unread bytes would turn the end into a reset.
   socket.resume()
   let timer = setTimeout(() => socket.destroy(), UNREAD_MS).unref()
   socket.once('finish', () => {
@@ -65,5 +65,5 @@ export function refuseUpgrade(socket: Duplex, error: unknown): void {
 }
 
 const LINGER_MS = 1000
-/** A peer that does not take the answer within this time is cut. */
+/** A peer that does not accept the answer within this time is cut. */
 const UNREAD_MS = 30_000

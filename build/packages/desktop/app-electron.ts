@@ -8,19 +8,19 @@ import { TargetUnavailable } from '../target.ts'
 
 /** The Electron that a package of the desktop app contains. */
 export interface AppElectron {
-  /** Folder of its files; not to be changed. */
+  /** Folder of its files, which must not be changed. */
   readonly folder: string
   readonly version: string
-  /** False: the Electron of the tests, years old. Packages with it are for tests, and say so by name. */
+  /** False: the old Electron of the tests. Packages with it are only for tests, and their names show it. */
   readonly official: boolean
 }
 
-/** Patient: without Electron there is no app. */
+/** A long limit, because without Electron there is no app. */
 const FETCH_LIMIT_MS = 900_000
 
 /**
- * Finds the Electron of package.json, or fetches it. Where it cannot be fetched, the Electron of the tests takes its place, so that
- * packages can be made and tried everywhere.
+ * Finds the Electron of package.json, or fetches it. If it cannot be fetched, the Electron of the tests is used, so that packages can be
+ * made and tried everywhere.
  *
  * @throws TargetUnavailable if there is neither
  */
@@ -50,7 +50,7 @@ async function findTestElectron(why: string, note: Note, signal: AbortSignal): P
   return { folder: testElectronFolder(), version: TEST_ELECTRON, official: false }
 }
 
-/** Copies an Electron without an app: that of the tests has a launcher, others a page that greets. */
+/** Copies Electron without its sample app: the Electron of the tests has a launcher, others a welcome page. */
 export function copyElectron({ folder }: AppElectron, to: string): void {
   cpSync(folder, to, {
     recursive: true,

@@ -10,7 +10,7 @@ export interface BuilderInput {
   readonly electronDist: string
   readonly electronVersion: string
   readonly output: string
-  /** Archive with the programs of Berth on this computer; undefined where it does not run. */
+  /** Archive with the programs of Berth on this computer; undefined if they do not run on it. */
   readonly programs: string | undefined
 }
 
@@ -22,8 +22,8 @@ const ICON = join(HERE, 'icon.png')
 
 /**
  * Configuration of electron-builder. `npm run package` uses it for the unpacked app; the installers of each platform are made from it by
- * `desktop-installer`, on that platform. Signing and notarisation happen where their variables are set (CSC_LINK, CSC_KEY_PASSWORD;
- * APPLE_ID, APPLE_APP_SPECIFIC_PASSWORD, APPLE_TEAM_ID), else not.
+ * `desktop-installer`, on that platform. Signing and notarisation happen only if their variables are set (CSC_LINK, CSC_KEY_PASSWORD;
+ * APPLE_ID, APPLE_APP_SPECIFIC_PASSWORD, APPLE_TEAM_ID).
  *
  * @see https://www.electron.build/configuration
  */
@@ -39,14 +39,14 @@ export function builderConfig({ app, electronDist, electronVersion, output, prog
     electronFuses: fusesOf(electronVersion),
     asar: true,
     asarUnpack: ['**/*.node'],
-    // The folder of the app is complete, with its node_modules: nothing is to be installed or compiled.
+    // The folder of the app is complete, including node_modules: nothing needs to be installed or compiled.
     beforeBuild: () => Promise.resolve(false),
-    // Compressed copies of the page are for servers. Without a set of its own, node_modules would be left out.
+    // Compressed copies of the page are only for servers. Without its own set, node_modules would be left out.
     files: ['**/*', '!**/*.{br,gz,map}', '!**/.sources', { from: 'node_modules', to: 'node_modules' }],
     extraResources: programs === undefined ? [] : [{ from: programs, to: 'programs.tar.gz' }],
     protocols: [{ name: 'Berth', schemes: ['berth'] }],
     publish: null,
-    // The default of Windows has spaces, which no list of updates can carry; `stores/release.ts` reads these names.
+    // The default names on Windows contain spaces, which update lists do not allow; `stores/release.ts` parses these names.
     artifactName: 'berth-desktop-${version}-${os}-${arch}.${ext}',
     linux: {
       target: ['AppImage'],
@@ -64,7 +64,7 @@ export function builderConfig({ app, electronDist, electronVersion, output, prog
     },
     dmg: { title: 'Berth ${version}' },
     win: { target: ['nsis'], icon: ICON },
-    // For one user, without an administrator; data stays when the app is removed.
+    // Installs for one user, without an administrator; data stays when the app is removed.
     nsis: {
       ...{ oneClick: false, perMachine: false, allowElevation: true, deleteAppDataOnUninstall: false },
       installerLanguages: ['en_US', 'ko_KR'],

@@ -21,26 +21,26 @@ interface Entry {
 /** Findings of the checks of a package of the app. */
 export interface AppFacts {
   readonly fuses: Awaited<ReturnType<typeof readFuses>>
-  /** SHA-256 (hex) of the header of app.asar, which holds the hashes of all its files: what Windows and macOS check. */
+  /** SHA-256 (hex) of the header of app.asar, which contains the hashes of all its files; Windows and macOS check it. */
   readonly asarHash: string
   /** Installed size in bytes. */
   readonly size: number
 }
 
 /**
- * Reads an unpacked app back: fuses from its program, hashes from its archive, the size of its files.
+ * Checks an unpacked app: fuses in its program, hashes in its archive, the size of its files.
  *
  * @throws Error if a fuse is not as configured, a file of the archive does not have its hash, Electron could start another app than the
- * archive, or the app is larger than its budget
+ *   archive, or the app is larger than its budget
  */
 export async function checkApp(folder: string): Promise<AppFacts> {
   const fuses = await readFuses(join(folder, PROGRAM))
   for (const [name, state] of Object.entries(fuses))
     if (state !== FUSES[name as keyof typeof FUSES]) throw new Error(`the fuse ${name} is ${state ? 'on' : 'off'}`)
-  // The six of Electron 16; newer versions have more.
+  // Electron 16 has six; newer versions have more.
   if (Object.keys(fuses).length < 6) throw new Error('the program has no fuses')
   const missing = librariesWithoutPackage(join(folder, PROGRAM))
-  // No fault for certain: a newer Electron may name what it does without.
+  // This is not certainly a fault: a newer Electron may mention libraries that it does not need.
   if (missing.length > 0)
     process.stderr.write(
       `WARNING: no dependency of the packages is known to bring ${missing.join(', ')} (libraries.ts)\n`,

@@ -2,9 +2,9 @@ import { FuseV1Options, getCurrentFuseWire } from '@electron/fuses'
 import { type Configuration } from 'electron-builder'
 
 /**
- * Switches in Electron's program that no option and no variable can turn back. Nobody gets a Node with the app's rights by it
- * (`ELECTRON_RUN_AS_NODE`, `NODE_OPTIONS`, `--inspect`), and only app.asar is started. Windows and macOS check its hash, which
- * electron-builder writes into the program; on Linux no Electron does, and there the package's files belong to root.
+ * Switches in Electron's program that no option and no variable can turn back. So the program cannot be used as a Node with the app's
+ * rights (`ELECTRON_RUN_AS_NODE`, `NODE_OPTIONS`, `--inspect`), and starts only app.asar. Windows and macOS check its hash, which
+ * electron-builder writes into the program; on Linux Electron does not check it, but there the package's files belong to root.
  */
 export const FUSES = {
   runAsNode: false,
@@ -15,7 +15,7 @@ export const FUSES = {
   onlyLoadAppFromAsar: true,
   // Berth has no snapshot of its own for the main process.
   loadBrowserProcessSpecificV8Snapshot: false,
-  // The page has a scheme of its own.
+  // The page uses a scheme of its own.
   grantFileProtocolExtraPrivileges: false,
 } as const satisfies Configuration['electronFuses']
 
@@ -36,7 +36,7 @@ const NAMES = {
   grantFileProtocolExtraPrivileges: FuseV1Options.GrantFileProtocolExtraPrivileges,
 } as const satisfies Record<keyof typeof FUSES, FuseV1Options>
 
-/** Characters of the fuses in the program. `r`: removed from this version of Electron, `undefined`: not known to it. */
+/** Characters of the fuses in the program. `r`: removed from this version of Electron; `undefined`: unknown to it. */
 const STATES: Readonly<Record<number, boolean | undefined>> = { 0x30: false, 0x31: true }
 
 /**

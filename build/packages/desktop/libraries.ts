@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 
 interface Library {
-  /** Alternatives of Debian, of which the first is the newest: a change to 64-bit times has given new names. */
+  /** Alternative Debian packages, the newest first: the change to 64-bit times has introduced new names. */
   readonly deb: string
   readonly rpm: string
-  /** Files of it and of what it depends on that Electron is linked to or loads. */
+  /** Files of this package and of its dependencies that Electron is linked to or loads. */
   readonly files: readonly string[]
 }
 
 /**
- * Packages of the system whose libraries the app does not start without, or without which something that it offers does not work. They
- * are complete by themselves: what another package only recommends is not there on a small system.
+ * System packages with libraries that the app needs to start, or for one of its features. The list is complete: packages that are only
+ * recommended by others may be missing on a small system.
  */
 export const LIBRARIES: readonly Library[] = [
   {
@@ -23,7 +23,7 @@ export const LIBRARIES: readonly Library[] = [
       ...['libXdamage.so.1', 'libXrandr.so.2', 'libxkbcommon.so.0', 'libexpat.so.1', 'libdbus-1.so.3'],
     ],
   },
-  // Loaded by Chromium when it starts on X11, which ends the program if it is missing. No other package brings it everywhere.
+  // Loaded by Chromium when it starts on X11, which ends the program if it is missing. No other package includes it on all systems.
   { deb: 'libx11-xcb1', rpm: 'libX11-xcb', files: ['libX11-xcb.so.1'] },
   { deb: 'libasound2t64 | libasound2', rpm: 'alsa-lib', files: ['libasound.so.2'] },
   { deb: 'libatspi2.0-0t64 | libatspi2.0-0', rpm: 'at-spi2-core', files: ['libatspi.so.0'] },
@@ -45,12 +45,12 @@ export const LIBRARIES: readonly Library[] = [
   { deb: 'libxtst6', rpm: 'libXtst', files: ['libXtst.so.6'] },
 ]
 
-/** Names that need no package: parts of Electron, of the C library, of every system, and what is used only where it is there. */
+/** Names that need no package: parts of Electron, of the C library, of every system, and libraries that are used only if present. */
 const NOT_NEEDED: readonly RegExp[] = [
   // Electron's own, beside its program.
   /^lib(ffmpeg|EGL|GLESv2|vk_swiftshader|vulkan|chromescreenai)\.so/,
   /^lib(c|m|dl|pthread|gcc_s|rt|nss_compat|nss_files|udev)\.so\.\d+$/,
-  // Drivers and services of a desktop that has them: graphics, sound, speech, badges of Unity, older GTK, GNOME and Kerberos.
+  // Drivers and optional services of a desktop: graphics, sound, speech, badges of Unity, older GTK, GNOME and Kerberos.
   /^lib(GL|GLX_nvidia|vulkan_\w+|pci|va|va-drm|va-x11|xcb-\w+)\.so/,
   /^lib(pipewire-0\.3|pulse|speechd|unity|dbusmenu-glib|gtk-4|gnome-keyring|gssapi|notify|wayland-\w+)\.so/,
 ]
@@ -58,7 +58,7 @@ const NOT_NEEDED: readonly RegExp[] = [
 /** Names of libraries that the program is linked to or loads by name, and that no package in `LIBRARIES` brings. */
 export function librariesWithoutPackage(program: string): string[] {
   const brought = new Set(LIBRARIES.flatMap(({ files }) => files))
-  // Both kinds are texts that end with a zero byte: in the table of names for the linker, and as arguments of dlopen.
+  // Both are texts that end with a zero byte: in the table of names for the linker, and as arguments of dlopen.
   const names = readFileSync(program, 'latin1').matchAll(/(?<![\w./-])(lib[\w.+-]+\.so(?:\.\d+)*)\0/g)
   return [...new Set([...names].map(([, name = '']) => name))]
     .filter(name => !brought.has(name) && !NOT_NEEDED.some(form => form.test(name)))

@@ -16,7 +16,7 @@ export interface PreparedApp {
   readonly input: BuilderInput
 }
 
-/** The unpacked desktop app: a folder that runs from anywhere. */
+/** The unpacked desktop app: a folder that can be run from any path. */
 export interface PackedApp {
   readonly folder: string
   readonly electron: AppElectron
@@ -42,7 +42,7 @@ export async function prepareApp({ stageDir, seconds, runtime, signal }: AppWork
   return { electron, input: { app, electronDist, electronVersion: electron.version, output, programs } }
 }
 
-/** Packs the desktop app for this computer, without an installer, and checks what has been made. */
+/** Packs the desktop app for this computer, without an installer, and checks the result. */
 export async function packApp({ electron, input }: PreparedApp): Promise<PackedApp> {
   if (process.platform !== 'linux') throw new TargetUnavailable('other systems get an installer: desktop-installer')
   await build({ config: builderConfig(input), targets: Platform.LINUX.createTarget(DIR_TARGET), publish: 'never' })

@@ -15,7 +15,7 @@ const NATIVE = /^(@napi-rs\/keyring(-.*)?|bufferutil|node-gyp-build)$/
 
 export interface AppSources {
   readonly electron: AppElectron
-  /** SHA-256 (hex) of the archive with the programs of Berth on this computer; undefined where it does not run. */
+  /** SHA-256 (hex) of the archive with the programs of Berth on this computer; undefined if they do not run on it. */
   readonly programs: string | undefined
   readonly note: Note
   readonly signal: AbortSignal
@@ -37,7 +37,7 @@ export async function stageApp(folder: string, { electron, programs, note, signa
   const manifest = {
     ...{ name, version, description, license, author: 'Berth maintainers <maintainers@berth.invalid>' },
     ...{ type: 'module', main: `dist/electron/main/main.${electron.official ? 'js' : 'cjs'}` },
-    // Electron tells the system by it which entry of the menu its windows belong to.
+    // Electron passes this to the system, to connect its windows with the menu entry.
     desktopName: 'berth-desktop.desktop',
     ...defined({ berthUpdates }),
     ...(programs === undefined ? {} : { berth: { programs } }),

@@ -5,7 +5,7 @@ import { MANIFEST } from '../manifest.ts'
 import { APP_ID } from './builder-config.ts'
 import { PROGRAM } from './check-app.ts'
 
-/** Place of the app on a system. */
+/** Path of the installed app. */
 export const APP_FOLDER = '/usr/lib/berth-desktop'
 const ICONS = '/usr/share/icons/hicolor'
 
@@ -18,14 +18,12 @@ export const SYSTEM_FILES = [
   `/usr/share/metainfo/${APP_ID}.metainfo.xml`,
 ] as const
 
-/** Name of the windows on X11, by which docks find the entry. On Wayland it is `desktopName` of the app's package.json. */
+/** Name of the windows on X11, with which docks find the menu entry. On Wayland it is `desktopName` of the app's package.json. */
 export const WM_CLASS = 'berth'
 
 /**
- * Entry of the menu, which also takes the links `berth://…`.
- *
- * @param program what the entry starts
- * @see https://specifications.freedesktop.org/desktop-entry-spec/latest/
+ * Menu entry, which also handles links `berth://…`. @param program that the entry starts @see
+ * https://specifications.freedesktop.org/desktop-entry-spec/latest/
  */
 export const desktopEntry = (program: string) => `[Desktop Entry]
 Type=Application
@@ -71,8 +69,9 @@ ${homepage === undefined ? '' : `  <url type="homepage">${homepage.replaceAll('&
 `
 
 /**
- * Ubuntu 24.04 and newer forbid user namespaces to programs without a profile. This one forbids nothing and allows them, as those of the
- * distribution for browsers do. It lies beside the app: the scripts of the package install it where the system's AppArmor knows the rule.
+ * Ubuntu 24.04 and newer forbid user namespaces for programs without a profile. This profile forbids nothing and allows user namespaces,
+ * like the distribution's profiles for browsers. It is stored beside the app; the package's scripts install it if the system's AppArmor
+ * supports the rule.
  *
  * @see https://ubuntu.com/blog/ubuntu-23-10-restricted-unprivileged-user-namespaces
  */
@@ -86,7 +85,7 @@ profile ${PROGRAM} ${APP_FOLDER}/${PROGRAM} flags=(unconfined) {
 }
 `
 
-/** Lays the app out as an installed system has it. */
+/** Arranges the files of the app as on an installed system. */
 export function layOutSystem(app: string, root: string): void {
   const folder = join(root, APP_FOLDER)
   cpSync(app, folder, { recursive: true, verbatimSymlinks: true })
@@ -124,7 +123,7 @@ fi`
 
 const script = (body: string) => `#!/bin/sh\nset -e\n${body}\n`
 
-/** Maintainer scripts of the .deb. Menus and icons are refreshed by triggers of the system. They touch nothing of any user. */
+/** Maintainer scripts of the .deb. Triggers of the system refresh menus and icons. The scripts touch no files of users. */
 export const DESKTOP_DEB_SCRIPTS = {
   postinst: script(`[ "$1" = configure ] || exit 0\n${INSTALL_PROFILE}`),
   prerm: script(`[ "$1" = remove ] || exit 0\n${REMOVE_PROFILE}`),

@@ -2,8 +2,8 @@ import { MANIFEST } from '../manifest.ts'
 import { type Release } from './release.ts'
 
 /**
- * Files of the app that `brew uninstall --zap` removes; a plain `brew uninstall` keeps them. On macOS the app's folder is also the one of
- * servers that run there, so nothing else in it is named.
+ * Files of the app that `brew uninstall --zap` removes; a plain `brew uninstall` keeps them. On macOS, servers use the same folder as the
+ * app, so nothing else in it is listed.
  */
 const SETTINGS = [
   '~/Library/Application Support/berth/desktop.json',
@@ -23,7 +23,7 @@ export function homebrewCask({ version, homepage, files }: Release): string | un
   if (!first) return undefined
   const arm = images.find(({ arch }) => arch === 'arm64')
   const intel = images.find(({ arch }) => arch === 'x64')
-  // Nothing of an address is Ruby: `new URL` has escaped quotes and braces.
+  // An address contains no Ruby syntax: `new URL` has escaped quotes and braces.
   const address = first.url.replace(`-${version}-`, '-#{version}-')
   const ofBoth = arm && intel
   const lines = [

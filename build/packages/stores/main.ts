@@ -9,11 +9,12 @@ import { readRelease } from './release.ts'
 import { wingetManifests, wingetYaml } from './winget.ts'
 
 /**
- * Writes what Homebrew and winget have to know of a version into dist/packages/stores, for the person who publishes it:
+ * Writes the descriptions of a version for Homebrew and winget to dist/packages/stores, for the person who publishes it:
  *
  *     npm run store-files -- --url https://HOST/FOLDER/ --homepage https://HOST/ dist/packages/*.dmg dist/packages/*.exe
  *
- * The files at that address must be the ones that are named here: their hashes are taken from these. It prints the names of the files.
+ * The files at that address must be identical to the local files, from which the hashes are taken. It prints the names of the written
+ * files.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -4,10 +4,10 @@ import { basename } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 
-/** An https:// address without anything that could be read as more than an address. */
+/** An https:// address without characters that have a special meaning in the written files. */
 const Address = z.url({ protocol: /^https$/ }).max(1000)
 
-/** A published version, as the lists of other people's package managers describe it. */
+/** A published version, as the lists of public package managers describe it. */
 export interface Release {
   readonly version: string
   /** Folder of the files on the web, with `/` at its end. */
@@ -25,7 +25,7 @@ export interface ReleaseFile {
 }
 
 /**
- * Reads the installers of a version; other files are passed over.
+ * Reads the installers of a version; other files are skipped.
  *
  * @param names of electron-builder: `artifactName` in `desktop/builder-config.ts`
  * @throws Error if an address is not https, an installer is of another version, or there are two of a kind

@@ -42,7 +42,7 @@ export function wingetManifests({ version, homepage, files }: Release): readonly
     part('version', '', { DefaultLocale: 'en-US' }),
     part('installer', '.installer', {
       InstallerType: 'nullsoft',
-      // The installer asks otherwise, for one user or for all.
+      // Otherwise the installer asks whether to install for one user or for all.
       Scope: 'user',
       InstallerSwitches: { Custom: '/currentuser' },
       InstallModes: ['interactive', 'silent'],
@@ -83,7 +83,7 @@ function block(content: { readonly [name: string]: Value }, indent: string): str
     .join('')
 }
 
-/** Entry of a list; the first line of an object stands behind its dash. */
+/** Item of a list; the first line of an object follows its dash. */
 function item(value: Value, indent: string): string {
   if (typeof value !== 'object') return `${indent}- ${JSON.stringify(value)}\n`
   return `${indent}- ${block(value as { [name: string]: Value }, `${indent}  `).trimStart()}`

@@ -23,11 +23,11 @@ const SUMMARY = 'Desktop console for GPU container sessions'
 const DESCRIPTION = 'The desktop app of Berth, with the servers for Berth on this computer.'
 const TEST_DESCRIPTION = 'FOR TESTS ONLY: this package contains an Electron that is years old.'
 
-/** Ending of the names of packages that contain the Electron of the tests. */
+/** Suffix of the names of packages that contain the Electron of the tests. */
 export const marked = (app: Pick<PackedApp, 'electron'>, ending: string): string =>
   app.electron.official ? ending : `.for-tests${ending}`
 
-/** The unpacked app, to be started where it lies. */
+/** The unpacked app, to be started in its folder. */
 export const desktopFolderTarget: Target = {
   name: 'desktop-folder',
   about: 'the unpacked desktop app',

@@ -7,7 +7,7 @@ import { type Target, TargetUnavailable } from '../target.ts'
 import { normalizeTree } from '../tree.ts'
 import { addLauncher } from './server-tree.ts'
 
-/** An image of manager and console, for `docker load`. Docker writes the time of the build into it: two builds differ there. */
+/** An image of manager and console, for `docker load`. Docker writes the time of the build into it, so two builds differ. */
 export const imageTarget: Target = {
   name: 'image',
   about: 'image of manager and console, for docker load',

@@ -5,8 +5,8 @@ import { builderConfig } from '../desktop/builder-config.ts'
 import { type Target, TargetUnavailable } from '../target.ts'
 
 /**
- * The installer of this computer's system, by electron-builder: AppImage on Linux, dmg and zip on macOS, nsis on Windows. It fetches its
- * own tools, and is made for releases only: never with the Electron of the tests.
+ * The installer of this computer's system, by electron-builder: AppImage on Linux, dmg and zip on macOS, nsis on Windows. Building it
+ * downloads tools. It is only for releases: never with the Electron of the tests.
  */
 export const installerTarget: Target = {
   name: 'desktop-installer',

@@ -6,8 +6,8 @@ import { type Target } from '../target.ts'
 import { marked } from './desktop.ts'
 
 /**
- * Bill of materials of the server packages (CycloneDX 1.6), and the list of their licences. Both come from the lock file, so they name
- * what is installed. The packages of Node and PostgreSQL stand for those programs; libraries inside them are not listed.
+ * Bill of materials of the server packages (CycloneDX 1.6), and the list of their licences. Both come from the lock file, so they list the
+ * installed packages. The packages of Node and PostgreSQL stand for those programs; libraries inside them are not listed.
  */
 export const sbomTarget: Target = {
   name: 'sbom',

@@ -8,7 +8,7 @@ import { UNITS } from './server-tree.ts'
 const SYSTEMD = '[ -d /run/systemd/system ]'
 const services = UNITS.join(' ')
 
-/** Users of the services; the agent and PostgreSQL would make theirs at the first start otherwise. */
+/** Users of the services; otherwise the agent and PostgreSQL would create them at the first start. */
 const USERS = `for user in berth berth-session berth-postgres; do
   getent passwd "$user" >/dev/null ||
     useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "$user"
@@ -24,7 +24,7 @@ const STOP = `if ${SYSTEMD}; then systemctl --no-warn disable --now ${services} 
 
 const RELOAD = `if ${SYSTEMD}; then systemctl daemon-reload; fi`
 
-/** Programs in /usr/lib/berth write nothing there; what npm or an administrator left is removed with the package. */
+/** Programs in /usr/lib/berth write nothing there; files left by npm or an administrator are removed with the package. */
 const KEPT = `for data in /var/lib/berth /var/lib/berth-manager; do
   [ ! -d "$data" ] || echo "Berth's data stays in $data: remove the directory by hand if nobody needs it." >&2
 done`

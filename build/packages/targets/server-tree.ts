@@ -4,7 +4,7 @@ import { ROOT } from '../../bootstrap/image-recipes.ts'
 
 export const UNITS = ['berth.service', 'berth-manager.service', 'berth-agent.service'] as const
 
-/** Starts the program with its own Node, wherever its folder lies and by whatever link it is called. */
+/** Starts the program with its own Node, wherever its folder is and through any link. */
 const LAUNCHER = `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 exec "$here/node_modules/.bin/node" --disable-warning=ExperimentalWarning "$here/bin/berth" "$@"
@@ -23,7 +23,7 @@ export function writeLauncher(folder: string): void {
   chmodSync(launcher, 0o755)
 }
 
-/** The service files of the clone, for a program at another path. */
+/** The service files of the clone, adapted to another path of the program. */
 export function writeUnits(folder: string, program: string): void {
   mkdirSync(folder, { recursive: true })
   for (const name of UNITS) writeFileSync(join(folder, name), unitFor(name, program))

@@ -4,20 +4,20 @@ import { MANIFEST } from '../manifest.ts'
 import { buildRpm, rpmArchitecture, type RpmPackage } from '../rpm.ts'
 import { type PackageWork, type Target } from '../target.ts'
 
-/** Something that the package managers of Linux install, and what each of them has to know of it. */
+/** A product for the package managers of Linux, and the data that they need. */
 export interface SystemProduct {
-  /** Begin of the names of its two targets. */
+  /** Prefix of the names of its two targets. */
   readonly target: string
   /** Description in the list of targets. */
   readonly about: string
-  /** Makes the tree of the installed system, a new one for each packager: packagers add files of their own. */
+  /** Creates the tree of the installed system, a new one for each packager, because packagers add files of their own. */
   readonly stage: (work: PackageWork, packager: 'deb' | 'rpm') => Promise<StagedSystem>
   readonly deb: Pick<DebPackage, 'section' | 'depends' | 'recommends' | 'scripts'>
   readonly rpm: Pick<RpmPackage, 'requires' | 'scripts' | 'owns'>
 }
 
 interface StagedSystem extends Omit<SystemPackage, 'version' | 'seconds'> {
-  /** This stands before the ending of the file's name. */
+  /** Text before the extension of the file's name. */
   readonly mark?: string
 }
 

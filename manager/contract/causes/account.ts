@@ -1,4 +1,4 @@
-/** Why somebody does not get in, or may not do something: accounts, sign-ins, keypairs, rights. See `CAUSES`. */
+/** Why somebody cannot sign in, or may not do something: accounts, sign-ins, keypairs, rights. See `CAUSES`. */
 export const ACCOUNT_CAUSES = {
   // signing in
   account_deactivated: 'An admin has deactivated the account.',

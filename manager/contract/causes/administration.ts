@@ -1,4 +1,4 @@
-/** Causes that only administrators meet: see `CAUSES`. */
+/** Causes that only administrators see: see `CAUSES`. */
 export const ADMINISTRATION_CAUSES = {
   mig_on_host: 'Use nvidia-smi on the host to change MIG instances; the agent finds the new instances by itself.',
   device_used_by: 'In use by {sessions}. Wait for these sessions to end, or end them.',

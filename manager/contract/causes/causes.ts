@@ -12,9 +12,9 @@ import { SESSION_CAUSES } from './session.ts'
 import { SESSION_REQUEST_CAUSES } from './session-request.ts'
 
 /**
- * Causes of errors by key, a table for each subject. The English text is the error's `why`; a client in another language shows its
- * own sentence for the key, with the same values in the places of `{names}`; `{count, plural, one {…} other {…}}` chooses by number.
- * Keys stay when a sentence is reworded.
+ * Causes of errors by key, a table for each subject. The English text is the error's `why`; a client in another language shows its own
+ * sentence for the key, with the same values for `{names}`; `{count, plural, one {…} other {…}}` chooses by number. Keys do not change when
+ * a sentence is reworded.
  */
 export const CAUSES = {
   ...ACCOUNT_CAUSES,
@@ -23,7 +23,7 @@ export const CAUSES = {
   ...SESSION_REQUEST_CAUSES,
 }
 
-/** Causes of all parts: users meet those above, administrators also the others. Keys are unique in all of them. */
+/** Causes of all parts: users see those above, administrators also the others. Keys are unique among all of them. */
 const ALL = {
   ...DOCTOR_CAUSES,
   ...CAUSES,
@@ -40,15 +40,15 @@ type Values<K extends CauseKey> = [Placeholders<(typeof ALL)[K]>] extends [never
   ? []
   : [values: { readonly [Name in Placeholders<(typeof ALL)[K]>]: string | number }]
 
-/** A sentence of the tables for translations: its key, and the values in the places of its `{names}`. */
+/** A sentence of the tables for translations: its key, and the values for its `{names}`. */
 export type CauseSentence = {
   readonly cause: CauseKey
   readonly values?: Record<string, string | number>
 }
 
 /**
- * The part of an error's detail that says its cause: as English text, and as a key with values for translations. A cause of
- * several sentences has the further ones in `more`.
+ * The part of an error's detail with its cause: as English text, and as a key with values for translations. If a cause has several
+ * sentences, the others are in `more`.
  */
 export type Because = CauseSentence & { readonly why: string; readonly more?: CauseSentence[] }
 
@@ -79,12 +79,12 @@ export const inTurn = (sentences: readonly Because[], last: Because): Because =>
 
 export const isCauseKey = (key: string): key is CauseKey => Object.hasOwn(ALL, key)
 
-/** The cause that an error's detail has; undefined without one, and for a key that this version does not know. */
+/** The cause in an error's detail; undefined without one, and for a key that this version does not know. */
 export function causeIn({ why, cause, values, more }: Readonly<Record<string, unknown>>): Because | undefined {
   if (typeof why !== 'string' || typeof cause !== 'string' || !isCauseKey(cause)) return undefined
   return { why, cause, ...(values ? { values } : {}), ...(more ? { more } : {}) } as Because
 }
 
-/** The cause that an error tells; undefined for an error without one. Not in `errors.ts`: pages load that, and have no table of English texts. */
+/** The cause of an error; undefined for an error without one. Not in `errors.ts`: pages load that, and have no table of English texts. */
 export const becauseOf = (error: unknown): Because | undefined =>
   isAppError(error) ? causeIn(error.detail) : undefined

@@ -1,6 +1,6 @@
 /**
- * Names, results and next steps of the checks of `berth doctor` that administrators see on a page too: see `CAUSES`. The other checks are
- * about the computer of the person who runs the command.
+ * Names, results and next steps of the checks of `berth doctor` that administrators also see in the console: see `CAUSES`. The other checks
+ * are about the computer on which the command runs.
  */
 export const DOCTOR_CAUSES = {
   check_cgroups: 'cgroups',

@@ -5,7 +5,7 @@ import { toWireError } from '../errors.ts'
 
 const Values = z.record(TextUpTo(100), z.union([TextUpTo(100_000), z.number()]))
 
-/** Fields beside an English text, with which a client shows the text in another language: see `Because`. */
+/** Fields that accompany an English text, so that a client can show the text in another language: see `Because`. */
 export const CauseFields = {
   cause: TextUpTo(100).optional().describe('Key of the text for translations; left out where there is none.'),
   values: Values.optional().describe('Values of the text, by name.'),
@@ -15,7 +15,7 @@ export const CauseFields = {
     .describe('Further sentences of the text.'),
 }
 
-/** `CauseFields` as an object of its own, for an object that has several texts. */
+/** `CauseFields` as a separate object, for objects with several texts. */
 export const TextKeys = z.object(CauseFields)
 export type TextKeys = z.infer<typeof TextKeys>
 
@@ -28,7 +28,7 @@ export const toldBy = ({ why: message, ...key }: Because) => ({ message, ...key 
 /** Like `toldBy`, with an error code. */
 export const messageOf = <Code extends string>(code: Code, because: Because) => ({ code, ...toldBy(because) })
 
-/** Why work in the background has failed. */
+/** Why background work has failed. */
 export const FailureText = z.object({ code: z.string(), message: z.string(), ...CauseFields })
 export type FailureText = z.infer<typeof FailureText>
 

@@ -1,4 +1,4 @@
-/** Causes about folders, their files, and the storage where they lie: see `CAUSES`. */
+/** Causes about folders, their files, and their storage: see `CAUSES`. */
 export const FOLDER_CAUSES = {
   // folders
   clone_left_over: 'The copy ended early, and the new folder "{name}" could not be deleted yet: it is incomplete.',

@@ -1,4 +1,4 @@
-/** Causes that the programs on the computer of a user report, the local proxy and the desktop app: see `CAUSES`. */
+/** Causes that programs on a user's computer report, the local proxy and the desktop app: see `CAUSES`. */
 export const LOCAL_CAUSES = {
   // servers
   berth_away: '{server} does not answer. Is the address right, and is Berth running there?',

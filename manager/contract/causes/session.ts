@@ -1,4 +1,4 @@
-/** Why sessions wait, are tried again or have ended, where the sentence of the reason's code says less: see `CAUSES`. */
+/** Why sessions wait, are tried again or have ended, if the sentence of the reason's code is not enough: see `CAUSES`. */
 export const SESSION_CAUSES = {
   image_right_withdrawn:
     'The domain of this session may not use the image {image} any more. Ask an admin, or launch a session with another image.',

@@ -99,12 +99,12 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
 
 const addressOf = (request: FastifyRequest) => clientAddress(request.raw)
 
-/** Tells the audit log whose account it is: the request itself names nobody. */
+/** Adds the owner of the account to the audit entry, because the request itself names nobody. */
 function tellOwner(request: FastifyRequest, { email, role, domain }: UserRow): void {
   request.outcome = { ...request.outcome, owner: { email, role, domain } }
 }
 
-/** Tells the audit log whose request was decided: the request itself is gone. */
+/** Adds the address of the decided request to the audit entry, because the row of the request is deleted. */
 function tellAddress(request: FastifyRequest, email: string): void {
   request.outcome = { ...request.outcome, told: { email } }
 }

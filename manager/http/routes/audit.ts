@@ -8,10 +8,10 @@ export function createAuditRoutes(log: AuditLog): Pick<Handlers, 'listAuditLog' 
   return {
     listAuditLog: ({ caller }, { query }) => log.list(caller, query),
 
-    /** Streams the log as it is read, so that its length does not matter; a failure half way cuts the connection. */
+    /** Streams the log while it is read, so that its length does not matter; a failure in between cuts the connection. */
     async exportAuditLog({ caller, request, reply }, { query }) {
       const pieces = log.export(caller, query)
-      // Read the first piece before the headers go out: a failure up to here is answered as any other.
+      // Read the first piece before sending the headers, so that a failure up to here gets a normal error answer.
       const first = await pieces.next()
       reply.hijack()
       reply.raw.writeHead(200, {
@@ -24,7 +24,7 @@ export function createAuditRoutes(log: AuditLog): Pick<Handlers, 'listAuditLog' 
         if (!first.done) yield first.value
         yield* pieces
       }
-      // The client went away, or sees that the file is cut off.
+      // The client disconnected, or sees that the file is cut off.
       await pipeline(Readable.from(rest()), reply.raw).catch(() => undefined)
       return ''
     },

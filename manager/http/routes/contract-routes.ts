@@ -11,10 +11,10 @@ import { IDEMPOTENCY_HEADER, type Once, REPLAYED_HEADER } from '../idempotency.t
 import { senderOf } from '../sender.ts'
 import { strictQuery } from '../strict-query.ts'
 
-/** Bytes of a body to a route that needs no sign-in. */
+/** Most bytes of a body to a route that needs no sign-in. */
 const STRANGER_BODY_LIMIT = 16 * 1024
 
-/** Common type of all handlers once their own types are checked: the server passes the input that the schemas parsed. */
+/** Common type of all handlers after their own types were checked: the server passes the input that the schemas parsed. */
 type AnyHandler = (context: AnyContext, input: { params: unknown; query: unknown; body: unknown }) => Promise<unknown>
 interface AnyContext {
   readonly caller: Caller | null

@@ -29,7 +29,7 @@ export function createDiagnosticsRoutes(
         () => check(caller),
         () => reply.raw.destroy(),
       )
-      // The client went away, or sees that the file is cut off.
+      // The client disconnected, or sees that the file is cut off.
       await pipeline(bundle, reply.raw).catch(() => undefined)
       return ''
     },

@@ -29,7 +29,7 @@ export function createDomainRoutes({
   }
 }
 
-/** Records in the audit log what was deleted: nothing else knows its name afterwards. */
+/** Records in the audit log the name of the deleted object, which is unknown afterwards. */
 function told(request: FastifyRequest, removed: Removed): Removed {
   request.outcome = { ...request.outcome, told: { ...removed } }
   return removed

@@ -16,8 +16,8 @@ import { strictQuery } from '../strict-query.ts'
 
 const PING_MS = 15_000
 /**
- * A client this far behind does not read. It is disconnected, and continues from its last event id when it reconnects. The
- * limit is well above what a resumed stream gets at once: the whole ring.
+ * A client this far behind does not read. It is disconnected, and continues from its last event id when it reconnects. The limit is well
+ * above the size of the whole ring, which a resumed stream may get at once.
  */
 const BEHIND_BYTES = 1024 * 1024
 const WATCHED_SESSIONS = 200
@@ -57,7 +57,7 @@ export interface EventRouteDeps {
   readonly fileWatches: Pick<FileWatches, 'watch'>
   readonly logins: Pick<Logins, 'onEnd' | 'onChange' | 'recheck'>
   readonly signers: Pick<Signers, 'onEnd' | 'watch'>
-  /** Tells which callers have changed since their stream was opened. */
+  /** Finds callers that have changed since their stream was opened. */
   readonly db: Db
   readonly pingMs?: number
 }
@@ -71,11 +71,10 @@ interface Stream {
 /**
  * `GET /api/v1/events`: server-sent events. A stream ends with its sign-in or keypair, and with the server; one timer serves all.
  *
- * The role and domain at opening decide what a stream may carry. So the stream ends when these change, or the account is
- * deactivated: at once, or with the next ping if the message of the change was lost. A client that may still have a stream
- * opens it again.
+ * The role and domain at opening decide what a stream may carry. So the stream ends when these change, or the account is deactivated: at
+ * once, or with the next ping if the message of the change was lost. A client that may still have a stream opens it again.
  *
- * Threat model: a stream keeps a descriptor and memory here, and a person may sign in as often as they like. So the streams of one person
+ * Threat model: a stream occupies a descriptor and memory here, and a person may sign in any number of times. So the streams of one person
  * are counted over all sign-ins and keypairs.
  */
 export function registerEventRoute(
@@ -154,7 +153,7 @@ export function registerEventRoute(
         if (raw.writableLength > BEHIND_BYTES) raw.destroy()
         else raw.write(frame)
       }
-      // Unsubscribe before the end: the very change that ends the stream may be published in the same turn.
+      // Unsubscribe first: the same change that ends the stream may be published in the same turn.
       const end = () => {
         leave()
         raw.end()

@@ -99,12 +99,12 @@ export function createIdentityRoutes(deps: IdentityRoutesDeps): IdentityHandlers
   }
 }
 
-/** Name of the device for the list of sign-ins, where the client gives none. */
+/** Name of the device for the list of sign-ins, if the client sends none. */
 export const deviceOf = (request: FastifyRequest) => browserName(request.headers['user-agent'])
 
 /**
- * Hands out a new sign-in. A browser gets one half as a cookie that no script can read, and one half that only its page can
- * store; other clients get a bearer token.
+ * Sends a new sign-in. A browser gets one half as a cookie that no script can read, and one half that only its page can store; other
+ * clients get a bearer token.
  */
 export function handOver(
   request: FastifyRequest,

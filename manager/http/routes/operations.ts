@@ -40,7 +40,7 @@ export function registerOperationsRoutes(
 
   app.get('/metrics', { config, schema }, async (request, reply) => {
     const { raw } = request
-    // A proxy on this computer is not the client that asks; and if a token is set, local users need it as well.
+    // A request forwarded by a proxy on this computer is not local; and if a token is set, local users need it as well.
     const isOpen = metricsToken === undefined && !originOf(raw).isForwarded && isLoopback(raw.socket.remoteAddress)
     if (!isOpen && !isScraper(raw.headers.authorization, metricsToken)) {
       const credentials = await readCredentials(authenticators, raw)
@@ -57,7 +57,7 @@ export function registerOperationsRoutes(
   })
 }
 
-/** The schema of a problem, inline: of a schema with an id, zod would make a reference into a separate document. */
+/** The schema of a problem, inline: zod would turn a schema with an id into a reference to a separate document. */
 function problemSchema(): object {
   const { $schema: _, ...schema } = z.toJSONSchema(z.object(Problem.shape), { io: 'input' })
   return schema

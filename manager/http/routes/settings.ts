@@ -18,7 +18,7 @@ export interface SettingsRouteDeps {
   /** Milliseconds since 1970, by the clock of the database. */
   readonly now: () => number
   readonly endPublishedApps: () => Promise<void>
-  /** Whether sign-ins of browsers have ended with the start of this manager. */
+  /** Whether the start of this manager has ended sign-ins of browsers. */
   readonly haveSignInsEnded: () => boolean
 }
 
@@ -44,7 +44,7 @@ export function createSettingsRoutes({
     getAnnouncement: ({ caller }) => settings.announcement(caller.userId),
     async dismissAnnouncement({ caller: { userId } }, { body }) {
       await settings.dismissAnnouncement(userId, body.id)
-      // The other windows of this person hide it too.
+      // Hides it in the other windows of this person too.
       events.publish({ topic: 'announcement', id: 'all', version: now() }, { userId })
     },
     sendTestMail: (_context, { body }) => mailer.send(testMail(body.to)),

@@ -79,8 +79,8 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
 }
 
 /**
- * The address to which a provider sends the browser back (`redirect_uri`). It is no route of the contract: it answers with a redirect,
- * and a browser opens it, coming from another site, without any credentials.
+ * The address to which a provider sends the browser back (`redirect_uri`). It is not a route of the contract, because it answers with a
+ * redirect, and browsers come to it from another site without credentials.
  */
 export function registerSsoCallback(app: FastifyInstance, attempts: Pick<SsoAttempts, 'callback'>): void {
   app.get(CALLBACK_PATH, { config: { access: 'none' }, schema: { hide: true } }, async (request, reply) => {

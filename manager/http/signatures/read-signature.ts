@@ -10,13 +10,13 @@ import {
 } from '#manager/contract'
 import { isLoopback, originOf } from '../origin.ts'
 
-/** Claim that a signed request makes; `users/signers.ts` decides whether it is true. */
+/** Claim of a signed request; `users/signers.ts` decides whether it is true. */
 export interface SignatureClaim {
   readonly accessKey: string
   /** 64 hex digits. */
   readonly signature: string
   readonly date: Date
-  /** Single-use value: the nonce, or the signature itself in the original's scheme, which has no nonce. */
+  /** Single-use value: the nonce, or in the original's scheme, which has no nonce, the signature itself. */
   readonly nonce: string
   /** SHA-256 that the body must have, hex. */
   readonly bodyHash: string
@@ -27,7 +27,7 @@ export interface SignatureClaim {
 /** `stream` is an upgrade below /stream; `other` anything else that is not below /api/v1. */
 export type SignedArea = 'api' | 'stream' | 'other'
 
-/** Is this Authorization header a signature, of whichever scheme? */
+/** Whether this Authorization header is a signature of any scheme. */
 export function isSignature(authorization: string): boolean {
   return /^(Berth-HMAC-SHA256|BackendAI) /i.test(authorization)
 }
@@ -67,10 +67,9 @@ function readOwn(request: IncomingMessage): SignatureClaim {
 const ORIGINAL = /^BackendAI signMethod=HMAC-SHA256, ?credential=(?<accessKey>[\w-]{1,64}):(?<signature>[0-9a-f]{64})$/i
 
 /**
- * The scheme of the original system, for scripts that were written for it. It signs neither body nor nonce: an eavesdropper
- * could send another body. So it is accepted only for requests that have no body and change nothing (GET of the API,
- * tunnels), only where nobody listens in (TLS, or this computer), and each signature once: a request that an eavesdropper
- * saw cannot be replayed.
+ * The scheme of the original system, for scripts that were written for it. It signs neither body nor nonce: an eavesdropper could send
+ * another body. So it is accepted only for requests that have no body and change nothing (GET of the API, tunnels), only over protected
+ * connections (TLS, or this computer), and each signature only once, so that a captured request cannot be replayed.
  */
 function readOriginal(request: IncomingMessage, area: SignedArea): SignatureClaim {
   const { accessKey = '', signature = '' } = ORIGINAL.exec(request.headers.authorization ?? '')?.groups ?? {}
@@ -120,7 +119,7 @@ function parseDate(text: string): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-/** Judged by the framing: without either header a request has no body. RFC 9112 section 6.3 */
+/** Decided by the headers: a request without either header has no body. RFC 9112 section 6.3 */
 function isBodyless({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
 }

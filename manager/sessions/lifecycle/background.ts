@@ -11,7 +11,7 @@ export interface Background extends AsyncDisposable {
   run(what: string, id: string, work: () => Promise<void>): void
 }
 
-/** Closing starts nothing more, and waits for what runs. */
+/** After closing, no further work starts; closing waits for running work. */
 export function createBackground(log: Log): Background {
   const tasks = new Set<Promise<void>>()
   let closed = false

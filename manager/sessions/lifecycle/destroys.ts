@@ -15,7 +15,7 @@ export interface DestroysDeps {
 
 interface How {
   readonly graceMs: number
-  /** How long the home is kept at least; left out: as usual. */
+  /** Minimum time for which the home is kept; left out: the usual time. */
   readonly keepFilesMs?: number | undefined
 }
 
@@ -33,7 +33,7 @@ export interface Destroys {
 }
 
 export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Destroys {
-  /** Keyed by agent and kernel: remains of an earlier attempt on another agent do not affect the present attempt. */
+  /** Keyed by agent and kernel: remains of an earlier attempt on another agent do not affect the current attempt. */
   const destroys = new Map<string, { readonly attempt: number; readonly task: Promise<LastWords> }>()
   const placeOf = (agentId: AgentId, kernelId: KernelId) => `${agentId}/${kernelId}`
 
@@ -42,7 +42,7 @@ export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Des
     const running = destroys.get(place)
     if (running && running.attempt >= attempt) return running.task
     const input = { kernelId, attempt, graceMs, ...defined({ keepFilesMs }) }
-    // The agent leaves newer attempts alone, so a request in flight for an older attempt does not cover this one.
+    // The agent does not touch newer attempts, so a request in flight for an older attempt does not cover this one.
     const task = Promise.allSettled([running?.task])
       .then(() => agents.request(agentId, 'destroy_kernel', input, { timeoutMs }))
       .catch((error: unknown) => {

@@ -2,10 +2,9 @@ import { because, becauseOf, isAppError, type Reason, reasonOf, together, toWire
 import { type Change } from '../transition.ts'
 
 /**
- * Errors that mean the host cannot start anything. They are no fault of the session and cost it no attempt. Nothing is
- * retried there for ever all the same: an agent paces its starts while its engine is overloaded, and nothing is placed
- * on an agent that is away, or whose reports say that its network range is taken, that its disk is full, or that it lacks
- * the storage.
+ * Errors that mean that the host cannot start anything. The session is not at fault, so they do not count as attempts. Still, retries there
+ * are not endless: an agent limits its starts while its engine is overloaded, and nothing is placed on an agent that is disconnected, or
+ * that reports that its network range is taken, its disk is full, or a storage is missing.
  */
 const HOST_UNFIT: ReadonlySet<string> = new Set([
   'engine_busy',
@@ -15,8 +14,8 @@ const HOST_UNFIT: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Causes that the agent also reports as a problem of its host. An engine that says that its disk is full is not among them: the agent
- * looks, and says `host_disk_short` where it is so.
+ * Causes that the agent also reports as a problem of its host. An engine's message that its disk is full is not among them: the agent
+ * checks this, and reports `host_disk_short` if it is true.
  */
 const REPORTED: ReadonlySet<unknown> = new Set([
   'host_disk_short',
@@ -24,23 +23,23 @@ const REPORTED: ReadonlySet<unknown> = new Set([
   'host_without_toolbox',
   'host_starts_nothing',
   'docker_refused_networks',
-  // The GPU has a problem then, and is not given to anybody.
+  // The GPU then has a problem, and is not allocated any more.
   'engine_without_gpus',
   'gpu_not_in_cdi',
   'host_gpu_failed',
-  // The limits of that GPU count as not enforced then, so that the next start sets none.
+  // The limits of that GPU then count as not enforced, so the next start sets none.
   'gpu_limit_not_set',
-  // The agent is away next.
+  // The agent will be disconnected next.
   'agent_stopping',
 ])
 
-/** Errors that another attempt, or another host, would meet again. */
+/** Errors that would also occur in another attempt or on another host. */
 const SAME_EVERYWHERE: ReadonlySet<string> = new Set(['files_gone', 'folder_not_found', 'image_without_program'])
 
 /** Why the start of a session on a host failed. */
 export interface Failure {
   readonly cause: Reason
-  /** The session would fail the same way anywhere: there is no other attempt. */
+  /** The session would fail the same way anywhere, so there is no other attempt. */
   readonly isFinal: boolean
 }
 
@@ -77,7 +76,7 @@ export const isUnreachable = (error: unknown) => isAppError(error) && error.code
 
 /** @returns false if the agent could not be reached; any other error is thrown */
 export function ignoreUnreachable(error: unknown): false {
-  // The agent reports when it is back, and the deadline asks again.
+  // The agent reports when it is back, and the deadline checks ask again.
   if (isUnreachable(error)) return false
   throw error
 }

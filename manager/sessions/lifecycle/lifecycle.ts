@@ -28,21 +28,21 @@ import { createStartsInFlight } from './starts-in-flight.ts'
 export interface Lifecycle extends AsyncDisposable {
   /** Sends create_kernel for a placed session, or sends it again; the outcome becomes the session's status. */
   start(id: SessionId): void
-  /** Cancels a waiting session, or takes a started one down. Resolves once the decision is written. */
+  /** Cancels a waiting session, or ends a started one. Resolves once the decision is written. */
   terminate(id: SessionId, by: Termination): Promise<void>
   /**
-   * Stops a running session; it waits to continue then. Any other session is left alone, and so is one whose interruption
-   * is not announced for this time (milliseconds since the epoch) or earlier: another manager may have called it off.
+   * Stops a running session, which then waits to continue. Does nothing for any other session, or if no interruption is announced for this
+   * time (milliseconds since the epoch) or earlier: another manager may have cancelled it.
    *
    * @returns whether this call has stopped it
    */
   interrupt(id: SessionId, at: number): Promise<boolean>
   /**
-   * Ends a TERMINATING session in the records although its agent has not confirmed the end; any other session is left alone.
-   * Its containers are removed once the agent answers, and hold their slots until then.
+   * Ends a TERMINATING session in the records although its agent has not confirmed the end; does nothing for any other session. Its
+   * containers are removed once the agent answers, and hold their slots until then.
    */
   endUnconfirmed(id: SessionId, by: Termination): Promise<void>
-  /** Cancels a waiting session; any other session is left alone. */
+  /** Cancels a waiting session; does nothing for any other session. */
   cancel(id: SessionId, reason: Reason): Promise<void>
   /** Sends destroy_kernel for a TERMINATING session. The session ends with the reply. */
   finishTermination(id: SessionId, graceMs?: number): void
@@ -50,17 +50,14 @@ export interface Lifecycle extends AsyncDisposable {
   abandonStart(id: SessionId, attempt: number, cause: Reason): void
   /** Records a failed start: the session waits for another agent, or ends in ERROR after the last attempt. */
   failAttempt(id: SessionId, attempt: number, cause: Reason): Promise<void>
-  /** Removes a container that should not (or no longer) be there and keeps its exit code and last log lines. */
+  /** Removes a container that should not (or no longer) exist, and stores its exit code and last log lines. */
   cleanUp(agentId: AgentId, kernelId: KernelId, attempt: number): void
   /**
    * Records that the container of a kernel is up; the session runs once all of them are. Called for the reply to
    * create_kernel, for a notice or for a report, whichever comes first.
    */
   markRunning(id: SessionId, started: Started): Promise<void>
-  /**
-   * Records that a secondary kernel has finished its work; the session continues.
-   * @returns false if it is no such kernel
-   */
+  /** Records that a secondary kernel has finished its work; the session continues. @returns false if it is not a secondary kernel */
   markDone(id: SessionId, done: Done): Promise<boolean>
   /** Resolves once the outcome of a start in flight is written, whatever it is; undefined if no start is in flight. */
   startInFlight(kernelId: KernelId): Promise<void> | undefined
@@ -75,9 +72,9 @@ export interface Termination {
   /** Undefined if Berth itself ends the session. */
   readonly actor?: string
   readonly reason: Reason
-  /** How long programs may take to end; the usual time if left out. */
+  /** Time that programs get to end; the usual time if left out. */
   readonly graceMs?: number
-  /** Checked once the session is locked: whether it should still be ended. */
+  /** Checked after the session is locked: whether it should still be ended. */
   readonly still?: (state: LockedSession) => boolean
 }
 
@@ -96,7 +93,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   const destroys = createDestroys({ agents, starts, timeoutMs: timings.destroyTimeoutMs })
   const outcomes = createOutcomes({ ...deps, starts, maxAttempts: timings.maxAttempts })
   const start = createStart({ ...deps, timings, starts, destroys, outcomes, isClosed: () => background.closed })
-  /** Sessions whose start is being abandoned. A second abandon could take down the next attempt. */
+  /** Sessions whose start is being abandoned. Abandoning it twice could end the next attempt. */
   const abandoned = new Set<SessionId>()
 
   async function takeDown(id: SessionId, graceMs: number): Promise<void> {
@@ -129,7 +126,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   }
 
   async function cleanUp(agentId: AgentId, kernelId: KernelId, attempt: number): Promise<void> {
-    // The kernel may have been placed there again since it was found; create_kernel then replaces the remains.
+    // The kernel may have been placed there again since the container was found; create_kernel then replaces the remains.
     if ((await findOccupied(store.db, kernelId)) === agentId) return
     if (destroys.inFlight(agentId, kernelId)) return
     // On failure, the agent reports the container again for as long as it exists.

@@ -26,10 +26,10 @@ export interface Done {
   readonly agentId: AgentId
 }
 
-/** The reason of a running session that we started, as opposed to one that was found running. */
+/** The reason of a running session that we started, in contrast to one that was found running. */
 export const STARTED: Reason = { code: 'started', message: 'The container started.' }
 
-/** The reason of a session that is stopped to make room, and continues later. */
+/** The reason of a session that is stopped for another one, and continues later. */
 export const INTERRUPTED: Reason = {
   code: 'interrupted',
   message:
@@ -48,7 +48,7 @@ export interface OutcomesDeps {
 export type Outcomes = ReturnType<typeof createOutcomes>
 
 export function createOutcomes({ store, changes, starts, maxAttempts, log }: OutcomesDeps) {
-  /** @param learned of the kernel that runs now, if it is that on which the session has waited */
+  /** @param learned container of the running kernel, if it is the one for which the session has waited */
   async function runOnceAllDo(id: SessionId, attempt: number, learned: Omit<Change, 'to'>): Promise<void> {
     await changes.apply(id, state => {
       // A SCHEDULED session cannot run yet: no request has been sent to an agent.
@@ -85,7 +85,7 @@ export function createOutcomes({ store, changes, starts, maxAttempts, log }: Out
       })
       if (!applied) return
       log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')
-      // The request may still be in flight, with an agent that does not answer. The next attempt does not wait for it.
+      // The request may still be in flight, to an agent that does not answer. The next attempt does not wait for it.
       for (const kernelId of applied.kernelIds) starts.giveUp(kernelId, attempt, because('attempt_failed'))
     },
   }

@@ -66,11 +66,11 @@ export function createStart(deps: StartDeps) {
       // An agent that holds the image gets the time of PREPARING; a pull needs its own time on top.
       const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs
       const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
-      // The agent's time starts later than ours, when it receives the request: hence the margin.
+      // The agent's time begins later than ours, when it receives the request; hence the margin.
       const withMarginMs = startWithinMs + timings.replyMarginMs
       const [maySend, facts] = await allDone([markPreparing(id, attempt, withMarginMs), readFacts(session, kernels)])
       if (!maySend) return
-      // The request is sent again after a restart, and the agent's time starts anew.
+      // The request is sent again after a restart, and the agent's time begins again.
       if (found.status !== 'SCHEDULED')
         for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
       await createAll(session, kernels, { agentId, facts, startWithinMs, pull, signal })
@@ -109,7 +109,7 @@ export function createStart(deps: StartDeps) {
     const { agentId, startWithinMs, pull } = options
     const { devices, environ, folders, startFiles } = options.facts
     const failed = new AbortController()
-    // The start may be queued on the agent. The deadlines catch a start that waits too long, or for nothing.
+    // The start may be queued on the agent. The deadline checks find a start that waits too long, or in vain.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
     const starting = kernels.map(async kernel => {
@@ -125,7 +125,7 @@ export function createStart(deps: StartDeps) {
       const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
       const isOnly = session.cluster_size === 1
       const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED, isOnly }
-      // The kernel runs even if that cannot be written now: its agent says so again in the next report.
+      // The kernel runs even if that cannot be written now: its agent repeats it in the next report.
       await outcomes.markRunning(session.id, started).catch((error: unknown) => {
         log.error({ err: error, id: session.id }, 'that a session runs could not be written')
       })
@@ -166,9 +166,9 @@ export function createStart(deps: StartDeps) {
   }
 
   async function onFailed(error: unknown, { id, attempt, agentId, aborted, kernels }: FailedStart): Promise<void> {
-    // The caller that aborted the start also decides what becomes of the session.
+    // The caller that aborted the start also decides about the session.
     if (aborted || deps.isClosed()) return
-    // The agent may have started it although the reply was lost: its next report tells, or the deadline decides.
+    // The agent may have started it although the reply was lost: its next report shows it, or the deadline decides.
     if (isUnreachable(error)) return
     if (!isAppError(error)) log.error({ err: error, id }, 'create_kernel failed unexpectedly')
     const agent = await findAgent(store.db, agentId)

@@ -14,9 +14,9 @@ export interface StartInFlight {
 export interface StartsInFlight {
   of(kernelId: KernelId): StartInFlight | undefined
   begin(kernelIds: readonly KernelId[], to: { readonly agentId: AgentId; readonly attempt: number }): StartInFlight
-  /** Cancels the start of the kernel on this agent. Its caller decides what becomes of the session. */
+  /** Cancels the start of the kernel on this agent. The caller decides about the session. */
   abort(kernelId: KernelId, agentId: AgentId, why: Because): void
-  /** Cancels the start if it is of this attempt, and makes room for the next attempt without waiting for its end. */
+  /** Cancels the start if it is of this attempt, so that the next attempt can begin without waiting for its end. */
   giveUp(kernelId: KernelId, attempt: number, why: Because): void
 }
 

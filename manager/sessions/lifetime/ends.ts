@@ -5,7 +5,7 @@ import { type SessionEnd, type SessionKind, type SessionSpec } from '#manager/co
  */
 export const WARNINGS_MINUTES = [15, 5, 1] as const
 
-/** The values that decide when a running session ends by itself. Milliseconds since the epoch, all by one clock. */
+/** The values that decide when a running session ends on its own. Milliseconds since the epoch, all by one clock. */
 export interface Lifetime {
   readonly idleSince: number | null
   readonly idleTimeoutMs: number | null
@@ -44,7 +44,7 @@ export function warnedAt({ at, totalMs }: End, now: number): number | null {
   return due.length === 0 ? null : Math.max(...due)
 }
 
-/** Converts an end to the form clients see. */
+/** Converts an end to the form for clients. */
 export function toSessionEnd(end: End, now: number): SessionEnd {
   const warned = warnedAt(end, now)
   return {

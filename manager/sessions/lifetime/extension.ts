@@ -1,17 +1,17 @@
 import { because, type Because } from '#manager/contract'
 
-/** A running session that its owner wants to extend, and the limits on that. Milliseconds, one clock. */
+/** A running session that its owner wants to extend, with the limits for that. Milliseconds, one clock. */
 export interface Extendable {
   readonly startedAt: number
   /** Null if it has no maximum lifetime. */
   readonly expiresAt: number | null
-  /** The lifetime that it was started with. */
+  /** The maximum lifetime with which it was started. */
   readonly maxLifetimeMs: number | null
   /** The lifetime that the owner's policies allow, counted from the start; null = unlimited. */
   readonly allowedMs: number | null
-  /** Whether the idle clock ends it before its maximum lifetime does. */
+  /** Whether the idle timeout ends it before its maximum lifetime does. */
   readonly idleFirst: boolean
-  /** Whether its resources are promised to a waiting session. */
+  /** Whether its resources are reserved for a waiting session. */
   readonly promised: boolean
 }
 
@@ -21,9 +21,8 @@ export type Extension =
   | { readonly ok: false; readonly why: Because; readonly latest: number | null }
 
 /**
- * Decides how far the end is moved. The idle time restarts whenever the result is `ok`. The maximum lifetime grows
- * by `byMs`. Without `byMs`, and if the maximum lifetime is what ends the session next, it grows by its initial value,
- * within the policy. Pure.
+ * Calculates the new end. The idle time restarts whenever the result is `ok`. The maximum lifetime grows by `byMs`. Without `byMs`, it
+ * grows by its initial value, within the policy, if it is the next end of the session. Pure.
  */
 export function extensionOf(session: Extendable, byMs: number | undefined): Extension {
   const { expiresAt, maxLifetimeMs, allowedMs, startedAt } = session

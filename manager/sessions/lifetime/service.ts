@@ -16,10 +16,7 @@ import { endOf } from './ends.ts'
 import { extensionOf } from './extension.ts'
 import { lifetimeOf } from './lifetime-of.ts'
 
-/**
- * The operations users have on the lifetime of a session. A user who may not see a session is told that it does not
- * exist.
- */
+/** Users' operations on the lifetime of a session. For a user who may not see a session, it does not exist. */
 export interface LifetimeService {
   /** @throws AppError `session_not_running`, `extension_refused`, `forbidden` (shared with the caller) */
   extend(caller: Caller, id: SessionId, bySeconds: number | undefined, keyed?: KeyedRequest): Promise<Session>

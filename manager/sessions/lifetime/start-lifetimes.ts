@@ -29,16 +29,16 @@ export interface LifetimesDeps {
 }
 
 /**
- * Ends sessions that have been idle for too long or have reached their maximum lifetime, and tells clients when a
- * warning is due. Every manager may run this at the same time: a manager that sees activity stops the idle clock for
- * all, and an end is decided once more under the session's lock.
+ * Ends sessions that have been idle for too long or have reached their maximum lifetime, and notifies clients when a warning is due. Every
+ * manager may run this at the same time: a manager that sees activity stops the idle clock for all, and an end is decided once more under
+ * the session's lock.
  */
 export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
   const { store, presence, lifecycle, changes, windowOf, activityOf, audit, log } = deps
   const timings = { ...DEFAULT_TIMINGS, ...deps.timings }
   const span = { windowMs: timings.idleWindowMs, freshMs: timings.idleFreshMs }
   const meter = createTrafficMeter(timings.idleWindowMs)
-  /** The last warning that clients were told of, per session. */
+  /** The last warning of which clients were notified, per session. */
   const told = new Map<SessionId, Warning>()
 
   function judge(session: MortalSession): Verdict {
@@ -51,8 +51,8 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
   }
 
   /**
-   * Corrects for a database clock that was set forward, so that no session ends early. (Idle time is summed between
-   * sweeps and needs no correction.)
+   * Corrects for a database clock that was set forward, so that no session ends early. (Idle time is summed up between rounds and needs no
+   * correction.)
    */
   function inOwnTime(session: MortalSession): MortalSession {
     const { expiresInMs, nowMs, startedAtMs } = session
@@ -141,7 +141,7 @@ function warningIn(end: End | null): Warning | null {
 }
 
 function isNews(warning: Warning | null, told: Warning | null, verdict: Verdict | undefined): boolean {
-  // The agent is away, so we cannot tell whether the session is busy again: keep the idle warning.
+  // The agent is disconnected, so the session may be busy again without our knowledge: keep the idle warning.
   if (verdict === 'unknown' && warning === null && told?.why === 'idle_timeout') return false
   return warning?.why !== told?.why || warning?.beforeMs !== told?.beforeMs
 }
@@ -156,7 +156,7 @@ function endIn({ idleForMs, idleTimeoutSeconds, expiresInMs, maxLifetimeSeconds 
   })
 }
 
-/** Whether the session, since it was read, was neither extended nor found busy by another manager. */
+/** Whether the session has been neither extended nor found busy by another manager since it was read. */
 function isUnchanged({ status, session }: LockedSession, seen: MortalSession, why: End['why']): boolean {
   const same = (one: Date | null, other: Date | null) => one?.getTime() === other?.getTime()
   if (status !== 'RUNNING') return false

@@ -4,9 +4,9 @@ import { type TrafficWindow } from './verdict.ts'
 
 /** Measures the traffic of sessions' tunnels within a window, from counters that only grow. */
 export interface TrafficMeter {
-  /** Call this regularly: the window reaches back to the first look within it. */
+  /** Call it regularly: the window reaches back to the first call within it. */
   measure(id: SessionId, activity: SessionActivity): TrafficWindow
-  /** Forgets all sessions but these. */
+  /** Forgets all sessions except these. */
   keep(ids: ReadonlySet<SessionId>): void
 }
 

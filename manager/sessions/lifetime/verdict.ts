@@ -1,9 +1,8 @@
 import { type SampleWindow } from '../../stats/sample-ring.ts'
 
 /**
- * Thresholds above which a session counts as busy, each a mean over the last minute. They lie above what an idle
- * Jupyter, VS Code or SSH connection does by itself, and far below what people and programs do.
- * `docs/admin/lifetime.md` has the same figures.
+ * Thresholds above which a session counts as busy, each a mean over the last minute. They are above the activity of an idle Jupyter, VS
+ * Code or SSH connection, and far below that of people and programs. `docs/admin/lifetime.md` has the same numbers.
  */
 export const BUSY = {
   /** 5 % of one core. */
@@ -26,11 +25,11 @@ export interface TrafficWindow {
   readonly terminalBytes: number
 }
 
-/** `unknown`: figures are missing, so the idle time neither grows nor restarts. */
+/** `unknown`: statistics are missing, so the idle time neither grows nor restarts. */
 export type Verdict = 'busy' | 'idle' | 'unknown'
 
 export interface Observation {
-  /** Windows of figures, one per kernel; undefined if the figures are missing, too old or too few for a verdict. */
+  /** Windows of statistics, one per kernel; undefined if they are missing, too old or too few for a verdict. */
   readonly kernels: readonly (SampleWindow | undefined)[]
   readonly traffic: TrafficWindow
 }

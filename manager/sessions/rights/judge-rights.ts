@@ -11,7 +11,7 @@ import {
   type WantedImage,
 } from '../../store/sessions/rights.ts'
 
-/** Decisions about waiting sessions, by the rules that count at the request. Pure. */
+/** Decisions about waiting sessions, by the same rules as at the request. Pure. */
 
 export function outsideReason({ moved }: Outsider): Reason {
   return moved ? reasonOf('domain_left', because('owner_moved')) : reasonOf('project_left', because('owner_left'))
@@ -25,9 +25,9 @@ export function desertedReason({ launchedBy }: Pick<Deserted, 'launchedBy'>): Re
 export interface ImageRules {
   /** By reference; images without an entry are for all domains. */
   readonly domains: ReadonlyMap<string, readonly string[]>
-  /** By domain: registries whose images its users may launch; null = all. */
+  /** Registries whose images the users of a domain may launch, by domain; null = all. */
   readonly registries: ReadonlyMap<string, readonly string[] | null>
-  /** Keys of images from Docker Hub, as far as some domain may not use it. */
+  /** Keys of images from Docker Hub, read only if some domain may not use it. */
   readonly ofHub: ReadonlySet<string>
 }
 
@@ -44,7 +44,7 @@ function originOf(image: NamedImage, ofHub: ReadonlySet<string>): string | null 
   return registry !== DOCKER_HUB || ofHub.has(imageKey(image)) ? registry : null
 }
 
-/** A session whose folder was deleted never starts: programs that expect the folder must not run without it. */
+/** A session with a deleted folder never starts: programs that expect the folder must not run without it. */
 export function bereftReason({ name }: Pick<Bereft, 'name'>): Reason {
   return reasonOf('folder_deleted', because('folder_deleted_wait', { name }))
 }
@@ -53,10 +53,13 @@ export function imageReason({ reference }: Pick<NamedImage, 'reference'>): Reaso
   return reasonOf('image_withdrawn', because('image_right_withdrawn', { image: reference }))
 }
 
-/** Right of a session to a folder now; `closed`: its project is deactivated; `trashed`: the folder is in the trash, or deleted. */
+/** Current right of a session to a folder; `closed`: its project is deactivated; `trashed`: the folder is in the trash, or deleted. */
 export type FolderRight = FolderPermission | 'closed' | 'withdrawn' | 'withdrawn_from_launcher' | 'trashed'
 
-/** The lesser right of the owner and of an administrator who launched the session: the latter chose the command that reads the folder. */
+/**
+ * The lesser right of the owner and of an administrator who launched the session, because the administrator chose the command that reads
+ * the folder.
+ */
 export function rightTo(folder: ForeignFolder): FolderRight {
   const { launchedBy, launcher_id, launcher_is_member: is_member, launcher_invited_permission } = folder
   if (folder.group_active === false) return 'closed'
@@ -70,7 +73,7 @@ export function rightTo(folder: ForeignFolder): FolderRight {
   return allows(others, own) ? own : others
 }
 
-/** @returns undefined: the session may have the mount as it asked for it; `lowered`: to read only; else why it must not start */
+/** @returns undefined: the session may have the mount as requested; `lowered`: only for reading; else why it must not start */
 export function judgeMount(
   { name, readOnly, launchedBy }: MountOfSession,
   right: FolderRight,

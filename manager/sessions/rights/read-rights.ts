@@ -32,10 +32,9 @@ import {
 } from './judge-rights.ts'
 
 /**
- * Domain, project, image and folders of waiting sessions, compared with the rights that their owners have now, and those that were
- * launched for their owners with the right of the launcher. Thousands of sessions
- * have few images, owners and folders, so these are judged first, and sessions are read only where something was withdrawn. The widest
- * reason counts.
+ * Compares domain, project, image and folders of waiting sessions with the current rights of their owners and, for sessions launched by
+ * somebody else, with the rights of the launcher. Thousands of sessions have few images, owners and folders, so these are checked first,
+ * and sessions are read only if a right was withdrawn. The most general reason counts.
  */
 export const readRights: ReadRights = async (db, of) => {
   const [bereft, outsiders, deserted, images, { mounts, rightOf }] = await allDone([
@@ -95,7 +94,7 @@ async function readDoubtfulMounts(db: Db, of: AskedSessions) {
     if (!mayWrite(right)) doubtful.add(folder.folderId)
   }
   const mounts = await listMountsOf(db, of, [...doubtful])
-  // Own folders are not among the rights, and neither are folders of sessions that were asked for since.
+  // Rights do not include own folders, nor folders of sessions that were requested since.
   const rightOf = (mount: MountOfSession) => rights.get(keyOf(mount)) ?? 'delete'
   return { mounts, rightOf }
 }

@@ -7,8 +7,8 @@ export interface ByteRange {
 /**
  * Parses the header `Range` for a file of this size.
  *
- * @returns undefined for the whole file: without the header, for several ranges, and for what is no range; `outside` if the
- *   file has no such bytes
+ * @returns undefined for the whole file: without the header, for several ranges, and for an invalid range; `outside` if the file has no
+ *   such bytes
  * @see RFC 9110 section 14.1.2
  */
 export function parseRange(header: string | undefined, size: number): ByteRange | 'outside' | undefined {

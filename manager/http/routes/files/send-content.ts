@@ -9,14 +9,14 @@ import { SECURITY_HEADERS } from '../../security-headers.ts'
 import { parseRange } from './byte-range.ts'
 import { attachment, shownType } from './content-type.ts'
 
-/** The file is a user's, and may be a page made to attack its reader: a browser that shows it runs and loads nothing. */
+/** The file belongs to a user and may be a page that attacks its reader, so browsers must not run or load anything in it. */
 export const CONTENT_HEADERS = {
   ...SECURITY_HEADERS,
   'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
   'accept-ranges': 'bytes',
 } as const
 
-/** Sends a file, or the range of it that was asked for. @throws AppError `range_invalid` */
+/** Sends a file, or the requested range of it. @throws AppError `range_invalid` */
 export async function sendContent(
   content: SentContent,
   { request, reply, download }: { request: FastifyRequest; reply: FastifyReply; download: boolean },
@@ -54,7 +54,7 @@ export async function sendContent(
   })
 }
 
-/** Sends a ZIP file, which is made while it is sent. */
+/** Sends a ZIP file, which is created while it is sent. */
 export async function sendArchive(
   archive: Archive,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
@@ -80,8 +80,8 @@ interface AnswerBytes extends Watched {
 }
 
 /**
- * Sends bytes as they are read, for as long as their reader may read them. A failure after the headers cuts the connection, so that nobody
- * takes the file for whole.
+ * Sends bytes as they are read, for as long as the caller has the right to read them. A failure after the headers cuts the connection, so
+ * that nobody takes the file for complete.
  */
 export async function sendBytes(
   request: FastifyRequest,
@@ -101,7 +101,7 @@ export async function sendBytes(
     if (raw.headersSent) raw.destroy()
   })
   try {
-    // Read the first piece before the headers go out: a failure up to here is answered as any other.
+    // Read the first piece before sending the headers, so that a failure up to here gets a normal error answer.
     const first = await bytes.next()
     cut.signal.throwIfAborted()
     reply.hijack()
@@ -128,11 +128,11 @@ async function send(
     await written
     raw.end()
   } catch {
-    raw.destroy() // the client went away, or sees that the file is cut off
+    raw.destroy() // the client disconnected, or sees that the file is cut off
   }
 }
 
-/** Resolves when the system has taken the bytes. @throws if the connection is closed */
+/** Resolves when the system has accepted the bytes. @throws if the connection is closed */
 function write(raw: ServerResponse, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     // The callback of a write to a closed response may never come.

@@ -15,11 +15,11 @@ export const stateChip = (agent: Pick<Agent, 'status' | 'schedulable'>) => {
   return { tone: TONES[state], label: t(state) }
 }
 
-/** The bars of an agent: its slots that have a capacity. */
+/** The bars of an agent: one per slot with a capacity. */
 export const slotBars = ({ capacity, occupied }: Pick<Agent, 'capacity' | 'occupied'>): readonly Meter[] =>
   clusterMeters(parseSlots(capacity), parseSlots(occupied))
 
-/** The bar of GPUs: whole ones or shares, whichever the agent has; undefined without GPUs. */
+/** The bar of GPUs: whole ones or shares, depending on the agent; undefined without GPUs. */
 export const gpuBar = (agent: Pick<Agent, 'capacity' | 'occupied'>): Meter | undefined =>
   slotBars(agent).find(({ key }) => key.startsWith('cuda'))
 
