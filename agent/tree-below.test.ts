@@ -22,7 +22,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(directory, { recursive: true, force: true }))
 
-/** Sizes of the files of the home, whose folder `a` is swapped for a link to the host when so many folders have been seen. */
+/** Sizes of the files in the home, whose folder `a` is replaced by a link to the host after so many folders were seen. */
 async function sizes(swapAfter: number): Promise<number[]> {
   const found: number[] = []
   let folders = 0

@@ -12,7 +12,7 @@ function isHeld(port: number): boolean {
     .some(line => line.trim().split(/\s+/)[1] === local)
 }
 
-/** A connection that the server hangs up on with a last word. @param closes whether its peer ends its side */
+/** A connection on which the server sends a last message and hangs up. @param closes whether its peer ends its side */
 async function meet(closes: boolean) {
   const server = createServer(socket => hangUp(socket, 'bye', 50)).listen(0, '127.0.0.1')
   await once(server, 'listening')

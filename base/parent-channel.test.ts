@@ -9,7 +9,7 @@ import { answerParent, onParentGone } from './parent-channel.ts'
 
 const HELPER = new URL('parent-channel.ts', import.meta.url).href
 
-/** Answers what it is asked. Answers again when the channel has closed, and tells whether it lives on. */
+/** Answers questions. Answers once more after the channel has closed, and reports whether it still lives. */
 const CHILD = `
 import { answerParent } from '${HELPER}'
 process.on('message', ({ id }) => answerParent(process, { id, ok: true, value: process.pid }))
@@ -19,7 +19,7 @@ process.on('disconnect', () => {
 })
 `
 
-/** Listens once its parent is gone, as a program that is still loading its files. */
+/** Starts listening after its parent is gone, like a program that is still loading its files. */
 const LATE_CHILD = `
 import { onParentGone } from '${HELPER}'
 while (process.connected) await new Promise(done => setTimeout(done, 5))

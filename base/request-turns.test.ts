@@ -7,7 +7,7 @@ import { createRequestTurns } from './request-turns.ts'
 const MOST = 3
 const MOST_BYTES = 30 * 1024
 
-/** Requests that are worked on, in the order in which they began. */
+/** Requests that are being handled, in the order in which they began. */
 let begun: { url: string; answer: () => void }[]
 let over: string[]
 let stack: AsyncDisposableStack

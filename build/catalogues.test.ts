@@ -14,7 +14,7 @@ const FOLDER = new URL('../renderer/words/', import.meta.url)
 const LANGUAGES = ['en', 'ko']
 const read = (language: string, feature: string) =>
   readCatalogue(fileURLToPath(new URL(`${language}/${feature}.ts`, FOLDER)))
-/** Catalogues whose English is the server's; types keep them complete. */
+/** Catalogues with the same English texts as the server; types keep them complete. */
 const SERVER_TEXTS = {
   causes: CAUSES,
   'admin-causes': ADMINISTRATION_CAUSES,

@@ -68,7 +68,7 @@ describe('the host of the page', () => {
     const window = { host: { tunnel: { list } }, hostEvents: { on } } as never
     const host = hostOver(() => Promise.reject(new Error('not used')), { window })
     await expect(host.tunnel.list()).resolves.toEqual([])
-    // Electron would copy what a listener returns, and fails where it cannot.
+    // Electron copies the return value of a listener, and fails if it cannot.
     host.on('tunnel:changed', () => new Map([[1, () => 2]]))
     expect(on).toHaveBeenCalledOnce()
     expect(on.mock.calls[0]?.[1]({})).toBeUndefined()

@@ -181,7 +181,7 @@ const ids = uuids.map(uuid => `nvidia.com/gpu=${uuid}`)
 
 test.each<[string, GpuRequest, object, string]>([
   ['NVIDIA’s hook', { by: 'hook', uuids }, { Driver: '', DeviceIDs: uuids, Capabilities: [['gpu']] }, uuids.join(',')],
-  // NVIDIA's runtime, where it is the engine's default, must not add the GPUs again.
+  // NVIDIA's runtime must not add the GPUs again if it is the engine's default.
   ['CDI', { by: 'cdi', ids, uuids, isByIndex: false }, { Driver: 'cdi', DeviceIDs: ids }, 'void'],
 ])('GPUs are requested by %s, and nothing that the user sets changes that', (_, gpus, request, visible) => {
   const environ = { NVIDIA_VISIBLE_DEVICES: 'all' }
@@ -191,7 +191,7 @@ test.each<[string, GpuRequest, object, string]>([
 })
 
 test('a session without GPUs gets none, whatever its image asks for', () => {
-  // An engine whose default runtime is NVIDIA's would give all GPUs to an image of CUDA.
+  // An engine whose default runtime is NVIDIA's would give all GPUs to a CUDA image.
   const { HostConfig, Env = [] } = containerConfig(aSpec({ environ: { NVIDIA_VISIBLE_DEVICES: 'all' } }), {
     ...plan,
     imageEnvironment: ['NVIDIA_VISIBLE_DEVICES=all'],

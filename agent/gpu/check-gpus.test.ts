@@ -8,7 +8,7 @@ const MIG = 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f'
 const line = (uuid: string) => `GPU 0: Tesla T4 (UUID: ${uuid})`
 const ONE_INSTANCE = `${line(B)}\n  MIG 3g.20gb     Device  0: (UUID: ${MIG})`
 
-/** FAKE of an engine in whose container nvidia-smi prints this. */
+/** FAKE of an engine with a container in which nvidia-smi prints this. */
 function engineThatPrints(text: string, ExitCode: number, asked: object[] = []): EngineClient {
   const body = Buffer.from(text)
   const header = Buffer.alloc(8)

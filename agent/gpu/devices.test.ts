@@ -14,9 +14,9 @@ let held: Set<string>
 let isEngineUp: boolean
 /** GPUs that the engine cannot hand out. */
 let withheld: Map<string, Because>
-/** Answer of the engine to a start with GPUs, where it refuses. */
+/** Answer of an engine that refuses a start with GPUs. */
 let refusal: AppError | undefined
-/** Running probes; the next to answer is first. */
+/** Running probes; the next one to answer comes first. */
 let probes: { uuid: string; answer: (verdict: Verdict) => void }[]
 let limited: unknown[]
 /** Refusal of a container of the agent's own with a GPU; null if it starts. */
@@ -292,7 +292,7 @@ test('a start that the engine refused is the fault of the host if its GPU has fa
   const failed = { code: 'kernel_create_failed', detail: because('host_gpu_failed') }
   expect(await devices.told(whole, error)).toMatchObject(failed)
   expect(devices.list()[0]?.problem).toBe(because('gpu_not_listed').why)
-  // A GPU that is not there at all.
+  // A GPU that does not exist.
   found = [gpu('GPU-1', { mode: 'shared' })]
   expect(await devices.told(whole, error)).toMatchObject(failed)
   const other = new AppError('files_gone', because('session_files_deleted'))

@@ -71,7 +71,7 @@ test('an engine that uses CDI without a list is understood by its files, JSON an
   info = { CDISpecDirs: [directory, '/nonexistent'] }
   expect(await requests().of([A])).toEqual(byCdi(false, A))
   expect(await requests().problems([A, B, 'GPU-1'])).toEqual(new Map([['GPU-1', because('gpu_not_in_cdi')]]))
-  // The files are the engine's, and it has none of this host's.
+  // The files belong to the engine, which has none of this host's.
   expect(await requests({ isEngineHere: () => false }).of([A])).toEqual({ by: 'hook', uuids: [A] })
   // CDI is off.
   info = { CDISpecDirs: [] }

@@ -80,7 +80,7 @@ test('if a lost GPU makes nvidia-smi fail for all, only the lost GPU becomes a p
     [A100, expect.stringContaining('GPU is lost.  Reboot the system')],
   ]
   expect(await problems()).toEqual(lost)
-  // An agent that starts later reports the lost GPU too: it learns of it from the kernel module.
+  // An agent that starts later also reports the lost GPU, known from the kernel module.
   for (const [bus, uuid] of [['0000:05:00.0', A100] as const, ['0000:06:00.0', T4] as const]) {
     await mkdir(join(options.procDirectory, bus), { recursive: true })
     await writeFile(join(options.procDirectory, bus, 'information'), `Model: \t NVIDIA\nGPU UUID: \t ${uuid}\n`)

@@ -11,7 +11,7 @@ type Entry =
   | { readonly size: number }
 const missing = () => Object.assign(new Error('no such file'), { statusCode: 404 })
 
-/** An engine with one image of these files; `created` counts the containers that were made to look into it. */
+/** An engine with one image of these files; `created` counts the containers that were created to read it. */
 function anEngine(files: Readonly<Record<string, Entry>>) {
   const logged: unknown[] = []
   const engine = { created: 0, left: 0, isAway: false }

@@ -102,7 +102,7 @@ test('with the image store of containerd a digest is not a name, and an image ma
   const [own, other] = [`sha256:${'1'.repeat(64)}`, `sha256:${'2'.repeat(64)}`]
   const made = { Id: own, RepoTags: ['berth/python:3'], RepoDigests: [`berth/python@${own}`] }
   expect(repoDigestsOf(made)).toEqual([])
-  // As the classic store tells of one from Docker Hub.
+  // The classic image store's answer about an image from Docker Hub.
   expect(repoDigestsOf({ ...made, RepoDigests: [`python@${other}`] })).toEqual([`python@${other}`])
   const pulled = {
     Id: own,

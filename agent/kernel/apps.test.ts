@@ -32,7 +32,7 @@ const KERNEL = {
   apps: [app('lab', 80), app('code', 81)],
 } as unknown as RunningKernel
 
-/** Apps of one kernel, in which `calls` answers what looks for open ports, and `streams` runs the apps. */
+/** Apps of one kernel; `calls` answers the checks for open ports, and `streams` runs the apps. */
 function appsOn({ listening, execute }: { listening: readonly number[]; execute?: (cmd: readonly string[]) => Exec }) {
   const table = listening.map(port => `0: 00000000:${port.toString(16)} 00000000:0000 0A`)
   const look = {

@@ -196,9 +196,9 @@ async function readRecord(path: string): Promise<SessionUserRecord | undefined> 
 }
 
 /**
- * Changes the owner by `chown`, which walks by descriptors, changes links themselves (-h), and changes the given directory
- * last: an interrupted run is detected and repeated. Hard links to other users' files keep their owner (--from). A `chown`
- * that does not know this option (busybox) runs without it; one that knows it never does, whatever it fails of.
+ * Changes the owner by `chown`, which walks by descriptors, changes links themselves (-h), and changes the given directory last: an
+ * interrupted run is detected and repeated. Hard links to other users' files keep their owner (--from). A `chown` without this option
+ * (busybox) runs without it; one that has the option always uses it, even if it fails.
  */
 async function changeOwner(path: string, from: number, { uid, gid }: SessionUser, signal?: AbortSignal): Promise<void> {
   const change = async (...options: string[]) => {

@@ -37,7 +37,7 @@ function frame(text: string | Buffer): Buffer {
   header.writeUInt32BE(bytes.length, 4)
   return Buffer.concat([header, bytes])
 }
-/** Lines of a hundred bytes, in frames that a chunk may cut. */
+/** Lines of a hundred bytes, in frames that chunk borders may cut. */
 function* lines(from: number, to: number): Generator<Buffer> {
   for (let at = from; at < to; at += 1000) {
     const some = Array.from({ length: Math.min(1000, to - at) }, (_, i) => `${at + i} `.padEnd(99, '.') + '\n')

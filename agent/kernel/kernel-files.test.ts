@@ -46,7 +46,7 @@ afterEach(async () => {
 const homes = () => readdir(join(directory, 'scratch'))
 const controls = () => readdir(join(directory, 'kernels'))
 
-/** A home whose session ended so long ago. */
+/** A home whose session ended this long ago. */
 async function endedHome(agoMs: number, kernelId: string = randomUUID()): Promise<string> {
   await files.createScratch(kernelId)
   await files.ownScratch(kernelId)
@@ -160,7 +160,7 @@ test('the next sweep returns files that a crashed agent had taken over for a sta
   expect(await sweep([next])).toEqual([])
   expect(await homes()).toEqual([next])
   expect(await sweep()).toEqual([])
-  // The retention of the files begins anew.
+  // The retention of the files begins again.
   expect(await homes()).toEqual([old])
 })
 
@@ -168,7 +168,7 @@ test('a kernel that starts while others are removed keeps its files', async () =
   for (const kernelId of [randomUUID(), randomUUID()]) await files.createControl(kernelId, [])
   const asked: string[] = []
   await files.sweep({
-    // While the first is being removed the second one is made.
+    // The second kernel starts while the first is being removed.
     isLive: kernelId => asked.push(kernelId) > 1,
     nowMs: Date.now(),
     complain: vi.fn(),
@@ -186,7 +186,7 @@ test('a kernel that starts while its left-overs are removed keeps its files', as
     isLive(kernelId) {
       if (live.has(kernelId)) return true
       live.add(kernelId)
-      // The agent is asked to start this kernel as soon as the sweep has decided.
+      // The agent is asked to start this kernel right after the sweep has made its decision.
       started.push(Promise.resolve().then(() => startFiles(kernelId)))
       return false
     },
@@ -328,7 +328,7 @@ describe('a hostile home', () => {
 })
 
 describe.runIf(process.getuid?.() === 0)('as root', () => {
-  /** Not the first login account of this or any other host. */
+  /** A uid that is not the first login account of this or any other host. */
   const EARLIER = 1000
 
   test('sessions run as a user that cannot log in; names in the directory of homes are the agent’s', async () => {

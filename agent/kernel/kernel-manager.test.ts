@@ -62,7 +62,7 @@ afterEach(() => {
   files.sweep.mockReset().mockResolvedValue()
 })
 
-/** A manager of kernels on an engine with one container, whose inspections are answered by `inspect`. */
+/** A kernel manager on an engine with one container; `inspect` answers the inspections. */
 function kernelsOn(inspect: () => Promise<unknown>) {
   const calls = {
     listContainers: () => Promise.resolve([{ Id: 'container' }]),

@@ -46,7 +46,7 @@ interface Container {
   exitCode: number
 }
 
-/** An engine that makes containers in memory, and a manager of kernels on it. */
+/** An engine that creates containers in memory, and a kernel manager on it. */
 async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
   const containers = new Map<string, Container>()
   let made = 0
@@ -149,9 +149,9 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
   return {
     containers,
     kernels,
-    /** So many containers more are asked for in vain: the engine does not answer. */
+    /** For this many further containers, the engine does not answer. */
     silence: (times: number) => void (silences = times),
-    /** So many looks more do not see a container that is there. */
+    /** This many further checks do not see an existing container. */
     hide: (looks: number) => void (hidden = looks),
     imageLooks: () => imageLooks,
     end(exitCode: number) {
@@ -230,12 +230,12 @@ test('waiting starts report how many come first, and their deadline is suspended
   const ahead = () =>
     engine.kernels.reports().map(({ state }) => (state.state === 'starting' ? (state.ahead ?? null) : state.state))
   await expect.poll(ahead).toEqual([null, null, null, 3, 4])
-  // As the heartbeats of a manager that takes them up.
+  // Like the heartbeats of a manager that processes them.
   const heartbeat = setInterval(() => engine.kernels.heard(engine.kernels.reports(), performance.now()), 50)
   const outcomes = Promise.allSettled(starts)
   await delay(600)
   expect(ahead()).toEqual([null, null, null, 3, 4])
-  // The three that have begun have run out of time; the others come next, and they have all of theirs.
+  // The three started ones have run out of time; the others come next, with their full time.
   gate.resolve(undefined)
   expect((await outcomes).map(({ status }) => status)).toEqual([
     ...['rejected', 'rejected', 'rejected', 'fulfilled', 'fulfilled'],

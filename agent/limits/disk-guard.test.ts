@@ -13,7 +13,7 @@ const MiB = 2 ** 20
 const isRoot = process.getuid?.() === 0
 const LIMITS: DiskLimits = { bytes: 8 * MiB, inodes: 20 }
 
-/** Looks once at a home on a file system of this type with quotas; resolves to the message of a session that was ended. */
+/** Checks once a home on a file system of this type with quotas; resolves to the message of the ended session, if any. */
 async function lookAt(type: string, fill: (home: string) => Promise<void>): Promise<string | undefined> {
   const directory = await mkdtemp(join(tmpdir(), 'berth-test-guard-'))
   try {
@@ -133,6 +133,6 @@ test.runIf(isRoot)(
 test.runIf(isRoot)('with project quotas the guard ends a session whose files are not in the project', async () => {
   expect(await lookAt('ext4', bytes(12))).toMatch('in /home/work took 12 MiB')
   expect(await lookAt('xfs', files(25))).toMatch('files and folders in /home/work')
-  // The quota itself keeps the session at its limit; what the agent adds does not end it.
+  // The quota itself keeps the session at its limit; bytes that the agent adds do not end it.
   expect(await lookAt('ext4', files(20))).toBeUndefined()
 })

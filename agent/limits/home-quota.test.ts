@@ -89,7 +89,7 @@ describe.runIf(isRoot)('as root', () => {
     await writeAs(65_534, join(alice, 'x'), 4)
     const many = ['-c', 'mkdir "$0/many" && cd "$0/many" && seq 200 | xargs touch', alice]
     await expect(run('sh', many, { uid: 65_534, gid: 65_534 })).rejects.toThrow(full)
-    // The next session takes the home over, under another name and with its files.
+    // The next session takes over the home, under another name and with its files.
     const renamed = join(disk.path, 'renamed')
     await rename(mallory, renamed)
     await quota.limit(renamed)
@@ -117,7 +117,7 @@ describe.runIf(isRoot)('as root', () => {
     await writeAs(65_534, join(alice, 'x'), 4)
     await removeTree(mallory)
     await expect(run('stat', [mallory])).rejects.toThrow()
-    // A folder of before the quota.
+    // A folder older than the quota.
     const old = join(disk.path, 'old')
     await mkdir(old)
     await quota.limit(old)
@@ -129,7 +129,7 @@ describe.runIf(isRoot)('as root', () => {
     expect(await diskUse(alice, AbortSignal.timeout(10_000))).toMatchObject({ bytes: 24 * MiB, inodes: 4 })
     expect(await quota.unenforced(alice)).toEqual({ bytes: 8 * MiB, inodes: 100 })
     expect(await quota.unenforced(mallory)).toEqual({ bytes: 8 * MiB, inodes: 100 })
-    // A home with so many subvolumes that they cannot be listed.
+    // A home with more subvolumes than can be listed.
     const deaf = await findHomeQuota({
       directory: disk.path,
       limits: { bytes: 8 * MiB, inodes: 100 },
@@ -159,7 +159,7 @@ const projectDisk = (type: 'ext4' | 'xfs') =>
     ['-t', type, '-o', 'loop,prjquota'],
   )
 
-/** A file system in a file; undefined where this machine cannot make or mount it. */
+/** A file system in a file; undefined if this machine cannot create or mount it. */
 async function mounted(
   mib: number,
   [mkfs = '', ...flags]: string[],

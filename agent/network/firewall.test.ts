@@ -5,7 +5,7 @@ import { type Firewall, startFirewall } from './firewall.ts'
 import { type Iptables } from './iptables.ts'
 import { parseCidr } from './subnets.ts'
 
-/** FAKE of iptables: the table `filter` in memory, with the chains of a Docker that makes DOCKER-USER. */
+/** FAKE of iptables: the table `filter` in memory, with the chains of a Docker that creates DOCKER-USER. */
 class FakeTables implements Iptables {
   readonly chains = new Map<string, string[]>([
     ['INPUT', []],
@@ -14,7 +14,7 @@ class FakeTables implements Iptables {
     ['DOCKER-USER', []],
   ])
   restores = 0
-  /** Text of an error for calls that the test refuses. */
+  /** Error text for calls that the test refuses. */
   refuses: (program: string, text: string) => string | undefined = () => undefined
   listing = (text: string): string => text
 
@@ -114,7 +114,7 @@ test('rules for bridged frames are tried again if the kernel refused them', asyn
   tables.refuses = (_, text) => (text.includes('physdev') ? 'no such match' : undefined)
   await firewall.apply()
   expect(firewall.state).toEqual(full)
-  // The module is loaded now.
+  // The module is loaded from here on.
   tables.refuses = () => undefined
   await firewall.apply()
   expect(rules('BERTH-FORWARD').join('\n')).toContain('physdev')

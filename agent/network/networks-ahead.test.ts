@@ -62,7 +62,7 @@ function networksInMemory(cidr = '10.250.77.0/24') {
       answer = promise
       return { [Symbol.dispose]: () => resolve(undefined) }
     },
-    /** Polls a figure. The agent asks for a refill after every start and look. */
+    /** Polls a number. The agent requests a refill after every start and check. */
     refilled: <T>(figure: () => T) =>
       expect.poll(() => {
         ahead.refill()
@@ -74,7 +74,7 @@ function networksInMemory(cidr = '10.250.77.0/24') {
         ahead.has(Labels?.[LABEL_KERNEL_ID] ?? '') ? [Labels?.[LABEL_MANAGER]] : [],
       ),
     count: () => held.size,
-    /** As many sessions start, one after the other; like the agent's own, their starts come before any refill. */
+    /** Starts this many sessions one after the other; as in the agent, their starts come before any refill. */
     async sessions(count: number) {
       isQuiet = false
       for (let i = 0; i < count; i++)
@@ -102,7 +102,7 @@ test('a network that is taken while a refill counts is made again without anothe
     engine.ahead.refill()
     await delay(10)
     expect(engine.ahead.take('first')).toBeDefined()
-    // The start that took it has ended.
+    // The start that has taken the network has ended.
     engine.ahead.refill()
   }
   await expect.poll(() => engine.ready().length).toBe(SIZE)

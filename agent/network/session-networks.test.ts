@@ -10,7 +10,7 @@ const OVERLAPS = Object.assign(new Error('Pool overlaps with other one on this a
 const NO_CHAIN = Object.assign(new Error('Failed to Setup IP tables: no chain DOCKER'), { statusCode: 500 })
 const NO_SPACE = Object.assign(new Error('write local-kv.db: no space left on device'), { statusCode: 500 })
 
-/** Networks on a FAKE engine that gives these answers in turn, and then makes what it is asked for. */
+/** Networks on a FAKE engine that first returns these errors in turn, and then creates the requested networks. */
 function networksOn(...answers: Error[]) {
   const held = new Map<string, NetworkInspectInfo>()
   const it = { asked: 0, changes: 0 }

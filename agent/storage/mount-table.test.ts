@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { folderOptions, isReached, mountAt, mountsFrom, readMounts } from './mount-table.ts'
 
-/** As Linux 6.18 prints it: the place of a kernel, a folder in it, and one with a space. */
+/** As printed by Linux 6.18: the mount directory of a kernel, a folder in it, and one with a space. */
 const OWN = `27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
 43 27 254:0 /data/mounts/k /data/mounts/k rw,relatime shared:2 - ext4 /dev/vda rw,discard
 61 43 254:0 /srv/f /data/mounts/k/f ro,nosuid,nodev,relatime shared:5 - ext4 /dev/vda rw,discard

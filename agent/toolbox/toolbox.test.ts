@@ -16,7 +16,7 @@ test.each<[string, string, Record<string, string>, boolean]>([
   expect(isToolbox(reference, labels)).toBe(expected)
 })
 
-/** An engine whose toolbox image can go, whose disk can be full, and whose volume is filled at once. */
+/** An engine whose toolbox image can disappear, whose disk can be full, and whose volume is filled at once. */
 function anEngine() {
   const it = { hasImage: true, isFull: false, loadError: undefined as string | undefined }
   const answer = (statusCode: number, message: string) =>

@@ -15,11 +15,11 @@ import { DATA_PATH } from '#agent/contract'
 import { keyFingerprint } from '../control/pinned-tls.ts'
 import { createDataSockets, type DataSocketsDeps, SHRINK_AFTER_MS } from './data-sockets.ts'
 
-/** A manager behind https with a certificate of its own making, as in a laboratory without an authority. */
+/** A manager behind https with a self-signed certificate, as in a laboratory without an authority. */
 let server: Server
 let fingerprint: string
 const requests: string[] = []
-/** Data sockets, as the manager sees them. */
+/** The manager's ends of the data sockets. */
 const parked = new Set<Duplex>()
 
 beforeAll(async () => {
@@ -107,7 +107,7 @@ test.each([
 })
 
 test('excess parked sockets after a burst of tunnels are closed on both sides; open tunnels are not affected', async () => {
-  // The clock of the shrinking only: a machine under load opens the sockets of a burst slowly.
+  // Only the timer for shrinking is fake: a machine under load opens the sockets of a burst slowly.
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   parked.clear()
@@ -121,7 +121,7 @@ test('excess parked sockets after a burst of tunnels are closed on both sides; o
   })
   const taken = new Set<Duplex>()
   const free = () => [...parked].filter(socket => !taken.has(socket))
-  // Each burst takes all that are there, so that the next time more are parked.
+  // Each burst takes all parked sockets, so that more are parked the next time.
   for (const count of [2, 4]) {
     await expect.poll(() => [sockets.parked, free().length]).toEqual([count, count])
     for (const socket of free()) {

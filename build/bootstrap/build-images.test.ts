@@ -6,7 +6,7 @@ import { imageSteps } from './build-images.ts'
 import { type LocalImage } from './engine-client.ts'
 import { LABEL_RECIPE, recipeHash, SESSION_IMAGES, TOOLBOX } from './image-recipes.ts'
 
-/** An engine that holds these images and can pull none. @returns what it was asked to change, and the lines of the steps */
+/** An engine that holds these images and can pull none. @returns the requested changes, and the lines of the steps */
 async function steps(
   images: ReadonlyMap<string, string>,
   base?: LocalImage,

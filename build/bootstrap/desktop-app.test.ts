@@ -54,7 +54,7 @@ test('the download goes by the proxy of the network, tells its refusal, and is t
   expect(await by({ HTTPS_PROXY: first.url })).toMatchObject({ message: 'not fetched' })
   expect(first.asked).toHaveLength(1)
   expect(await by({ https_proxy: second.url })).toMatchObject({ message: 'could not be fetched' })
-  // npm's own setting, as it passes it on to scripts.
+  // npm's own setting, in the form in which npm passes it to scripts.
   await by({ npm_config_https_proxy: third.url })
   expect([second.asked.length, third.asked.length]).toEqual([1, 1])
   expect(await readFile(path.join(folder, '.fetch-failed'), 'utf8')).not.toContain(third.url)

@@ -60,7 +60,7 @@ test.each(RECIPES.map(recipe => [nameOf(recipe), recipe] as const))(
       'berth.image.title': expect.any(String) as string,
       'berth.image.min.mem': expect.any(String) as string,
     })
-    // Images on another one of ours have its apps.
+    // An image based on another one of ours also has its apps.
     const declared = JSON.parse(labels['berth.image.apps'] ?? '[]') as unknown[]
     expect(appsOfImage(labels)).toHaveLength(declared.length)
     expect(declared.length > 0).toBe(recipe.from === 'debian')

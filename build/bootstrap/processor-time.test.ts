@@ -10,7 +10,7 @@ const row = (pid: number, parent: number, user: number, waited = 0): ProcessRow 
   own: { user, system: 0 },
   waited: { user: waited, system: 0 },
 })
-/** Looks at these tables one after the other. */
+/** Reads these tables one after the other. */
 const follow = (...tables: readonly ProcessRow[][]) =>
   tables.reduce<Family | undefined>((family, rows) => checkAgain(ROOT, rows, family), undefined)
 
@@ -29,12 +29,12 @@ test('time before the first look, and time of strangers, does not count', () => 
 
 test('an ended child counts once, whether somebody waited for it or nobody', () => {
   const before = [row(ROOT, 1, 0), row(101, ROOT, 0), row(102, 101, 3)]
-  // The parent of 101 waited, and 101 had used another second since it was last seen.
+  // The parent of 101 waited for it, and 101 had used another second since it was last seen.
   expect(follow([row(ROOT, 1, 0)], before, [row(ROOT, 1, 0), row(101, ROOT, 0, 4)])?.used.user).toBe(4)
   expect(follow([row(ROOT, 1, 0)], before, [row(ROOT, 1, 0), row(101, ROOT, 0)])?.used.user).toBe(3)
-  // Both are gone, and the one above them waited for the upper one only.
+  // Both are gone, and the process above them waited only for the upper one.
   expect(follow([row(ROOT, 1, 0)], before, [row(ROOT, 1, 0, 0)])?.used.user).toBe(3)
-  // A short one, which no look has seen.
+  // A short-lived one, which no reading has seen.
   expect(follow([row(ROOT, 1, 0)], [row(ROOT, 1, 0, 2)])?.used.user).toBe(2)
 })
 

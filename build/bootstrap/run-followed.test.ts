@@ -14,10 +14,12 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const file = (name: string) => join(folder, name)
 const pidIn = (name: string) => Number(readFileSync(file(name), 'utf8'))
-/** Whether the process whose id is in this file lives. */
+/** Whether the process with the id in this file lives. */
 const lives = (name: string) => readProcesses(listProcesses()).some(({ pid }) => pid === pidIn(name))
 
-/** Starts a process of a session of its own, which heeds no SIGTERM, and writes its id into the file. As `berth up` in the tests, but more stubborn. */
+/**
+ * Starts a process in its own session that ignores SIGTERM, and writes its id to the file. Like `berth up` in the tests, but more stubborn.
+ */
 const STUBBORN = `
   const { spawn } = require('node:child_process')
   const { writeFileSync } = require('node:fs')

@@ -6,7 +6,7 @@ import { describeCoverage, readCoverage } from './test-coverage.ts'
 
 const at = (line: number) => ({ start: { line, column: 0 }, end: { line, column: 9 } })
 
-/** Istanbul's record of a file with one statement a line. @param hits how often each ran */
+/** Istanbul's record of a file with one statement per line. @param hits number of runs of each statement */
 const record = (path: string, hits: readonly number[]) => ({
   [path]: {
     path,

@@ -11,13 +11,13 @@ import { stageProgram } from './stage-program.ts'
 import { treeOf } from './tree.ts'
 
 const temporary = mkdtempSync(join(tmpdir(), 'berth-program-'))
-// As npx lays it out: the package below a node_modules, its dependencies beside it.
+// The layout of npx: the package in a node_modules folder, its dependencies beside it.
 const modules = join(temporary, 'node_modules')
 const program = join(modules, 'berth')
 let files: string[] = []
 
 beforeAll(async () => {
-  // `npm test` has built the console before; a single run in a new clone has not.
+  // `npm test` has built the console before, but in a new clone a single test run has not.
   if (!existsSync(join(ROOT, 'dist', 'renderer', 'index.html'))) {
     await ensureRenderer(() => undefined, new AbortController().signal)
   }

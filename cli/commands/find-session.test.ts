@@ -7,7 +7,7 @@ const ME = 'me'
 const session = (id: string, ownerId: string, endedAt: string | null = null) =>
   ({ id, name: 'work', ownerId, ownerEmail: `${ownerId}@example.org`, endedAt }) as unknown as Session
 
-/** Only what the search asks for. */
+/** Only the fields that the search reads. */
 const seeing = (all: readonly Session[]) => {
   const listSessions = ({ query: { name, mine, limit } }: { query: Query }) => {
     const items = all.filter(

@@ -38,7 +38,7 @@ test('a restarted session has its folders, plus added ones, minus those to leave
   ])
   expect(changedFolders(own, { withoutFolder: [id, 'old'] })).toEqual([])
   expect(() => changedFolders(own, { withoutFolder: ['none'] })).toThrow('no folder "none"')
-  // Folders that an admin chose come only with the rest of that choice.
+  // Folders that an admin chose are taken over only with the rest of the admin's choices.
   const launched = { folders: had, launchedBy: 'admin@localhost' }
   expect(changedFolders(launched, { withoutFolder: ['old'], folder: collectFolder('more') })).toEqual([
     { folder: 'more' },

@@ -6,7 +6,7 @@ afterEach(() => vi.restoreAllMocks())
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)]
 
-/** Parses a line; the command that it names only tells what it was given. */
+/** Parses a line; the named command only reports its arguments. */
 async function parse(line: string) {
   const program = createProgram(false)
   let given: { arguments: readonly string[]; options: unknown } | undefined

@@ -6,7 +6,7 @@ const now = new Date('2026-11-28T00:36:25Z')
 
 test.each([
   ['2026-11-28T18:00:00.000Z', 'next: 2026-11-29 03:00.'],
-  // Not now, although it is made next: nobody chose this time.
+  // No date, although it is made next: nobody chose this time.
   ['2026-11-27T18:00:00.000Z', 'overdue since 2026-11-28 03:00, begins within a minute.'],
   [null, 'next: -.'],
 ])('the next backup at %s is told in the time zone of its schedule', (nextAt, said) => {

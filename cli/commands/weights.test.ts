@@ -23,7 +23,7 @@ test('weights are typed by address, one option each', () => {
     { of: 'ada@example.org', factor: 2 },
     { of: 'bob@example.org', factor: 0.5 },
   ])
-  // An address may have the character that ends it.
+  // An address may contain the character that ends it.
   expect(collectWeight('a=b@example.org=3')).toEqual([{ of: 'a=b@example.org', factor: 3 }])
 })
 

@@ -103,7 +103,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
     expect(after.consolePort).toEqual({ port, status: 'ours' })
     expect(after.running).toEqual({ url, pid: 7 })
     expect([before.proxyFaults, after.proxyFaults]).toEqual([undefined, [FAULT]])
-    // This Berth runs with `--port`: that another program has the usual port is no problem of it.
+    // This Berth runs with `--port`, so another program at the usual port is no problem.
     const usual = createServer().listen(0, '127.0.0.1')
     await expect.poll(() => usual.listening).toBe(true)
     const asked = (usual.address() as AddressInfo).port
@@ -151,7 +151,7 @@ test('an engine is in this network if one of its bridges is in the table of rout
   expect(isHere('10.213.0.16/28', 'fd00::/64', '172.17.0.0/16')).toBe(true)
   expect(isHere('172.18.0.0/16')).toBe(false)
   expect(isHere('172.17.0.0/20')).toBe(false)
-  // Nothing can be said without a bridge, or on a computer without this table.
+  // Nothing can be concluded without a bridge, or on a computer without this table.
   expect(isHere()).toBe(true)
   expect(hasBridgesHere([bridge('172.18.0.0/16')], undefined)).toBe(true)
 })

@@ -12,7 +12,7 @@ test('names that a computer without bytes in names cannot have are readable, and
   expect(take('readme')).toBe('readme (1)')
   expect(take('é'.normalize('NFC'))).toBe('é'.normalize('NFC'))
   expect(take('é'.normalize('NFD'))).toBe(`${'é'.normalize('NFD')} (1)`)
-  // The directory of an entry is asked for once more with each file in it.
+  // The directory of an entry is requested again with each file in it.
   expect(take('readme')).toBe('readme (1)')
   expect(names.take('other', 'readme')).toBe('readme')
 })

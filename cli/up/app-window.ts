@@ -53,7 +53,7 @@ export async function openAppWindow(page: string, profile: string): Promise<Open
     '--class=Berth',
     '--no-first-run',
     '--no-default-browser-check',
-    // The window shows one page: the browser asks its maker for nothing.
+    // The window shows only one page, so the browser needs nothing from its vendor.
     '--disable-background-networking',
     '--disable-component-update',
     '--disable-sync',

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startChild } from './child.ts'
 import { holdPort } from './held-port.ts'
 
-/** Says more than a pipe holds before each answer, so that it hangs if nobody reads. */
+/** Writes more than a pipe can hold before each answer, so that it hangs if nobody reads. */
 const TALKER = `
 console.log(JSON.stringify({ ready: 'talker' }))
 process.on('message', ({ id }) => {
@@ -21,7 +21,7 @@ let directory: string
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-child-'))))
 afterEach(() => rm(directory, { recursive: true }))
 
-/** Tells its process id, and is never ready. */
+/** Reports its process id, and is never ready. */
 const SILENT = `
 import { writeFileSync } from 'node:fs'
 writeFileSync(new URL('pid', import.meta.url), String(process.pid))
@@ -66,7 +66,7 @@ test('a server that is not ready when berth up is to stop is stopped at once, no
   await expect(startTalker(logFile, stop.signal)).rejects.toThrow('the user has other plans')
 })
 
-/** Is ready, and then hangs: it takes no connection that it is given. */
+/** Becomes ready, and then hangs: it ignores connections that are passed to it. */
 const HANGING = `
 import { writeSync } from 'node:fs'
 writeSync(1, JSON.stringify({ ready: 'hanging' }) + '\\n')

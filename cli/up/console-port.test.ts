@@ -26,7 +26,7 @@ test('beside another Berth it is another one, and the same at the next start', a
   expect(await findConsolePort(directory, usual, port => Promise.resolve(port !== usual))).toMatchObject({
     port: 54_321,
   })
-  // The kept one is taken now, and the usual one is free again.
+  // The stored port is taken now, and the usual one is free again.
   expect(await findConsolePort(directory, usual, port => Promise.resolve(port === usual))).toMatchObject({
     port: usual,
   })

@@ -8,7 +8,7 @@ let directory = ''
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-exposed-'))))
 afterEach(() => rm(directory, { recursive: true }))
 
-/** Starts of Berth, one after the other, with the URL of the console each; undefined: the console did not get that far. */
+/** Starts of Berth one after the other, each with the URL of its console; undefined: the console did not start. */
 async function starts(...urls: (string | undefined)[]): Promise<boolean[]> {
   const ended: boolean[] = []
   for (const url of urls) {

@@ -26,7 +26,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** A program that keeps what it was told, by arguments and by the link in its environment. */
+/** A program that stores its arguments and the link in its environment. */
 async function install(name: string, code = 0): Promise<void> {
   const line = `echo "${name} $* ($BERTH_SIGN_IN_LINK)" >> '${join(folder, 'started')}'; exit ${code}`
   await writeFile(join(folder, name), `#!/bin/sh\n${line}\n`)

@@ -37,7 +37,7 @@ const signals = new EventEmitter()
 const log = { warn: () => undefined, error: () => undefined }
 const someLinks = (...argv: string[]) => listenForDeepLinks({ app: electron.app, argv, log })
 
-/** Generous: the machine that runs this may be busy with databases and containers. */
+/** Generous, because the machine may be busy with databases and containers. */
 const eventually = (check: () => void) => vi.waitFor(check, 30_000)
 
 interface Fake {
@@ -175,10 +175,10 @@ const fromThePage = () => ({
   senderFrame: { url: 'berth://console/', parent: null },
 })
 
-/** The page has asked for the endpoint and got it. */
+/** Resolves when the page has requested and received the endpoint. */
 const connected = () => stub.handlers.get('host:host.endpoint')!(fromThePage(), [])
 
-/** Opens a tunnel the way a page does. */
+/** Opens a tunnel in the way that a page does. */
 async function openTunnel(fake: Fake): Promise<void> {
   fake.tunnels = [TUNNEL]
   const event = fromThePage()

@@ -84,6 +84,7 @@ test.each<[string, object]>([
   try {
     readMessage(text)
   } catch {}
-  // A second, or what a slow machine needs instead of it: before entries were read up to the first fault, it was 150 times the parser's time and more.
+  // A second, or correspondingly more on a slow machine: before entries were read up to the first fault, it was more than 150 times the
+  // parser's time.
   expect(process.cpuUsage(before).user / 1_000).toBeLessThan(Math.max(1_000, 50 * parsed))
 })

@@ -9,7 +9,7 @@ test('a batch that fails after one of its programs was ended for want of memory 
     message: expect.stringMatching(/ended with exit code 3\..*had used up its RAM/) as string,
   })
   expect(exitReason(exit, false).message).not.toContain('RAM')
-  // The session went on without the program, and did what it was to do.
+  // The session continued without the program, and completed its work.
   expect(exitReason({ ...exit, exitCode: 0 }, true).message).not.toContain('RAM')
 })
 

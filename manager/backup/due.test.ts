@@ -15,7 +15,7 @@ test.each([
   // New York sets its clocks from 02:00 to 03:00 on 8 March, and from 02:00 back to 01:00 on 1 November.
   ['2026-03-08T06:59:00Z', '02:30', 'America/New_York', '2026-03-07T07:30:00.000Z', '2026-03-08T07:30:00.000Z'],
   ['2026-11-01T06:00:00Z', '01:30', 'America/New_York', '2026-11-01T05:30:00.000Z', '2026-11-02T06:30:00.000Z'],
-  // Clocks are set at midnight here.
+  // Clocks are changed at midnight here.
   ['2026-03-22T12:00:00Z', '00:30', 'Asia/Beirut', '2026-03-21T22:30:00.000Z', '2026-03-22T22:30:00.000Z'],
 ])('at %s, %s in %s is due at %s and %s', (now, time, zone, last, next) => {
   expect(at(now, time, zone)).toEqual([last, next])

@@ -32,7 +32,7 @@ const STATS = {
 }
 const PROBLEM = { ...toProblem(new AppError('port_in_use', { port: 22 })), data: { port: 22 } }
 
-/** A value that the schema accepts, with one member, at any depth, replaced, left out or added. */
+/** A value that the schema accepts, with one member at any depth replaced, left out or added. */
 function damaged(valid: unknown): fc.Arbitrary<unknown> {
   const anything = fc.oneof(
     fc.jsonValue(),
@@ -50,7 +50,7 @@ function damaged(valid: unknown): fc.Arbitrary<unknown> {
   return fc.oneof(anything, added, ...replaced, ...leftOut, fc.constant(valid))
 }
 
-/** The guard's one looseness, as its comment says it. */
+/** The only difference of the guard, as its comment describes it. */
 const LooseStats = SessionStats.extend({ at: z.string() })
 
 test.each([

@@ -14,7 +14,7 @@ test('people whose addresses begin alike name their images apart, below a name t
   expect(new Set(prefixes).size).toBe(prefixes.length)
   expect(prefixes[0]).toBe('users/ada-00000001/')
   for (const prefix of prefixes) expect(MadeImageName.safeParse(`${prefix}box:1`).success, prefix).toBe(true)
-  // No name of one person begins with that of another.
+  // The prefix of one person is never the beginning of another person's.
   for (const [index, prefix] of prefixes.entries()) {
     expect(prefixes.filter((other, at) => at !== index && other.startsWith(prefix))).toEqual([])
   }

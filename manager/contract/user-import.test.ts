@@ -31,7 +31,7 @@ test('a file in UTF-8 or UTF-16 is read, and one in another encoding is refused 
   const utf16 = Buffer.from(`\uFEFF${text}`, 'utf16le')
   for (const bytes of [Buffer.from(text), Buffer.from(`\uFEFF${text}`), utf16, Buffer.from(utf16).swap16()])
     expect(userFileText(bytes)).toBe(text)
-  // "김미나" as spreadsheets in Korea save it.
+  // "김미나" as saved by Korean spreadsheet programs.
   const cp949 = Buffer.concat([Buffer.from('email,name\nmina@example.org,'), Buffer.from('b1e8b9ccb3aa', 'hex')])
   expect(userFileText(cp949)).toBeUndefined()
 })

@@ -7,7 +7,7 @@ test.each(['kim@example.org', 'admin@localhost', 'größe+1@localhost'])('%s is 
   expect(isTaken(email)).toBe(true)
 })
 
-// The database refuses NUL, terminals obey escapes, and mail programs read a list of addresses.
+// Refused because the database refuses NUL, terminals interpret escapes, and mail programs parse lists of addresses.
 test.each([
   'a\0b@localhost',
   'a\u001b[2J@localhost',

@@ -48,7 +48,7 @@ test('settings that cannot be a secret stay, whatever their names', () => {
     smtpPassword: '[blanked]',
     token: '[blanked]',
   })
-  // A text may be anything, also one with a password in it.
+  // A text may contain anything, including a password.
   expect(plainNames).not.toContain('smtpHost')
 })
 

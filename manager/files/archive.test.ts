@@ -41,7 +41,7 @@ test('an archive of a directory that grows while it is sent ends', async () => {
   const sent = async () => {
     const limits = { files: 60, bytes: 1_000 }
     for await (const _entry of entriesOf(top, { paths: ['grows'], name: 'data', signal, limits })) {
-      // A directory in the last one: what is made in it is met in any case.
+      // A directory within the last one: entries created in it are always included.
       const deeper = join(path, 'grows', ...Array.from({ length: (made % 20) + 1 }, () => 'd'))
       await mkdir(deeper, { recursive: true })
       for (let n = 0; n < 4; n++) await writeFile(join(deeper, `file-${++made}`), '')

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
 import { createHeavyWork } from './heavy-work.ts'
 
-/** Small ones are summed up here, large ones in the thread. */
+/** Small ones are hashed here, large ones in the thread. */
 test.each([0, 1000, 70_000, 1_500_000])('sums of %i bytes are those of the library', async size => {
   const bytes = randomBytes(size)
   using request = createHeavyWork().enter('ada')

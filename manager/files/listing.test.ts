@@ -14,7 +14,7 @@ import { createPages } from './listing.ts'
 const LARGE = 10_001
 const STATE = { kind: 'file', size: 0, mode: 0o644, modifiedAt: new Date(0), links: 1, uid: 0, etag: 'e' }
 
-/** A directory that is too large to sort, without its 10,001 files. Its listing closes when told to, like one on a slow share. */
+/** A directory that is too large to sort, without its 10,001 files. Its listing closes when the test says so, like one on a slow share. */
 function largeDirectory() {
   const closed = Promise.withResolvers<undefined>()
   const entries = Array.from({ length: LARGE }, (_, index): Entry => ({ name: `f${String(index)}`, kind: 'file' }))
@@ -74,7 +74,7 @@ test('1,000,000 entries are listed once each, with few in memory at a time, whil
   }
   const isGone = (name: string) => Number(name) % 1_000 === 0
   const gone = () => Promise.reject(new AppError('file_not_found'))
-  // A directory of so many files takes a minute to make: `npm run bench -- files` does.
+  // Creating a directory with so many files takes a minute: `npm run bench -- files` does it.
   const directory = {
     list: () => Promise.resolve(listing),
     lstat: gone,
@@ -91,7 +91,7 @@ test('1,000,000 entries are listed once each, with few in memory at a time, whil
       last = Number(name)
     }
     shown += items.length
-    // Before it is known to be large, 10,000 entries are read.
+    // Up to 10,000 entries are read before the directory counts as large.
     if (page > 12) most = Math.max(most, read - page * LIMIT)
     after = next
   }

@@ -40,7 +40,7 @@ test('over http a port rests before it goes to another person; over https it is 
   const taken = takenBy(null, [20_003])
   for (const address of [HTTP, HTTPS]) {
     expect(choosePort(address, { taken, left }, { userId: bob, sessionId, wanted: 20_000, nowMs })).toBe(20_002)
-    // The person who had it has it at once.
+    // The person who had the port before gets it at once.
     expect(choosePort(address, { taken, left }, { userId: mira, sessionId, wanted: 20_000, nowMs })).toBe(20_000)
   }
   const more = { left, taken: takenBy(null, [20_002, 20_003]) }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, request } from 'node:http'
 import { expect, test } from 'vitest'
 import { type BodyDeadlines, limitBodies } from './body-deadlines.ts'
 
-/** A server on which bodies have 100 ms; late ones are noted. */
+/** A server that allows 100 ms for bodies; late ones are recorded. */
 async function serve(onRequest: (incoming: IncomingMessage, deadlines: BodyDeadlines) => void) {
   const late: string[] = []
   const server = createServer((incoming, reply) => {

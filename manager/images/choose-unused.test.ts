@@ -45,7 +45,7 @@ const choose = (image: UnusedImage, more: Partial<CleanUpContext> = {}) => {
 
 test('images that a registry can provide again are removed', () => {
   expect(choose(anImage())).toBe('goes')
-  // An engine that uses other image ids: the manifest decides.
+  // An engine that uses other image ids, so the manifest decides.
   expect(choose(anImage({ id: 'sha256:m4' }))).toBe('goes')
 })
 
@@ -84,7 +84,7 @@ test('of what could go, only what was listed goes, and by no other name', () => 
   expect(onlyListed(choice(shown, appeared), listed)).toEqual({ remove: [shown], kept: [] })
   const renamed = { ...shown, references: [NAME, 'cr.example:5000/lab/r:latest'] }
   expect(onlyListed(choice(renamed), listed)).toMatchObject({ remove: [], kept: [{ image: renamed }] })
-  // A name that it lost since is no reason to keep it.
+  // A name that it has lost since is no reason to keep it.
   const bare = { ...shown, references: [] }
   expect(onlyListed(choice(bare), listed).remove).toEqual([bare])
 })

@@ -16,7 +16,7 @@ async function serve(answer: (request: IncomingMessage, response: ServerResponse
   return (server.address() as AddressInfo).port
 }
 
-/** A name server that answers every question with these addresses, each time with the next ones. */
+/** A name server that answers every query with the next of these addresses. */
 function answering(...answers: string[][]) {
   const asked: string[] = []
   const find = (hostname: string, _options: object, done: (error: null, addresses: LookupAddress[]) => void): void => {

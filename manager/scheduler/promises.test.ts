@@ -214,7 +214,7 @@ describe('two hours of random starts, pulls, ends and absences', () => {
   test('no later placement delays the session of the reservation', () => {
     fc.assert(
       fc.property(scenario, one => {
-        // Sessions present when the reservation was made: once they are gone, no other session may be in its way.
+        // Sessions present when the reservation was made: once they are gone, no other session may delay it.
         let made: { reservation: Reservation; present: ReadonlySet<string>; latest: number } | undefined
         simulate(one, ({ snapshot, result, live }) => {
           const { reservation } = result
@@ -279,7 +279,7 @@ describe('two hours of random starts, pulls, ends and absences', () => {
 const isConnected = ({ agents }: SimulatedPass['snapshot'], { agentId }: Reservation) =>
   agents.some(agent => agent.id === agentId && agent.connected)
 
-/** The promised start time; 0 where none is promised. */
+/** The promised start time; 0 if none is promised. */
 function promisedIn({ reasons, reservation }: SimulatedPass['result']): number {
   const expectedBy = reservation && reasons.get(reservation.sessionId)?.expectedBy
   return expectedBy === undefined ? 0 : Date.parse(expectedBy)

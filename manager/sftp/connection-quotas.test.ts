@@ -9,7 +9,7 @@ import { ConnectionQuotas } from './connection-quotas.ts'
 
 const aRow = (id: FolderId, maxBytes: number) => ({ id, max_bytes: maxBytes }) as FolderRow
 
-/** Quotas that note their calls. */
+/** Quotas that record their calls. */
 function someQuotas() {
   const calls: string[] = []
   const quotas = new ConnectionQuotas({

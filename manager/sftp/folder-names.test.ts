@@ -25,7 +25,7 @@ test('own folders keep their names, and so do others unless another folder has t
   const names = nameFolders([mine, project, shared], ME)
   expect([...names.listed.keys()].toSorted()).toEqual(['data', 'data@vision', 'models'])
   expect(names.find('data')).toBe(mine)
-  // The longer form names a folder whether it is listed or not.
+  // The longer form names a folder, whether the list shows it or not.
   expect(names.find('models@x@example.org')).toBe(shared)
   expect(names.find('nothing')).toBeUndefined()
 })

@@ -31,7 +31,7 @@ const isRoot = process.getuid?.() === 0
 const SESSIONS = 60_999
 
 const calls = createStorageCalls({ threads: 16 })('local')
-// Started before descriptors are counted: a thread has some of its own.
+// Started before descriptors are counted, because a thread has some of its own.
 beforeAll(() => calls.batch(thread => thread.run('states', { directory: 0, names: [] })))
 
 let base: string
@@ -316,7 +316,7 @@ describe('a directory of a folder', () => {
         return Promise.reject(new AppError('storage_away'))
       },
       async close(call) {
-        // After all that follows from an answer of the system, and before the next answer.
+        // After all consequences of the system's answer, and before the next answer.
         await new Promise<void>(resolve => process.nextTick(resolve))
         order.push('closed')
         await calls.close(call)
@@ -345,7 +345,7 @@ describe('a directory of a folder', () => {
     await expect(listing.next()).rejects.toEqual(refused('storage_away'))
   })
 
-  /** Calls to a share whose server forgets all open files after so many of them. */
+  /** Calls to a share whose server forgets all open files after so many calls. */
   function mountedAnewAfter(count: number): StorageCalls {
     let left = count
     return {
@@ -359,7 +359,7 @@ describe('a directory of a folder', () => {
 })
 
 describe('a session that swaps names in a loop', () => {
-  /** A process that puts a directory and a link to the outside under one name in turns, as fast as it can. */
+  /** A process that alternately puts a directory and a link to the outside under one name, as fast as it can. */
   async function swapping(script: string): Promise<AsyncDisposable> {
     const child = spawn('python3', ['-c', script], { cwd: inside, stdio: ['ignore', 'pipe', 'inherit'] })
     await once(child.stdout, 'data')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createStorageCalls } from './calls.ts'
 
-/** A call that returns when told to, like one to a storage that does not answer. */
+/** A call that returns when the test says so, like one to a storage that does not answer. */
 function hanging<T>() {
   const { promise, resolve } = Promise.withResolvers<T>()
   let started = 0

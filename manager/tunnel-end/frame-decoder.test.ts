@@ -16,7 +16,7 @@ const { Receiver, Sender } = ws as unknown as {
 
 type Event = ['binary' | 'text' | 'ping', string] | ['pong'] | ['close', number]
 
-/** Decodes bytes cut at will; fragments of a message are joined, so that only what was said counts. */
+/** Decodes bytes in chunks of any size; fragments of a message are joined, so that only the content counts. */
 function decode(role: 'client' | 'server', bytes: Uint8Array, cuts: readonly number[] = [], maxFrameBytes?: number) {
   const events: Event[] = []
   let message = ''

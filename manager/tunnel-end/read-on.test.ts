@@ -12,7 +12,7 @@ test('an answer that came before a reset is read, although a write fails', async
   const server = createServer(socket => {
     socket.on('error', () => undefined)
     socket.once('data', () => socket.pause().end(ANSWER, () => socket.destroy()))
-    // In this turn of the event loop the client has read nothing yet.
+    // In this turn of the event loop, the client has not read anything yet.
     socket.once('close', () => {
       writeAgain()
       isOver.resolve(undefined)
@@ -35,6 +35,6 @@ test('an answer that came before a reset is read, although a write fails', async
   expect(text).toBe('')
   await closed
   expect(text).toBe(ANSWER)
-  // The reset is told as well, after the bytes before it.
+  // The reset is also reported, after the bytes before it.
   expect(errors).toHaveLength(1)
 })

@@ -16,7 +16,7 @@ import { TICK_MS, TunnelBeats } from './tunnel-beats.ts'
 import { TunnelEnd } from './tunnel-end.ts'
 import { type TunnelEndOptions, type TunnelOutcome } from './tunnel-end-options.ts'
 
-/** A socket whose other end is the test: `said` is what was written to it, `hear` makes it read. */
+/** A socket whose other end is the test: `said` contains the bytes written to it, `hear` makes it receive bytes. */
 function aSocket() {
   const said = new PassThrough()
   const heard = new PassThrough()
@@ -24,7 +24,7 @@ function aSocket() {
   return Object.assign(socket, { said: () => (said.read() as Buffer | null) ?? Buffer.alloc(0), hear: heard })
 }
 
-/** A socket that has taken a byte only after `take`. */
+/** A socket that accepts bytes only after `take`. */
 function aSlowSocket() {
   let done: () => void = () => undefined
   const socket = new Duplex({

@@ -25,7 +25,7 @@ test('each file that is replaced counts once, as it was counted, and with no mor
   expect(await freedBytes(top, [path('one'), path('one')], later)).toBe(5_000)
   expect(await freedBytes(top, [path('\u00e9'), path('e\u0301')], later)).toBe(300)
   expect(await freedBytes(top, [path('one', 100), path('own'), path('gone'), path('shared')], later)).toBe(100)
-  // The count has neither the growth nor the new file.
+  // The measurement includes neither the growth nor the new file.
   const before = { own: 'own', countedAt: new Date(Date.now() - 1_000) }
   expect(await freedBytes(top, [path('one'), path('two')], before)).toBe(0)
 })

@@ -3,7 +3,7 @@ import { createPasswordQueue } from './password-queue.ts'
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
-/** Hashes that were started until the last one of these attempts was over; 'real' attempts have a hash of their own. */
+/** Number of hashes started until the last of these attempts was finished; 'real' attempts have a hash of their own. */
 async function startsUntilLast(attempts: readonly ('real' | 'made up')[]): Promise<number> {
   const running: (() => void)[] = []
   let starts = 0

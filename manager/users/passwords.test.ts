@@ -22,7 +22,7 @@ test('an attempt at an account that does not exist takes as long as a wrong pass
     expect(await passwords.verify(hash, 'not the one', ANN)).toBe(false)
     return performance.now() - startedAt
   }
-  // The quickest of three, in turn: what other work on the machine adds comes and goes.
+  // The fastest of three, alternating, because the load of other work on the machine varies.
   const [wrong, unknown]: [number[], number[]] = [[], []]
   for (let round = 0; round < 3; round++) {
     wrong.push(await timed(stored))

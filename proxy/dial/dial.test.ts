@@ -6,7 +6,7 @@ import { dialTunnel } from './dial.ts'
 
 const SESSION = SessionId.parse('01900000-0000-7000-8000-000000000001')
 
-/** A manager that answers a request with these bytes; `close` ends the connection behind them. */
+/** A manager that answers a request with these bytes; `close` then ends the connection. */
 async function answering(answer: (request: string, socket: Socket) => void) {
   const sockets = new Set<Socket>()
   const server = createServer(socket => {

@@ -15,7 +15,7 @@ async function aClient(): Promise<Socket> {
   return socket
 }
 
-/** A wire at rest that records what is done with it; `answer` is what its agent says. */
+/** An idle wire that records all calls; `answer` is the answer of its agent. */
 function aWire(answer?: boolean) {
   const said: string[] = []
   const settle: ((isConnected: boolean) => void)[] = []

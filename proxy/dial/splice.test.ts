@@ -30,7 +30,7 @@ test.each<[string, (client: Socket, service: Socket) => void]>([
 
 test('an end that came before the other one was dialled reaches it, and its answer comes back', async () => {
   const [[program, client], [service, server]] = [await aPair(), await aPair()]
-  // As a listener does that waits for a dial: the socket flows, and nobody listens.
+  // Like a listener that waits for a dial: the socket flows, and nobody listens.
   client.resume()
   program.end()
   await once(client, 'end')

@@ -11,7 +11,7 @@ const GRANT: Grant = {
   inject: null,
 }
 
-/** Never answers, as a connection that is dead without a word; ends only by its signal. */
+/** Never answers, like a dead connection; ends only by its signal. */
 const blackHole = (signal: AbortSignal) =>
   new Promise<never>((_resolve, reject) =>
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
 
-/** Answer that a visitor gets from an app that does `act` at the first bytes of a connection. */
+/** Answer to a visitor of an app that calls `act` at the first bytes of a connection. */
 async function visit(act: (socket: Socket) => void): Promise<string> {
   const app = createServer(socket => socket.on('error', () => undefined).once('data', () => act(socket)))
   app.listen(0, '127.0.0.1')

@@ -12,7 +12,7 @@ afterEach(() => {
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
-/** Connections to peers of the test; `peers[i]` is the other end of the connection that was dialled as number i. */
+/** Connections to peers of the test; `peers[i]` is the other end of the i-th dialled connection. */
 function pool() {
   const peers: Duplex[] = []
   const connections = new Connections(() => {
@@ -45,7 +45,7 @@ test('a request that is not sent again gets a new connection: the app may be clo
   const first = await take()
   connections.giveBack(first)
   expect(await takeFor(true)).not.toBe(first)
-  // Others take the kept one.
+  // Other callers take the kept one.
   expect(await take()).toBe(first)
 })
 

@@ -20,7 +20,7 @@ async function dial(server: ReturnType<typeof createServer>): Promise<Socket> {
   return connect((server.address() as AddressInfo).port, '127.0.0.1')
 }
 
-/** Accepts for a server that does not listen. */
+/** Passes connections to a server that does not listen. */
 function feeding(server: Server) {
   servers.push(server)
   return createServer(socket => server.emit('connection', socket))

@@ -50,7 +50,7 @@ async function forwarding(onConnection: (socket: Socket) => void) {
   return { failures, dial, connections }
 }
 
-/** An upstream that answers with the request as it got it, one for each connection. */
+/** An upstream that answers with the request as received, one per connection. */
 function echoing(socket: Socket) {
   let seen = ''
   socket.on('data', chunk => {
@@ -80,7 +80,7 @@ test.each<[string, string, string]>([
   const answer = first.toString() + (await text(client))
   expect(answer).toMatch(/^HTTP\/1\.1 200 /)
   expect(answer).toContain('hello')
-  // The next request on this connection is parsed as a request of its own, not as bytes of another protocol.
+  // The next request on this connection is parsed as a separate request, not as bytes of another protocol.
   expect(answer).toContain('GET /next HTTP/1.1')
   expect(answer).not.toMatch(/upgrade|http2|h2c|TLS|websocket/i)
 })
@@ -199,7 +199,7 @@ test('a client that stays after the end of its tunnel is cut', async () => {
   const client = dial(true)
   client.write(`GET / HTTP/1.1\r\nHost: a\r\n${UPGRADE}\r\n`)
   expect(await text(client)).toMatch(/last$/)
-  // The far end closes when it has learnt that its peer has.
+  // The other end closes when it notices that its peer has closed.
   await expect.poll(() => vi.getTimerCount()).toBeGreaterThan(0)
   vi.advanceTimersByTime(59_000)
   expect(await connections()).toBe(1)

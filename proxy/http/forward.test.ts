@@ -61,7 +61,7 @@ test('an answer before the end of the request announces that the connection clos
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
   client.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(1000)}`)
   const [head] = (await once(client, 'data')) as [Buffer]
-  // Otherwise the client sends its next request on a connection that is about to end.
+  // Otherwise the client would send its next request on a connection that is about to end.
   expect(head.toString()).toMatch(/^HTTP\/1.1 413 [^]*\r\nconnection: close\r\n/i)
   client.destroy()
   server.close()
@@ -97,15 +97,15 @@ test('a part of a file at a refused place ends its connection at once, although 
   client.resume().write(`PATCH / HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: 1000000\r\n\r\n`)
   const sending = setInterval(() => client.write('x'.repeat(1000)), 50)
   onTestFinished(() => clearInterval(sending))
-  // Other requests that go on are read for 10 seconds.
+  // Other unfinished requests are read for 10 seconds.
   const late = new Promise(resolve => setTimeout(resolve, 8_000, 'still read').unref())
   expect(await Promise.race([ended, late])).toBe('ended')
 })
 
-/** The two ways of a request without a body: over kept connections, or by Node's client alone. */
+/** The two ways for a request without a body: over kept connections, or only by Node's client. */
 const WAYS = ['kept connections', 'Node’s client'] as const
 
-/** A forwarder to an upstream of raw bytes; `failures` are those that the forwarder reported. */
+/** A forwarder to an upstream of raw bytes; `failures` contains the failures that the forwarder reported. */
 async function forwarding(way: (typeof WAYS)[number], onConnection: (socket: Socket) => void) {
   const upstream = createTcpServer({ allowHalfOpen: true }, socket => {
     socket.on('error', () => undefined)
@@ -278,7 +278,7 @@ describe.each(WAYS)('%s', way => {
       let answered = false
       socket.on('data', () => {
         requests++
-        // As an app whose idle time is over just when the next request arrives.
+        // Like an app whose idle time is over just when the next request arrives.
         if (answered) socket.resetAndDestroy()
         else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
         answered = true
@@ -332,7 +332,7 @@ describe.each(WAYS)('%s', way => {
         setTimeout(stop, 30, socket)
       })
     })
-    // The client reads to the end of the connection although the answer does not announce it.
+    // The client reads to the end of the connection, although the answer does not announce it.
     const answer = (await proxy.exchange(GET.replace('close', 'keep-alive'))).toString()
     expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*Content-Length: 100\r\n[^]*\r\n\r\nhalf$/)
     expect(proxy.failures).toEqual([])

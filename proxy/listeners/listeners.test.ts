@@ -82,7 +82,7 @@ test('a port that an app had before its last one is remembered too', async () =>
 
 test('clients of an avoided port that the system offers are not taken in', async () => {
   const clients: Socket[] = []
-  /** Avoids the first offer, and has a client there while it is held. */
+  /** Connects a client to the first offered port while it is held, so that this offer is avoided. */
   class VisitedOffer extends Set<number> {
     override has(port: number) {
       if (this.size > 0) return super.has(port)

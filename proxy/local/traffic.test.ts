@@ -30,7 +30,7 @@ test('bytes per second are reported while a tunnel carries any, once more when i
   tunnel.connections = 0
   vi.advanceTimersByTime(1_000)
   expect(vi.getTimerCount()).toBe(0)
-  // A connection that came and went between two looks was counted all the same.
+  // A connection that came and went between two checks is counted too.
   tunnel.bytesUp = 700
   meter.follow()
   vi.advanceTimersByTime(1_000)

@@ -22,7 +22,7 @@ test('a wire that ends without a close frame breaks the stream at once', async (
   far.destroy()
 })
 
-/** A stream over loopback TCP whose far end is the test, or the agent's real end. */
+/** A stream over loopback TCP; the other end is the test, or the agent's real end. */
 async function aTunnel({ isMasked = false } = {}) {
   const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
   await once(server, 'listening')

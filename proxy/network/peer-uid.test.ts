@@ -43,7 +43,7 @@ test('a connection without a row, or whose client has ended its direction, hides
   expect(peerIn(row('0100007F:20D0', '0100007F:9C40', 0), FOUR)).toBe('hidden')
   for (const state of ['04', '05', '06', '07', '08', '09'])
     expect(peerIn(row('0100007F:9C40', '0100007F:20D0', 1000, state), FOUR)).toBe('hidden')
-  // A connection that has ended is listed as one of root.
+  // A closed connection is listed as belonging to root.
   expect(peerIn(row('0100007F:9C40', '0100007F:20D0', 0, '06'), FOUR)).toBe('hidden')
 })
 

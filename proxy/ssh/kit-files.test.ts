@@ -9,7 +9,7 @@ let directory: string
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-kit-'))))
 afterEach(() => rm(directory, { recursive: true }))
 
-/** The kit files of a process of another computer, so that nobody looks whether it lives. */
+/** The kit files of a process on another computer, so that nobody checks whether it lives. */
 const ofProcess = (run: string) => createKitFiles(directory, { host: `computer-${run}`, pid: 7, run })
 const content = { wantedAlias: 'berth-train', privateKey: 'KEY', ppk: 'PPK', include: false }
 const entry = (port: number, sessionId = 'session-1'): KitEntry => ({

@@ -20,7 +20,7 @@ afterEach(async () => {
   directory = undefined
 })
 
-/** ssh2 drops a leading zero byte of the public key: one pair in some hundred cannot be read. */
+/** ssh2 drops a leading zero byte of the public key, so one pair in some hundred cannot be read. */
 function anEd25519Pair(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
   const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'id_container of my-session' })
   return ssh2.utils.parseKey(pair.private) instanceof Error ? anEd25519Pair() : pair
@@ -40,7 +40,7 @@ test.skipIf(!hasPuttygen).each(Object.entries(keys))(
     await writeFile(path, toPpk(parseOpensshKey(pair.private)), { mode: 0o600 })
     const { stdout: publicKey } = await run('puttygen', [path, '-O', 'public-openssh'])
     expect(publicKey.split(' ').slice(0, 2)).toEqual(pair.public.trim().split(' ').slice(0, 2))
-    // Back to OpenSSH: the private half survived too.
+    // Converted back to OpenSSH: the private half survived too.
     const exported = join(directory, 'id_container')
     await run('puttygen', [path, '-O', 'private-openssh-new', '-o', exported])
     const privateKey = await readFile(exported, 'utf8')

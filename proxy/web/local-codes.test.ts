@@ -10,7 +10,7 @@ test('a code is shown, confirmed once, and exchanged once, by the browser that a
   expect(codes.find(code.toLowerCase().replace('-', ' '))).toEqual({ ...ABOUT, secondsAgo: 0 })
   expect(codes.take(code, 'mine')).toBeUndefined()
   expect(codes.confirm(code, 'computer')).toBe(true)
-  // A replay of the command, and another browser with the code in hand.
+  // A replay of the command, and another browser that has the code.
   expect(codes.confirm(code, 'account')).toBe(false)
   expect(codes.find(code)).toBeUndefined()
   expect(codes.take(code, 'yours')).toBeUndefined()

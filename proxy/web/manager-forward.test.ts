@@ -21,7 +21,7 @@ test('a pipelined request that cannot be forwarded ends its connection, not the 
   const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', { log })
   onTestFinished(forward.close)
   const port = await listen((request, response) => {
-    // A fault of ours that shows when the request before it has been answered.
+    // A fault in our code that appears when the previous request has been answered.
     if (request.url === '/api/fault') Object.defineProperty(request, 'headers', { get: () => expect.fail('a fault') })
     forward.request(request, response)
   })
@@ -68,7 +68,7 @@ test('bodies that arrive slowly do not use up the connections to the manager', a
 
 const LARGE = Buffer.alloc(8 * 1024 * 1024)
 
-/** A console whose manager gives large answers at all addresses but one, with readers that never read theirs. */
+/** A console whose manager gives large answers at all addresses except one, with readers that never read their answers. */
 async function withReaders(count: number, headOf: (index: number) => string) {
   const managerPort = await listen(({ url }, response) => void response.end(url === '/api/v1/me' ? 'answer' : LARGE))
   const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', {
@@ -113,7 +113,7 @@ test.each([
   },
 )
 
-/** A console with room for 16 calls, whose manager answers only `/api/v1/me`; with this many calls of a kind that wait there. */
+/** A console that allows 16 calls, whose manager answers only `/api/v1/me`; with so many waiting calls of one kind. */
 async function withWaiting(count: number, headOf: (index: number) => string, waitMs?: number) {
   const reached: string[] = []
   const managerPort = await listen(({ url = '' }, response) => {

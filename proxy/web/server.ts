@@ -283,7 +283,7 @@ interface Parts {
   readonly proxies: ProxyWatch
 }
 
-/** Addresses that programs request. They must not get the page: a scrape or a health check would mistake its 200 for success. */
+/** Addresses for programs, which must not get the page: a scrape or a health check would mistake its 200 for success. */
 const OF_SERVERS = /^\/(api|stream|agent|host|manager|metrics|healthz|readyz)/
 
 function listenersOf({ manager, page, publicApps, guests, names, log, host, files, proxies }: Parts) {

@@ -7,7 +7,7 @@ import { createHttpServer } from '../http/create-server.ts'
 import { silentLog } from '../log.ts'
 import { answerUnreadRequests } from './unread-requests.ts'
 
-/** @returns what the server says to these bytes until it hangs up */
+/** @returns the server's output for these bytes until it hangs up */
 async function say(bytes: string): Promise<string> {
   const server = createHttpServer({
     onRequest: (_, response) => void delay(50).then(() => response.end('the answer')),

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type Log, silentLog } from '../log.ts'
 import { judgeProxy, watchProxies } from './wrong-proxy.ts'
 
-/** Browsers send it over https and to loopback names only. */
+/** Browsers send it only over https and to loopback names. */
 const BROWSER = { 'sec-fetch-site': 'same-origin' }
 const POST = { origin: 'https://berth.example.org' }
 const both = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' }

@@ -44,7 +44,7 @@ describe('a network that changes while a request is in flight', () => {
 })
 
 describe('a sign-in that another tab has renewed', () => {
-  /** A manager that knows the secret `new` only, and a browser in which another tab has just stored it. */
+  /** A manager that knows only the secret `new`, and a browser in which another tab has just stored it. */
   function renewed({ isSamePerson, isKnown = true }: { isSamePerson: boolean; isKnown?: boolean }) {
     const browser = new Map([['berth.origin-secret', 'old']])
     const secret = testSecret(browser)

@@ -179,7 +179,7 @@ describe('the event stream of a browser', () => {
     leaveNext()
     leaveOther()
     await expect.poll(() => server.open[0]?.url).toBe('/api/v1/events')
-    // Too long for the address: the page looks again when it gets the focus.
+    // Too long for the URL, so the page checks again when it gets the focus.
     first.watchDirectory(folderId, '가'.repeat(1_000))
     first.watchDirectory(folderId, 'short')
     await expect.poll(named).toEqual([`${A}/short`])
@@ -214,7 +214,7 @@ describe('the event stream of a browser', () => {
     const watchedNow = () => new Set(server.open[0]?.url.split('watch=')[1]?.split(','))
     const range = (first: number, last: number) => Array.from({ length: last - first }, (_, n) => idOf(first + n))
     const [leader, other] = [newTab(), newTab()]
-    // A crashed tab: it reported what it watches, and then nothing more.
+    // A crashed tab: it reported the directories that it watches, and then nothing more.
     const crashed = new BroadcastChannel(`test-${channels}`)
     leader.start()
     await expect.poll(() => server.open).toHaveLength(1)

@@ -14,7 +14,7 @@ afterEach(() => {
 
 const MANAGER = { 'x-request-id': 'a' }
 
-/** Has an answer of a server whose clock is ahead, after a while. */
+/** Returns an answer of a server whose clock is ahead, after a while. */
 async function answerAt(aheadMs: number, tookMs = 20, by: Record<string, string> = MANAGER): Promise<void> {
   const get = fetchWithClock(() => {
     vi.setSystemTime(Date.now() + tookMs)

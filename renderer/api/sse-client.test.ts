@@ -3,7 +3,7 @@ import { AppError, because, toProblem } from '#manager/contract'
 import { connectSse, type ConnectionState, type SseConnection } from './sse-client.ts'
 import { reconnectPauseMs } from './reconnect-pause.ts'
 
-/** A server of streams in memory: each connection is held by the test. */
+/** An in-memory server of streams: the test controls each connection. */
 function aServer() {
   const connections: {
     readonly url: string

@@ -34,14 +34,14 @@ afterEach(() => void vi.useRealTimers())
 
 /** A loader on a page. */
 interface Loader {
-  /** Asks anew: by a call, or by another key. */
+  /** Asks again: by a call, or by another key. */
   ask(): unknown
-  /** A text of the answer that is shown. */
+  /** A text of the shown answer. */
   shown(): unknown
 }
 interface Row {
   readonly route: keyof ApiClient
-  /** Answer of the manager, with a text to recognise it by. */
+  /** Answer of the manager, with a text that identifies it. */
   readonly answer: (text: string) => unknown
   readonly start: (answers: ReturnType<typeof withServices>) => Loader
 }
@@ -62,7 +62,7 @@ function aView() {
     state: { search: string }
   }
 }
-/** Counts the asking, for keys that have to differ. */
+/** Counts the requests, for keys that must differ. */
 function counter() {
   const count = ref(0)
   return { count, next: () => (count.value += 1) }

@@ -15,7 +15,7 @@ interface Question {
   fail(error: unknown): Promise<void>
 }
 
-/** A fetched text whose questions the test answers, in any order. */
+/** A fetched text; the test answers the requests, in any order. */
 function start(more: Partial<FetchedOptions<string, string | true>> = {}) {
   const events = testEvents()
   const { app } = withServices({}, events)

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { ROUTES } from '#manager/contract'
 
 /**
- * Pages fetch by `useFetched` (fetched.ts), which has the one guard against late answers and the one timer that gathers hints. Files
- * with their own are exceptions with a reason.
+ * Pages fetch with `useFetched` (fetched.ts), which contains the only guard against late answers and the only timer that collects hints.
+ * Files with their own are exceptions with a reason.
  */
 const TIMERS_ELSEWHERE: Readonly<Record<string, string>> = {
   'data/fetched.ts': 'useFetched itself',
@@ -21,8 +21,8 @@ const HINTS_ELSEWHERE: Readonly<Record<string, string>> = {
     'compares the path of the hint with the one that is shown; a listing ends with its directory',
 }
 /**
- * Files that ask the manager for something without a signal. `useFetched` gives one with each question, so that who asks with a signal
- * asks by it, however many functions are between.
+ * Files that send requests to the manager without a signal. `useFetched` passes a signal with each request, so a call with a signal belongs
+ * to it, however many functions are between.
  */
 const ASKED_BY_HAND: Readonly<Record<string, string>> = {
   'data/account/useAccount.ts': 'adopts a sign-in of another tab: the newest wins by its secret',
@@ -66,7 +66,7 @@ const filesWith = (pattern: RegExp) =>
     .toSorted()
 const named = (exceptions: Readonly<Record<string, string>>) => Object.keys(exceptions).toSorted()
 
-/** `const mine = ++round`, also with an index or in a map: the number of a question. */
+/** `const mine = ++round`, also with an index or in a map: the number of a request. */
 const COUNTER = /\b(?:const|let) \w+ = \+\+\w|\b(?:const|let) \w+ = \(?\w+ \+= 1\b|\.get\([^)]*\) \?\? 0\) \+ 1/
 /** `waiting ??= setTimeout(`, `if (!waiting) waiting = setTimeout(`, and every interval. */
 const OWN_TIMER = /\?\?= (?:globalThis\.)?setTimeout\(|if \(!(\w+)\) \1 = setTimeout\(|\bsetInterval\(/
@@ -79,11 +79,11 @@ const OWN_SIGNAL = /\bnew AbortController\b|\bAbortSignal\.|\bsignal\?: /
 /** `const { getUser } = api` */
 const TAKEN_APART = /\} = (?:[\w()]+\.)*api\b/
 
-/** Whether the text asks the manager for something and passes no signal. */
+/** Whether the text sends requests to the manager without a signal. */
 const asksByHand = (text: string) =>
   [...text.matchAll(ASKING)].some(({ 0: { length }, index }) => !/\bsignal\b/.test(argumentsAt(text, index + length)))
 
-/** The arguments of a call, with brackets; empty where nothing is called. */
+/** The arguments of a call, with brackets; empty if there is no call. */
 function argumentsAt(text: string, start: number): string {
   if (text[start] !== '(') return ''
   let depth = 0

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { parse, type SFCDescriptor } from 'vue/compiler-sfc'
 
 /**
- * Dialogs that destroy something are `ConfirmDestroy`: its button waits for what the dialog shows and acts on that alone. A red button
- * in another dialog is an exception with a reason.
+ * Dialogs that destroy something use `ConfirmDestroy`: its button waits for the shown data, and acts only on it. A red button in another
+ * dialog is an exception with a reason.
  */
 const RED_ELSEWHERE: Readonly<Record<string, string>> = {
   'ConfirmDialog.vue': 'the frame of ConfirmDestroy',
@@ -19,7 +19,7 @@ const RED_ELSEWHERE: Readonly<Record<string, string>> = {
   'SshDialog.vue': 'closes a port, which opens again with one click',
   'ConnectSftpDialog.vue': 'closes a port, which opens again with one click',
 }
-/** Questions whose answer destroys nothing. */
+/** Questions whose answers destroy nothing. */
 const HARMLESS: readonly string[] = [
   'RestartDialog.vue',
   'QueuePage.vue',
@@ -76,7 +76,7 @@ test('only ConfirmDestroy has a red button, and a few dialogs with a reason', ()
     [...Object.keys(RED_ELSEWHERE), ...DANGER_OF_PROOF].toSorted(),
   )
 })
-/** Pages whose `ProofDialog` takes a way to sign in away. */
+/** Pages whose `ProofDialog` removes a way to sign in. */
 const DANGER_OF_PROOF = ['IdentitiesSection.vue', 'SecondFactorSection.vue']
 
 function isInDialog(button: ElementNode, elements: readonly ElementNode[]): boolean {
@@ -114,7 +114,7 @@ test('each ConfirmDestroy says what it shows, and its deed is about that', () =>
   for (const { name, shown, run } of all) {
     expect(shown, name).toBeTruthy()
     expect(shown, name).not.toBe('true')
-    // A closure without a parameter would act on whatever is there by then.
+    // A closure without a parameter would act on whatever is shown at that time.
     expect(run, name).not.toMatch(/^\s*(async\s*)?\(\s*\)\s*=>/)
   }
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ROUTES, type RouteSpec } from '#manager/contract'
 import actions from './en/admin-audit.ts'
 
-/** Requests that the audit log leaves out (`manager/http/record-requests.ts`), and the question what uploads can do. */
+/** Requests that the audit log leaves out (`manager/http/record-requests.ts`), and the request for the abilities of uploads. */
 const NOT_RECORDED = [
   'recordVisit',
   'whatIf',

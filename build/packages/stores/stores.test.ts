@@ -14,7 +14,7 @@ import { wingetManifests, wingetYaml } from './winget.ts'
 const folder = mkdtempSync(join(tmpdir(), 'berth-stores-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A YAML reader that is not ours: electron-builder's. */
+/** A YAML reader from another project: electron-builder's. */
 const builder = createRequire(createRequire(import.meta.url).resolve('electron-builder'))
 const { load } = builder('js-yaml') as { load(text: string): unknown }
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
   release = await readRelease(about, written(...MAC, ...WINDOWS, 'berth-desktop_0.2.0_amd64.deb'))
 })
 
-/** Rules of the published JSON schemas of winget's format 1.10 for the fields that we write. Another field is a mistake of ours. */
+/** Rules of the published JSON schemas of winget's format 1.10 for the fields that we write. Any other field is a mistake of ours. */
 const head = {
   PackageIdentifier: z
     .string()
@@ -124,7 +124,7 @@ test('a version for one processor says so in the cask, and nothing is made of wh
   expect(homebrewCask({ ...one, files: [] })).toBeUndefined()
 })
 
-// The code, not the words of zod: other tests of the process may have set words of their own.
+// Checks the code, not zod's text: other tests in the process may have changed the texts.
 test.each([
   ['an address without https', { ...about, url: 'http://example.org/' }, [MAC[0]], 'invalid_format'],
   ['an address that is no address', { ...about, homepage: '"#{system("x")}' }, [MAC[0]], 'invalid_format'],

@@ -21,7 +21,7 @@ const NOT_KEPT: DesktopWarning = { kind: 'sign_in_not_kept', why: 'no Secret Ser
 const partly = (reason: ReturnType<typeof because>): DesktopWarning => ({ kind: 'partly_isolated', reason })
 const log = { warn: () => undefined }
 
-/** The warnings of one start of the app on these settings. */
+/** The warnings at one start of the app with these settings. */
 async function aStart() {
   settings = await openSettingsFile(path.join(dir, 'desktop.json'))
   const warnings = createWarnings({ settings, log })

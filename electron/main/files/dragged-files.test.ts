@@ -19,7 +19,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dir, { recursive: true }))
 
-/** @param answer for the path that is asked for */
+/** @param answer for the requested path */
 function filesOf(answer: (asked: string, init?: RequestInit) => Response | Promise<Response>, mostBytes = 2 ** 20) {
   const account = {
     endpoint: 'https://berth.example',

@@ -45,7 +45,7 @@ test('one that was kept and is refused is forgotten, and the question says so', 
   expect(await want()).toBe('mira:right')
   expect(questions).toMatchObject([{ proxy: PROXY, wasRefused: true }])
   expect(await store.get(`proxy ${PROXY}`)).toBe('mira:right')
-  // The proxy refuses it later: it is not sent again.
+  // The proxy refused it, so it is not sent again.
   await want('mira:right')
   expect(tried).toEqual(['mira:old'])
 })

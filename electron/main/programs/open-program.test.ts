@@ -12,7 +12,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dir, { recursive: true }))
 
-/** A program on PATH that writes down its arguments, one a line. */
+/** A program on PATH that writes its arguments to a file, one per line. */
 async function aProgram(name: string, mode = 0o755): Promise<void> {
   const file = path.join(dir, name)
   await writeFile(

@@ -26,7 +26,7 @@ test.each([
   }
 })
 
-/** A manager that answers as told, one answer after the other; undefined for a connection that breaks. */
+/** A manager that gives these answers one after the other; undefined for a connection that breaks. */
 function answering(replies: (Response | undefined)[]) {
   const keys: (string | undefined)[] = []
   const pauses: number[] = []

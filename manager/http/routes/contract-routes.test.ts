@@ -11,7 +11,7 @@ import { createSerializerCompiler } from '../serializer.ts'
 import { createLargeAnswers } from '../large-answers.ts'
 import { registerContractRoutes } from './contract-routes.ts'
 
-/** Handlers that refuse every call, so that a request which reaches one is told from a request that its schemas refuse. */
+/** Handlers that refuse every call, to distinguish requests that reach a handler from those that the schemas refuse. */
 const reached = Object.fromEntries(
   Object.keys(ROUTES).map(name => [name, () => Promise.reject(new AppError('not_found'))]),
 ) as unknown as Handlers
@@ -68,7 +68,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>
 }
 
-/** Members, objects and lists of the largest body that a schema accepts, without those of records. Lists below lists count as one entry. */
+/** Members, objects and lists of the largest body that a schema accepts, without those of records. Nested lists count as one entry. */
 function mostParts(schema: Schema, root: unknown, isInList = false): number {
   if (schema.$ref !== undefined) {
     const at = schema.$ref.split('/').slice(1)
@@ -84,7 +84,7 @@ function mostParts(schema: Schema, root: unknown, isInList = false): number {
   return members.reduce((sum, member) => sum + 1 + mostParts(member, root, isInList), members.length > 0 ? 1 : 0)
 }
 
-/** Routes with bodies of people; the console itself sends the others. */
+/** Routes with bodies from people; the console itself sends the others. */
 const BODIES = Object.entries<RouteSpec>(ROUTES).filter(([, { body, access }]) => body && access !== 'console')
 
 test.each(BODIES)(

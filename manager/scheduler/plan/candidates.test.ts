@@ -8,7 +8,7 @@ import { kindsOf, CapacityClasses } from './capacity-classes.ts'
 import { type PendingSession } from './snapshot.ts'
 
 const part = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
-/** Free capacities of few kinds of hosts, as in a real group, so that many free capacities are alike. */
+/** Free capacities of few kinds of hosts, as in a real group, so that many of them are equal. */
 const someCapacities = fc
   .array(
     fc.record({
@@ -34,7 +34,7 @@ const someRequests = fc.array(
   }),
   { minLength: 1, maxLength: 4 },
 )
-/** Steps: the next request, or the free capacity in which capacity is held from now on. */
+/** Steps: the next request, or the free capacity in which resources are held from now on. */
 const someSteps = fc.array(
   fc.oneof(
     { weight: 9, arbitrary: fc.record({ request: fc.nat(3), useHeld: fc.boolean() }) },

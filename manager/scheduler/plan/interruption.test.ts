@@ -192,7 +192,7 @@ const group = fc
     return { snapshot, sequencer }
   })
 
-/** The agents after placements were made, and some sessions have ended. */
+/** The agents after placements were made and some sessions have ended. */
 function after(snapshot: GroupSnapshot, plan_: ReturnType<typeof plan>, gone: readonly HoldingSession[]) {
   return snapshot.agents.map(agent => {
     const placed = plan_.placements.filter(one => one.agentId === agent.id)
@@ -240,7 +240,7 @@ describe('in random groups', () => {
       }),
       { numRuns: 400 },
     )
-    // Otherwise this test would show nothing.
+    // Otherwise this test would prove nothing.
     expect(seen).toBeGreaterThan(10)
   }
 
@@ -262,7 +262,7 @@ describe('in random groups', () => {
     check(({ snapshot, made, interruption, victims, session, leaving }) => {
       if (!interruption || !session) return
       expect(fitsOn(after(snapshot, made, [...leaving, ...victims]), interruption, session)).toBe(true)
-      // Sessions of lower priority are placed beside what is held, and do not count.
+      // Sessions of lower priority are placed beside the held resources, and do not count.
       const ahead = new Set<string>(
         snapshot.pending.filter(one => (one.priority ?? 0) >= (session.priority ?? 0)).map(({ id }) => id),
       )

@@ -72,7 +72,7 @@ describe('DRF', () => {
         const sum = all.reduce((total, one) => total + one, 0)
         expect(tasks.reduce((total, one) => total + one, 0)).toBe(cpu)
         tasks.forEach((count, index) => {
-          // No user is further from their share than one task of each user.
+          // No user's share differs from the ideal one by more than one task of each user.
           expect(Math.abs(count - (cpu * (all[index] ?? 1)) / sum)).toBeLessThanOrEqual(all.length)
         })
       }),
@@ -160,8 +160,8 @@ describe('DRF', () => {
       fc.property(group, ({ machine, users }) => {
         const named = Object.fromEntries(users.map((user, index) => [`user-${index}`, user]))
         const tasks = tasksOf(share(machine, named), Object.keys(named))
-        // Divisible tasks leave no envy at all. Of whole ones the last may not fit, and then others (of at most twice
-        // the size) continue with what is left of that slot: two tasks of theirs, beside their own last one.
+        // With divisible tasks, no user would prefer another user's share. With whole tasks, the last one may not fit, and then others (of
+        // at most twice the size) use the rest of that slot: two of their tasks, besides their own last one.
         const roundingTasks = 3 * 2
         users.forEach((mine, i) => {
           users.forEach((theirs, j) => {

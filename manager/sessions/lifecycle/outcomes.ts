@@ -48,7 +48,7 @@ export interface OutcomesDeps {
 export type Outcomes = ReturnType<typeof createOutcomes>
 
 export function createOutcomes({ store, changes, starts, maxAttempts, log }: OutcomesDeps) {
-  /** @param learned container of the running kernel, if it is the one for which the session has waited */
+  /** @param learned facts about the running kernel, if it is the one for which the session has waited */
   async function runOnceAllDo(id: SessionId, attempt: number, learned: Omit<Change, 'to'>): Promise<void> {
     await changes.apply(id, state => {
       // A SCHEDULED session cannot run yet: no request has been sent to an agent.

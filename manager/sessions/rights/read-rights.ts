@@ -94,7 +94,7 @@ async function readDoubtfulMounts(db: Db, of: AskedSessions) {
     if (!mayWrite(right)) doubtful.add(folder.folderId)
   }
   const mounts = await listMountsOf(db, of, [...doubtful])
-  // Rights do not include own folders, nor folders of sessions that were requested since.
+  // No rights were read for own folders, and for folders of sessions that were requested since: these mounts are allowed.
   const rightOf = (mount: MountOfSession) => rights.get(keyOf(mount)) ?? 'delete'
   return { mounts, rightOf }
 }

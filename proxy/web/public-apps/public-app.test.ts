@@ -100,7 +100,7 @@ test('an app that is used by a WebSocket alone is not idle', async () => {
   await expect.poll(() => published.isUsed()).toBe(false)
 })
 
-/** So many sockets at the server, each with what it sends first. */
+/** Opens so many sockets at the server, each with its first bytes. */
 function comeTogether(port: number, count: number, firstOf: (index: number) => string): Socket[] {
   return Array.from({ length: count }, (_, index) => {
     const socket = connect(port, '127.0.0.1').on('error', () => undefined)

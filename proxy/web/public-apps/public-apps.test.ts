@@ -16,7 +16,7 @@ const SERVED = {
   ...{ addresses: [], expiresAt: '2100-01-01T00:00:00.000Z', visitSecret: 's'.repeat(43) },
 }
 
-/** Places of apps before a manager that answers questions about apps that it has, unless they are `held`. */
+/** Addresses of apps in front of a manager that answers questions about its apps, unless they are `held`. */
 async function setUp(stack: AsyncDisposableStack) {
   let asked = 0
   const held = new Set<string>()
@@ -77,7 +77,7 @@ test('a person who waits for the answer to the question of a stranger asks again
   await expect.poll(asked).toBe(1)
   const person = statusOf(NAME)
   const other = statusOf(NAME)
-  // The question of the person is in before those that make the stranger give up.
+  // The person's question was sent before those that make the stranger give up.
   expect(await statusOf(OTHER)).toBe(403)
   held.delete(NAME)
   for (let index = 0; index < 40; index++) ask(`stranger${index}`, `2001:db8:1:${index.toString(16)}::1`)

@@ -26,12 +26,12 @@ const visit = (more: Partial<PublicVisit>): PublicVisit => ({
   ...more,
 })
 
-/** A request that a page of a sibling app, or of another site, makes a browser send. */
+/** A request that a page of a sibling app, or of another site, causes in a browser. */
 const foreign = (fetchMode: string, fetchDest?: string) =>
   ['same-site', 'cross-site'].map(fetchSite => admitVisitor(visit({ fetchSite, fetchMode, fetchDest }), door))
 
 test('a link on another page leads to an app; no frame of that page shows it', () => {
-  // Browsers without Sec-Fetch-Dest exist; SameSite and frame-ancestors protect there.
+  // Some browsers do not send Sec-Fetch-Dest; SameSite and frame-ancestors protect them.
   for (const dest of ['document', undefined])
     expect(foreign('navigate', dest).map(({ kind }) => kind)).toEqual(['pass', 'pass'])
   const refused = { kind: 'refuse', reason: 'foreign_origin' }

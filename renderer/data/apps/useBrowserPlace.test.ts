@@ -22,7 +22,7 @@ test('the proxy is asked once, and again after a proof', async () => {
   expect(await browser.known()).toBe('unproved')
   expect(asked).toHaveBeenCalledOnce()
   expect(browser.opensPorts).toBe(false)
-  // A question that was asked before the proof is answered after it.
+  // A question from before the proof is answered after it.
   const late = Promise.withResolvers<HostInfo>()
   asked.mockReturnValueOnce(late.promise)
   const reading = browser.read()

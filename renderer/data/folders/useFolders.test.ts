@@ -71,7 +71,7 @@ test('an action shows its answer; an older answer that arrives later does not un
   answerLate?.()
   await vi.advanceTimersByTimeAsync(1)
   expect(api.store.lists.ready.items).toBeNull()
-  // The dropped answer is asked for again.
+  // The dropped answer is requested again.
   await vi.advanceTimersByTimeAsync(1_000)
   answerLate?.()
   await vi.advanceTimersByTimeAsync(1)

@@ -18,7 +18,7 @@ beforeEach(() => {
   })
 })
 const ended = (index: number) => aSession(index, { status: 'TERMINATED', environ: { TOKEN: `of ${index}` } })
-/** As a list has it. */
+/** The session in the form of a list. */
 const listed = (session: SessionDetails) => {
   const { environ: _, ...others } = session
   return others

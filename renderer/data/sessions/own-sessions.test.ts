@@ -11,7 +11,7 @@ const RUNNING = aSession(1)
 const ENDED = aSession(2, { status: 'TERMINATED', endedAt: '2026-11-20T12:00:00.000Z' })
 const answerOf = (...items: ReturnType<typeof aSession>[]) => ({ items, nextCursor: null, total: items.length })
 
-/** The summary of somebody who is signed in, and the queries that it sends. */
+/** The summary of a signed-in person, and the queries that it sends. */
 async function begun(list: ApiClient['listSessions']) {
   const { app, pinia } = withServices({ me: () => Promise.resolve(aMe(OWNER)), listSessions: list })
   return await app.runWithContext(async () => {

@@ -15,7 +15,7 @@ afterEach(() => void vi.useRealTimers())
 
 const newestFirst = (sessions: Iterable<Session>) => [...sessions].toSorted((a, b) => (a.id < b.id ? 1 : -1))
 
-/** A page over a server whose answers hold what was true when they were asked for, and arrive in any order. */
+/** A page over a server whose answers contain the state at the time of the request, and arrive in any order. */
 function aPage(arrive: <T>(answer: T) => Promise<T>) {
   const server = new Map<SessionId, Session>()
   const held = new Map<SessionId, Session>()
@@ -165,7 +165,7 @@ test('many hints cause one fetch a second, with one request for the changed sess
   }
   await vi.advanceTimersByTimeAsync(2_000)
   expect(newestFirst(page.held.values())).toEqual(newestFirst(page.server.values()))
-  // Six requests name all twelve; four quick rounds come before the pace of one a second.
+  // Six requests name all twelve; four quick rounds come before the rate of one per second.
   expect(page.requests.length).toBeLessThanOrEqual(15 * (SESSIONS / BATCH))
   expect(page.requests.every(request => request.startsWith('ids'))).toBe(true)
 })

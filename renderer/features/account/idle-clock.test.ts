@@ -5,7 +5,7 @@ const MINUTE = 60_000
 beforeEach(() => vi.useFakeTimers({ now: Date.UTC(2026, 10, 2) }))
 afterEach(() => vi.useRealTimers())
 
-/** A clock of ten minutes with a warning of one, and what it has said. */
+/** A clock of ten minutes with a warning of one minute, and its events. */
 function aClock(change: { storage?: Map<string, string>; isBusy?: () => boolean } = {}) {
   const { storage = new Map<string, string>(), isBusy = () => false } = change
   const said: string[] = []
@@ -57,7 +57,7 @@ test('a running upload counts as a use; the time in which the computer sleeps do
   vi.setSystemTime(Date.now() + 11 * MINUTE)
   clock.check()
   expect(said).toEqual(['over'])
-  // A sign-in that comes back without a use is over again; one after a use is not.
+  // A sign-in that is restored without a use ends again; one after a use does not.
   clock.check()
   expect(said).toEqual(['over', 'over'])
   clock.use()

@@ -46,7 +46,7 @@ test('the address has what differs from the usual view, and reads back the same'
   expect(writeListState(readListState({}, '-created', []), '-created')).toEqual({})
 })
 
-/** A list on a page, whose questions the test answers. */
+/** A list on a page; the test answers its requests. */
 function aPagedList() {
   const state = reactive({ search: '', sort: { key: 'name', descending: false }, filters: {} })
   const view = { state: state as ListState } as ListView

@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 afterEach(() => vi.useRealTimers())
 
-/** A manager that answers with `server.answer`, and a page that has begun to look. */
+/** A manager that answers with `server.answer`, and a page that has started checking. */
 async function start(first: Announcement, failing = false) {
   const server = { answer: first, asked: 0, dismissed: [] as string[] }
   const { app, pinia, events } = withServices({

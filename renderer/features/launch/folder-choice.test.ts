@@ -23,7 +23,7 @@ describe('a folder to mount', () => {
     ['id_container', 'Sessions use this path themselves; choose another'],
   ])('a folder at %j: %s', (path, fault) => {
     expect(choiceFault(at(path), [at(path)], known)).toBe(fault)
-    // The manager judges the same.
+    // The manager decides the same.
     expect(FolderMountSpecs.safeParse(toMountSpecs([at(path)])).success).toBe(fault === '')
   })
 
@@ -62,7 +62,7 @@ test('a copy of a session mounts the same folders at the same paths', () => {
     { folder: DATA.id },
     { folder: MODELS.id, path: 'in/models', readOnly: true },
   ])
-  // A dot-folder that the session did not mount is not mounted by itself either.
+  // A dot-folder that the session did not mount is not mounted automatically either.
   expect(toSpec(form, limitsOf(undefined, {}, form.mem)).automount).toBe(false)
 })
 

@@ -124,7 +124,7 @@ describe('the launch form', () => {
     expect(quotaNote('cuda.device', withGpus, left)).toBe('Left for you now: no GPU')
     expect(quotaNote('mem', withGpus, left)).toBe('')
     expect(quotaNote('cpu', withGpus, {})).toBe('')
-    // Nothing left: the smallest can still be asked for, and waits.
+    // Nothing is left: the smallest amount can still be requested, and waits.
     expect(limitsOf(image(), largest, GIB, { cpu: 0 }).cpu).toMatchObject({ min: 500, max: 500 })
   })
 

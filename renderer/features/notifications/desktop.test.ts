@@ -3,7 +3,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { desktopNotices } from './desktop.ts'
 import { watchFront, type FrontWatch } from './in-front.ts'
 
-/** The notifications of a browser, whose person answers the question for the permission so. */
+/** The notifications of a browser whose user answers the question for the permission in this way. */
 function aBrowser(permission: NotificationPermission, answer: NotificationPermission = 'granted') {
   const shown: { title: string; body: string; tag: string; onclick?: () => void; isClosed?: boolean }[] = []
   class Shown {

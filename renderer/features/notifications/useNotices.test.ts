@@ -22,7 +22,7 @@ const aMessage = (id: string, text: string): Message => ({
   sessions: [{ id: idOf(1), name: 'train' }],
 })
 
-/** A manager with these messages, and a page that has begun. */
+/** A manager with these messages, and a page that has started. */
 async function begun(server: { messages: Message[]; failing?: boolean }) {
   const { app, pinia, events } = withServices({
     listMessages: () => Promise.resolve({ items: server.messages }),

@@ -9,7 +9,7 @@ import { useVisit } from './useVisit.ts'
 
 const MIRA = '01990000-0000-7000-8000-000000000001' as UserId
 
-/** The page, opened by somebody who is signed in, at a manager that answers what `server.answer` does. */
+/** The page, opened by a signed-in user, with a manager that answers with `server.answer`. */
 function openPage(answer: () => Promise<ConsoleVisit>) {
   const server = { answer, asked: 0 }
   const { app, pinia } = withServices({

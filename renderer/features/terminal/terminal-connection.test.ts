@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers())
 const SIZE = { cols: 80, rows: 24 }
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-/** A connection whose attempts succeed unless `failing`, with everything that crosses it. */
+/** A connection whose attempts succeed unless `failing`, with all transferred data. */
 function aTerminal() {
   const it = {
     failing: false,

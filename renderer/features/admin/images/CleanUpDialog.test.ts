@@ -47,7 +47,7 @@ function openDialog() {
   })
   return calls
 }
-// Vuetify asks for it; happy-dom has none.
+// Vuetify needs it; happy-dom has none.
 beforeAll(() => void vi.stubGlobal('visualViewport', new EventTarget()))
 afterAll(() => void vi.unstubAllGlobals())
 

@@ -19,7 +19,7 @@ const PROJECTS = [
 ]
 const EMAILS: Readonly<Record<string, string>> = { [String(ADA)]: 'ada@example.org', [String(BOB)]: 'bob@example.org' }
 
-/** Shows the field with these weights. @returns what it is set to */
+/** Shows the field with these weights. @returns its value */
 function show(weights: Readonly<Record<string, number>>, of: 'users' | 'projects' = 'users') {
   const value = ref(weights)
   const getUser = ({ params: { id } }: { params: { id: string } }) => {

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { AppError } from '#manager/contract'
 import { throughConflicts, type ConflictAnswer, type ConflictQuestion } from './conflicts.ts'
 
-/** A destination that takes files in order and stops at the first name that it has. */
+/** A destination that receives files in order and stops at the first existing name. */
 function destination(...names: string[]) {
   const has = new Set(names)
   const done: string[] = []

@@ -110,7 +110,7 @@ test('a large file is dragged within the page, is fetched when a drag has left t
   expect(dragOut.begin(large)).toBe(true)
   await settled()
   expect(calls.slice(1)).toEqual(['start id'])
-  // A file that has changed since is another one.
+  // A file that has changed since counts as another one.
   expect(dragOut.begin(anEntry(50 * 2 ** 20, { modifiedAt: '2030-01-02T00:00:00Z' }))).toBe(false)
 })
 

@@ -3,7 +3,7 @@ import { fromDrop, fromInput } from './file-source.ts'
 
 type Tree = { [name: string]: Tree | string }
 
-/** Entries as Chromium gives them: at most two children at a time. */
+/** Entries as in Chromium: at most two children at a time. */
 function entryOf(tree: Tree | string, fullPath: string): unknown {
   if (typeof tree === 'string')
     return {
