@@ -48,7 +48,7 @@ async function comeBack(kernels: readonly RunningKernel[]): Promise<void> {
   const startedAt = new Date().toISOString()
   for (const { kernelId, sessionId, agentId } of kernels) {
     const state = { state: 'running', containerId: `container-${kernelId}`, startedAt } as const
-    // The manager knows the kernel: it reads nothing else of the label.
+    // The manager knows the kernel, so it reads nothing else from the label.
     byId.get(agentId)?.containers.set(kernelId, { attempt: 0, state, label: { sessionId } as KernelLabel })
   }
   for (let from = 0; from < agents.length; from += AT_ONCE)

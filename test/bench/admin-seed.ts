@@ -7,10 +7,10 @@ export const USERS = 5_000
 export const SESSIONS = 100_000
 export const PROJECTS = 500
 export const IMAGES = 300
-/** Running and waiting. */
+/** Running and waiting sessions. */
 const LIVE = 4_000
 export const WAITING = 2_000
-/** Sessions of one statement, which has a time limit. */
+/** Sessions per statement, because statements have a time limit. */
 const BATCH = 10_000
 const AUDIT_ROWS = 50_000
 
@@ -22,8 +22,8 @@ export interface RunningKernel {
 }
 
 /**
- * A large installation around the agents that are there: users with keypairs, projects, and sessions of the last 30 days, ended
- * but for the youngest. Those that wait ask for shares of a GPU, which no agent gives out: they stay in the queue.
+ * A large installation around the existing agents: users with keypairs, projects, and sessions of the last 30 days, all ended except the
+ * youngest. Waiting sessions request shares of a GPU, which no agent offers, so they stay in the queue.
  *
  * @returns the containers that run
  */
@@ -35,7 +35,7 @@ export async function seedInstallation(db: Db): Promise<RunningKernel[]> {
     select gen_random_uuid(), 'default', 'project-' || n, 'Project ' || n from generate_series(2, ${PROJECTS}) n`.execute(
     db,
   )
-  // Everybody is in the first project, and in one of the others.
+  // Everybody is in the first project and in one other.
   await sql`insert into group_members (group_id, user_id)
     select g.id, u.id from users u join groups g on g.name = 'default' and g.domain = 'default' on conflict do nothing`.execute(
     db,
@@ -47,7 +47,7 @@ export async function seedInstallation(db: Db): Promise<RunningKernel[]> {
     select projects.id, people.id from people join projects on projects.nth = people.nth % ${PROJECTS} on conflict do nothing`.execute(
     db,
   )
-  // Letters of the digits of a hash: an access key has no others.
+  // Hash digits as letters, because an access key contains only letters.
   await sql`insert into keypairs (access_key, user_id, sealed_secret, rate_limit, active)
     select 'AKIA' || left(translate(md5(email), '0123456789abcdef', 'ABCDEFGHIJKLMNOP'), 16), id, 'x', 3000, role = 'user'
     from users`.execute(db)

@@ -24,7 +24,7 @@ import {
 import { median, round } from './statistics.ts'
 
 const ROUNDS = 3
-/** Views of the list of sessions beside its first one: each order, and what people filter and search for. */
+/** Views of the list of sessions besides its first one: each order, and common filters and searches. */
 const ORDERS = ['-created', 'name', '-name', 'status', 'owner', '-owner', 'image', 'resourceGroup', 'ended', '-ended']
 const VIEWS = [
   ...ORDERS.map(sort => `/admin/sessions?state=finished&sort=${sort}`),
@@ -48,7 +48,7 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
   {
     await using store = await openStore({ dataDir, log: silentLog, isPatient: true })
     running = await seedInstallation(store.db)
-    // As a manager does in the first minutes.
+    // Like a manager in its first minutes.
     while (await store.transaction(trx => sumEndedSessions(trx)));
     await sql`vacuum analyze`.execute(store.db)
   }
@@ -82,7 +82,7 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
     for (let time = 0; time <= ROUNDS; time++) {
       await show(page, path === '/admin/domains' ? '/admin/presets' : '/admin/domains')
       const ms = await show(page, one[path] ?? path)
-      // The first time its files are loaded.
+      // The first time, its files are loaded.
       if (time > 0) times.push(ms)
     }
     const failed = await page.getByRole('main').getByRole('button', { name: 'Try again' }).count()
@@ -113,7 +113,10 @@ async function startServer(stack: AsyncDisposableStack, ...args: readonly string
   return url
 }
 
-/** Agents join a first manager, which ends; they come back to the next one at the same address, once they are told what runs there. */
+/**
+ * Agents join a first manager, which then ends; they return to the next one at the same address, after being told which containers run
+ * there.
+ */
 async function joinAgents(
   stack: AsyncDisposableStack,
   dataDir: string,
@@ -131,7 +134,7 @@ async function joinAgents(
   return { port: Number(new URL(manager.url).port), child }
 }
 
-/** All agents are reconciled, and the queue has been planned. */
+/** Waits until all agents are reconciled, and the queue has been planned. */
 async function untilSettled(api: ApiClient): Promise<void> {
   for (;;) {
     const { agents } = await api.getResources()
@@ -141,7 +144,7 @@ async function untilSettled(api: ApiClient): Promise<void> {
   }
 }
 
-/** Counts the requests that are not answered yet, with their whole body, in the page; the stream of events never ends. */
+/** Counts the requests of the page that are not completely answered yet; the stream of events never ends. */
 function countRequests(): void {
   const counted = globalThis as unknown as { berthOpen: number }
   counted.berthOpen = 0
@@ -161,9 +164,9 @@ function countRequests(): void {
   }
 }
 
-/** Milliseconds from the change of the address to the frame that shows the page with what it asked for. */
+/** Milliseconds from the change of the address to the frame that shows the page with its data. */
 async function show(page: Page, path: string): Promise<number> {
-  // The page is idle, as before a click of a person.
+  // The page is idle, as before a person's click.
   await page.waitForTimeout(150)
   return page.evaluate(async to => {
     const frame = () => new Promise(resolve => requestAnimationFrame(resolve))
@@ -173,7 +176,7 @@ async function show(page: Page, path: string): Promise<number> {
     location.hash = to
     let quiet = 0
     let end = start
-    // Drawn: another heading, nothing loads, for three frames; the time is that of the first of them.
+    // Drawn means: another heading, and nothing loads for three frames; the time is that of the first of them.
     while (quiet < 3) {
       await frame()
       const heading = document.querySelector('main h1')

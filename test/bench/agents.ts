@@ -9,12 +9,12 @@ import { median, quantile, round } from './statistics.ts'
 const AGENTS = 1_000
 /** Number of agents that join concurrently; every join is a transaction and a signature. */
 const AT_ONCE = 50
-/** Interval between two requests for the list; rare, because the answer covers all agents. */
+/** Interval between two requests for the list; long, because the answer covers all agents. */
 const POLL_MS = 500
 
 /**
- * A thousand agents (without engines; their side runs in this process too) lose the manager at the same moment and come
- * back at the same moment: how long until each is ready for work again, and what a user notices meanwhile.
+ * A thousand agents (without engines; their side also runs in this process) lose the manager at the same moment and return at the same
+ * moment: time until each is ready for work again, and the effect on a user meanwhile.
  */
 export async function benchAgents(stack: AsyncDisposableStack) {
   const manager = stack.use(await startTestManager())
@@ -77,7 +77,7 @@ async function joinSome(url: string, api: ApiClient, first: number): Promise<Scr
   )
 }
 
-/** Agents that are connected and reconciled: the scheduler can use them. */
+/** Number of agents that are connected and reconciled: the scheduler can use them. */
 async function untilConnected(api: ApiClient, count: number): Promise<void> {
   for (;;) {
     const { agents, capacity } = await api.getResources()

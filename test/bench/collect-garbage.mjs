@@ -1,6 +1,6 @@
-// Loaded into the servers of the bench (NODE_OPTIONS=--import): SIGUSR2 collects garbage, so that their memory can be compared. As
-// V8 does by itself in a process that is idle for a while, it gives emptied pages back to the system; an ordinary collection keeps them. The bytes of
-// the heap that are left go into the file BERTH_BENCH_HEAP, if it is set.
+// Loaded into the servers of the bench (NODE_OPTIONS=--import): SIGUSR2 collects garbage, so that their memory can be compared. Like V8 in
+// a process that is idle for a while, this returns empty pages to the system; an ordinary collection keeps them. The remaining bytes of the
+// heap are written to the file BERTH_BENCH_HEAP, if it is set.
 import { writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

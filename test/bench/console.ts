@@ -5,7 +5,7 @@ import { changesForSeconds, massEnd, openMany } from '../e2e/console-storm.ts'
 import { median, round } from './statistics.ts'
 
 const TIMES = 7
-/** CPU time of the main thread per key, in ms, with everything that follows from the key; `script` is a part of `task`. */
+/** CPU time of the main thread per key in ms, including all consequences of the key; `script` is a part of `task`. */
 interface KeyCost {
   readonly task: number
   readonly script: number
@@ -13,7 +13,7 @@ interface KeyCost {
 
 const TYPED = 'train-with-larger-batches'
 
-/** How quick the console is in Chromium, over the API double: needs `npm run build` before. */
+/** Speed of the console in Chromium, over the API double: needs `npm run build` before. */
 export async function benchConsole(stack: AsyncDisposableStack) {
   const browser = stack.adopt(await startBrowser({ program: BROWSER }), started => started.close())
   const it = stack.use(await openConsole(browser, '/sessions'))
@@ -61,7 +61,7 @@ async function openLaunchDialog(page: Page): Promise<number> {
 
 async function typing(page: Page, selector: string, text: string): Promise<KeyCost> {
   const cdp = await page.context().newCDPSession(page)
-  // Time of the thread, not of the clock: other work on the machine does not count.
+  // Time of the thread, not of the clock, so that other work on the machine does not count.
   await cdp.send('Performance.enable', { timeDomain: 'threadTicks' })
   const spent = async () => {
     const { metrics } = await cdp.send('Performance.getMetrics')

@@ -17,16 +17,16 @@ const SESSIONS = 2_000
 const PEOPLE = 4
 const PER_REQUEST = 50
 const TUNNELS = 5_000
-/** Agents send figures every second; as many as the manager keeps are there sooner if they are sent more often. */
+/** Agents send statistics every second; sent more often, the maximum that the manager keeps is reached sooner. */
 const KEPT_FIGURES = 300
 const QUICK_FIGURES_MS = 250
 const SETTLE_MS = 20_000
 const MB = 2 ** 20
 
 /**
- * Measures a manager process as it runs in production, with 2,000 live sessions on a hundred simulated agents (connections and the
- * agents' half of tunnels for real, no containers) and 5,000 idle tunnels through it: its memory, its processor time
- * at rest, and how quick its list of sessions is.
+ * Measures a manager process as it runs in production, with 2,000 live sessions on a hundred simulated agents (connections and the agents'
+ * half of tunnels for real, no containers) and 5,000 idle tunnels through it: its memory, its processor time at rest, and the speed of its
+ * list of sessions.
  */
 export async function benchCrowd(stack: AsyncDisposableStack) {
   const managers = stack.use(await startManagers())

@@ -11,16 +11,16 @@ import { processesBelow, TICKS_PER_SECOND, ticksBelow } from './processor-time.t
 import { median, round } from './statistics.ts'
 
 const STARTS = 5
-/** Half a minute after its start, V8 collects what the start has left, once. */
+/** Half a minute after its start, V8 collects the garbage of the start once. */
 const SETTLE_MS = 45_000
 const IDLE_MS = 60_000
 const MB = 2 ** 20
 const run = promisify(execFile)
 
 /**
- * The desktop app in the Electron of the tests, on a screen without a graphics card, with a double of the manager and a person who is signed
- * in: how soon its window is on the screen and its page has asked for the first list, and what it takes while nobody touches it. The first
- * start fills caches and is not counted.
+ * The desktop app in the Electron of the tests, on a screen without a graphics card, with a double of the manager and a person who is
+ * signed in: time until its window is on the screen and its page has requested the first list, and the resources that it uses while idle.
+ * The first start fills caches and is not counted.
  */
 export async function benchDesktop(stack: AsyncDisposableStack) {
   const desktop = stack.use(await openDesktop())

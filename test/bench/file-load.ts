@@ -10,13 +10,13 @@ import { median, quantile, round } from './statistics.ts'
 const REQUESTS = 8
 const PATHS = 20
 const FOR_MS = 3_000
-/** Between two requests of one client: what is measured are the requests, not the start of processes. */
+/** Pause between two requests of one client, because requests are measured, not the start of processes. */
 const PAUSE_MS = 200
 const PASSWORD = 'Their-own-pass-1'
-/** A file that takes no room: it stands for one that is larger than any test may write. */
+/** A file that takes no space on the disk: it represents one that is larger than any test may write. */
 const SIZE_BYTES = 900 * 2 ** 30
 const HOLES = 'holes'
-/** A file with data: what is read comes from the memory of the system. */
+/** A file with data, which is read from the memory of the system. */
 const FULL = 'full'
 const FULL_MIB = 512
 
@@ -68,7 +68,7 @@ export async function benchFileLoad({ url, token, id, directory }: Served) {
   return { requests: REQUESTS, ...figures }
 }
 
-/** Requests that are sent again when they have ended, each by a process of its own. @returns ends them */
+/** Repeats requests when they have ended, each in a process of its own. @returns a function that ends them */
 function startLoad(token: string, args: readonly string[]): () => Promise<void> {
   let isOver = false
   const running = new Set<ChildProcess>()

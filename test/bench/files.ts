@@ -71,7 +71,7 @@ interface ListingDeps {
   readonly liveMib: () => Promise<number>
 }
 
-/** Pages between two collections: V8 lets garbage of hundreds of MiB pile up before it collects by itself. */
+/** Pages between two collections: V8 accumulates hundreds of MiB of garbage before it collects on its own. */
 const PAGES_PER_COLLECTION = 100
 
 async function benchListing({ api, id, directory, rssMib, liveMib }: ListingDeps) {
@@ -106,7 +106,7 @@ async function benchListing({ api, id, directory, rssMib, liveMib }: ListingDeps
     allPagesSeconds: round((performance.now() - start) / 1000, 1),
     rssMib: round(before, 0),
     rssGrowthMib: round(most - before, 0),
-    // Flat, whatever the number of entries: the rest of the growth is garbage that V8 has not collected yet.
+    // Constant, whatever the number of entries: the rest of the growth is garbage that V8 has not collected yet.
     liveGrowthMib: round(mostLive - liveBefore, 0),
   }
 }

@@ -34,7 +34,7 @@ interface Speeds {
   readonly waitDown: number[]
 }
 
-/** As PuTTY asks. */
+/** Same as in PuTTY. */
 const REQUEST_BYTES = 4_096
 const SERIAL_MIB = Number(process.env.BERTH_BENCH_SFTP_SERIAL_MIB ?? 2)
 const WAITING = ['-B', String(REQUEST_BYTES), '-R', '1']
@@ -167,7 +167,7 @@ export async function benchFolderSftp(stack: AsyncDisposableStack) {
   }
 }
 
-/** The SSH server of the proxy with OpenSSH's `sftp-server` in the place of the manager. @returns its port */
+/** The SSH server of the proxy with OpenSSH's `sftp-server` instead of the manager. @returns its port */
 async function startSameWay(stack: AsyncDisposableStack, dataDir: string): Promise<number> {
   const key = (name: string) => readFile(join(dataDir, 'sshd', name), 'utf8')
   const clientKey = await key('key.pub')

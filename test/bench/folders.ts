@@ -74,7 +74,7 @@ export async function benchFolders(stack: AsyncDisposableStack) {
   }
 }
 
-/** Seconds, and how many times quicker Berth is: 1 is as quick as the yardstick. */
+/** Seconds, and how many times faster Berth is: 1 means as fast as the yardstick. */
 function figuresOf(name: string, { ours, scp, rsync }: Record<'ours' | 'scp' | 'rsync', Timed>) {
   const figures: Record<string, number | null> = {}
   for (const way of ['up', 'down'] as const) {
@@ -157,7 +157,7 @@ async function findSshd(): Promise<string | undefined> {
   return undefined
 }
 
-/** An SSH server for this benchmark alone, with keys of its own. @returns undefined where there is none */
+/** An SSH server for this benchmark alone, with keys of its own. @returns undefined if there is none */
 async function startSshd(stack: AsyncDisposableStack, top: string) {
   const sshd = await findSshd()
   if (sshd === undefined) return undefined

@@ -1,6 +1,6 @@
 /**
- * The least that an HTTP proxy of Node's own parts does: a server, a client that keeps its connections, and a pipe each way. No checks, no
- * change of headers, no care for failures. `node http-forwarder.ts HOST PORT`: where it forwards to. Prints its port to the parent.
+ * A minimal HTTP proxy from Node's own parts: a server, a client that keeps its connections, and a pipe each way. No checks, no changes of
+ * headers, no handling of failures. `node http-forwarder.ts HOST PORT`: the target. Prints its port to the parent.
  */
 import { Agent, createServer, request } from 'node:http'
 import { type AddressInfo } from 'node:net'

@@ -77,7 +77,7 @@ async function siteOf({ url, tunnel }: { readonly url: string; readonly tunnel: 
   return { port: tunnel.port, headers: await enter(new URL(url)) }
 }
 
-/** Spends the ticket. @returns the header lines of a browser that was let in */
+/** Uses the ticket. @returns the header lines of an admitted browser */
 async function enter(url: URL): Promise<string> {
   const socket = await dial(Number(url.port))
   socket.write(`GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: close\r\n\r\n`)

@@ -5,13 +5,13 @@ import { TICKS_PER_SECOND, ticksBelow } from './processor-time.ts'
 import { round } from './statistics.ts'
 
 const SESSIONS = 10
-/** Time after which the work of a start (reading the engine, idle database connections) is done. */
+/** Time after which the start (reading the engine, idle database connections) is finished. */
 const SETTLE_MS = 20_000
 const WATCH_MS = 30_000
 
 /** Processor time of a whole `berth up` (supervisor, manager, agent, console and PostgreSQL) with ten sessions that do nothing. */
 export async function benchIdle(stack: AsyncDisposableStack) {
-  // The Python image asks for half a core per session.
+  // The Python image requests half a core per session.
   const image = stack.use(await buildBenchImage())
   const berth = stack.use(await startBerth())
   const api = await berth.api()

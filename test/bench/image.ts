@@ -4,7 +4,7 @@ import { pack } from 'tar-stream'
 import { docker } from '../fixtures/docker.ts'
 
 const BASE = 'debian:trixie-slim'
-/** Apps of the image: what tunnels are measured with, and a small web server. */
+/** Apps of the image: one for measuring tunnels, and a small web server. */
 export const TCP_APP = { name: 'bench', port: 7000 }
 export const HTTP_APP = { name: 'web', port: 7001 }
 

@@ -12,8 +12,8 @@ const ROUNDS = 15
 const WARM_UP = 2
 
 /**
- * From the request to RUNNING as the console sees it (it hears hints, and then asks), image present, next to `docker run -d --init` of
- * the same image on Docker's own bridge; in turn, so that both see the same machine.
+ * From the request to RUNNING in the console (which gets hints, and then asks), with the image present, compared with `docker run -d
+ * --init` of the same image on Docker's own bridge; alternating, so that both run under the same load.
  */
 export async function benchLaunch(stack: AsyncDisposableStack) {
   const berth = stack.use(await startBerth())

@@ -12,7 +12,7 @@ const LIVE = 2_000
 const USERS = 100
 const REQUESTS = 60
 
-/** How long the list of sessions takes where there are a hundred thousand: of an admin, of one of a hundred users, filtered, and deep in. */
+/** Duration of a list among a hundred thousand sessions: of an admin, of one of a hundred users, filtered, and at a late page. */
 export async function benchList(stack: AsyncDisposableStack) {
   const dataDir = stack.use(await temporaryDirectory()).path
   {

@@ -5,8 +5,8 @@ import { median, quantile, round } from './statistics.ts'
 
 const LISTENERS = 200
 /**
- * The process grows by megabytes at once, when V8 compiles or the C library takes more from the system: as much as hundreds of listeners
- * cost. In the median of several growths such a step does not count.
+ * The process grows in steps of megabytes, when V8 compiles or the C library allocates: as much as hundreds of listeners. The median of
+ * several growths ignores such a step.
  */
 const BATCHES = 5
 /** Tunnels opened in advance, so that code is loaded and buffers are allocated. */

@@ -21,8 +21,8 @@ import { benchSsh } from './ssh.ts'
 import { benchTunnel } from './tunnel.ts'
 
 /**
- * `npm run bench -- [--json] [part …]`: figures of the whole path on this machine, next to their yardstick in the same run. Machines
- * differ and are noisy: read the ratios (docs/performance.md).
+ * `npm run bench -- [--json] [part …]`: figures of the whole path on this machine, next to their yardstick in the same run. Machines differ
+ * and are noisy: read the ratios (docs/performance.md).
  *
  * Each part starts what it needs, and everything is gone afterwards, after a failure and after Ctrl-C too.
  */

@@ -11,7 +11,7 @@ const TUNNELS = 1_000
 const WARM_UP = 50
 const MB = 2 ** 20
 
-/** Resident memory of the servers of a fresh `berth up` with one session, and how it grows by idle tunnels. */
+/** Resident memory of the servers of a new `berth up` with one session, and its growth by idle tunnels. */
 export async function benchMemory(stack: AsyncDisposableStack) {
   const { berth, openTunnel } = await startBenchSession(stack)
   await wait(SETTLE_MS)

@@ -6,7 +6,7 @@ import { median, round } from './statistics.ts'
 
 const TIMES = 5
 const SESSIONS = 10_000
-/** Pages that the rail leads to, by the path of the link. */
+/** Pages in the navigation rail, by the path of the link. */
 const PAGES = ['/summary', '/sessions', '/data', '/statistics'] as const
 const FRAMES = 120
 
@@ -63,7 +63,7 @@ async function changeRoutes(page: Page): Promise<{ routeMs: number; routeSlowest
   return { routeMs: round(median(times), 0), routeSlowestMs: round(Math.max(...times), 0) }
 }
 
-/** Milliseconds from the click on a link of the rail until the frame is painted that shows the page. */
+/** Milliseconds from the click on a link of the rail until the frame with the page is painted. */
 async function changeTo(page: Page, path: string): Promise<number> {
   // Wait until the page is idle, as before a click of a person.
   await page.waitForTimeout(500)

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 /** Clock ticks per second in `/proc/PID/stat`; the same on every Linux that Node runs on. */
 export const TICKS_PER_SECOND = 100
 
-/** The process and all below it that are running now. */
+/** The running process and all running processes below it. */
 export const processesBelow = async (root: number): Promise<number[]> => (await readBelow(root)).map(({ pid }) => pid)
 
 /** Processor time in ticks of the process and all below it, by role; children that have ended are counted with their parents. */

@@ -7,7 +7,7 @@ export interface Relays extends Disposable {
 }
 
 const RELAY = './relay.ts'
-/** A bare HTTP forwarder, then two relays: the least that a path of three Node processes with an HTTP proxy costs. */
+/** A bare HTTP forwarder, then two relays: the minimal cost of a path of three Node processes with an HTTP proxy. */
 export const BARE_HTTP = [RELAY, RELAY, './http-forwarder.ts']
 
 /** @param scripts the last one listens for clients */

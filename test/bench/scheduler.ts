@@ -64,7 +64,7 @@ export async function benchScheduler() {
   return { scheduler: { planPerSecond, ...(await withDatabase()), growth, memoryMB, agents: AGENTS, pending: PENDING } }
 }
 
-/** Placements per second of the best of some rounds: other work on the machine can only make a round slower. */
+/** Placements per second in the best of some rounds: other work on the machine can only slow a round down. */
 function planRate(agentCount: number, sequencer: Sequencer, requestOf = kind): number {
   const snapshot = aGroup(agentCount, requestOf)
   let best = 0

@@ -8,8 +8,8 @@ export type Server = 'proxy' | 'manager' | 'agent'
 const COLLECT_MS = 1_500
 
 /**
- * Environment of a Berth that is measured. Tunnels are opened without a browser's proof that it runs here. BERTH_BENCH_NODE: more options of Node, e.g.
- * `--cpu-prof --cpu-prof-dir=/tmp/prof`.
+ * Environment of a measured Berth. Tunnels are opened without a browser's proof that it runs here. BERTH_BENCH_NODE: further options of
+ * Node, e.g. `--cpu-prof --cpu-prof-dir=/tmp/prof`.
  */
 export const benchEnvironment = {
   BERTH_LOCAL_PROOF: 'off',

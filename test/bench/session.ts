@@ -17,7 +17,7 @@ import { benchEnvironment } from './servers.ts'
 
 /** A console that opens local ports. */
 export interface BenchConsole {
-  /** A local port that leads to the app, as a browser gets it from the console. */
+  /** A local port of the app, as a browser gets it from the console. */
   openTunnel(app: string): Promise<Tunnel>
   /** A one-time URL of an HTTP app, and its listener. */
   openApp(app: string): Promise<{ readonly url: string; readonly tunnel: Tunnel }>
@@ -39,7 +39,7 @@ export interface BenchSession extends BenchConsole {
   viaManager(): Promise<BenchConsole>
 }
 
-/** Everything that is started here ends with `stack`. */
+/** Everything started here ends with `stack`. */
 export async function startBenchSession(stack: AsyncDisposableStack): Promise<BenchSession> {
   const image = stack.use(await buildBenchImage())
   const berth = stack.use(await startBerth({ environment: benchEnvironment }))

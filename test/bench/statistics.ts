@@ -6,5 +6,5 @@ export function quantile(values: readonly number[], share: number): number {
 
 export const median = (values: readonly number[]) => quantile(values, 0.5)
 
-/** For people and JSON alike: no more digits than the measurement has. */
+/** For people and JSON alike: only as many digits as the measurement is precise. */
 export const round = (value: number, digits = 2) => Number(value.toFixed(digits))

@@ -24,7 +24,7 @@ export async function measureDown(port: number, bytes: number): Promise<number> 
   return bytes / 1e6 / seconds
 }
 
-/** MB/s of one stream from the client to the service, until the service says that it has everything. */
+/** MB/s of one stream from the client to the service, until the service reports that it has received everything. */
 export async function measureUp(port: number, bytes: number): Promise<number> {
   const socket = await open(port)
   const begin = now()
@@ -78,7 +78,7 @@ export async function measureConnects(port: number, count: number, parallel: num
   return count / ((now() - begin) / 1000)
 }
 
-/** Open connections that have carried a round trip and now say nothing. */
+/** Open connections that have completed a round trip and are now silent. */
 export async function openIdle(port: number, count: number): Promise<Socket[]> {
   const sockets: Socket[] = []
   while (sockets.length < count) {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Answers the parent's question for the memory of this process, after a garbage collection where --expose-gc allows it. */
+/** Answers the parent's question about the memory of this process, after a garbage collection if --expose-gc allows it. */
 export function serveMemory(): void {
   process.on('disconnect', () => process.exit(0))
   process.on('message', (message: unknown) => {
@@ -13,7 +13,7 @@ export function serveMemory(): void {
   })
 }
 
-/** Anonymous memory only: touched pages of the executable are no growth. */
+/** Only anonymous memory: touched pages of the executable are not growth. */
 function residentBytes(): number {
   const status = readFileSync('/proc/self/status', 'utf8')
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024

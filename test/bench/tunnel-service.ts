@@ -1,7 +1,7 @@
 /**
- * The service at the end of the path. The first byte of a connection says what it does: E echoes; S swallows until the
- * end and then says how much; D and a decimal number sends that many bytes and ends. `node tunnel-service.ts [PORT]`: in a
- * container, on all its addresses; without a port on the loopback of this machine, and the parent is told where.
+ * The service at the end of the path. The first byte of a connection selects the function: E echoes; S reads until the end and then reports
+ * the number of bytes; D and a decimal number sends that many bytes and ends. `node tunnel-service.ts [PORT]`: in a container, on all its
+ * addresses; without a port, on the loopback of this machine, and reports its port to the parent.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 

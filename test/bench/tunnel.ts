@@ -10,7 +10,7 @@ const BYTES = 300_000_000
 const ROUND_TRIPS = 2_000
 const CONNECTS = 300
 
-/** The figures that are compared with HAProxy. */
+/** The values that are compared with HAProxy. */
 interface StreamMeasurements {
   readonly downMBps: number
   readonly upMBps: number

@@ -3,8 +3,8 @@ import { type Session } from '#manager/contract'
 import { startWorld, TRUE_WITHIN_MS, type World } from '../fixtures/chaos-world.ts'
 
 /**
- * Each server and the engine are killed with SIGKILL while one session runs and while another one is being started. After
- * that: nothing is lost, duplicated or orphaned, and the state is true within ten seconds.
+ * Each server and the engine are killed with SIGKILL while one session runs and while another one is being started. After that, nothing is
+ * lost, duplicated or orphaned, and the state is correct within ten seconds.
  */
 let world: World
 let round = 0

@@ -15,9 +15,9 @@ import { type ManagerProcess, type Managers, startManagers } from '../fixtures/m
 import { removeData } from '../fixtures/unmount-below.ts'
 
 /**
- * Three managers on one database, an agent and a Docker Engine. Under a steady load of sessions that are asked for and ended
- * at any of them, one of the five is killed (or stopped for a while) at random every one or two seconds, for
- * BERTH_CHAOS_SECONDS. Afterwards nothing may be lost, doubled or held twice. BERTH_CHAOS_SEED repeats a run's choices.
+ * Three managers on one database, an agent and a Docker Engine. Under a steady load of sessions that are requested and ended at any of
+ * them, a random one of the five is killed (or stopped for a while) every one or two seconds, for BERTH_CHAOS_SECONDS. Afterwards nothing
+ * may be lost, doubled or held twice. BERTH_CHAOS_SEED repeats a run's choices.
  */
 const SECONDS = Number(process.env.BERTH_CHAOS_SECONDS ?? 60)
 const SEED = Number(process.env.BERTH_CHAOS_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -193,7 +193,7 @@ async function load(until: number): Promise<void> {
         asked += made.length
       }
     } catch {
-      // The manager is away. It is unknown whether it got the request; its writes are checked at the end.
+      // The manager is down. It may or may not have received the request; its writes are checked at the end.
     }
   }
 }

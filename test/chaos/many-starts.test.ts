@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWorld, type World } from '../fixtures/chaos-world.ts'
 import { prepareStorm, raiseStorm, STORM } from '../fixtures/storm.ts'
 
-/** Longer than the deadline of a manager for the confirmation of a start. */
+/** Longer than a manager's deadline for the confirmation of a start. */
 const TAKEN_BACK_AFTER_MS = 65_000
 
 let world: World

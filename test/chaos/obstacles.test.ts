@@ -37,7 +37,7 @@ async function processesOf(data: string): Promise<string[]> {
   return [...byArguments, ...byEnvironment.split('\n')].filter(line => line !== '')
 }
 
-/** `berth up` beside the one of the world, in the network of its engine. */
+/** `berth up` besides the one of the world, in the network of its engine. */
 function up(data: string, ...flags: string[]) {
   const command = [
     ...world.engine.prefix,
@@ -71,7 +71,7 @@ test('without an engine the console starts, sessions wait with a plain reason, a
   await world.clear()
 })
 
-/** Starts Berth unless it runs, and ends sessions that a try before has left. */
+/** Starts Berth unless it runs, and ends sessions left by an earlier attempt. */
 async function begin(): Promise<void> {
   try {
     await world.api.listSessions()
@@ -157,7 +157,7 @@ test('a full disk lets sessions wait, leaves nothing behind, and has no effect o
     expect(await readdir(join(world.data, 'agent/kernels'))).toEqual([])
 
     await rm(filler)
-    // The session that waited starts by itself, after the agent has looked at its disk again.
+    // The waiting session starts on its own, after the agent has checked its disk again.
     await world.runs(waiting.id, 60_000)
     await world.clear()
   } finally {

@@ -10,8 +10,8 @@ import { takeAway } from '../fixtures/outage.ts'
 import { button, openTerminal, rowOf, screen, signIn, typeLine } from '../e2e/console-steps.ts'
 
 /**
- * The console while a part of Berth is away: it says which part, keeps what it shows and what was typed, and recovers without a reload.
- * Servers are killed for real. The tests of this file build on each other and run in their order.
+ * The console while a part of Berth is down: it names the part, keeps its contents and typed text, and recovers without a reload. Servers
+ * are killed for real. The tests of this file build on each other and run in their order.
  */
 const SESSION = 'through-outages'
 const FOLDER = 'notes'
@@ -31,7 +31,7 @@ let page: Page
 let terminal: Page
 let log: Page
 let editor: Page
-/** Windows, each with something that it would lose if it loaded itself anew. */
+/** Windows, each with contents that a reload would lose. */
 const marked = () => [page, terminal, log, editor]
 
 beforeAll(async () => {
@@ -68,7 +68,7 @@ async function write(text: string): Promise<void> {
   await editor.keyboard.type(text)
 }
 const planOnDisk = () => readFile(join(directory, 'plan.txt'), 'utf8')
-/** No window has loaded itself anew, and none has had an error that it did not handle. */
+/** No window has been reloaded, and none has had an unhandled error. */
 async function expectNoReload(): Promise<void> {
   for (const tab of marked()) expect(await tab.evaluate(() => 'marked' in window)).toBe(true)
   // The browser logs each lost request and socket itself.
@@ -180,7 +180,7 @@ test('a session that somebody else ends: its terminal says who and why, and its 
   await rowOf(page, SESSION).waitFor(GONE)
   await write(' five')
   await button(editor, 'Save').click()
-  // Not the message: that of the save before may still be there.
+  // Do not check the message: that of the previous save may still be shown.
   await expect.poll(planOnDisk, SOON).toBe('one\ntwo three four five')
   await expectNoReload()
   await terminal.getByRole('link', { name: 'Open the session' }).click()

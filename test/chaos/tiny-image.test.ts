@@ -52,7 +52,7 @@ test('a terminal opens a shell that runs commands', async () => {
   socket.on('message', (data: Buffer, isBinary) => (screen += isBinary ? data.toString() : ''))
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
   try {
-    // Repeat the command: tmux may lose what is typed before the shell has started.
+    // Repeat the command: tmux may lose text typed before the shell has started.
     await expect.poll(() => screen, { timeout: 10_000 }).toMatch(/[$#] /)
     socket.send(Buffer.from('echo "sum is $((40 + 2))"\r'))
     await expect.poll(() => screen, { timeout: 10_000 }).toContain('sum is 42')
@@ -74,7 +74,7 @@ test('a session resolves names, and reaches neither another session nor servers 
 
   await using _server = await startNameServer()
   expect(await busybox('nslookup', 'berth.example')).toContain('192.0.2.7')
-  // Sessions may query the name server on this host, and reach nothing else there.
+  // Sessions may query the name server on this host, but reach nothing else there.
   expect(await succeeds('nc', '-w', '2', nameServer, '5353', '-e', '/sleep', '0')).toBe(false)
 })
 

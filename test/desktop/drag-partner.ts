@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { TRAY_ICON } from '../../electron/main/windows/tray-icon.ts'
 import { ELECTRON, type Desktop } from './open-app.ts'
 
-/** Stands in for the desktop and for file managers: another program, from whose window files are dragged, and which takes those that are dropped. */
+/** Represents the desktop and file managers: another program, from whose window files are dragged, and on which files are dropped. */
 export interface DragPartner extends AsyncDisposable {
   /** Middle of its window on the screen. */
   readonly x: number

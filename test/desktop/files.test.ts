@@ -13,7 +13,9 @@ import { aWorld } from '../e2e/console-world.ts'
 import { type DragPartner, startDragPartner } from './drag-partner.ts'
 import { openApp, openDesktop, type Desktop, type RunningApp } from './open-app.ts'
 
-/** Files that cross the edge of a window, in real Electrons: uploads, and drags to another program and back with the mouse of a screen. */
+/**
+ * Files dragged across the edge of a window, in real Electrons: uploads, and drags to another program and back with the mouse of a screen.
+ */
 const run = promisify(execFile)
 const stack = new AsyncDisposableStack()
 const LARGE = Buffer.alloc(3 * 2 ** 20, 'berth')
@@ -33,14 +35,14 @@ beforeAll(async () => {
   const window = { bounds: { x: 20, y: 40, width: 960, height: 760 }, isMaximized: false, zoomLevel: 0 }
   app = stack.use(await openApp(desktop, { env: { BERTH_ENDPOINT: double.url }, settings: { window } }))
   partner = stack.use(await startDragPartner(desktop, join(folder, 'from the desktop.txt'), { x: 1060, y: 200 }))
-  // This screen has no credential store. The warning of it blocks the mouse of the console, as questions do, until it is read.
+  // This screen has no credential store. Its warning blocks the mouse of the console, like questions, until it is read.
   await app.answer(0)
   await signIn(app.page, 'mira@example.com', 'Correct-horse-1')
   await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
 })
 afterAll(() => stack.disposeAsync())
 
-/** Opens the folder, anew, with these files; as many uploads freeze. */
+/** Opens the folder again, with these files; this many uploads freeze. */
 async function openFolder(entries: Parameters<typeof filesOf>[0], frozen = 0): Promise<void> {
   await app.page.evaluate(() => void (location.hash = '#/sessions'))
   await app.page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
@@ -53,7 +55,7 @@ const row = (name: string) => app.page.getByRole('row').filter({ hasText: name }
 const mouse = (...steps: (string | number)[]) =>
   run('xdotool', steps.map(String), { env: { ...process.env, ...desktop.env } })
 
-/** Where the middle of something in the page is on the screen. */
+/** Screen position of the middle of an element on the page. */
 async function placeOf(what: Locator): Promise<{ x: number; y: number }> {
   const box = (await what.boundingBox())!
   const { x, y } = await app.electron.evaluate(({ BrowserWindow }) =>
@@ -67,10 +69,10 @@ interface Place {
   readonly y: number
 }
 
-/** How often the page has heard of something that is dragged over it. */
+/** Number of drag-over events in the page. */
 const dragsOver = () => app.page.evaluate(() => (globalThis as { dragsOver?: number }).dragsOver ?? 0)
 
-/** A hand with a mouse: it pulls, and rests at the end until the other program has answered. */
+/** Drags with the mouse like a hand, and pauses at the end until the other program has answered. */
 async function drag(from: Place, to: Place): Promise<void> {
   const before = await dragsOver()
   await mouse('mousemove', from.x, from.y, 'mousedown', 1)
@@ -78,7 +80,7 @@ async function drag(from: Place, to: Place): Promise<void> {
     await delay(100)
     await mouse('mousemove', from.x + 5 * step, from.y + step)
   }
-  // The system's drag begins when the file is there. The other program does not tell when its own does.
+  // The system's drag begins when the file exists. The other program does not report when its own drag begins.
   if (from === partner) await delay(500)
   else await expect.poll(dragsOver).toBeGreaterThan(before)
   for (const part of [0.3, 0.6, 0.9, 0.97, 1]) {
@@ -137,7 +139,7 @@ test('an upload goes on after the computer has slept, although its connection is
     .setInputFiles([{ name: 'large.bin', mimeType: 'application/octet-stream', buffer: content }])
   await expect.poll(() => files.frozen).toBe(0)
   const streams = double.streams()
-  // The night passes: timers stand still, the clocks go on.
+  // Simulates a night: timers stand still, the clocks continue.
   const skip = () => {
     const now = Date.now
     Date.now = () => now.call(Date) + 8 * 3_600_000
@@ -162,7 +164,7 @@ test('an upload is not cut without a question, whether its window closes or the 
     .locator('input[data-upload="files"]')
     .setInputFiles([{ name: 'slow.bin', mimeType: 'application/octet-stream', buffer }])
   await expect.poll(() => files.frozen).toBe(0)
-  // A credential store that answers late asks too.
+  // A credential store that answers late also asks.
   const asked = async () => (await app.questions()).filter(({ detail }) => detail?.includes('Uploads'))
   await app.answer(0)
   const close = () => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close())
@@ -191,7 +193,7 @@ test('an upload is not cut without a question, whether its window closes or the 
   await expect.poll(isVisible).toBe(false)
   await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('resume'))
   await expect.poll(() => files.get('slow.bin')?.content.equals(buffer), { timeout: 60_000 }).toBe(true)
-  // A hidden page draws nothing, and tells all the same that it has no upload any more.
+  // A hidden page draws nothing, but still reports that it has no more uploads.
   await expect.poll(progress).toBe(-1)
   await app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.show())
   await app.page.getByRole('heading', { name: /files? uploaded/ }).waitFor()

@@ -15,7 +15,7 @@ import { openApp, openDesktop, type RunningApp } from './open-app.ts'
 
 const { looks, folder } = readOrder(process.argv.slice(2))
 const QUALITY = 82
-/** Where the window with its frame is on the screen. */
+/** Position of the window with its frame on the screen. */
 const FRAME = { x: 34, y: 54, width: 1294, height: 798 }
 /** Text in the terminal. */
 const SHELL = [
@@ -60,7 +60,7 @@ async function takeAll(look: Look): Promise<void> {
     }
     await electron.evaluate(({ nativeTheme }, source) => void (nativeTheme.themeSource = source), theme)
     await page.evaluate(next => localStorage.setItem('berth.language', next), language)
-    // Playwright shows pages in light, whatever the system has.
+    // Playwright shows pages in light mode, whatever the system uses.
     await page.emulateMedia({ colorScheme: theme })
     await page.reload()
     await page.getByLabel(language === 'ko' ? '주소' : 'Address', { exact: true }).waitFor()
@@ -117,13 +117,13 @@ async function takeTerminal(
   await terminal.close()
 }
 
-/** The menu of the tray, opened in the window: the screen of this script has no tray. */
+/** The menu of the tray, opened in the window, because the screen of this script has no tray. */
 async function takeMenu({ electron, page }: RunningApp, take: Take): Promise<void> {
   await electron.evaluate(({ Menu }) => {
     const build = Menu.buildFromTemplate
     Menu.buildFromTemplate = template => {
       const menu = build(template)
-      // Menus inside of a menu are built by the same function, before it.
+      // Submenus are built by the same function, before their menu.
       Object.assign(globalThis, { lastMenu: menu })
       return menu
     }
@@ -141,7 +141,7 @@ async function takeMenu({ electron, page }: RunningApp, take: Take): Promise<voi
   await electron.evaluate(() => (globalThis as never as { lastMenu: Electron.Menu }).lastMenu.closePopup())
 }
 
-/** The question before the end. */
+/** The question before quitting. */
 async function takeQuestion({ electron, page }: RunningApp, server: ConsoleDouble, take: Take): Promise<void> {
   const session = server.world.sessions.find(({ status }) => status === 'RUNNING')!
   // A tunnel that is open makes the app ask.
@@ -151,7 +151,7 @@ async function takeQuestion({ electron, page }: RunningApp, server: ConsoleDoubl
   await take('quit')
 }
 
-/** Answers the one question of a computer without a credential store, which is not what the pictures are about. */
+/** Answers the question about a missing credential store, which should not be in the pictures. */
 async function answerOnce(electron: ElectronApplication): Promise<void> {
   await electron.evaluate(({ dialog }) => {
     const show = dialog.showMessageBox.bind(dialog)
@@ -162,7 +162,7 @@ async function answerOnce(electron: ElectronApplication): Promise<void> {
   })
 }
 
-/** The screen as its user sees it: with frames, menus and dialogs of the system. */
+/** The screen as its user sees it, including frames, menus and dialogs of the system. */
 async function picture(electron: ElectronApplication, file: string): Promise<void> {
   await delay(1_500)
   const png = await electron.evaluate(async ({ desktopCapturer, screen }) => {

@@ -19,8 +19,7 @@ import { type ConnectProxy, startConnectProxy } from '../fixtures/connect-proxy.
 import { openApp, openDesktop, readSettings, type Desktop, type RunningApp } from './open-app.ts'
 
 /**
- * The desktop app in the network of a company, in a real Electron: the name of the server is known to the proxy only, and a PAC file says
- * which proxy that is.
+ * The desktop app in a company network, in a real Electron: only the proxy knows the name of the server, and a PAC file names the proxy.
  */
 const NAME = 'berth.company.example'
 const run = promisify(execFile)
@@ -64,7 +63,7 @@ beforeAll(async () => {
   stack.use(app)
   await writeFile(packageFile, about)
 })
-/** A list with version 9.0.0 in every form of Linux, signed by a key that the pinned one handed over to. */
+/** A list with version 9.0.0 in every Linux format, signed by a key to which the pinned one handed over. */
 async function startUpdates(): Promise<{ url: string; publicKey: string }> {
   const [pinned, next] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey]
   const sha512 = createHash('sha512').update('the new app').digest('hex')
@@ -128,7 +127,7 @@ test('a proxy that wants a name and a password: the user is asked, again after a
     if (process.env.BERTH_PICTURES) await first.screenshot({ path: `test/output/proxy-question-${colorScheme}.png` })
   }
   expect(await first.evaluate(() => 'host' in window || 'hostEvents' in window)).toBe(false)
-  // A real key: those of Playwright do not pass through the main process. The window may be gone before the key is up.
+  // A real key press, because Playwright's do not pass through the main process. The window may be gone before the key is released.
   const env = { ...process.env, ...desktop.env }
   const title = '^Sign In to the Proxy$'
   await run('xdotool', ['search', '--sync', '--onlyvisible', '--name', title, 'windowfocus', '--sync'], { env })
@@ -137,7 +136,7 @@ test('a proxy that wants a name and a password: the user is asked, again after a
   expect(await cancelled).toMatchObject({
     detail: `The proxy ${proxy.url} of your network asks for a name and a password.`,
   })
-  // Whoever cancels is not asked again by the page's own tries, only once they reload it or click on "Try again".
+  // After cancelling, the user is not asked again by the page's own retries, only after a reload or a click on "Try again".
   expect(await me()).toMatchObject({ code: 'unavailable' })
   expect(app.electron.windows()).toHaveLength(1)
   await app.page.reload()
@@ -152,7 +151,7 @@ test('a proxy that wants a name and a password: the user is asked, again after a
   await second.getByRole('alert').getByText('The proxy refused this name or password.').waitFor()
   expect(await second.getByLabel('Name').inputValue()).toBe('mira@company')
   expect(await second.getByLabel('Password').inputValue()).toBe('')
-  // A single connection tried the sign-in, whatever waits.
+  // A single connection tried the sign-in, however many wait.
   expect(proxy.asked.slice(asked).filter(({ signIn: sent }) => sent !== undefined)).toHaveLength(1)
   await second.getByLabel('Password').fill('se:cret')
   await button(second, 'Sign in').click()
@@ -164,7 +163,7 @@ test('calls, live events and terminals go by the proxy that the PAC file names',
   await signIn(app.page, 'mira@example.com', 'Correct-horse-1')
   await expect.poll(() => double.streams()).toBeGreaterThan(0)
   const { id } = double.world.sessions.find(({ status }) => status === 'RUNNING')!
-  // The double has no terminals, but nobody else could answer.
+  // The double has no terminals, but a page without the right would not get this far.
   const opened = inPage(`host.terminal.open({ sessionId: '${id}', name: 'main', cols: 80, rows: 24 })`)
   expect(await opened).toMatchObject({ ok: false, error: { detail: { why: 'HTTP 200' } } })
   expect(new Set(proxy.asked.map(({ place }) => place))).toEqual(new Set([`${NAME}:443`]))
@@ -228,7 +227,7 @@ test('a file of certificate authorities is chosen in the dialog of the system, a
   const filters = [{ name: 'PEM', extensions: ['pem', 'crt', 'cer'] }]
   expect(await asked()).toEqual([{ properties: ['openFile'], filters }])
   expect(await kept()).toMatchObject({ caFile: authority.file })
-  // A choice that is given up changes nothing, nor does a file without authorities.
+  // A cancelled choice changes nothing, nor does a file without authorities.
   await choose()
   const key = join(dirname(authority.file), 'ca.key')
   await choose(key)

@@ -16,8 +16,8 @@ const run = promisify(execFile)
 export const ELECTRON = join(testElectronFolder(), 'electron')
 
 /**
- * Holds the event `ready` back until Playwright is attached; Playwright loads it by itself only for an Electron from npm. Without it one
- * start in ten on a busy machine never ends: Playwright attaches to a window that is about to load its page, and misses that it did.
+ * Delays the event `ready` until Playwright is attached; Playwright loads this only for an Electron from npm. Without it, one start in ten
+ * on a busy machine never ends: Playwright attaches to a window that is about to load its page, and misses the load.
  */
 const HOLD_READY = join(
   dirname(createRequire(import.meta.url).resolve('playwright-core/package.json')),
@@ -44,12 +44,15 @@ export interface RunningApp extends AsyncDisposable {
   readonly configDir: string
   /** The first window. */
   readonly page: Page
-  /** Texts on standard error: the log. */
+  /** Output on standard error: the log. */
   readonly log: () => string
-  /** Answers each question of the app from now on with this button, and collects the questions. */
+  /** From now on answers each question of the app with this button, and collects the questions. */
   answer(button: number): Promise<void>
   questions(): Promise<{ message: string; detail?: string; buttons?: string[] }[]>
-  /** The result of an expression in the first window. The main process asks: Playwright waits for navigations that the app refuses. */
+  /**
+   * The result of an expression in the first window. The main process evaluates it, because Playwright waits for navigations that the app
+   * refuses.
+   */
   inPage(code: string): Promise<unknown>
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>
@@ -61,7 +64,7 @@ export interface AppOptions {
   readonly modules?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly configDir?: string
-  /** Settings that are there at the start. */
+  /** Settings that exist at the start. */
   readonly settings?: object
 }
 
@@ -122,7 +125,9 @@ export async function openApp(
   }
 }
 
-/** A window that Playwright attached to while it loaded its page (one in thirty on a busy machine) is seen when it loads it again. */
+/**
+ * If Playwright attached to a window while it loaded its page (one in thirty on a busy machine), it sees the window only after a reload.
+ */
 async function firstWindow(electron: ElectronApplication): Promise<Page> {
   const page = electron.firstWindow({ timeout: 90_000 })
   const isSeen = page.then(() => true)
@@ -135,8 +140,8 @@ async function firstWindow(electron: ElectronApplication): Promise<Page> {
 }
 
 /**
- * Environment of an app that leaves the files of the person at this computer alone. Of the test it has only compiled code, without which
- * the services of this computer are compiled anew at each start.
+ * Environment of an app that does not touch the files of the computer's user. The only shared directory is the one for compiled code, so
+ * that the services of this computer are not compiled again at each start.
  */
 export function appEnvironment(desktop: Desktop, configDir: string): Record<string, string> {
   return {
@@ -178,7 +183,7 @@ export async function windowsOn({ env }: Desktop): Promise<string[]> {
   return stdout.split('\n').filter(Boolean)
 }
 
-/** Windows of a process that stay in front of another one. */
+/** Windows of a process that stay in front of another window. */
 export async function questionsOf({ env }: Desktop, pid: number): Promise<{ parent: string }[]> {
   const options = { env: { ...process.env, ...env } }
   const search = ['search', '--onlyvisible', '--pid', String(pid)]

@@ -10,13 +10,13 @@ export interface OpenedLinks extends AsyncDisposable {
   forget(): Promise<void>
 }
 
-/** Stands in for the program that opens links for the user on Linux, `xdg-open`: it keeps their addresses for the test. */
+/** Replaces the program that opens links for the user on Linux, `xdg-open`: it stores their addresses for the test. */
 export async function keepOpenedLinks(): Promise<OpenedLinks> {
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-links-'))
   const list = join(folder, 'opened')
   await writeFile(join(folder, 'xdg-open'), `#!/bin/sh\necho "$1" >> '${list}'\n`)
   await chmod(join(folder, 'xdg-open'), 0o755)
-  // Looked for before `xdg-open` is called.
+  // Searched for before `xdg-open` is called.
   await writeFile(join(folder, 'x-www-browser'), '#!/bin/sh\n')
   await chmod(join(folder, 'x-www-browser'), 0o755)
   return {

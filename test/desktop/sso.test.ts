@@ -6,7 +6,9 @@ import { type SsoWorld, startSsoWorld } from '../integration/users/sso-steps.ts'
 import { openApp, openDesktop, startPlainApp, type Desktop, type RunningApp } from './open-app.ts'
 import { keepOpenedLinks, type OpenedLinks } from './opened-links.ts'
 
-/** The sign-in at a provider from the desktop app, in a real Electron: a manager and a provider that run for real, and the links of the system. */
+/**
+ * The sign-in at a provider from the desktop app, in a real Electron, with a real manager and provider, and the system's handling of links.
+ */
 const stack = new AsyncDisposableStack()
 let desktop: Desktop
 let world: SsoWorld
@@ -17,13 +19,13 @@ beforeAll(async () => {
   desktop = stack.use(await openDesktop())
   world = stack.use(await startSsoWorld())
   await world.configure()
-  // The test is the browser.
+  // The test acts as the browser.
   links = stack.use(await keepOpenedLinks())
   app = stack.use(await openApp(desktop, { env: { BERTH_ENDPOINT: world.manager.url, PATH: links.PATH } }))
 })
 afterAll(() => stack.disposeAsync())
 
-/** Begins a sign-in by a click, and goes through it as the browser of the system. @returns the code that the browser shows at its end */
+/** Begins a sign-in by a click, and completes it like the browser of the system. @returns the code that the browser shows at the end */
 async function codeOfBrowser(): Promise<string> {
   await links.forget()
   await button(app.page, 'Sign in with The lab').click()

@@ -30,7 +30,7 @@ afterAll(async () => {
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-test-start-'))
   await chmod(folder, 0o755)
-  // As root, no window would be opened: code that asks who runs it hears of another user.
+  // For root, no window would be opened: so code that checks the user sees another one.
   if (process.getuid) vi.spyOn(process, 'getuid').mockReturnValue(1000)
   for (const [name, value] of Object.entries(desktop.env)) vi.stubEnv(name, value)
 })

@@ -22,7 +22,7 @@ import {
   type Desktop,
 } from './open-app.ts'
 
-/** Starts of the desktop app that are not the usual ones, in real Electrons at the same time. */
+/** Unusual starts of the desktop app, in real Electrons at the same time. */
 const run = promisify(execFile)
 let desktop: Desktop
 
@@ -42,7 +42,7 @@ describe.concurrent('a start that is not the usual one', () => {
     await expect.poll(() => windowsOn(desktop)).toContainEqual('Berth: settings')
     const kept = join(temporary.path, 'desktop.json.unreadable')
     const choose = ['search', '--onlyvisible', '--name', '^Berth: settings$', 'windowfocus', '--sync', 'key', 'Return']
-    // Windows of the other tests come to the front in the meantime.
+    // Windows of other tests come to the front meanwhile.
     const afterChoice = async () => {
       await run('xdotool', choose, { env: { ...process.env, ...desktop.env } }).catch(() => undefined)
       return readFile(kept, 'utf8').catch(() => '')
@@ -61,7 +61,7 @@ describe.concurrent('a start that is not the usual one', () => {
     await writeFile(join(services.path, 'org.freedesktop.secrets.service'), hangs)
     await using locked = await openDesktop(services.path)
     await using manager = await startConsoleDouble(aWorld({ signedIn: false }))
-    // Where the window was when it was closed.
+    // Position of the window when it was closed.
     const window = { bounds: { x: 60, y: 70, width: 900, height: 640 }, isMaximized: false, zoomLevel: 0.5 }
     await using late = await openApp(locked, { env: { BERTH_ENDPOINT: manager.url }, settings: { window } })
     const state = () =>
@@ -85,7 +85,7 @@ describe.concurrent('a start that is not the usual one', () => {
     await expect
       .poll(() => late.electron.evaluate(() => (globalThis as never as { isGone?: boolean }).isGone))
       .toBe(true)
-    // Without the user's wish there are no reports.
+    // Without the user's consent there are no reports.
     expect(await crashReportsOf(late)).toEqual([])
   })
 
@@ -105,16 +105,16 @@ describe.concurrent('a start that is not the usual one', () => {
     await using app = await openApp(desktop, { configDir: temporary.path, env: { BERTH_ENDPOINT: manager.url } })
     await expect.poll(keys).toEqual([])
     await app.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
-    // An edit that is not saved: whoever quits is asked.
+    // An unsaved edit: quitting asks the user.
     await app.inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: null, hasEdits: true })`)
     const { pid } = app.electron.process()
     const questions = () => questionsOf(desktop, pid!)
     const quit = () => app.electron.evaluate(({ app: main }) => main.quit())
     await quit()
-    // The question belongs to the window. A search ends with nothing when a window of any app goes meanwhile.
+    // The question belongs to the window. A search returns nothing if a window of any app disappears meanwhile.
     const one = [{ parent: expect.stringMatching(/^0x/) as string }]
     await expect.poll(questions).toEqual(one)
-    // A second wish to quit asks no second one.
+    // A second attempt to quit asks no second question.
     await quit()
     await expect.poll(questions).toEqual(one)
     process.kill(pid!, 'SIGTERM')
@@ -125,7 +125,7 @@ describe.concurrent('a start that is not the usual one', () => {
     expect,
   }) => {
     await using temporary = await temporaryDirectory()
-    // Newer Chromiums leave out the first frame of a hidden window there; this one does not by itself.
+    // Newer Chromiums leave out the first frame of a hidden window there; this one needs help to do so.
     const noFrame = join(temporary.path, 'no-first-frame.cjs')
     await writeFile(
       noFrame,

@@ -18,7 +18,9 @@ import { watchTray } from './tray-menu.ts'
 
 /** The first start of the desktop app: the start screen, and Berth on this computer from nothing to a terminal, with a real engine. */
 const run = promisify(execFile)
-/** Stand in for programs with windows on the PATH of the app; each writes `NAME.out`. That of PuTTY logs on, by PuTTY's command line tool. */
+/**
+ * Stand-ins for programs with windows on the PATH of the app; each writes `NAME.out`. That of PuTTY logs in with PuTTY's command line tool.
+ */
 const STAND_INS = {
   putty: 'plink -batch "$@" id -un',
   code: 'echo "$@"',
@@ -49,7 +51,7 @@ afterAll(async () => {
   await desktop[Symbol.asyncDispose]()
 })
 
-/** Where Berth on this computer starts from nothing, also when a test is tried again. */
+/** Data directory in which Berth on this computer starts from nothing, also when a test is retried. */
 async function aStack() {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-desktop-data-'))
   const claim = `berth-test-${basename(data)}`
@@ -75,7 +77,7 @@ test('the first start asks where Berth is, in the language of the system; a serv
     const env = { DOCKER_HOST: 'unix:///nowhere/docker.sock', LANGUAGE: 'ko' }
     await using app = await openApp(desktop, { configDir: config.path, env })
     await app.page.getByRole('heading', { name: 'Berth에 오신 것을 환영합니다' }).waitFor()
-    // Without Docker Engine the start screen says so, with what to do.
+    // Without Docker Engine, the start screen says so, with instructions.
     await app.page.getByRole('button', { name: '여기서 Berth 시작' }).click()
     await app.page.getByText(/Docker Engine이 설치되어 있/).waitFor()
     await app.page.getByRole('button', { name: '다시 시도' }).waitFor()
@@ -124,7 +126,7 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
 
   await terminal.close()
 
-  // Jupyter opens in the browser of the system, by a ticket that is good once.
+  // Jupyter opens in the browser of the system, with a single-use ticket.
   await openApps(page, 'first-window')
   await page.locator('.tile-button', { hasText: 'JupyterLab' }).click()
   await expect.poll(() => links.all(), { timeout: 30_000 }).toHaveLength(1)
@@ -146,7 +148,7 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await tray.click(tunnel, 'Close')
   await expect.poll(() => status().catch((error: unknown) => (error as { code: number }).code)).toBe(CURL_REFUSED)
 
-  // A terminal of this computer logs on by itself.
+  // A terminal of this computer logs in automatically.
   const onScreen = { env: { ...process.env, ...desktop.env } }
   const terminals = async () => (await run('xdotool', ['search', '--onlyvisible', '--class', 'xterm'], onScreen)).stdout
   await page.getByRole('button', { name: 'Terminal', exact: true }).click()
@@ -157,7 +159,7 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await expect.poll(() => terminals().catch(() => 'closed')).toBe('closed')
   expect(await inSession('cat typed')).toBe('work\n')
 
-  // Other programs are started with what they need to log on.
+  // Other programs are started with the data for logging in.
   const heard = (name: string) => readFile(join(programs.path, `${name}.out`), 'utf8').catch(() => '')
   for (const name of ['PuTTY', 'VS Code', 'FileZilla']) await page.getByRole('button', { name, exact: true }).click()
   await expect.poll(() => heard('putty'), { timeout: 60_000 }).toBe('work\n')

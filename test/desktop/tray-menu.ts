@@ -2,7 +2,7 @@ import { type ElectronApplication } from 'playwright-core'
 
 /** The icon in the tray, which the screen of the tests does not show. */
 export interface TrayMenu {
-  /** Labels of the menu's first level, without separators; empty before the app has made a menu. */
+  /** Labels of the menu's first level, without separators; empty before the app has created a menu. */
   labels(): Promise<string[]>
   /** Clicks on the icon, or on the item at the end of a path of labels. @throws if there is no such item */
   click(...path: readonly string[]): Promise<void>
@@ -13,7 +13,7 @@ interface Kept {
   trayMenu?: Electron.Menu
 }
 
-/** Follows the menu of the tray from now on. */
+/** Records the menu of the tray from now on. */
 export async function watchTray(electron: ElectronApplication): Promise<TrayMenu> {
   await electron.evaluate(({ Tray }) => {
     const setMenu = Tray.prototype.setContextMenu

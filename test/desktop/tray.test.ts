@@ -6,7 +6,9 @@ import { aWorld, OWNER } from '../e2e/console-world.ts'
 import { exitOf, openApp, openDesktop, startPlainApp, type Desktop, type RunningApp } from './open-app.ts'
 import { type TrayMenu, watchTray } from './tray-menu.ts'
 
-/** Tests of what the app does outside of its windows (tray, badge, notifications, start, spelling), in a real Electron that a link signs in. */
+/**
+ * Tests of the app's functions outside its windows (tray, badge, notifications, start, spelling), in a real Electron that a link signs in.
+ */
 const stack = new AsyncDisposableStack()
 let desktop: Desktop
 let first: ConsoleDouble
@@ -42,7 +44,7 @@ test('a sign-in link of a start from the command line is used, also by an app th
   const endpoint = () => app.page.evaluate('host.host.endpoint()')
   await expect.poll(endpoint).toMatchObject({ value: { kind: 'remote', url: double.url } })
   await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
-  // A link is for this run: nothing was chosen for later starts.
+  // A link is only for this run: no choice is stored for later starts.
   expect(await readFile(join(app.configDir, 'desktop.json'), 'utf8').catch(() => '')).not.toContain(first.url)
 })
 
@@ -61,7 +63,7 @@ test('tray, badge and notifications follow the sessions, and a click on a notifi
     }
     BrowserWindow.getAllWindows()[0]?.minimize()
   })
-  // Playwright makes every page believe that it is in front.
+  // Playwright makes every page believe that it has the focus.
   await inPage(`void (document.hasFocus = () => false)`)
   const session = double.world.sessions.find(({ status, ownerId }) => status === 'RUNNING' && ownerId === OWNER)!
   Object.assign(session, {

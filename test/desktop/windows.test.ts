@@ -44,7 +44,7 @@ afterAll(async () => {
   await desktop[Symbol.asyncDispose]()
 })
 
-/** Width and height of the icon of a window, as window managers read it. */
+/** Width and height of the icon of a window, as seen by window managers. */
 async function iconSize(title: string): Promise<string | undefined> {
   const env = { ...process.env, ...desktop.env }
   const { stdout: ids } = await run('xdotool', ['search', '--onlyvisible', '--name', title], { env })
@@ -53,7 +53,7 @@ async function iconSize(title: string): Promise<string | undefined> {
   return /= (.+)$/m.exec(stdout)?.[1]
 }
 
-/** Names of a window by which docks find its entry in the menu. */
+/** Names of a window with which docks find its menu entry. */
 async function classesOf(title: string): Promise<string | undefined> {
   const env = { ...process.env, ...desktop.env }
   const { stdout: ids } = await run('xdotool', ['search', '--onlyvisible', '--name', title], { env })
@@ -79,7 +79,7 @@ describe('the console window', () => {
   test('signs in without ever having the token, and shows the sessions with live events', async () => {
     const errors: string[] = []
     page.on('pageerror', error => errors.push(error.message))
-    // A link that is followed before the sign-in leads to its session after it.
+    // A link that is followed before the sign-in leads to its session after the sign-in.
     const linked = double.world.sessions[0]!
     expect(await exitOf(startPlainApp(desktop, app.configDir, [`berth://open/sessions/${linked.id}`]))).toBe(0)
     await expect.poll(() => page.url()).toContain(linked.id)
@@ -216,7 +216,7 @@ describe('the console window', () => {
     const heading = `document.querySelector('h1')?.textContent`
     await expect.poll(() => inPage(heading)).toBe('Sessions')
     await expect.poll(() => crashReportsOf(app)).not.toEqual([])
-    // Nobody has clicked in the new page yet: a script in it reaches no other program of this computer.
+    // Nobody has clicked in the new page yet, so a script in it cannot reach other programs of this computer.
     const click = { code: 'forbidden', message: expect.stringContaining('click') as string }
     const elsewhere = 'https://elsewhere.example'
     for (const act of [
@@ -248,7 +248,7 @@ describe('beside the window', () => {
       buttons: ['Start without acceleration', 'Cancel'],
     })
     await expect.poll(() => readSettings(app.configDir)).toMatchObject({ graphicsAcceleration: false })
-    // The window goes on, drawn by the processor.
+    // The window continues, drawn by the processor.
     expect(await inPage(`document.querySelector('h1')?.textContent`)).toBe('Sessions')
   })
 })
@@ -297,7 +297,7 @@ test('a second server has an app of its own beside the first one, with its own s
 describe('a link in a terminal', () => {
   test('opens in the browser of the system only after a question with its host', async () => {
     const { id } = double.world.sessions.find(({ status }) => status === 'RUNNING')!
-    // The double has no terminals: the main process answers in its place, with a line of some program.
+    // The double has no terminals: the main process answers instead, with a line of some program.
     await app.electron.evaluate(({ ipcMain }) => {
       ipcMain.removeHandler('host:terminal.open')
       ipcMain.handle('host:terminal.open', event => {

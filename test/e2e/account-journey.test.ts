@@ -110,7 +110,7 @@ test('a forgotten password is set by the link of a mail; the page of the desk go
   await again.getByRole('button', { name: 'Continue', exact: true }).click()
   await again.waitFor({ state: 'detached' })
   await page.getByRole('heading', { name: 'Start' }).waitFor()
-  // The sign-in of the desk had ended: its stream of events was refused once.
+  // The sign-in at the desk has ended, so its stream of events was refused once.
   expect(mira.problems.splice(0)).toEqual([expect.stringMatching(/401 .*\/api\/v1\/events$/)])
 })
 
@@ -152,7 +152,7 @@ test('a session of the chosen project has her SSH key, and her folders whose nam
     await page.getByText(`Created ${name}.`).waitFor()
   }
   await page.getByRole('link', { name: 'Sessions', exact: true }).click()
-  // The page is loaded only now: a reload before it is there would return to the folders.
+  // The page is loaded only now; a reload before that would return to the folders.
   await heading(page, 'Sessions').waitFor(SOON)
   await page.reload()
   await choose('vision')
@@ -162,7 +162,7 @@ test('a session of the chosen project has her SSH key, and her folders whose nam
   await rowOf(page, SESSION).getByText('Running', { exact: true }).waitFor({ timeout: 120_000 })
 
   const terminal = await openTerminal(page, SESSION)
-  // The shell works out the numbers: the line that is typed does not contain what it prints.
+  // The shell computes the numbers, so the typed line does not contain its output.
   await typeLine(terminal, 'for d in .local .ssh; do mountpoint -q ~/$d && echo "$d is mounted $((40+2))"; done')
   await typeLine(terminal, 'echo "kept $((40+3))" > ~/.local/note; echo "keys: $(wc -l < /run/berth/authorized_keys)."')
   await screen(terminal)

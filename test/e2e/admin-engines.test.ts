@@ -63,7 +63,7 @@ beforeAll(async () => {
   visitors = await Promise.all([visit(browser, web.url), visit(browser, web.url)])
   const [admin, user] = visitors
   if (!admin || !user) throw new Error('nobody visits')
-  // Sessions of other tests change the networks of this computer, and Chromium then gives up what it loads.
+  // Sessions of other tests change the networks of this computer, and Chromium then aborts loading.
   for (const { context } of visitors) {
     await context.route(`${web.url}/assets/*`, route =>
       route.fulfill({ path: join(consoleDir, new URL(route.request().url()).pathname) }),
@@ -79,7 +79,7 @@ afterEach(() => {
   expect(visitors.flatMap(({ problems }) => problems.splice(0))).toEqual([])
 })
 
-/** An image with two layers of its own that are large enough to be watched, in the registry only. */
+/** An image only in the registry, with two layers of its own that are large enough for their progress to be seen. */
 async function pushBox(): Promise<void> {
   const [repo, tag] = [box.slice(0, box.lastIndexOf(':')), '1']
   let from = BUSYBOX_IMAGE
@@ -114,7 +114,7 @@ async function toAgent(name: string): Promise<void> {
 async function choose(box: Locator, ...options: string[]): Promise<void> {
   await box.press('ArrowDown')
   for (const name of options) await page.getByRole('option', { name, exact: true }).click()
-  // The list of a field that takes several stays open.
+  // The list of a field for several values stays open.
   if (options.length > 1) await box.press('Tab')
 }
 const dialog = () => page.getByRole('dialog')
@@ -344,7 +344,7 @@ test('an agent moves to another resource group, whose sessions start on it; it i
   expect(hostOf(session)?.name).toBe('lab-two')
   await move('default')
   await dialog().getByText('quiet-work').waitFor()
-  // The browser writes down that a request was refused.
+  // The browser logs that a request was refused.
   expect(visitors.flatMap(({ problems }) => problems.splice(0))).toEqual([expect.stringContaining('409 (Conflict)')])
   await button(dialog(), 'Cancel').click()
   await end(session)

@@ -3,7 +3,7 @@ import { choose, chooseSome, type FormRow, type } from './admin-forms.ts'
 import { aKeypair } from './console-double-account.ts'
 
 const FIVE = aUser(5)
-/** Signs in with a second factor, and has not confirmed the address. */
+/** A user who signs in with a second factor, and has not confirmed the address. */
 const SIX = aUser(6, { emailVerified: false })
 const [WANTED, OTHER] = ADMIN_WORLD.admin?.signUpRequests ?? []
 const [INVITATION] = ADMIN_WORLD.admin?.invitations ?? []

@@ -5,28 +5,28 @@ import { type World } from './console-double-world.ts'
 
 /** A form or button of administration as a person uses it, and the request that it sends. `console-admin-forms.test.ts` tries the rows. */
 export interface FormRow {
-  /** Deed of the person. */
+  /** The person's action. */
   readonly title: string
   /** The page below `/admin/`. */
   readonly page: string
   /** Buttons to press before the form is shown, by their labels. */
   readonly open: string | readonly string[]
   readonly fill?: readonly Step[]
-  /** The button that sends; left out where the last one of `open`, or the last step on the page, sends at once. */
+  /** The button that sends; left out if the last one of `open`, or the last step on the page, sends at once. */
   readonly submit?: string
   readonly sends: RouteName
   /** Parameters of the path. */
   readonly params?: Readonly<Record<string, string>>
-  /** The query as it is sent, such as `?force=true`. */
+  /** The query as sent, such as `?force=true`. */
   readonly query?: string
   readonly body?: unknown
-  /** Bodies with which the form asks the same route before, for what would happen. */
+  /** Bodies with which the form first asks the same route about the effect. */
   readonly asks?: readonly unknown[]
-  /** The answer, where the page reads it. */
+  /** The answer, if the page reads it. */
   readonly reply?: unknown
   /** A text that the page shows after the answer. */
   readonly says: string
-  /** World of the page, where it differs from `ADMIN_WORLD`. */
+  /** World of the page, if it differs from `ADMIN_WORLD`. */
   readonly world?: Partial<Omit<World, 'admin'>>
   readonly admin?: Partial<AdminWorld>
 }
@@ -40,7 +40,7 @@ export const type =
   form =>
     form.getByLabel(label, { exact: true }).fill(text)
 
-/** Chooses from a list that drops down. */
+/** Selects from a drop-down list. */
 export const choose =
   (label: string, option: string): Step =>
   async (form, page) => {
@@ -48,7 +48,7 @@ export const choose =
     await page.getByRole('option', { name: option, exact: true }).click()
   }
 
-/** Chooses one from a list of which several may be chosen, which stays open. */
+/** Selects one value from a list for several values, which stays open. */
 export const chooseSome =
   (label: string, option: string): Step =>
   async (form, page) => {
@@ -74,13 +74,13 @@ export const flip =
     await form.getByRole('switch', { name: label, exact: true, checked: on }).waitFor()
   }
 
-/** Waits for what the form says before anything is sent. */
+/** Waits for a text that the form shows before sending. */
 export const sees =
   (text: string): Step =>
   form =>
     form.getByText(text, { exact: true }).waitFor()
 
-/** `METHOD path`, as the double writes it down. */
+/** `METHOD path`, as recorded by the double. */
 export function requestOf({ sends, params = {} }: Pick<FormRow, 'sends' | 'params'>): string {
   const { method, path } = ROUTES[sends] as RouteSpec
   const filled = path.replace(/:(\w+)/g, (_, name: string) => {

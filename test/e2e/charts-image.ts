@@ -4,14 +4,14 @@ export interface ChartsImage extends AsyncDisposable {
   readonly title: string
 }
 
-/** Where the images on this computer have no TensorBoard: a page of the same name that says how it was started. */
+/** A replacement if the images on this computer have no TensorBoard: a page of the same name that shows how it was started. */
 const APP = {
   name: 'tensorboard',
   title: 'TensorBoard',
   protocol: 'http',
   port: 6006,
   path: '/',
-  // The words behind `sh -c SCRIPT NAME` are the arguments that the user chose.
+  // The words after `sh -c SCRIPT NAME` are the arguments chosen by the user.
   command: [
     'sh',
     '-c',

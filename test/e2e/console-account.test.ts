@@ -57,7 +57,7 @@ describe('the page of the preferences', () => {
     await it.page.getByLabel('Compact').check()
     await it.page.getByLabel('Dark').check()
     await expect.poll(() => it.page.locator('.v-application.v-theme--dark').count()).toBe(1)
-    // The gutter of the scroll bar has the ground of the whole page.
+    // The gutter of the scroll bar has the background of the whole page.
     const ground = () => it.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
     await expect.poll(ground).toBe('rgb(12, 20, 24)')
     const height = () =>
@@ -102,7 +102,7 @@ describe('the page of the account', () => {
     const newest = it.page.getByRole('listitem').filter({ hasText: 'Another password was chosen' })
     await newest.waitFor()
     expect(await it.page.getByText('gave you another role').count()).toBe(0)
-    // This failure does not pass by itself: of another one the page would ask again before the button does.
+    // This failure is permanent: after another one, the page would ask again before the button does.
     it.world.failures.set('GET /api/v1/me/account-news', { code: 'internal' })
     await button(it.page, 'Show earlier').click()
     await button(it.page, 'Try again').waitFor()

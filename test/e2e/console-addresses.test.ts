@@ -38,7 +38,7 @@ test('Back closes the dialog of a session and stays on the page, Forward opens i
   await expect.poll(() => urlOf(page)).toBe('/sessions?q=long')
   const other = await it.newTab(address)
   await dialog(other).waitFor()
-  // The page before was another one: closing stays on this page.
+  // The previous page was a different one: closing stays on this page.
   await other.keyboard.press('Escape')
   await dialog(other).waitFor({ state: 'hidden' })
   expect(urlOf(other)).toBe('/sessions?q=long')
@@ -73,7 +73,7 @@ const PROJECT = ADMIN_WORLD.admin!.groups![1]!
 const [IDLE] = ADMIN_WORLD.admin!.idle!
 const BACKUP = 'berth-20261121-180000.backup'
 const WAITS = aSession(8, { name: 'waits-for-a-gpu', status: 'PENDING', startedAt: null })
-/** A session of somebody else, and not among the rows, which are those that have not ended. */
+/** A session of somebody else, and not among the rows, which show only unfinished sessions. */
 const ENDED = aSession(9, { name: 'over', status: 'TERMINATED', ownerId: aUser(4).id, ownerEmail: aUser(4).email })
 const KEY = aKeypair(1)
 const BACKUPS = {
@@ -240,7 +240,7 @@ test('a dialog that a dialog opens has its own part of the URL, and Back closes 
   const gone = await it.newTab(`${outer}&over=options&overOf=none`)
   await expect.poll(() => urlOf(gone)).toBe(outer)
 
-  // The form of the launch is in no URL, so what it opens is in none either; Back keeps the form all the same.
+  // The form of the launch is in no URL, so neither are its dialogs; Back still keeps the form.
   await page.goBack()
   await heading(page, 'Apps of charts').waitFor({ state: 'hidden' })
   await button(page, 'New session').click()

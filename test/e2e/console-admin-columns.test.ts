@@ -4,7 +4,7 @@ import { ADMIN_WORLD } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { IMAGES } from './console-world.ts'
 
-/** Lists of administration in usual windows: what tells a row from the others is whole. */
+/** Lists of administration in usual windows: the columns that distinguish rows are not cut off. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -17,7 +17,7 @@ const WORLD = {
   role: 'superadmin' as const,
   images: IMAGE ? [{ ...IMAGE, reference: '127.0.0.1:5000/berth/pytorch:2.9-cuda13' }] : [],
 }
-/** Page, a text of its list, and the heads of columns that are there at 1280 and at 1440 px. */
+/** Page, a text of its list, and the visible column heads at 1280 and at 1440 px. */
 const PAGES = [
   ['images', '127.0.0.1:5000', ['Image', 'Size', 'On agents'], []],
   ['users', 'researcher-10@', ['E-mail address', 'Role', 'State'], ['Domain']],
@@ -37,7 +37,7 @@ test.for([
     const shown = await it.page.locator('thead th').allInnerTexts()
     expect(shown.map(head => head.trim())).toEqual(expect.arrayContaining([...heads, ...(width >= 1440 ? wider : [])]))
     const cut = await it.page
-      // An entry of the audit log has texts of any length; its time is whole.
+      // An entry of the audit log has texts of any length; its time is not cut off.
       .locator(path === 'audit' ? 'tr.row .col-name .name' : 'tr.row :is(.col-name .name, .cell .text, .cell .chip)')
       .evaluateAll(all =>
         all

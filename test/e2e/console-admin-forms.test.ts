@@ -33,7 +33,7 @@ afterAll(async () => {
 
 test.each(ADMIN_FORMS)('$title', async row => {
   const { page, world } = it
-  // Leaves what the row before has opened.
+  // Closes everything that the previous row has opened.
   await goTo(page, '/admin/about')
   const { admin, ...rest } = structuredClone(ADMIN_WORLD)
   Object.assign(world, aWorld({ ...rest, ...row.world }), { admin: { ...admin, ...row.admin }, changes: [] })
@@ -46,7 +46,7 @@ test.each(ADMIN_FORMS)('$title', async row => {
   await page.getByText(row.says).first().waitFor()
   const asked = (row.asks ?? []).map(body => ({ request, body }))
   const sent = { request, body: row.body, ...defined({ query: row.query }) }
-  // The text of some rows is there before the request.
+  // Some rows show their text before the request.
   await expect.poll(() => world.changes).toEqual([...asked, sent])
 })
 

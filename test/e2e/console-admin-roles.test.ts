@@ -9,9 +9,9 @@ import { openConsole, startBrowser } from './console-open.ts'
 import { goTo, routePaths } from './page-router.ts'
 
 /**
- * Every page of administration as every role. The pages are those of the router, so that a new one is visited without a line
- * here; one that has a parameter which this file does not know fails. That the manager refuses what a role may not do is in
- * the role matrix, for every route of the contract.
+ * Every page of administration as every role. The pages are those of the router, so that a new one is visited without a line here; one that
+ * has a parameter which this file does not know fails. The role matrix tests that the manager refuses forbidden actions, for every route of
+ * the contract.
  */
 let browser: Browser
 beforeAll(async () => {
@@ -33,7 +33,7 @@ function addressOf(path: string): string {
   return `/admin${address}`
 }
 
-/** Buttons of pages that both kinds of administrators use, which domain admins do not see, with what they send. */
+/** Buttons on pages of both kinds of administrators that domain admins do not see, with their requests. */
 const HIDDEN: Readonly<Record<string, Readonly<Record<string, RouteName>>>> = {
   '/credentials': { 'Edit AKIAABCDEFGHIJKLMNO1': 'updateKeypair' },
   '/policies': {
@@ -51,7 +51,7 @@ const HIDDEN: Readonly<Record<string, Readonly<Record<string, RouteName>>>> = {
   },
 }
 
-/** Requests to the API: those that were sent, and how many are not answered yet. The stream of events never ends. */
+/** Requests to the API: those that were sent, and the number of unanswered ones. The stream of events never ends. */
 function watchRequests(page: Page) {
   const sent = new Set<string>()
   const open = new Set<object>()
@@ -71,7 +71,7 @@ const routes = (Object.values(ROUTES) as RouteSpec[]).map(({ method, path, acces
   named: path.split(':').length,
   access,
 }))
-/** The role that the contract asks for, of the route with the fewest parameters that this request matches. */
+/** The role that the contract requires for the matching route with the fewest parameters. */
 function accessOf(request: string): RouteSpec['access'] {
   const [route] = routes.filter(({ pattern }) => pattern.test(request)).toSorted((a, b) => a.named - b.named)
   if (!route) throw new Error(`the contract has no ${request}`)
@@ -80,7 +80,7 @@ function accessOf(request: string): RouteSpec['access'] {
 const isFor = (role: Role, access: RouteSpec['access']) =>
   access === 'none' || (access !== 'console' && mayUse(role, access))
 
-/** Visits every page. @returns what each shows: whether it is refused, its errors, and its buttons by name */
+/** Visits every page. @returns for each page whether it is refused, its errors, and its buttons by name */
 async function visitAll(role: Role) {
   await using it = await openConsole(browser, '/admin/overview', { ...structuredClone(ADMIN_WORLD), role })
   const { page } = it
@@ -102,7 +102,7 @@ async function visitAll(role: Role) {
     const names = await main
       .getByRole('button')
       .evaluateAll(all => all.map(one => one.getAttribute('aria-label') ?? one.textContent.trim()))
-    // Buttons of rows without the row: how many rows of a long list are drawn hangs on its moment.
+    // Buttons of rows without the row, because the number of drawn rows in a long list varies.
     const kinds = names.map(name => name.replace(/\S+@\S+/, 'ADDRESS'))
     seen[path] = { refused, failed, buttons: [...new Set(kinds)].toSorted() }
   }
@@ -149,7 +149,7 @@ describe('every page of administration', () => {
     // Others may send these two with less: limits of keypairs are in keypairs.test.ts, links in hand in known-passwords.test.ts.
     const whole = sends.filter(name => name !== 'updateKeypair' && name !== 'createAccountLink')
     for (const name of whole) expect({ name, access: ROUTES[name].access }).toEqual({ name, access: 'superadmin' })
-    // The forms tell to which routes these buttons send.
+    // The forms contain the routes of these buttons.
     const filled = Object.values(HIDDEN).flatMap(buttons =>
       Object.entries(buttons).flatMap(([name, route]) => {
         const row = ADMIN_FORMS.find(({ open }) => [open].flat()[0] === name)

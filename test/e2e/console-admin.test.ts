@@ -8,7 +8,7 @@ import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './console-steps.ts'
 import { aSession, HISTORY } from './console-world.ts'
 
-/** The pages of administration: who sees which, and what they send. That the manager refuses the same is in the role matrix. */
+/** The pages of administration: who sees which, and their requests. The role matrix tests that the manager refuses the same. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -172,14 +172,14 @@ test('a long queue comes page by page, sorted by the server; what is held is nam
   await it.page.getByRole('heading', { name: 'Queue 250' }).waitFor()
   const rows = it.page.getByRole('table').getByRole('link')
   expect(await rows.first().innerText()).toBe('waits-1')
-  // The file has all pages, with times and amounts for programs.
+  // The file contains all pages, with times and amounts for programs.
   const downloading = it.page.waitForEvent('download')
   await button(it.page, 'Export as CSV').click()
   const [head, line, ...others] = (await readFile(await (await downloading).path(), 'utf8')).trimEnd().split('\r\n')
   expect(head).toMatch(/^\uFEFFPosition,Priority,Starts,Name,.*CPU cores,RAM \(bytes\),GPUs,Requested/)
   expect(line).toMatch(/^1,0,,waits-1,.*,\d+,\d+,\d+,\d{4}-\d\d-\d\dT[\d:.]+Z,/)
   expect(others).toHaveLength(249)
-  // Further pages are asked for as the end of the list comes near.
+  // Further pages are requested when the end of the list is near.
   await it.page.locator('.table-scroller').evaluate(async list => {
     for (let turn = 0; turn < 40; turn++) {
       list.scrollTo(0, list.scrollHeight)
@@ -279,7 +279,7 @@ test('the limits of a project and of a resource policy show who uses how much of
   expect(
     await dialog.getByRole('meter', { name: 'CPU' }).evaluateAll(bars => bars.map(bar => bar.ariaValueText)),
   ).toEqual(['24 / 32', '16 / 32', '8 / 32'])
-  // Memory has no limit here: an amount, no bar.
+  // Memory has no limit here, so there is an amount but no bar.
   await dialog.getByText('16 GiB').first().waitFor()
   expect(await dialog.getByRole('meter', { name: 'RAM' }).count()).toBe(0)
   await dialog.getByRole('link', { name: 'researcher-1@lab.example.org' }).waitFor()

@@ -7,7 +7,7 @@ import { audit, loadPage } from '../fixtures/browser.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { ADMIN_WORLD } from './admin-world.ts'
 
-/** The page in the desktop app, whose bridge a double stands for: warnings of the app, and Berth on this computer. */
+/** The page in the desktop app, whose bridge is a double: warnings of the app, and Berth on this computer. */
 let browser: Browser
 beforeAll(async () => {
   await mkdir(OUTPUT, { recursive: true })
@@ -21,7 +21,7 @@ interface Given {
   readonly stack?: Partial<StackStart>
 }
 
-/** Runs in the page. Open warnings outlive a reload, as those of the app do; `tell` is the app that changes them. */
+/** Runs in the page. Open warnings survive a reload, like those of the app; `tell` changes them like the app. */
 function pretendDesktop({ warnings = [], stack = {} }: Given): void {
   const ok = (value: unknown) => () => Promise.resolve({ ok: true, value })
   const steps = { docker: 'done', manager: 'done', console: 'done', agent: 'done' }
@@ -89,7 +89,7 @@ describe('warnings of the app', () => {
     const { app } = it
     await app.getByText('You are signed in until Berth quits').waitFor()
     expect(await app.getByRole('dialog').count()).toBe(0)
-    // The message stays while the person works on, and after the page is loaded again.
+    // The message stays while the person continues to work, and after a reload.
     await app.locator('a[href="#/sessions"]').first().click()
     await app.reload()
     await app.getByText('(no Secret Service). Unlock or set it up, then sign in again').waitFor()

@@ -49,7 +49,7 @@ export const THIS_LOGIN: Login = {
   accessKey: null,
   isThis: true,
 }
-/** Another one, of the command line. */
+/** Another sign-in, of the command line. */
 export const OTHER_LOGIN: Login = {
   ...THIS_LOGIN,
   id: '01990000-0000-7000-8000-00000000a002',
@@ -78,7 +78,7 @@ export const NEWS: readonly Message[] = [
   news(4, 'password_link', '', 'chief@example.com'),
   news(5, 'role_changed', 'user', 'chief@example.com'),
 ]
-/** Page of the news by the query of a request. */
+/** A page of the news for the query of a request. */
 export function newsPage(
   all: readonly Message[],
   query: URLSearchParams,

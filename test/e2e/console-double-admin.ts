@@ -45,7 +45,7 @@ import {
 import { hostLine } from '../../manager/agents/host-line.ts'
 import { type World } from './console-double-world.ts'
 
-/** Data that only administrators see. Answers of the double are these, unfiltered unless a test looks at a filter. */
+/** Data that only administrators see. The double returns it unfiltered, unless a test checks a filter. */
 export interface AdminWorld {
   agents?: Agent[]
   /** Address that join strings name; https://berth.example.org if left out. */
@@ -159,7 +159,7 @@ function reasonsOf(sessions: readonly Session[], status: Session['status']): Ove
   return { total: found.length, reasons: reasons.toSorted((a, b) => b.count - a.count) }
 }
 
-/** Two users, who share the limits unless these are of a resource policy. */
+/** Two users of the limits, unless these are of a resource policy. */
 function limitUseOf({ searchParams }: URL): RouteReply<'getLimitUse'> {
   const user = (n: number, cpu: string, sessions: number): LimitUser => ({
     ...{ kind: 'user', id: `01990000-0000-7000-8000-00000000000${n}`, name: `researcher-${n}@lab.example.org` },
@@ -181,7 +181,7 @@ const joinTokenFor = (url: string) => ({
   expiresAt: new Date(Date.now() + 900_000).toISOString(),
 })
 
-/** Names of the rows of a report, other than that by user. */
+/** Names of the rows of a report, except the one by user. */
 const REPORTED: Partial<Record<(typeof USAGE_DIMENSIONS)[number], readonly string[]>> = {
   project: ['vision', 'speech', 'default', 'proteins', 'climate', 'robotics', 'compilers', 'teaching'],
   domain: ['default', 'chemistry', 'physics', 'biology', 'medicine', 'linguistics', 'geology', 'guests'],
@@ -248,7 +248,7 @@ function overviewOf({ sessions, role, resources }: World, admin: AdminWorld, url
   }
 }
 
-/** By position, page by page; a cursor is the number of sessions before the page. */
+/** Sorted by position, in pages; a cursor is the number of sessions before the page. */
 function queueOf({ sessions }: World, { searchParams }: URL) {
   const group = searchParams.get('resourceGroup')
   const waiting = sessions
@@ -263,7 +263,7 @@ function queueOf({ sessions }: World, { searchParams }: URL) {
   }
 }
 
-/** Routes of administration. @returns undefined for a route that is none, or one that this role may not use */
+/** Answers routes of administration. @returns undefined for other routes, or if this role may not use the route */
 export function answerAdmin(world: World, route: string, url: URL, body: unknown): AdminAnswer {
   const { admin } = world
   if (world.role === 'user' || !admin) return undefined

@@ -12,7 +12,7 @@ export interface DoubleFile {
 export type DoubleFiles = Map<string, DoubleFile> & {
   uploads?: Map<string, DoubleUpload>
   cuts?: number
-  /** Uploads of which half arrives and which get no answer, as on a connection that is dead without a word. */
+  /** Number of uploads of which half arrives and which get no answer, as on a dead connection. */
   frozen?: number
   /** Copies that take long. */
   copies?: Task[]
@@ -188,7 +188,7 @@ function finishUpload(
   upload.finished = true
 }
 
-/** The tus protocol as the manager speaks it. */
+/** The tus protocol, as implemented by the manager. */
 function answerUploads(files: DoubleFiles, request: IncomingMessage, url: URL, raw: Buffer): FileReply | undefined {
   const [, id, finish] = /^\/api\/v1\/folders\/[^/]+\/uploads(?:\/([\w-]+)(\/finish)?)?$/.exec(url.pathname) ?? []
   if (!/^\/api\/v1\/folders\/[^/]+\/uploads/.test(url.pathname)) return undefined
@@ -253,7 +253,7 @@ function answerUploads(files: DoubleFiles, request: IncomingMessage, url: URL, r
   return { status: request.method === 'HEAD' ? 200 : 204, headers: { ...headers, ...progress } }
 }
 
-/** Answers a call below `/api/v1/folders/:id`; undefined if it is none of files. @throws AppError */
+/** Answers a call below `/api/v1/folders/:id`; undefined if the call is not about files. @throws AppError */
 export function answerFiles(
   files: DoubleFiles,
   request: IncomingMessage,

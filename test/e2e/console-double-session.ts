@@ -17,11 +17,11 @@ export interface SessionsWorld {
   /** Members of every session. */
   members?: SessionShare[]
   folders?: Folder[]
-  /** Programs use every folder. */
+  /** Whether programs use every folder. */
   foldersBusy?: boolean
-  /** Logs by the id of the session; with times if they are asked for. */
+  /** Logs by the id of the session; with times if requested. */
   logs?: Readonly<Record<string, string>>
-  /** Parts of every kept log; default: the log in one. */
+  /** Parts of every stored log; default: the log in one part. */
   logParts?: readonly string[]
 }
 
@@ -29,7 +29,7 @@ type Answer =
   | { readonly status: number; readonly value: unknown }
   | { readonly error: ErrorCode; readonly detail?: Record<string, unknown> }
 
-/** Answers a call about one session; undefined for calls that are answered elsewhere. */
+/** Answers a call about one session; undefined for calls answered elsewhere. */
 export function answerSession(
   world: SessionsWorld,
   session: Session,

@@ -46,7 +46,7 @@ export interface World extends PublishedWorld {
   sessions: Session[]
   members?: SessionShare[]
   logs?: Readonly<Record<string, string>>
-  /** Parts of every kept log; default: the log in one. */
+  /** Parts of every stored log; default: the log in one part. */
   logParts?: readonly string[]
   images: Image[]
   resources: Resources
@@ -58,13 +58,13 @@ export interface World extends PublishedWorld {
   resourceGroups?: ResourceGroup[]
   /** The outcome of a request; by default the session starts now. */
   whatIf?: (spec: SessionSpec) => WhatIf
-  /** The next request of this route (`METHOD path`) fails with this error. */
+  /** Makes the next request of this route (`METHOD path`) fail with this error. */
   failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>
-  /** Requests seen that change something, as `METHOD path`, with their bodies. */
+  /** Received requests that change something, as `METHOD path`, with their bodies. */
   changes: { request: string; body: unknown; query?: string }[]
-  /** Answers of single routes (`METHOD path`), in place of the usual ones. */
+  /** Answers of single routes (`METHOD path`), instead of the usual ones. */
   replies?: Readonly<Record<string, { readonly status: number; readonly value: unknown }>>
-  /** Never answer lists of sessions. */
+  /** True: lists of sessions are never answered. */
   holdLists?: boolean
   folders?: Folder[]
   /** Files of every folder. */
@@ -88,7 +88,7 @@ export interface World extends PublishedWorld {
   announcement?: Announcement
   messages?: Message[]
   accountNews?: readonly Message[]
-  /** End of the visit before this one. */
+  /** End of the previous visit. */
   visitSince?: string
   keypairs?: Keypair[]
   logins?: Login[]
@@ -97,7 +97,7 @@ export interface World extends PublishedWorld {
   history?: UsageHistory['items']
   /** Query of the last request for the history. */
   asked?: string
-  /** Figures of a session over time, for the request at this address. */
+  /** Statistics of a session over time, for a request with this URL. */
   figures?: (url: URL) => { step: number; items: SessionStats[] }
   invitations?: ReceivedFolderInvitation[]
   templates?: SessionTemplate[]

@@ -26,26 +26,26 @@ import { answerFolders, FOLDER_KIT } from './console-double-folders.ts'
 import { answerLaunch } from './console-double-launch.ts'
 import { type World } from './console-double-world.ts'
 
-/** The same files in the same way as the real service of the console: compressed, with its headers. */
+/** Sends the same files like the real service of the console: compressed, with its headers. */
 const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.url).pathname, silentLog)
 
 export interface ConsoleDouble extends AsyncDisposable {
   readonly url: string
   readonly world: World
-  /** Sends an event to every open stream, and to those that come back later. */
+  /** Sends an event to every open stream, and to those that reconnect later. */
   emit(event: string, data: unknown): void
   streams(): number
   /** Bearer tokens that requests came with. */
   tokens(): string[]
-  /** Session ids whose figures the newest stream asks for. */
+  /** Session ids whose statistics the newest stream requests. */
   watching(): string[]
   /** Breaks every open stream. */
   drop(): void
-  /** Goes on as a new stand-in with another world, at the same address. */
+  /** Continues as a new stand-in with another world, at the same address. */
   reset(world: World): void
 }
 
-/** As the manager. */
+/** Same as in the manager. */
 const PING_MS = 15_000
 
 /**
@@ -59,7 +59,7 @@ export async function startConsoleDouble(first: World): Promise<ConsoleDouble> {
   const tokens = new Set<string>()
   let watching: string[] = []
   const ping = () => `id: 1.${sent.length}\nevent: ping\ndata: {}\n\n`
-  // Without it the page takes the stream for dead, and opens another one.
+  // Without it, the page would consider the stream dead, and open another one.
   const pings = setInterval(() => streams.forEach(stream => stream.write(ping())), PING_MS)
 
   const drop = () => {
@@ -368,7 +368,7 @@ function hostInfoOf({ role, proxyFaults }: World): HostInfo {
   return role === 'superadmin' && proxyFaults ? { ...info, proxyFaults } : info
 }
 
-/** A new session that waits. */
+/** A new waiting session. */
 function askedFor(world: World, like: Session, change: Partial<Session>): Session {
   return {
     ...like,

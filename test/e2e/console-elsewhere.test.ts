@@ -4,7 +4,7 @@ import { type HostInfo } from '#proxy/contract'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession } from './console-world.ts'
 
-/** A browser on another computer than Berth: what opens does, what cannot is not offered. */
+/** A browser on another computer than Berth: everything that is offered opens, and impossible actions are not offered. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()

@@ -5,7 +5,7 @@ import { type World } from './console-double-world.ts'
 import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 
-/** The file explorer in a browser, on the double: what keys, the mouse and the URL do. */
+/** The file explorer in a browser, on the double: effects of keys, the mouse and the URL. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -34,7 +34,7 @@ describe('browsing', () => {
     await row(it.page, 'data').getByRole('link').click()
     await row(it.page, 'train.csv').waitFor()
     expect(it.page.url()).toContain(`${HOME}/data`)
-    // The stylesheet of other lists, which is loaded ahead, has a class "table": icons of tables must not take it.
+    // The stylesheet of other lists, which is loaded in advance, has a class "table", which must not affect icons of tables.
     expect(await it.page.locator('.entry .file-icon.table').count()).toBe(0)
     await grid(it.page).focus()
     await it.page.keyboard.press('ArrowDown')
@@ -105,7 +105,7 @@ describe('browsing', () => {
     await using it = await open(filesOf(many))
     await row(it.page, 'f0.txt').waitFor()
     await grid(it.page).focus()
-    // The next page is loaded ahead: End goes to the last row that is there, and further once more rows are.
+    // The next page is loaded in advance: End goes to the last loaded row, and further once more rows are loaded.
     let last = 0
     for (let page = 1; page <= 3; page++) {
       const before = last
@@ -237,7 +237,7 @@ describe('changing files', () => {
     })
     await row(it.page, 'notes.txt').dragTo(row(it.page, 'data'))
     await row(it.page, 'notes.txt').waitFor({ state: 'detached' })
-    // Whoever takes the file outside of the page gets it from this address.
+    // Programs outside the page get the file from this address.
     const [type, name, ...address] = (await it.page.title()).split(':')
     expect([type, name]).toEqual(['application/octet-stream', 'notes.txt'])
     expect(address.join(':')).toMatch(/^http:.+content\?path=notes\.txt&download=1$/)

@@ -11,32 +11,32 @@ export const NARROW = {
 } as const
 
 /**
- * Pictures of all scenes, for eyes: `BERTH_PICTURES=1`. Without it, fewer scenes and windows, and pictures only of what does not
- * fit: `npm test` has a time limit.
+ * Pictures of all scenes, for people: `BERTH_PICTURES=1`. Otherwise fewer scenes and windows, and pictures only of misfits, because `npm
+ * test` has a time limit.
  */
 export const PICTURES = process.env['BERTH_PICTURES'] === '1'
 
 const WIDE = { '2560': { width: 2560, height: 1440 }, '1920': SIZES.large } as const
-/** Windows that a test tries, after the usual one: without pictures 200 % zoom and the smallest phone. */
+/** Further windows that a test tries: without pictures, 200 % zoom and the smallest phone. */
 export const WINDOWS = Object.entries({ ...WIDE, ...NARROW }).filter(
   ([window]) => PICTURES || ['720', '320'].includes(window),
 )
 
 /**
- * Finds everything that does not fit on the page as shown: it scrolls sideways (WCAG 1.4.10), a control is cut off at the
- * side or lies over another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, links in text aside), a value is squeezed
- * by its name.
+ * Finds everything that does not fit on the shown page: the page scrolls sideways (WCAG 1.4.10), a control is cut off at the side or covers
+ * another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, except links in text), or a value has too little space beside its
+ * name.
  */
 async function misfits(page: Page, looks: { findsCuts: boolean; readsCells: boolean }): Promise<string[]> {
   return await page.evaluate(({ findsCuts, readsCells }) => {
     const found: string[] = []
-    // A strip of tabs, the text of a log and a wide table may be longer than the window: they scroll by themselves, also by keyboard.
+    // A strip of tabs, the text of a log and a wide table may be longer than the window: each has its own scroll bar, usable by keyboard.
     const SCROLLS = '.v-slide-group, .tabs, pre, [role="region"][tabindex="0"]'
     // Without the scroll bar, where it takes room.
     const { clientWidth: room, scrollWidth } = document.documentElement
     if (scrollWidth > room) found.push(`the page is ${scrollWidth} px wide`)
 
-    /** Finds the element that cuts off the right end of a control: an element around it, or the control its own words. */
+    /** Finds the element that cuts off the right end of a control: an element around it, or the control itself. */
     const cutBy = (control: Element) => {
       const { overflowX, textOverflow } = getComputedStyle(control)
       const ownEnd = control.scrollWidth > control.clientWidth + 1
@@ -72,7 +72,7 @@ async function misfits(page: Page, looks: { findsCuts: boolean; readsCells: bool
       }
     }
 
-    // The words of a cell are whole, or end with an ellipsis.
+    // The text of a cell is complete, or ends with an ellipsis.
     for (const cell of dialog || !readsCells ? [] : document.querySelectorAll('td')) {
       const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
       for (let text = texts.nextNode(); text; text = texts.nextNode()) {
@@ -91,13 +91,13 @@ async function misfits(page: Page, looks: { findsCuts: boolean; readsCells: bool
       }
     }
 
-    // Cards of a list have one height, whatever is in them.
+    // Cards of a list have the same height, whatever they contain.
     for (const row of dialog ? [] : document.querySelectorAll('.cards tr.row')) {
       if (row.scrollHeight > row.clientHeight + 2)
         found.push(`${nameOf(row)} needs ${row.scrollHeight} px of ${row.clientHeight}`)
     }
 
-    // In a list of two columns a value has room for a word beside its name. A value in a row of its own may be as short as it is.
+    // In a list of two columns, a value has space for a word beside its name. A value in a row of its own may be as short as it is.
     for (const value of (dialog ?? document).querySelectorAll('dl > dt + dd')) {
       const [own, name] = [value, value.previousElementSibling].map(one => one?.getBoundingClientRect())
       const isBeside = own && name && value.checkVisibility() && own.left >= name.right
@@ -112,7 +112,7 @@ async function misfits(page: Page, looks: { findsCuts: boolean; readsCells: bool
       )
       for (const [index, part] of parts.entries()) {
         const a = part.getBoundingClientRect()
-        // A strip of tabs may be longer than its bar where it scrolls by itself.
+        // A strip of tabs may be longer than its bar if it has its own scrolling.
         const strip = part.closest('.v-slide-group__container')
         const scrolls = strip !== null && getComputedStyle(strip).overflowX === 'auto'
         if ((!scrolls && a.right > inner.right + 1) || a.bottom > inner.bottom + 1)
@@ -134,8 +134,8 @@ async function misfits(page: Page, looks: { findsCuts: boolean; readsCells: bool
 
 /**
  * The page adapts to its new size within some frames: returns what does not fit even after that.
- * @param findsCuts also controls whose end is hidden by what is around them
- * @param readsCells also words whose end is hidden in the cell of a table
+ * @param findsCuts also finds controls whose end is hidden by surrounding elements
+ * @param readsCells also finds words whose end is hidden in a table cell
  */
 export async function lastingMisfits(page: Page, { findsCuts = false, readsCells = true } = {}): Promise<string[]> {
   for (let attempt = 1; ; attempt++) {

@@ -7,7 +7,7 @@ import { type World } from './console-double-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aWorld, HISTORY, INVITATION, LIMITED } from './console-world.ts'
 
-/** The focus can be seen (WCAG 2.4.7): what the Tab key reaches looks different from what it does not. */
+/** The focus is visible (WCAG 2.4.7): an element with the focus looks different from the same element without. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -59,7 +59,7 @@ async function unseen(page: Page, presses: number): Promise<string[]> {
       const lookOf = (element: Element) => {
         const chain: Element[] = []
         for (let each: Element | null = element; each && chain.length < 5; each = each.parentElement) chain.push(each)
-        // A list keeps the focus, and shows the row that the keys act on.
+        // A list keeps the focus, and shows the row on which the keys act.
         const active = document.getElementById(element.getAttribute('aria-activedescendant') ?? '')
         if (active) chain.push(active)
         const looks = chain.flatMap(each => {
@@ -78,7 +78,7 @@ async function unseen(page: Page, presses: number): Promise<string[]> {
       const isControl = now !== null && now !== document.body && now.id !== 'main'
       state.before = isControl ? { element: now, look: lookOf(now) } : undefined
       if (!before || before.element === now || !before.element.isConnected) return undefined
-      // A button inside of the frame of a field keeps the frame, and has one of its own.
+      // A button inside the frame of a field keeps the frame, and has its own.
       if (before.element.closest('.text-field')?.contains(now)) return undefined
       if (lookOf(before.element) !== before.look) return undefined
       const { element } = before
@@ -99,7 +99,7 @@ test('every control that Tab reaches shows that it has the focus', async () => {
     await page.locator('h1, h2').filter({ visible: true }).first().waitFor()
     if (path.includes('dialog=')) await page.getByRole('dialog').waitFor()
     await page.evaluate(() => {
-      // Styles change at once: the look at a transition's begin would be that of its other end.
+      // Styles change at once: otherwise a check at the beginning of a transition would see the old style.
       const sheet = new CSSStyleSheet()
       sheet.replaceSync('*, ::before, ::after { transition: none !important }')
       document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet]

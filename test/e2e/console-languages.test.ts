@@ -75,7 +75,7 @@ async function misfitsEverywhere(page: Page, name: string, readsCells = true): P
   return outside
 }
 
-/** In `npm test` every second page is looked at, in one of the two languages by turns. */
+/** `npm test` checks every second page, alternating between the two languages. */
 const pagesOf = (turn: 0 | 1) => PAGES.filter((_, index) => testSet(process.env) === 'all' || index % 4 === 2 * turn)
 
 test.concurrent.each(pagesOf(0))(

@@ -6,7 +6,7 @@ import { openConsole, startBrowser, type Opened } from './console-open.ts'
 import { button, chooseToOpen, openLaunchDialog, openSection } from './console-steps.ts'
 import { LIMITED, oneGpuNow, RESOURCES } from './console-world.ts'
 
-/** The launch dialog against a double of the manager: what it sends, what it says would happen, and what happens then. */
+/** The launch dialog against a double of the manager: its request, the text about the effect, and the effect. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -94,7 +94,7 @@ test('the launch dialog offers sizes, projects and resource groups if there is a
   await button(it.page, 'New session').click()
   await it.page.getByText('Left for you now: 6 CPU cores').waitFor()
   await it.page.getByText('2 sessions left').waitFor()
-  // There is no room for it now: a session of it would wait.
+  // There are not enough free resources for it now, so its session would wait.
   expect(await button(it.page, /^Two GPUs/).isEnabled()).toBe(true)
   await it.page.getByText('Free now: 1 GPU').waitFor()
   await button(it.page, /^Medium/).press('Enter')

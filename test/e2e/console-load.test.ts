@@ -135,7 +135,7 @@ test.each(SIZES)('nothing moves while the sessions load, by a reload and by sign
   expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
 })
 
-/** Someone with everything that arrives late: projects, resource groups, an announcement, an invitation, and news since the last visit. */
+/** A user with everything that arrives late: projects, resource groups, an announcement, an invitation, and news since the last visit. */
 const FULL: Partial<World> = {
   ...LIMITED,
   folders: variedFolders(),
@@ -148,7 +148,7 @@ const FULL: Partial<World> = {
     index < 7 ? aSession(index) : aSession(index, { status: 'ERROR', endedAt: ago(30 + index) }),
   ),
 }
-/** Answers arrive one after the other, first to last or last to first, so that no part of the page may count on another one. */
+/** Answers arrive one after the other, first to last or last to first, so that no part of the page may depend on another one. */
 async function answerInTurn(page: Page, order: 'first asked' | 'last asked') {
   let [asked, answered] = [0, 0]
   await page.route(/\/(api|host)\//, async route => {
@@ -199,7 +199,7 @@ test.each(TURNS)(
 /** Left ends of these parts of the page, in pixels. */
 const leftsOf = (page: Page, selector: string) =>
   page.locator(selector).evaluateAll(all => all.map(each => each.getBoundingClientRect().left))
-/** Whether this part of the page is longer than its room. */
+/** Whether this part of the page is longer than its space. */
 const isLonger = (page: Page, selector: string) =>
   page.locator(selector).evaluate(each => each.scrollHeight > each.clientHeight)
 
@@ -246,7 +246,7 @@ test('a message that makes the sign-in page longer than the window moves nothing
   const { page } = it
   await page.goto(it.double.url)
   await page.getByText('First start?').waitFor()
-  // The lowest window that has room for the page.
+  // The lowest window in which the page fits.
   let height = 800
   while (!(await isLonger(page, 'html'))) await page.setViewportSize({ width: 1280, height: (height -= 20) })
   await page.setViewportSize({ width: 1280, height: height + 20 })

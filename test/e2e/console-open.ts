@@ -12,8 +12,8 @@ export interface Opened extends AsyncDisposable {
   readonly world: World
   newTab(path: string): Promise<Page>
   /**
-   * Loads the page anew in its tab, at another address. Changing the address and reloading is not the same: a page that has not quite
-   * started writes the address of its first page over the new one, and follows that afterwards.
+   * Loads the page again in its tab, at another address. Changing the address and reloading is not the same: a page that has not quite
+   * started overwrites the new address with that of its first page, and goes there.
    */
   openAnew(path: string): Promise<void>
 }

@@ -5,7 +5,7 @@ import { type World } from './console-double-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button, rowNames } from './console-steps.ts'
 
-/** The page as a whole: parts that are lost on the way, a connection that breaks, and scripts that are not its own. */
+/** The page as a whole: parts that fail to load, a broken connection, and foreign scripts. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -58,7 +58,7 @@ describe('the page', () => {
     expect(loads).toBe(0)
     await page.evaluate(() => (location.hash = '#/statistics'))
     await page.getByRole('heading', { name: 'Statistics' }).waitFor()
-    // Newer browsers ask for the part again by themselves; where they keep the failure, the page loads anew, once.
+    // Newer browsers request the part again themselves; in browsers that remember the failure, the page reloads once.
     expect(loads).toBeLessThanOrEqual(1)
     expect(lost).toBe(2)
   })
@@ -69,7 +69,7 @@ describe('the page', () => {
     it.world.refuseStreams = true
     it.double.drop()
     await it.page.getByText('No connection to the manager.').waitFor()
-    // An attempt without an answer: while it lasts, the page makes another one only for the click.
+    // An attempt without an answer: while it lasts, the page makes another one only after the click.
     const { promise: attempt, resolve: begin } = Promise.withResolvers<undefined>()
     await it.page.route(/\/api\/v1\/events/, () => begin(undefined), { times: 1 })
     await attempt
@@ -81,7 +81,7 @@ describe('the page', () => {
   test('it says that the server of the page is away, keeps what it shows, and recovers by itself', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()
-    // The stream stays open, as where a cable is pulled.
+    // The stream stays open, as when a cable is pulled.
     await it.page.context().setOffline(true)
     await it.page.getByText('No connection to the server of this page.').waitFor()
     expect(await rowNames(it.page)).toContain('notebook')

@@ -37,7 +37,7 @@ describe('previews', () => {
     await it.page.getByText('return').waitFor()
     await it.page.goBack()
     await it.page.getByRole('dialog').waitFor({ state: 'detached' })
-    // Escape is one step back, however many parts of the page hear it.
+    // Escape goes back only one step, however many parts of the page receive it.
     await it.page.getByRole('link', { name: 'a.py' }).click()
     await it.page.getByText('return').waitFor()
     await it.page.keyboard.press('Escape')

@@ -6,7 +6,7 @@ import { openConsole, startBrowser } from './console-open.ts'
 import { button, rowNames } from './console-steps.ts'
 import { ago, aSession, ENDED_KERNEL, figuresOf, statsOf } from './console-world.ts'
 
-/** Tabs, columns, files and addresses of the list of sessions, what is done with its rows, and the charts of one session. */
+/** Tabs, columns, files and addresses of the list of sessions, actions on its rows, and the charts of one session. */
 let browser: Browser
 beforeAll(async () => {
   await mkdir(OUTPUT, { recursive: true })
@@ -38,7 +38,7 @@ describe('tabs', () => {
     await it.page.getByRole('tab', { name: 'Failed 1' }).click()
     await expect.poll(() => rowNames(it.page)).toEqual(['went-wrong'])
     await expect.poll(() => it.page.url()).toContain('list=failed')
-    // Logs of sessions that have ended are compared too; they cannot be terminated.
+    // Logs of ended sessions can be compared too; ended sessions cannot be terminated.
     await it.page.getByRole('tab', { name: 'Finished 2' }).click()
     await it.page.getByLabel('Select all shown').check()
     expect(await button(it.page, 'Terminate…').count()).toBe(0)
@@ -89,7 +89,7 @@ test.for([
   await using it = await openConsole(browser, '/sessions', { sessions: shown, role }, { width, height: 800 })
   const lines = it.page.locator('tr.row .col-io .sub')
   await expect.poll(() => lines.allTextContents()).toEqual(['98.4 GiB read', '412 GiB written'])
-  // Figures are those of all containers, and so is what they are a part of.
+  // Usage and requested amounts are those of all containers.
   expect(await it.page.locator('tr.row').getByRole('meter', { name: 'CPU' }).getAttribute('aria-valuenow')).toBe('50')
   const request = it.page.locator('tr.row .col-resources .figures')
   expect(await request.textContent()).toBe('3 × 2 CPU · 4 GiB')
@@ -131,7 +131,7 @@ test('a window of 1280 px shows whole reasons and times, beside sessions that ru
   }
 })
 
-/** Sessions whose cells are as high as they become, and the resource groups of two hosts. */
+/** Sessions with the highest possible cells, and the resource groups of two hosts. */
 const full = [
   aSession(1, { name: 'all-gauges', stats: statsOf(500, 2 ** 30, [40]), resourceGroup: 'gpu-west' }),
   aSession(2, {
@@ -225,7 +225,7 @@ test('charts show the chosen time, are kept in the address, and agree with their
   })
   await it.page.getByRole('tab', { name: 'Charts' }).click()
   await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(6)
-  // Without a pointer the legend has the last figures, not dashes.
+  // Without a pointer, the legend shows the last values instead of dashes.
   await expect.poll(() => it.page.locator('.u-legend').first().textContent()).toMatch(/Used[\d.]+Requested2$/)
   await button(it.page, '7 days').click()
   await expect.poll(() => asked).toEqual([1, 168])
@@ -290,7 +290,7 @@ describe('the list of sessions', () => {
     await button(it.page, 'Terminate 2 sessions').click()
     await it.page.getByText('1 of 2 are still there: notebook').waitFor()
     await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
-    // The failure is not shown for the next sessions.
+    // The failure is not shown for other sessions.
     await it.page.getByRole('button', { name: 'Cancel', exact: true }).click()
     await it.page.getByRole('button', { name: 'Cancel', exact: true }).waitFor({ state: 'hidden' })
     await button(it.page, 'Terminate data-clean_up.v2').click()

@@ -5,7 +5,7 @@ import { openConsole, startBrowser } from './console-open.ts'
 import { rowNames } from './console-steps.ts'
 import { aSession, statsOf } from './console-world.ts'
 
-/** The list of sessions with 10,000 rows, and while the manager sends news. */
+/** The list of sessions with 10,000 rows, and during updates from the manager. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -25,7 +25,7 @@ async function scrollRows(frames: number): Promise<void> {
   }
 }
 
-/** A plain table of about as much in a row, in an empty page: four rows go and four come, each frame. */
+/** A plain table with about the same row contents, in an empty page: each frame removes four rows and adds four. */
 async function movePlainRows(frames: number): Promise<void> {
   const icon = '<button><svg width="20" height="20"><path d="M3 3h14v14H3zM5 5v10h10V5z"/></svg></button>'
   const cell = '<td><div>a session of mine</div><div><span>python:3.13</span><span>12 %</span></div></td>'
@@ -50,7 +50,7 @@ describe('the list of sessions', () => {
     const sessions = Array.from({ length: 10_000 }, (_, index) => aSession(index))
     await using it = await open('/nowhere', { sessions })
     await it.page.getByText('Page not found').waitFor()
-    // Time of the page's own thread, not of the clock: other work on the machine is not the page's fault.
+    // Time of the page's own thread, not of the clock, so that other work on the machine does not count.
     const devtools = await it.page.context().newCDPSession(it.page)
     await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
     const busyMs = async () => {
@@ -73,7 +73,7 @@ describe('the list of sessions', () => {
     const figures = [toFirstRow, perFrame, plain].map(ms => ms.toFixed(1)).join(', ')
     console.log(`10,000 rows, ms of work: to the first row, a frame, a frame of a plain table: ${figures}`)
     expect(toFirstRow).toBeLessThan(1_000)
-    // 1.3 to 1.6 in practice, 2.3 on a busy machine; 15 and more while a frame rendered rows that nobody sees.
+    // In practice 1.3 to 1.6, on a busy machine 2.3; when a frame rendered invisible rows, it was 15 and more.
     expect(perFrame / plain).toBeLessThan(5)
   })
 
@@ -92,7 +92,7 @@ describe('the list of sessions', () => {
       }
       return kinds
     })
-    // Each jump is longer than the window: only short rows, and some of them in each frame.
+    // Each jump is longer than the window: there are only short rows, and some are completed in each frame.
     expect(seen.filter(([short, whole]) => short === 0 || whole > 0).length).toBeLessThanOrEqual(1)
     await it.page.locator('tr.skimmed').first().waitFor({ state: 'detached' })
     expect(await it.page.locator('tr.row .controls').count()).toBe(await it.page.locator('tr.row').count())

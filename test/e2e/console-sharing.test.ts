@@ -25,7 +25,7 @@ describe('the owner', () => {
     await button(it.page, 'Share…').click()
     const dialog = it.page.getByRole('dialog')
     await dialog.getByText('Nobody yet').waitFor()
-    // Before anything is shared: what a member with each permission can do.
+    // Before the first share, the page shows what a member with each permission can do.
     const acts =
       /The member acts in it as you: reads and changes its files .*, and reads your dotfiles and environment variables in it/
     await dialog.getByText(/^View: see the session in the list/).waitFor()
@@ -72,7 +72,7 @@ describe('the owner', () => {
     await it.page.keyboard.press('Escape')
     await it.page.locator('aside.drawer').waitFor({ state: 'detached' })
 
-    // A member shares nothing, and does not enter what is shared to view.
+    // A member cannot share a session, and cannot enter one that is shared only for viewing.
     await it.page.getByLabel('Search sessions').fill('')
     await button(it.page, 'More for tide').click()
     await it.page.getByText('Copy the ID').waitFor()

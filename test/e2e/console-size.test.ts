@@ -40,7 +40,7 @@ async function meter(page: Page) {
 test('a cold browser transfers little until the sign-in can be used, and until the sessions are shown', async () => {
   await using double = await startConsoleDouble(aWorld({ signedIn: false }))
   const page = await browser.newPage({ locale: 'en-GB' })
-  // Prefetched files do not count: nobody waits for them.
+  // Prefetched files do not count, because nobody waits for them.
   await page.addInitScript(() => Object.assign(globalThis, { requestIdleCallback: () => 0 }))
   const read = await meter(page)
   await page.goto(`${double.url}/#/sessions`)

@@ -13,7 +13,7 @@ import { BROWSER_HERE, startVisit } from '../fixtures/cli-visit.ts'
 import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory, type TestManager } from '../fixtures/manager.ts'
 import { startTestProvider, type TestProvider } from '../fixtures/oidc-provider.ts'
 
-/** The sign-in at a provider in the page: manager, console, provider and command line run for real. */
+/** The sign-in at a provider in the page, with real manager, console, provider and command line. */
 const stack = new AsyncDisposableStack()
 let browser: Browser
 let manager: TestManager
@@ -63,7 +63,7 @@ test('a person signs in at a real provider and comes back to the page that asked
   await page.getByText('ada@example.org').first().waitFor()
   expect(await page.evaluate(() => sessionStorage.getItem('berth.sso'))).toBeNull()
 
-  // Somebody with a password links an account there, and signs in with it.
+  // Somebody with a password links an account there, and then signs in with it.
   await using other = await openBrowser()
   const tab = await other.context.newPage()
   provider.person = { sub: 'boss', email: 'boss@example.org', email_verified: true, name: 'The Boss' }

@@ -24,7 +24,7 @@ async function linkOf(data: string, pattern: RegExp): Promise<string> {
 /** The link that signs in, and proves that the browser runs on this computer. */
 export const signInLink = (data: string) => linkOf(data, /http:\S+#\/sign-in\?ticket=\S+/)
 
-/** Lets a browser that is signed in already open tunnels on this computer, by the second link of `berth up`. */
+/** Lets a signed-in browser open tunnels on this computer, by the second link of `berth up`. */
 export async function proveLocal(page: Page, data: string): Promise<void> {
   await page.goto(await linkOf(data, /http:\S+#\/sessions\?local=\S+/))
   await page.waitForURL(url => !url.hash.includes('local='))
@@ -35,13 +35,13 @@ export async function openLaunchDialog(page: Page): Promise<void> {
   await page.locator('#launch-section-environment').waitFor()
 }
 
-/** Unfolds a section of the launch dialog. */
+/** Opens a collapsed section of the launch dialog. */
 export async function openSection(page: Page, title: string): Promise<void> {
   const heading = page.locator('.fold > h3 > button')
   await heading.filter({ has: page.getByText(title, { exact: true }) }).click()
 }
 
-/** Chooses the app that the page opens when the session runs; the launch dialog is open. */
+/** Selects the app that the page opens when the session runs; the launch dialog is open. */
 export async function chooseToOpen(page: Page, app: string): Promise<void> {
   await page.getByRole('combobox', { name: 'When it runs, open' }).press('ArrowDown')
   await page.getByRole('option', { name: app, exact: true }).click()
@@ -85,7 +85,7 @@ export async function openApp(page: Page, title: RegExp): Promise<Page> {
   return tab
 }
 
-/** Runs one line of Python in a new notebook of JupyterLab, and reads what it printed. */
+/** Runs one line of Python in a new notebook of JupyterLab, and reads its output. */
 export async function runInNotebook(lab: Page, code: string): Promise<string> {
   await lab.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: 90_000 })
   // JupyterLab drops commands that are run before its kernel is connected. Its notebook says "idle" even without a kernel; the
@@ -104,7 +104,7 @@ export async function openTerminal(page: Page, session: string): Promise<Page> {
   return tab
 }
 
-/** Resolves when a shell is attached and shows its prompt. */
+/** Resolves when a shell is connected and shows its prompt. */
 export async function atPrompt(tab: Page): Promise<void> {
   await tab.getByText('Connected').waitFor()
   await screen(tab).filter({ hasText: '$' }).waitFor()

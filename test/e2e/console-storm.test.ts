@@ -18,7 +18,7 @@ test('1,500 sessions that end at once need few requests, and all leave the list'
   expect(await tabCount(it.page, 'Finished')).toBe(FINISHED + 1_500)
   expect(figures.failed).toBe(0)
   expect(figures.inFlight).toBeLessThanOrEqual(8)
-  // 1,500 sessions in requests of 100, which begin before the last hint is in; and the totals.
+  // 1,500 sessions in requests of 100, which begin before the last hint has arrived; and the totals.
   expect(figures.requests['ids']).toBeLessThanOrEqual(25)
   expect(figures.requests['sessions'] ?? 0).toBeLessThanOrEqual(5)
   expect(figures.requests['sessions/:id']).toBeUndefined()
@@ -32,7 +32,7 @@ test('the page is correct soon after 500 changes a second', async () => {
   console.info('changes', JSON.stringify(figures))
   expect(figures.failed).toBe(0)
   expect(figures.inFlight).toBeLessThanOrEqual(8)
-  // Rounds are a second apart under load, after four quick ones; no round asks twice for a session.
+  // Under load, rounds are a second apart after four quick ones; no round requests a session twice.
   expect(figures.requests['ids']).toBeLessThanOrEqual((seconds + 8) * 8)
   expect(figures.requests['sessions']).toBeUndefined()
   expect(figures.requests['resources']).toBeLessThanOrEqual(seconds + 5)

@@ -12,7 +12,7 @@ const manySessions = () => [
   ...Array.from({ length: FINISHED }, (_, index) => aSession(index, { name: `old-${index}`, status: 'TERMINATED' })),
 ]
 
-/** The console of a superadmin with both lists there: all live sessions and the first page of those that have finished. */
+/** The console of a superadmin after both lists are loaded: all live sessions and the first page of finished ones. */
 export async function openMany(browser: Browser): Promise<Opened> {
   const it = await openConsole(browser, '/sessions', { role: 'superadmin', sessions: manySessions() })
   const pages = LIVE / 500 + 1
@@ -27,13 +27,13 @@ export async function openMany(browser: Browser): Promise<Opened> {
 }
 
 export interface StormMeasurements {
-  /** API requests by what they ask for. */
+  /** API requests by their parameters. */
   readonly requests: Readonly<Record<string, number>>
   /** The most requests for sessions at the same time. */
   readonly inFlight: number
   /** Failed in the browser, as with `ERR_INSUFFICIENT_RESOURCES`. */
   readonly failed: number
-  /** From the last change until the page says what is true. */
+  /** Time from the last change until the page shows the correct state. */
   readonly truthMs: number
   readonly longestTaskMs: number
 }

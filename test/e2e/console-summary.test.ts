@@ -23,7 +23,7 @@ test('the summary shows running and ended sessions of the person, not of others,
       aSession(3, { name: 'of-a-colleague', ...OTHER }),
       aSession(4, { name: 'mine-ended', status: 'TERMINATED', endedAt: ago(3) }),
       aSession(5, { name: 'mine-ended-first', status: 'ERROR', endedAt: ago(30) }),
-      // More of others than one page of the list has, all newer.
+      // More sessions of others than one page of the list has, all newer.
       ...Array.from({ length: 600 }, (_, index) =>
         aSession(10 + index, { ...OTHER, status: 'TERMINATED', endedAt: ago(1) }),
       ),
@@ -68,7 +68,7 @@ test('one click repeats the last launch, in the chosen project', async () => {
       ...job,
     },
   })
-  // The next person at this browser finds nothing of it.
+  // The next person at this browser finds no trace of it.
   await button(it.page, 'Mira Holm').click()
   await it.page.getByText('Sign out').click()
   await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -111,7 +111,7 @@ export function statsOf(cpuMilli: number, memBytes: number, gpus: number[] = [])
   }
 }
 
-/** Figures of a busy session for the range and step that a request asks for, with a gap in the middle. */
+/** Statistics of a busy session for the requested range and step, with a gap in the middle. */
 export function figuresOf(url: URL): { step: number; items: NonNullable<Session['stats']>[] } {
   const [from = 0, to = 0] = ['from', 'to'].map(name => Date.parse(url.searchParams.get(name) ?? '') / 1000)
   const step = Number(url.searchParams.get('step') ?? 60)
@@ -332,7 +332,7 @@ export const INVITATION: ReceivedFolderInvitation = {
   expiresAt: ago(-7 * 24 * 60),
 }
 
-/** More than one GPU has to be waited for. */
+/** Requests for more than one GPU have to wait. */
 export const oneGpuNow: NonNullable<World['whatIf']> = ({ resources }) => {
   const startsNow = Number(resources['cuda.device'] ?? 0) <= 1
   const message = 'Needs 2 GPU (at most 1 free). Starts when other sessions end.'

@@ -7,24 +7,24 @@ import { expect, vi } from 'vitest'
 import { type Berth } from '../fixtures/berth.ts'
 import { button } from './console-steps.ts'
 
-/** Connections that are cut, and after which of them the page is loaded anew. */
+/** Number of connections that are cut, and after which of them the page is reloaded. */
 const CUTS = 5
 const RELOAD_AFTER = 3
 const MIB = 2 ** 20
 
 export interface CutUpload {
   readonly berth: Berth
-  /** Open at the folder, which has no file of that name. */
+  /** Shows the folder, which has no file of that name. */
   readonly page: Page
   /** The folder on the disk. */
   readonly directory: string
-  /** On this computer, of `writeSource`. */
+  /** Path on this computer, from `writeSource`. */
   readonly source: string
   readonly sha256: string
   readonly timeoutMs: number
 }
 
-/** Writes a file of random bytes, which nothing on the way can make smaller. @returns their SHA-256 */
+/** Writes a file of random bytes, which nothing on the way can compress. @returns their SHA-256 */
 export async function writeSource(path: string, mib: number): Promise<string> {
   const hash = createHash('sha256')
   await using file = await open(path, 'w')
@@ -37,8 +37,8 @@ export async function writeSource(path: string, mib: number): Promise<string> {
 }
 
 /**
- * Uploads a file by the page while the console is killed five times, spread over the bytes, and the page is loaded anew once in the
- * middle. Expects that the file has its hash at the end, that a name with fewer bytes was never there, and that nothing is left.
+ * Uploads a file with the page while the console is killed five times, spread over the bytes, and the page is reloaded once in the middle.
+ * Expects that the file has the right hash at the end, that it never existed with fewer bytes, and that no temporary files are left.
  */
 export async function uploadThroughCuts(it: CutUpload): Promise<void> {
   const { berth, page, directory, source, timeoutMs } = it
@@ -64,9 +64,9 @@ export async function uploadThroughCuts(it: CutUpload): Promise<void> {
   await page.locator('input[data-upload="files"]').setInputFiles(source)
   for (let cut = 1; cut <= CUTS; cut++) {
     await nextRequest()
-    // Looked up before: while a process is searched for, the last bytes may arrive.
+    // Looked up in advance: while a process is searched for, the last bytes may arrive.
     const { console: victim } = await berth.servers()
-    // Some bytes of the request have arrived, so it is refused if Chromium sends it again by itself.
+    // Some bytes of the request have arrived, so it is refused if Chromium itself sends it again.
     const enough = () => Math.max(offsets.at(-1) ?? 0, (size * cut) / (CUTS + 2))
     await vi.waitFor(async () => expect(await received()).toBeGreaterThan(enough()), {
       timeout: timeoutMs,
@@ -90,7 +90,7 @@ export async function uploadThroughCuts(it: CutUpload): Promise<void> {
   expect(new Set(target.sizes())).toEqual(new Set([size]))
 }
 
-/** Records from now on what the page sends and says, so that nothing is missed that is over before anybody looks. */
+/** Records from now on the requests and messages of the page, so that short ones are not missed. */
 async function listenTo(page: Page) {
   const offsets: number[] = []
   let losses = 0
@@ -102,9 +102,9 @@ async function listenTo(page: Page) {
   await page.addInitScript(reportLosses)
   await page.evaluate(reportLosses)
   return {
-    /** Places in the file at which requests with bytes begin, one for each. */
+    /** Positions in the file at which requests with bytes begin. */
     offsets,
-    /** How often the page has begun to say that the connection is lost. */
+    /** Number of times that the page has begun to show a lost connection. */
     losses: () => losses,
   }
 }
@@ -132,7 +132,7 @@ async function continueAfterReload(page: Page, source: string): Promise<void> {
   await chooser.setFiles(source)
 }
 
-/** Every size that a file of this name was seen with: at each change of the directory or of the file. */
+/** Every size with which a file of this name was seen: at each change of the directory or of the file. */
 function watchTarget(directory: string, name: string) {
   const seen: number[] = []
   const look = () => {

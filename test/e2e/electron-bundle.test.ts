@@ -12,8 +12,8 @@ import { channelOf, HOST_METHODS, type HostBridge, type HostEventsBridge, type R
 import { contextBridge, ipcRenderer, stub, type StubContents } from '../fixtures/electron-stub.ts'
 
 /**
- * The shipped bundles, main process and preload, against the stub of Electron (which says what it cannot show) and a double of
- * the manager. A real Electron is in `test/desktop/`.
+ * The shipped bundles, main process and preload, against the stub of Electron (which describes its limits) and a double of the manager.
+ * Tests with a real Electron are in `test/desktop/`.
  */
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const SESSION = '01900000-0000-7000-8000-0000000000aa'
@@ -67,7 +67,7 @@ beforeAll(async () => {
   await vi.waitFor(() => expect(stub.windows).toHaveLength(1), 15_000)
   page = stub.windows[0]!.webContents
   stub.page = page
-  // A sandboxed preload gets `require` for Electron's own modules and nothing else; so does this one.
+  // A sandboxed preload gets `require` only for Electron's own modules; so does this one.
   const source = await readFile(path.join(ROOT, 'dist/electron/preload/index.cjs'), 'utf8')
   const load = compileFunction(source, ['require']) as (require: (name: string) => unknown) => void
   load(name => {
@@ -180,7 +180,7 @@ test('the window is sandboxed and isolated, and shows only our own page', () => 
 describe('the bridge', () => {
   test.each(methods)('%s.%s travels from the page to its handler and back', async (group, name) => {
     const reply = await call(group, name, ARGUMENTS[group as keyof typeof ARGUMENTS][name]!)
-    // Signed out, methods that need a user fail with that code, and no failure is unexpected. Nothing was fetched for a drag.
+    // Without a sign-in, methods that need a user fail with that code, and no failure is unexpected. Nothing was fetched for a drag.
     const expected =
       group === 'drag' && name === 'start' ? ['not_found'] : ['ok', 'not_signed_in', 'forbidden', 'unavailable']
     expect(expected).toContain(codeOf(reply))

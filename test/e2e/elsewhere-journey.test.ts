@@ -10,8 +10,8 @@ import { openOtherComputer } from '../fixtures/other-computer.ts'
 import { button, openLaunchDialog, rowOf, runInNotebook, signIn } from './console-steps.ts'
 
 /**
- * The main use of Berth from a browser on another computer: https at an address of the network, and web apps at ports of the
- * same name. The browser runs in a network namespace of its own, so that nothing of this computer's loopback helps it.
+ * The main use of Berth from a browser on another computer: https at an address of the network, and web apps at ports of the same name. The
+ * browser runs in its own network namespace, so that it cannot use this computer's loopback.
  */
 const NAME = 'berth.example.test'
 const SESSION = 'far-away'
@@ -52,7 +52,7 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => stack.disposeAsync())
 
-/** The tab that an act on the page opens, once it shows the app. */
+/** The tab that an action on the page opens, once it shows the app. */
 async function tabOf(act: Promise<void>): Promise<Page> {
   const [tab] = await Promise.all([person.context.waitForEvent('page'), act])
   await tab.waitForURL(url => url.hostname === NAME && url.port !== new URL(berth.url).port, { timeout: 90_000 })
@@ -70,7 +70,7 @@ test('a browser on another computer launches a session, computes in JupyterLab, 
   await button(page, /^Launch$/).click()
   await rowOf(page, SESSION).getByText('Running', { exact: true }).waitFor({ timeout: 90_000 })
 
-  // Without it, each app asks first whether its person comes.
+  // Without it, each app first asks whether its own user is coming.
   const status = await page.evaluate(async () => {
     const headers = {
       'content-type': 'application/json',
@@ -84,7 +84,7 @@ test('a browser on another computer launches a session, computes in JupyterLab, 
   expect(lab.url()).not.toMatch(/ticket|token/i)
   const code = Buffer.from(SERVER).toString('base64')
   expect(await runInNotebook(lab, `exec(__import__('base64').b64decode('${code}').decode()) or 40+2`)).toBe('42')
-  // JupyterLab keeps its state by PUT and its cells by a WebSocket, both behind the gate.
+  // JupyterLab stores its state by PUT and runs its cells over a WebSocket, both behind the gate.
   expect(await lab.evaluate(() => document.cookie)).not.toContain('berth_')
 
   await button(page, `Apps of ${SESSION}`).click()
@@ -93,7 +93,7 @@ test('a browser on another computer launches a session, computes in JupyterLab, 
   const own = await tabOf(button(page, 'Open port').click())
   await own.getByText('echo hello').waitFor()
   expect(new URL(own.url()).origin).not.toBe(new URL(lab.url()).origin)
-  // A page of one app reads nothing of another, and the console's cookie opens no API.
+  // A page of one app cannot read another app, and the console's cookie gives no access to the API.
   const read = await own.evaluate(
     async urls =>
       await Promise.all(

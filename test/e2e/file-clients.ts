@@ -25,8 +25,8 @@ export interface FileClients {
 }
 
 /**
- * The usual programs, told only what the dialog told: no configuration of this computer takes part. The host key is fetched
- * once and has to have the fingerprint of the dialog; after that it is pinned.
+ * The usual programs, configured only with the data from the dialog, not with any configuration of this computer. The host key is fetched
+ * once and must have the fingerprint in the dialog; after that it is pinned.
  */
 export async function openFileClients(facts: SshFacts, directory: string): Promise<FileClients> {
   const { host, port, user, fingerprint, key, ppk } = facts

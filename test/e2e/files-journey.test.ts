@@ -37,7 +37,7 @@ beforeAll(async () => {
   await signIn(page, berth.adminEmail, berth.adminPassword)
   await page.getByText('This directory is empty').waitFor(SOON)
 })
-// A test that failed leaves nothing over the page of the next one, and no problem that is not its own.
+// A failed test must not leave anything on the page of the next one, nor problems in its list.
 beforeEach(async () => {
   const before = page
   page = await visitor.openTab(address)
@@ -60,7 +60,7 @@ async function select(name: string, modifiers: 'Control'[] = []): Promise<void> 
 }
 const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/octet-stream', buffer })
 const input = () => page.locator('input[data-upload="files"]')
-/** Removes what a try that failed has left. */
+/** Removes the remains of a failed attempt. */
 async function removeUpload(name: string): Promise<void> {
   const api = await berth.api()
   const headers = { 'tus-resumable': TUS_VERSION }
@@ -95,7 +95,7 @@ test('many small files arrive in few requests, and a taken name among them is as
   for (const { name, buffer } of many) expect(await readFile(join(directory, name), 'utf8')).toBe(buffer.toString())
   expect(sent.filter(path => path.endsWith('/bundles'))).toHaveLength(1)
   expect(sent.length).toBeLessThan(5)
-  // The next tests look for rows in a short list.
+  // The next tests search for rows in a short list.
   for (const { name } of many) await rm(join(directory, name))
   await page.reload()
   await link('notes.txt').waitFor(SOON)
@@ -119,7 +119,7 @@ test('a text is edited, and a change by somebody else meanwhile is not lost', as
   await page.getByText('notes.txt saved').waitFor()
   expect(await readFile(join(directory, 'notes.txt'), 'utf8')).toBe('one\ntwo')
 
-  // As a session does.
+  // Writes like a session.
   await writeFile(join(directory, 'notes.txt'), 'theirs')
   await page.locator('.cm-content').press('Control+End')
   await page.keyboard.type('mine')
@@ -195,7 +195,7 @@ test('files are cut in one folder and pasted in another, and copied back beside 
   await select('notes.txt')
   await page.keyboard.press('Control+c')
   await page.getByText('1 entry is ready to copy').waitFor()
-  // The list comes before the folder with the person's rights.
+  // The list is loaded before the folder with the person's rights.
   await page.route(`**/api/v1/folders/${folder}`, async route => {
     await new Promise(resolve => setTimeout(resolve, 1_000))
     await route.continue()

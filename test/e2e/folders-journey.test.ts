@@ -48,7 +48,7 @@ async function toFolders(): Promise<void> {
   await page.getByRole('link', { name: 'Data & Storage', exact: true }).first().click()
   await page.getByRole('heading', { name: 'Data & Storage', level: 1 }).waitFor()
 }
-/** Sends the launch dialog, and waits until the session runs. */
+/** Submits the launch dialog, and waits until the session runs. */
 async function launch(name: string): Promise<void> {
   await page.getByLabel('Name optional').fill(name)
   await button(page, /^Launch$/).click()
@@ -78,7 +78,7 @@ test('a folder is made on its page and mounted by the launch dialog, and a file 
   await launch('first-look')
 
   const terminal = await openTerminal(page, 'first-look')
-  // The shell works out the number: the line that is typed does not contain what it prints.
+  // The shell computes the number, so the typed line does not contain its output.
   await typeLine(terminal, `echo "file inside $((40+2))" > ${FOLDER}/test_file; cat ${FOLDER}/test_file`)
   await screen(terminal).filter({ hasText: 'file inside 42' }).waitFor(SOON)
   // A repository for the session after this one.
@@ -96,7 +96,7 @@ test('the explorer shows at once what the running session writes, and the sessio
   const explorer = await admin.openTab('/data')
   await explorer.getByRole('link', { name: FOLDER, exact: true }).click()
   await explorer.getByRole('link', { name: 'test_file', exact: true }).waitFor(SOON)
-  // Not a second look by the focus.
+  // Prevents a second check when the window gets the focus.
   await explorer.evaluate(() => window.addEventListener('focus', event => event.stopImmediatePropagation(), true))
   const terminal = await openTerminal(page, 'first-look')
   await typeLine(terminal, `touch ~/${FOLDER}/from-the-session`)
@@ -200,7 +200,7 @@ test('two people share the folder: one invites and takes it back, the other read
   await button(page, 'Invite').click()
   await page.getByText('Invited, not accepted yet').waitFor()
 
-  // The guest's page learns of the invitation by itself.
+  // The guest's page shows the invitation without a reload.
   await hers.getByRole('tab', { name: /^Invitations/ }).click()
   await button(hers, `Accept the invitation to ${FOLDER}`).click()
   await page.getByText('Invited, not accepted yet').waitFor({ state: 'detached', ...SOON })

@@ -2,7 +2,7 @@
 type Chapter = Readonly<Record<string, string>>
 
 /**
- * Chapters of docs/guide/pages.md. Every scene of `scenes-*.ts` belongs into one, unless it is `alike` (console-guide.test.ts);
+ * Chapters of docs/guide/pages.md. Every scene of `scenes-*.ts` belongs in one, unless it is `alike` (console-guide.test.ts);
  * `guide-scenes.ts` has the scenes that exist for pictures only, or with richer data.
  */
 export const CHAPTERS: Readonly<Record<string, Chapter>> = {

@@ -17,7 +17,7 @@ const { looks, folder, names: wanted } = readOrder(process.argv.slice(2))
 const languages = new Set(looks.map(({ language }) => language))
 const QUALITY = 82
 
-/** The page as WebP, which a picture of a page needs a third of the bytes for. */
+/** The page as WebP, which takes a third of the bytes. */
 async function picture(page: Page, path: string): Promise<void> {
   const client = await page.context().newCDPSession(page)
   const { data } = await client.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
@@ -25,7 +25,7 @@ async function picture(page: Page, path: string): Promise<void> {
   await writeFile(path, Buffer.from(data, 'base64'))
 }
 
-/** Changes the language as another tab would: the page follows without a reload, and dialogs stay open. */
+/** Changes the language like another tab would: the page follows without a reload, and dialogs stay open. */
 async function speak(page: Page, language: 'en' | 'ko'): Promise<void> {
   await page.evaluate(next => {
     localStorage.setItem('berth.language', next)
@@ -67,5 +67,5 @@ try {
 } finally {
   await browser.close()
 }
-// The text follows from the chapters alone, whichever pictures are made.
+// The text depends only on the chapters, whichever pictures are made.
 await writeFile(join(folder, 'pages.md'), guideText(looks))

@@ -44,7 +44,7 @@ export function readOrder(args: readonly string[]): Order {
 
 export const pictureFile = (name: string, { language, theme }: Look) => `${name}-${language}-${theme}.webp`
 
-/** The text of pages.md: every scene with its caption, in the first look, with links to the others. */
+/** The text of pages.md: every scene with its caption, in the first language and theme, with links to the others. */
 export function guideText(looks: readonly Look[]): string {
   const [first = KEPT_LOOKS[0]!, ...others] = looks
   const link = (name: string, look: Look) => `pages/${pictureFile(name, look)}`

@@ -165,7 +165,7 @@ const OWN: readonly Scene[] = [
     },
   },
 ]
-/** Scenes that the tests look at. */
+/** Scenes that the tests check. */
 export const SCENES_OF_TESTS: readonly Scene[] = [
   ...SIGN_IN_SCENES,
   ...LAUNCH_SCENES,
@@ -178,5 +178,5 @@ export const SCENES_OF_TESTS: readonly Scene[] = [
   ...SESSION_SCENES,
   ...SHARING_SCENES,
 ]
-/** All scenes; the first of a name is the one for pictures. */
+/** All scenes; if there are several of a name, the first is used for pictures. */
 export const SCENES: readonly Scene[] = [...OWN, ...SCENES_OF_TESTS]

@@ -44,14 +44,14 @@ function lengthenParts(parts: readonly MessageFormatElement[]): MessageFormatEle
   })
 }
 
-/** Functions that the compiled messages call, for a module that stands alone. */
+/** Functions that the compiled messages call, for a self-contained module. */
 const FUNCTIONS = `const number = value => String(value)
 const plural = (language, count, branches) => (branches['=' + count] ?? branches.other)(String(count))
 const select = (value, branches) => (branches[value] ?? branches.other)()`
 
 /**
- * The texts of a made-up language that is twice as long as English, as a module in the form of the file with the Korean texts. With
- * it a layout shows whether it leaves room for languages that the console does not speak yet.
+ * The texts of a made-up language that is twice as long as English, as a module in the form of the file with the Korean texts. With this, a
+ * layout shows whether it has enough space for languages that the console does not have yet.
  */
 export async function longLanguage(): Promise<string> {
   const features = await featuresOf(WORDS, 'en')
@@ -74,7 +74,7 @@ async function koreanFile(): Promise<string> {
   return found
 }
 
-/** Gives the page the made-up language in place of Korean. */
+/** Replaces Korean on the page by the made-up language. */
 export async function serveLongLanguage(page: Page, module: string): Promise<void> {
   const name = await koreanFile()
   await page.route(`**/${name}`, route => route.fulfill({ contentType: 'text/javascript', body: module }))

@@ -11,13 +11,13 @@ const OUTPUT = new URL('../output/', import.meta.url).pathname
 const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED'
 const ATTEMPTS = 5
 
-/** Ways of looking. `npm test` takes the next one for each scene: parts of the page are in several scenes, and meet all of them. */
+/** Ways of checking. `npm test` uses the next one for each scene: parts of the page are in several scenes, and are checked in all ways. */
 const LOOKS = ['light', '720', 'dark', '320'] as const
 
 /**
- * Declares a test for each of these states of the console: axe (WCAG 2.2 AA), what does not fit into windows of several sizes, the
- * page's error log, and pictures for people. `npm test` looks at every eighth scene, and at each of these in one way (`LOOKS`). In
- * `npm run test:all`, axe sees neighbouring scenes in light and in dark by turns: what they are made of is in several of them.
+ * Declares a test for each of these states of the console: axe (WCAG 2.2 AA), what does not fit into windows of several sizes, the page's
+ * error log, and pictures for people. `npm test` checks every eighth scene, each in one way (`LOOKS`). In `npm run test:all`, axe checks
+ * neighbouring scenes alternately in light and in dark, because their parts are in several scenes.
  */
 export function lookAt(scenes: readonly Scene[]): void {
   let stages: Stages
@@ -27,7 +27,7 @@ export function lookAt(scenes: readonly Scene[]): void {
   })
   afterAll(() => stages[Symbol.asyncDispose]())
 
-  // Scenes are looked at side by side, each alone on a stage.
+  // Scenes are checked in parallel, each alone on a stage.
   const looked = scenes.filter(({ alike }) => PICTURES || !alike)
   const turns = casesOf(looked, 8).map((scene, index) => ({ scene, name: scene.name, ...looksOf(index) }))
   test.concurrent.each(turns)('$name has no faults that one sees in $ways', async ({ scene, schemes, windows }) => {
@@ -41,12 +41,12 @@ export function lookAt(scenes: readonly Scene[]): void {
 }
 
 interface Looks {
-  /** Themes in which axe looks. */
+  /** Themes in which axe checks the scene. */
   readonly schemes: readonly Scheme[]
   readonly windows: typeof WINDOWS
 }
 
-/** @param index of the scene among those that are looked at */
+/** @param index of the scene among the checked ones */
 function looksOf(index: number): Looks & { readonly ways: readonly string[] } {
   const wanted: readonly (string | undefined)[] =
     testSet(process.env) === 'all' ? [SCHEMES[index % SCHEMES.length], '720', '320'] : [LOOKS[index % LOOKS.length]]
@@ -56,8 +56,8 @@ function looksOf(index: number): Looks & { readonly ways: readonly string[] } {
 }
 
 /**
- * Runs this on a stage that nobody else uses. A network that a test beside this one makes or removes lets Chromium abort what is in
- * flight; the console then loads itself again, and a dialog of the scene would be gone.
+ * Runs work on a stage that nobody else uses. When another test creates or removes a network, Chromium aborts requests in flight; the
+ * console then reloads, and a dialog of the scene is lost.
  *
  * @returns undefined if that happened
  */
@@ -91,7 +91,7 @@ async function faultsOf(scene: Scene, { page, double, problems, clear }: Stage, 
   await page.locator('h1, h2').first().waitFor()
   await scene.act?.(page, double)
   const violations = await audit(page, { schemes, look: async theme => (PICTURES ? take('1280', theme) : undefined) })
-  // Sizes are the same in both themes; people get light pictures.
+  // Sizes are the same in both themes; pictures for people are light.
   const scheme = PICTURES ? 'light' : (schemes[0] ?? 'light')
   if (PICTURES) await page.emulateMedia({ colorScheme: scheme })
   const outside: string[] = []

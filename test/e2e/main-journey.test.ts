@@ -95,7 +95,7 @@ describe('signing in', () => {
   })
 })
 
-/** Whether the console treats this page as local, which decides whether the page may open ports here. */
+/** Whether the console considers this page local, which decides whether the page may open ports here. */
 const placeOf = (tab: Page) =>
   tab.evaluate(async () => {
     const headers = {
@@ -171,7 +171,7 @@ describe('launching', () => {
     await row.getByText('Running', { exact: true }).waitFor()
     const ram = row.getByRole('meter', { name: 'RAM' })
     await expect.poll(() => ram.getAttribute('aria-valuetext'), SOON).toMatch(/^[\d.]+ [KM]iB$/)
-    // Without a limit, only what is held, and no bar.
+    // Without a limit, only the held amount is shown, and no bar.
     const held = page.locator('.top-bar .gauges-item', { hasText: 'RAM' }).locator('.gauge-text')
     await expect.poll(() => held.innerText(), SOON).toBe('1 GiB')
     expect(await page.evaluate(() => 'neverReloaded' in globalThis)).toBe(true)
@@ -235,7 +235,7 @@ describe('the terminal', () => {
   })
 
   test('a link to a port of the session opens that port, and not one of this computer', async () => {
-    // The shell works out the texts: the lines that are typed do not contain what they print.
+    // The shell computes the texts, so the typed lines do not contain their output.
     const page = 'mkdir -p /tmp/www && echo "port $((8700+65)) answers" > /tmp/www/hello.txt'
     await typeLine(tab, `${page}; python3 -m http.server -d /tmp/www 8765 >/dev/null 2>&1 &`)
     const whenItAnswers = 'until curl -s localhost:8765 >/dev/null; do sleep 0.2; done'
@@ -243,7 +243,7 @@ describe('the terminal', () => {
     const text = tab.locator('.xterm-rows span', { hasText: 'see http://localhost:8765/hello.txt' })
     const box = await text.boundingBox({ timeout: 60_000 })
     const [x, y] = [box!.x + box!.width / 2, box!.y + box!.height / 2]
-    // The terminal looks for links where the pointer moves.
+    // The terminal searches for links where the pointer moves.
     let step = 0
     await expect
       .poll(async () => {

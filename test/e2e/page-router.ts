@@ -5,11 +5,11 @@ interface PageRouter {
   getRoutes(): { readonly path: string }[]
 }
 interface AppElement extends Element {
-  /** Vue keeps the app at its element. */
+  /** Vue stores the app at its element. */
   readonly __vue_app__: { readonly config: { readonly globalProperties: { readonly $router: PageRouter } } }
 }
 
-/** Goes to an address of the console that is open, as a link would. Resolves when its page has taken the place of the one before. */
+/** Goes to an address of the open console, like a link. Resolves when the new page has replaced the previous one. */
 export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate(async to => {
     await document.querySelector<AppElement>('#app')?.__vue_app__.config.globalProperties.$router.push(to)

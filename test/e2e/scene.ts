@@ -2,14 +2,14 @@ import { type Page } from 'playwright-core'
 import { type World } from './console-double-world.ts'
 import { type ConsoleDouble } from './console-double.ts'
 
-/** A state of the console to be looked at (`look-at.ts`). */
+/** A state of the console to be checked (`look-at.ts`). */
 export interface Scene {
   readonly name: string
   readonly world?: Partial<World>
   readonly path: string
-  /** True: other scenes show the same components. It is looked at for pictures only. */
+  /** True: other scenes show the same components, so this one is only for pictures. */
   readonly alike?: boolean
-  /** Brings the page into the state to be seen. */
+  /** Brings the page into the state to be checked. */
   readonly act?: (page: Page, double: ConsoleDouble) => Promise<void>
 }
 

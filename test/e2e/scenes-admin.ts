@@ -23,7 +23,7 @@ function scene(name: string, path: string, ready: string | Act, world: Partial<W
   const act: Act = typeof ready === 'string' ? page => page.getByText(ready).first().waitFor() : ready
   return { name, path: `/admin/${path}`, world: { ...ADMIN_WORLD, ...world }, act, alike: ALIKE.has(name) }
 }
-/** Names of the scenes whose components other scenes show too. */
+/** Names of the scenes whose components are also in other scenes. */
 const ALIKE: ReadonlySet<string> = new Set([
   'admin-credential',
   'admin-domains',
@@ -186,7 +186,7 @@ const BACKUPS: Backups = {
   last: RUN,
   lastDone: null,
 }
-/** Resource use of sessions in each hour of a day; the last hour is not over. */
+/** Resource use of sessions in each hour of a day; the last hour is not complete. */
 function aDay(): typeof HISTORY {
   const now = Date.now()
   const hour = 3_600_000

@@ -39,7 +39,7 @@ const MAIN = 'wave-analysis'
 const guide = resolve(process.argv[2] ?? join(root, 'docs/guide'))
 const large = join(root, 'test/output/guide-1920')
 
-/** Some work, so that the gauges show something and the log has lines. It never ends: with it the session would. */
+/** Some work, so that the gauges and the log show something. It never ends, because the session would end with it. */
 const WORK = `
 import time, numpy
 data = numpy.ones((9000, 10000))
@@ -122,7 +122,7 @@ try {
     /iB/.test((await rowOf(page, MAIN).getByRole('meter', { name: 'RAM' }).getAttribute('aria-valuetext')) ?? ''),
   )
 
-  // Only what a fresh installation has: this machine may hold images of tests.
+  // Shows only the images of a new installation, because this machine may have images of tests.
   await page.route('**/api/v1/images', async route => {
     const reply = await route.fetch()
     const { items } = (await reply.json()) as { items: { reference: string }[] }

@@ -89,7 +89,7 @@ const LOG =
   'warning: checkpoint folder grows: 1.2 GiB\n'
 
 interface Host {
-  /** `group/method` → value, or an error as the host sends it. */
+  /** `group/method` → value, or an error in the form of the host. */
   readonly replies: Map<string, unknown>
   readonly calls: { method: string; args: unknown[] }[]
 }
@@ -362,7 +362,7 @@ test('a link for people without an account is made and ended; a refusal says why
   await page.getByText('asks for a password').waitFor()
   expect(world.changes.at(-1)).toMatchObject({ request: route, body: { password: 'For-my-group-1' } })
 
-  // A link that could not be ended stays listed.
+  // A link that could not be ended stays in the list.
   const end = `DELETE /api/v1/published-apps/${world.published.items[0]?.id ?? ''}`
   world.failures.set(end, { code: 'unavailable' })
   await button(page, 'End the link to JupyterLab').click()
@@ -377,7 +377,7 @@ test('a link for people without an account is made and ended; a refusal says why
 test('an app opens in a tab of its own that cannot reach back to the console', async () => {
   await using console = await open('/sessions')
   const { page, host, double, context } = console
-  // The same double stands for the app: what matters is which tab goes there.
+  // The same double represents the app: only the tab that goes there matters.
   const url = `${double.url.replace('127.0.0.1', 'localhost')}/icon.svg`
   const app = { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' }
   host.replies.set('tunnel/openApp', ok({ url, tunnel: { ...TUNNEL, id: 't2', app } }))
@@ -391,7 +391,7 @@ test('an app opens in a tab of its own that cannot reach back to the console', a
   await tab.waitForURL(url)
   expect(await tab.evaluate(() => window.opener as unknown)).toBeNull()
   await page.getByText('Opened in a new tab.').waitFor()
-  // From the list of tunnels too: without its ticket, the address of a tunnel would open nothing.
+  // Also from the list of tunnels: without its ticket, the address of a tunnel would open nothing.
   await page.bringToFront()
   await showPorts(page)
   const list = page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'JupyterLab' })

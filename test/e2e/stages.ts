@@ -4,13 +4,13 @@ import { type ConsoleDouble, startConsoleDouble } from './console-double.ts'
 import { aWorld } from './console-world.ts'
 import { type Scene } from './scene.ts'
 
-/** A page with a stand-in of the manager behind it, on which one scene after the other is looked at. */
+/** A page in front of a stand-in for the manager, on which scenes are checked one after the other. */
 export interface Stage extends AsyncDisposable {
   readonly page: Page
   readonly double: ConsoleDouble
   /** Complaints of the page since the list was cleared. */
   readonly problems: string[]
-  /** Removes all traces of the scene before, and sets up the world of this one. */
+  /** Removes all traces of the previous scene, and sets up the world of this one. */
   clear(scene: Scene): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export async function openStages(): Promise<Stages> {
   const browser = await launchBrowser()
   const free: Stage[] = []
 
-  /** A browser that keeps its page has the program of the console compiled: a new one takes twice as long for each scene. */
+  /** A browser that keeps its page has compiled the program of the console: a new one takes twice as long for each scene. */
   async function open(): Promise<Stage> {
     const double = await startConsoleDouble(aWorld())
     const context = await browser.newContext({

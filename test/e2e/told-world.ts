@@ -113,7 +113,7 @@ const worldOf = (told: Partial<AdminWorld>): Partial<World> => ({
   admin: { ...ADMIN_WORLD.admin, ...told },
 })
 export const TOLD_WORLD = worldOf(TOLD)
-/** The same as an older server, or a newer one with texts that the page does not know, sends it. */
+/** The same texts as sent by an older server, or by a newer one with texts that the page does not know. */
 export const UNKEYED_WORLD = worldOf(
   JSON.parse(
     JSON.stringify(TOLD, (name, value: unknown) =>
@@ -122,7 +122,7 @@ export const UNKEYED_WORLD = worldOf(
   ) as Partial<AdminWorld>,
 )
 
-/** The pages that show them, a text of each kind in Korean, and one in English as a server without keys sends it. */
+/** The pages that show them, with a text of each kind in Korean, and one in English from a server without keys. */
 export const TOLD_PAGES = [
   {
     path: `/admin/agents/${agentId(4)}`,

@@ -35,7 +35,7 @@ afterEach(async () => {
   await home[Symbol.asyncDispose]()
 })
 
-/** The agent has seen all that is on the engine. */
+/** Waits until the agent has seen everything on the engine. */
 const looked = () => expect.poll(() => manager.report?.engine.reachable).toBe(true)
 
 async function start(environment: Readonly<Record<string, string>> = {}, where = home): Promise<AgentProcess> {
@@ -189,7 +189,7 @@ describe('after kill -9 of the agent', () => {
     async afterMs => {
       const first = await start({ BERTH_JOIN: manager.join() })
       await first.firstLine
-      // So that the time is that of the creation itself.
+      // So that the measured time is that of the creation itself.
       const warm = aKernelSpec()
       await create(warm)
       await manager.request('destroy_kernel', { kernelId: warm.kernelId, graceMs: 0 })
@@ -202,7 +202,7 @@ describe('after kill -9 of the agent', () => {
       await second.firstLine
       const found = manager.kernel(spec.kernelId)
       if (!found) {
-        // Nothing of it may be left: the manager may have placed it elsewhere.
+        // Nothing of it may be left, because the manager may have placed it elsewhere.
         await expect.poll(containers).toEqual([])
         await expect.poll(networks).toBe(0)
         await expect.poll(() => readdir(join(home.data, 'agent/kernels'))).toEqual([])
@@ -228,7 +228,7 @@ describe('after kill -9 of the agent', () => {
     await second.firstLine
     await looked()
     expect(manager.report?.kernels.map(kernel => kernel.state)).toMatchObject([{ state: 'running', containerId }])
-    // Neither is it removed: it is not ours.
+    // The container is not removed either, because it is not ours.
     expect((await forged.inspect()).State.Status).toBe('created')
   })
 })
@@ -274,10 +274,10 @@ test('a network range that the host uses is refused with the way out', async () 
   const agent = await start({ BERTH_JOIN: manager.join(), BERTH_AGENT_NETWORK_RANGE: taken })
   await agent.firstLine
   await expect(create()).rejects.toMatchObject({ code: 'network_range_taken' })
-  // Nor is the other network cut off by rules for sessions.
+  // Rules for sessions do not cut off the other network either.
   await expect.poll(() => manager.report?.network.isolation).toBe('partial')
   expect(manager.report?.network.reason).toContain('docker0')
-  // Said without a session that fails first.
+  // Reported before any session fails.
   expect(manager.report?.network.problem).toContain('docker0')
   expect((await run('iptables', ['-S'])).stdout).not.toMatch(`${taken} .*REJECT`)
 })

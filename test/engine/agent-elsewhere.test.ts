@@ -4,7 +4,7 @@ import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
 import { TINY_IMAGE, TOOLBOX_IMAGE } from '../fixtures/images.ts'
 
-/** An agent whose engine is in another network namespace, as with rootless Docker: no connection gets to its containers. */
+/** An agent whose engine is in another network namespace, as with rootless Docker: its containers cannot be reached by connections. */
 const stack = new AsyncDisposableStack()
 let engine: Engine
 let berth: Berth

@@ -25,7 +25,7 @@ beforeAll(async () => {
   await engine.load(BUSYBOX_IMAGE)
   manager = await startFakeManager()
   home = await createAgentHome()
-  // In this test's own network, where the manager is: nothing here dials a container.
+  // Runs in this test's network, where the manager is: no container is dialled here.
   agent = await spawnAgent(home, { BERTH_JOIN: manager.join(), DOCKER_HOST: engine.host })
   await agent.firstLine
 }, 120_000)
@@ -72,7 +72,7 @@ test('a session that ended with the engine is told apart from one that ended by 
   const [pid, other] = [await pidOf(one!.containerId), await pidOf(two!.containerId)]
   await engine.kill()
   await expect.poll(reachable, within).toBe(false)
-  // Both end while no engine looks: one that dies in the middle of noting an end forgets the exit code.
+  // Both end while no engine runs: an engine that dies while recording an end forgets the exit code.
   process.kill(pid, 'SIGKILL')
   await writeFile(join(home.data, 'agent/scratch', ended.kernelId, 'go'), '')
   for (const each of [pid, other]) await expect.poll(() => isThere(each), within).toBe(false)

@@ -6,7 +6,7 @@ import { type AgentHome, aKernelSpec, createAgentHome, spawnAgent } from '../fix
 import { busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
-/** The home of a session that continues with the files of one that has ended. */
+/** The home of a session that continues with the files of an ended one. */
 const stack = new AsyncDisposableStack()
 let manager: FakeManager
 let home: AgentHome

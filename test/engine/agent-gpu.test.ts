@@ -12,8 +12,8 @@ import {
 import { busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
-// The agent's process, its engine and the protocol are real; `nvidia-smi` is a script with the output of driver 550. There is
-// NVIDIA's hook in the agent's PATH, of which the engine knows nothing: GPUs are offered, and cannot be handed out.
+// The agent's process, its engine and the protocol are real; `nvidia-smi` is a script with the output of driver 550. NVIDIA's hook is in
+// the agent's PATH, but unknown to the engine: GPUs are reported, but cannot be used.
 const T4 = 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'
 const A100 = 'GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'
 const MIG = 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f'
@@ -137,7 +137,7 @@ describe('by CDI', () => {
 
   beforeAll(async () => {
     const { CDISpecDirs } = (await docker.info()) as { CDISpecDirs?: string[] | null }
-    // Only with files of its own: those of a machine are not the tests'.
+    // Only with its own files: the tests must not use those of a machine.
     specs = CDISpecDirs?.find(directory => !/^(\/etc|\/var\/run|\/run)\//.test(directory))
   })
   beforeEach(({ skip }) => skip(specs === undefined, 'this engine does not use CDI'))
@@ -162,7 +162,7 @@ describe('by CDI', () => {
     await writeFile(join(specs ?? '', 'berth-test.json'), JSON.stringify(spec))
   }
 
-  /** GPU devices of a session that was started, and its variable. */
+  /** GPU devices in a started session, and its variable. */
   async function looksInside(spec = onT4()): Promise<string[]> {
     const { containerId } = await start(spec)
     const { Config, HostConfig } = await docker.getContainer(containerId).inspect()

@@ -51,7 +51,7 @@ const takeOne = (containerId: string) =>
 
 test('terminals: a session has 64 of its own, and leaves no volume behind', async () => {
   const [mallory, alice] = await Promise.all([session(), session()])
-  // Each program gets its own terminal: a program that gets one of two gives it back. The list has all of them, and ptmx.
+  // Each program takes one terminal: a program with two would give one back. The list contains all of them, and ptmx.
   const take =
     'for i in $(seq 80); do /opt/berth/bin/socat -u PTY /dev/null >/dev/null 2>&1 </dev/null & done; ' +
     'for i in $(seq 100); do [ $(ls /dev/pts | wc -l) -gt 64 ] && break; sleep 0.3; done; sleep 1; ls /dev/pts'
@@ -99,7 +99,7 @@ test('terminals: the volume of a container that others removed is removed by the
 test('terminals: volumes without labels from earlier versions are removed, those of others stay', async () => {
   await session()
   const made = async (DriverOpts: Record<string, string>) => {
-    // The form in which the engine names anonymous volumes.
+    // The form of the engine's names for anonymous volumes.
     const Name = randomBytes(32).toString('hex')
     await docker.createVolume({ Name, Driver: 'local', DriverOpts })
     return docker.getVolume(Name)
@@ -125,7 +125,10 @@ test('terminals: volumes without labels from earlier versions are removed, those
 const run = promisify(execFile)
 const MiB = 2 ** 20
 const PYTHON = { image: { reference: 'berth/python:3.13', digest: '' } }
-/** Takes inotify instances until the kernel refuses, and holds them. Prints how many, and again when it was killed and began anew. */
+/**
+ * Takes inotify instances until the kernel refuses, and holds them. Prints their number, and prints it again after being killed and
+ * restarted.
+ */
 const TAKE_ALL = `
 import ctypes, os, time
 libc = ctypes.CDLL(None)
@@ -250,9 +253,9 @@ test('descriptors in flight: a session that hides them in sockets that are in fl
 describe('a small disk with homes', () => {
   const disks = new AsyncDisposableStack()
   let scratch: string
-  /** Size of a disk to which a session writes 30 MiB a second, and so for seconds before the floor. */
+  /** Size of a disk to which a session writes 30 MiB per second, so that it needs seconds to reach the floor. */
   const SIZE_MIB = 350
-  /** As many as give a floor that a fast session needs seconds for, as on the disk of a host; most of them are taken by others. */
+  /** Enough that a fast session needs seconds to reach the floor, as on a host's disk; most of them are in use by others. */
   const INODES = 120_000
   const TAKEN = 100_000
 
@@ -272,7 +275,7 @@ describe('a small disk with homes', () => {
   }, 60_000)
   afterAll(() => disks.disposeAsync())
 
-  /** Sessions on that disk: of an agent, and a manager, of their own. */
+  /** Sessions on that disk, with their own agent and manager. */
   async function onSmallDisk(environment: Readonly<Record<string, string>> = {}) {
     await using opening = new AsyncDisposableStack()
     opening.defer(async () => {

@@ -62,7 +62,7 @@ test('SSH and a running app keep working after the data directory of the agent w
   expect(await second.firstLine).toEqual({ ready: 'agent', agentId })
   await expect.poll(async () => (await api.getSession({ params: { id } })).reachable, { timeout: 20_000 }).toBe(true)
   expect((await grant('web')).inject).toEqual(inject)
-  // At the same time, as `berth ssh` asks for them.
+  // Concurrently, like `berth ssh` requests them.
   const [renewed] = await Promise.all([api.getSshAccess({ params: { id } }), grant('sshd')])
   expect(renewed.hostKey).not.toBe(keys.hostKey)
   const { kernels } = await api.getSession({ params: { id } })
@@ -73,7 +73,7 @@ test('SSH and a running app keep working after the data directory of the agent w
   const { token } = await api.login({ body: { ...ADMIN, kind: 'token' } })
   await inTerminal({ url: cluster.url, token: token ?? '' }, id, 'echo typed-$((40 + 2))', /typed-42/)
 
-  // The agent that had the keys made knows them after its own restart too.
+  // The agent that had the keys created still knows them after its own restart.
   second.kill('SIGKILL')
   await second.exited
   const third = await start(fresh, {})

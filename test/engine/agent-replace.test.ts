@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const joinString = async (replaces?: AgentId) => (await cluster.api.createJoinToken({ body: { replaces } })).join
 
-/** A data directory that uses the engine of another one. */
+/** A data directory that uses the engine of another data directory. */
 async function besides(home: AgentHome): Promise<AgentHome> {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-'))
   stack.defer(() => removeData(data))
@@ -55,7 +55,7 @@ test('an agent that lost its data directory is replaced: id, sessions and contai
   const filter = (path: string) => !path.endsWith('.sock') // without the lock of the killed agent
   await cp(join(lost.data, 'agent'), join(thief.data, 'agent'), { recursive: true, filter })
   await removeData(join(lost.data, 'agent'))
-  // Somebody's image names a session of this manager and agent: that is no signature, and no manager vouches for it.
+  // An image names a session of this manager and agent: that is no signature, and no manager confirms it.
   const forged = { ...(await docker.getContainer(containers[0] ?? '').inspect()).Config.Labels }
   const kernelId = newId(AgentId)
   forged['berth.kernel'] = (forged['berth.kernel'] ?? '').replaceAll(forged['berth.kernel-id'] ?? '', kernelId)
@@ -88,7 +88,7 @@ test('an agent that lost its data directory is replaced: id, sessions and contai
   const third = await launch()
   await cluster.reach(third.id, 'RUNNING')
 
-  // As after a crash, by a service that still has the flag: what the manager has named is remembered.
+  // As after a crash of a service that still has the flag: the agent named by the manager is remembered.
   second.kill('SIGKILL')
   await second.exited
   const again = await start(fresh, { BERTH_JOIN: invitation, BERTH_AGENT_REPLACE: '1' })

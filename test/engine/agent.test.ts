@@ -35,7 +35,7 @@ const run = promisify(execFile)
 let manager: FakeManager
 let home: AgentHome
 let agent: AgentProcess
-/** The agent of these tests is root: it has made an account for sessions. */
+/** The agent of these tests is root, so it has created an account for sessions. */
 let sessionUid: number
 
 beforeAll(async () => {
@@ -63,7 +63,7 @@ afterAll(async () => {
 
 const create = (spec = aKernelSpec(), startWithinMs = 60_000) =>
   manager.request('create_kernel', { spec, startWithinMs })
-/** busybox with an app in its labels: what runs in a session is as its image says. */
+/** busybox with an app in its labels, because a session runs the apps of its image. */
 async function imageWith(app: KernelApp): Promise<{ reference: string; digest: string }> {
   await using container = await madeContainer({ Image: BUSYBOX_IMAGE, Cmd: ['none'] })
   const reference = `berth-test/app-${manager.managerId}:1`
@@ -227,7 +227,7 @@ describe('a session', () => {
     const spec = aKernelSpec({ startupCommand: 'while :; do :; done' })
     await create(spec)
     const latest = () => manager.stats.at(-1)?.kernels.find(entry => entry.kernelId === spec.kernelId)?.stats
-    // The limit is half a core. A busy machine gives less; an idle session takes next to nothing.
+    // The limit is half a core. A busy machine gives less; an idle session uses almost nothing.
     await expect.poll(() => latest()?.cpuMilli).toBeGreaterThan(50)
     expect(latest()?.cpuMilli).toBeLessThan(750)
     expect(latest()?.memBytes).toBeGreaterThan(0)

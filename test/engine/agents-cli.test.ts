@@ -50,7 +50,7 @@ test('commands add, pause, resume and forget a host', async () => {
   expect(await listed()).toEqual([])
 })
 
-/** @throws with what it complained of, if it ends before it prints one */
+/** @throws with the error output, if the agent ends before it prints a line */
 async function firstLineOf(agent: ChildProcessWithoutNullStreams): Promise<string> {
   const complaints: string[] = []
   agent.stderr.on('data', (chunk: Buffer) => complaints.push(chunk.toString()))

@@ -27,7 +27,7 @@ const sessionOf = ({ stdout, stderr }: Outcome): Session => {
   return JSON.parse(stdout) as Session
 }
 const show = async (name: string): Promise<Session> => sessionOf(await berth.cli('session', 'show', name, '--json'))
-/** Polls ask the manager's API: each `berth` is a process of its own. */
+/** Polls use the manager's API, because each `berth` command is a separate process. */
 const get = ({ id }: Pick<Session, 'id'>): Promise<Session> => api.getSession({ params: { id } })
 const textOf = async ({ id }: Pick<Session, 'id'>): Promise<string> =>
   (await api.getSessionLogs({ params: { id }, query: {} })).text
@@ -106,7 +106,7 @@ describe('a batch session', () => {
     const set = (to: object) => api.updateResourceGroup({ params: { name: 'default' }, body: { options: to } })
     onTestFinished(async () => void (await set({})))
     await set(options)
-    // A process that does not know the signal must outlive it.
+    // A process that does not know the signal must survive it.
     const script = `
       [ ! -e ~/saved ] || { echo "continued with $(cat ~/saved), warned of $(cat ~/when), other $(cat ~/other)"; exit 0; }
       trap 'cat /run/berth/interruption > ~/when; echo step $n > ~/saved' USR1
@@ -118,7 +118,7 @@ describe('a batch session', () => {
     const made = sessionOf(await create('polite', '--batch', '--interruptible', '--command', script))
     await expect.poll(async () => (await get(made)).status, { timeout: 30_000 }).toBe('RUNNING')
     const container = docker.getContainer((await get(made)).kernels[0]?.containerId ?? '')
-    // A terminal, as people have it; it ends with the session.
+    // A terminal like that of a person; it ends with the session.
     const { User } = (await container.inspect()).Config
     const exec = await container.exec({ Cmd: ['sleep', '300'], User, Tty: true, AttachStdout: true })
     const terminal = text(await exec.start({ hijack: false, stdin: false, Tty: true }))
@@ -155,7 +155,7 @@ test('an interactive session continues after its start-up command, also if that 
 })
 
 test('usage of a session is exact: CPU seconds come from the counters of its container', async () => {
-  // Uses this much CPU time, however long that takes on a busy machine, and then waits for the last figures.
+  // Uses this much CPU time, however long that takes on a busy machine, and then waits for the last statistics.
   const burn = 'import time\nwhile time.process_time() < 1.5: pass\ntime.sleep(4)'
   const burner = sessionOf(await create('burner', '--batch', '--wait', '--command', `python3 -c '${burn}'`))
   await expect.poll(async () => (await get(burner)).usage?.cpuSeconds).toBeGreaterThan(1.45)

@@ -32,7 +32,7 @@ test('kernels of a batch session reach each other by name, and the next session 
   const work = [
     'if [ $BERTH_CLUSTER_ROLE = main1 ]',
     'then until [ -e /home/work/answer ]; do sleep 0.1; python3 -c "',
-    // Read before the file is made: its existence ends the loop.
+    // Read before the file is created, because its existence ends the loop.
     "import urllib.request as u; name = u.urlopen('http://sub1:8000/name').read(); open('/home/work/answer', 'wb').write(name)\" || true; done",
     'echo heard $(cat /home/work/answer)',
     'else mkdir -p /tmp/www; echo $(hostname) > /tmp/www/name; echo serving; cd /tmp/www; exec python3 -m http.server 8000; fi',

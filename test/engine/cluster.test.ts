@@ -36,7 +36,7 @@ afterAll(async () => {
   await home[Symbol.asyncDispose]()
 })
 
-/** `nc` answers once per listener with the name of who listens. */
+/** `nc` answers once per start, with the name of its kernel. */
 const SERVE = 'while true; do echo "I am $BERTH_CLUSTER_ROLE" | /opt/berth/bin/busybox nc -l -p 4000; done'
 
 function aCluster(size: number, changes: Partial<KernelSpec> = {}): KernelSpec[] {
@@ -83,8 +83,8 @@ describe('a session of three kernels', () => {
     const [stranger] = await create(others)
     if (!stranger) throw new Error('no stranger')
     expect(await networks()).toBe(2)
-    // By its address, as names are those of the own session. From 28 on, Docker drops what goes from network to network, before
-    // our rules can refuse it.
+    // By its address, because names are those of the own session. From version 28 on, Docker drops traffic between networks before our
+    // rules can refuse it.
     const address = await addressOf(main.containerId)
     expect((await say(stranger.containerId, address)).stdout).not.toContain('I am')
     expect((await say(stranger.containerId, 'sub2')).stdout).not.toContain('I am')

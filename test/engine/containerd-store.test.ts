@@ -10,8 +10,8 @@ import { startRegistry, type TestRegistry } from '../fixtures/registry.ts'
 import { inTerminal } from '../fixtures/terminal.ts'
 
 /**
- * The journey over an engine that keeps its images in containerd's store, as new installations of Docker 29 do: the id of an
- * image is the digest of its manifest there. Docker can do that from version 24 on; with an older dockerd it is skipped.
+ * The journey over an engine that keeps its images in containerd's store, as new installations of Docker 29 do: the id of an image is the
+ * digest of its manifest there. Docker supports this from version 24 on; with an older dockerd the test is skipped.
  */
 const run = promisify(execFile)
 const stack = new AsyncDisposableStack()
@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync(), 60_000)
 beforeEach(({ skip }) => skip(!hasStore, 'this dockerd cannot keep images in the store of containerd'))
 
-/** Removes what a dry run lists. */
+/** Removes the images that a dry run lists. */
 async function cleanUp() {
   const { items } = await api.cleanUpImages({ body: { dryRun: true } })
   return api.cleanUpImages({ body: { listed: listedIn(items) } })
@@ -115,7 +115,7 @@ test('an image of a registry is pulled with progress, for a session too, and rem
   await ended(await api.rescanRegistry({ params: { name: cr.name } }))
   const pulled = await ended(await api.pullImage({ body: { reference } }))
   expect(pulled).toMatchObject({ status: 'done', pull: [{ status: 'done', error: null }] })
-  // How many bytes it tells only of what takes longer than this does.
+  // The number of bytes is reported only for pulls that take longer than this one.
   const { layersDone, layersTotal } = pulled.pull?.[0]?.progress ?? {}
   expect(layersTotal).toBeGreaterThan(0)
   expect(layersDone).toBe(layersTotal)

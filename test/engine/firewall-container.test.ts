@@ -14,7 +14,7 @@ import { TOOLBOX_IMAGE } from '../fixtures/images.ts'
 const run = promisify(execFile)
 const stack = new AsyncDisposableStack()
 const SOURCES = join(import.meta.dirname, '../../agent')
-/** A user that has nothing, and the group that owns the engine's socket. */
+/** A user without any rights, and the group that owns the engine's socket. */
 const USER = ['--reuid=65534', '--regid=65534', '--groups=64999']
 let engine: Engine
 
@@ -40,7 +40,7 @@ const fromSession = (address: string) =>
     (error: unknown) => (error as { stderr: string }).stderr,
   )
 
-/** Has the agent's firewall look once, as the user. @returns its state */
+/** Runs one check of the agent's firewall as the user. @returns its state */
 async function applyAsUser(image = TOOLBOX_IMAGE): Promise<unknown> {
   const script = `
     import { createEngineClient } from '${SOURCES}/docker/engine-client.ts'

@@ -63,7 +63,7 @@ async function startMetadata(): Promise<void> {
   await new Promise(open => server.stdout.once('data', open))
 }
 
-/** Outcome of a connection: `open`, or the words of the client that was refused. */
+/** Outcome of a connection: `open`, or the error of the refused client. */
 const outcome = (attempt: Promise<unknown>) =>
   attempt.then(
     () => 'open',

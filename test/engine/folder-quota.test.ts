@@ -18,7 +18,7 @@ const FILE_SYSTEMS = [
   { type: 'xfs', make: ['mkfs.xfs', '-q'], options: 'loop,prjquota', on: ['setquota', '--version'] },
 ] as const
 
-/** A file system with quotas on a loop device. @throws where a program is missing, or the kernel has no such quotas */
+/** A file system with quotas on a loop device. @throws if a program is missing, or the kernel has no such quotas */
 async function mounted({ make, options, on }: (typeof FILE_SYSTEMS)[number]) {
   await using stack = new AsyncDisposableStack()
   const directory = await mkdtemp(join(tmpdir(), 'folder-quota-'))
@@ -38,7 +38,7 @@ async function mounted({ make, options, on }: (typeof FILE_SYSTEMS)[number]) {
   return { top, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
-/** Writes as an ordinary user, as sessions do: root is stopped by no project quota. */
+/** Writes as an ordinary user, like sessions: no project quota stops root. */
 const write = (path: string, mebibytes: number) =>
   run('setpriv', ['--reuid=65534', '--clear-groups', 'dd', 'if=/dev/zero', `of=${path}`, 'bs=1M', `count=${mebibytes}`])
 
@@ -63,7 +63,7 @@ test.for(FILE_SYSTEMS)(
     await write(join(folder, 'fits'), 3)
     await expect(write(join(folder, 'too-much'), 20)).rejects.toThrow(/quota exceeded|No space left/)
     await rm(join(folder, 'too-much'), { force: true })
-    // btrfs has no such limit: Berth alone refuses further files.
+    // btrfs has no such limit, so only Berth refuses further files.
     expect(why.files === undefined).toBe(kind.type !== 'btrfs')
     const touched = run('setpriv', ['--reuid=65534', '--clear-groups', 'touch', ...ten(folder)])
     if (why.files === undefined) await expect(touched).rejects.toThrow(/quota exceeded|No space left/)

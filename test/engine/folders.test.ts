@@ -54,7 +54,7 @@ test('files in a folder outlive the session, others see them at once, and a read
   await inSession(first, 'echo kept > ~/data/notes && mkdir ~/data/sub')
   expect(await inSession(first, 'cat ~/deep/place/notes')).toBe('kept')
   expect(await inSession(first, 'touch ~/deep/place/x 2>&1 || true')).toContain('Read-only file system')
-  // The directories above a mount belong to the user, as all of the home does.
+  // The directories above a mount belong to the user, like everything in the home.
   expect(await inSession(first, 'touch ~/deep/beside && echo made')).toBe('made')
 
   const second = await launch('second', 'data')
@@ -83,7 +83,7 @@ test('a session can neither move its folder away nor reach a neighbouring one', 
   expect((await stat(directory)).mode & 0o777).toBe(0o700)
   await berth.cli('session', 'rm', 'guarded', '--wait')
 
-  // The links are deleted with the folder, and nothing that they lead to.
+  // The links are deleted with the folder, but not their targets.
   expect((await berth.cli('folder', 'rm', 'guarded', '--permanently')).stderr).toContain('in the trash')
   expect(await berth.cli('folder', 'rm', 'guarded')).toMatchObject({ code: 0 })
   expect(await berth.cli('folder', 'rm', 'guarded', '--permanently')).toMatchObject({ code: 0 })
@@ -120,7 +120,7 @@ test('a folder is added to a running session by the command line, seen on the st
   expect(await berth.cli('session', 'unmount', 'running', 'later')).toMatchObject({ code: 0 })
   expect(await inSession(session, 'ls ~/in')).toBe('')
 
-  // Ended with the folder in it, and started again with it.
+  // Ended with the folder mounted, and started again with it.
   await berth.cli('session', 'mount', 'running', 'later:in/later:ro')
   await berth.cli('session', 'rm', 'running', '--wait')
   expect(await readFile(note, 'utf8')).toBe('written\n')
@@ -146,7 +146,7 @@ test('folders .ssh and .local are in each session, and the session keeps its own
 
 test('a session starts with the dotfiles and the start-up script of its owner, and apps wait for the script', async () => {
   const api = await berth.api()
-  // Not expected to succeed: a second run of this test finds the folder.
+  // This may fail: a second run of this test finds the folder.
   await berth.cli('folder', 'create', '.config')
   await api.putDotfile({ body: { path: '.bashrc', content: 'export FROM_DOTFILE=yes\n' } })
   await api.putDotfile({ body: { path: '.secrets/token', content: 'hidden', mode: '600' } })
@@ -170,7 +170,7 @@ test('a session starts with the dotfiles and the start-up script of its owner, a
     const state = () => inSession(session, 'ls ~/made 2>/dev/null; pgrep -f "[j]upyter-lab" >/dev/null && echo lab')
     const states = [await state().catch(() => '')]
     while (!states.at(-1)?.includes('lab')) states.push(await state().catch(() => ''))
-    // The app was never there before the script had made its file.
+    // The app was never available before the script had created its file.
     expect([...new Set(states)].at(0)).toBe('')
     expect(states).not.toContain('lab')
     expect(await granted).toMatchObject({ app: { name: 'jupyterlab' } })

@@ -12,14 +12,14 @@ import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
 /**
- * An agent on hosts that start nothing: a failed start says so, and the host is reported until a start would succeed. The same
- * words of the engine, brought about by an image, are no fault of the host.
+ * An agent on hosts that cannot start anything: a failed start reports it, and the host has a problem until a start would succeed. The same
+ * message of the engine, caused by an image, is no fault of the host.
  */
 const run = promisify(execFile)
 const stack = new AsyncDisposableStack()
-/** The `/sbin` of the image is a file, so that no init fits in. */
+/** The image's `/sbin` is a file, so that no init can be mounted there. */
 const UNFIT_IMAGE = `berth-test/unfit:${process.pid}`
-/** Agents look at what is wrong every 15 s, and at networks every 30 s. */
+/** Agents check faults every 15 s, and networks every 30 s. */
 const within = { timeout: 60_000 }
 
 let directory: string
@@ -55,7 +55,7 @@ afterAll(() => stack.disposeAsync(), 60_000)
 let control: string
 const broken = () => join(directory, 'broken')
 
-/** Settings of an engine whose runtime makes no container while there is a file. */
+/** Settings of an engine whose runtime creates no container while a file exists. */
 async function runtimeThatCanBreak() {
   const path = join(directory, 'runtime')
   const script = `#!/bin/sh

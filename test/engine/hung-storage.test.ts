@@ -8,11 +8,11 @@ import { type ManagerProcess, type Managers, startManagers } from '../fixtures/m
 import { temporaryDirectory } from '../fixtures/manager.ts'
 
 /**
- * A storage that neither works nor fails: calls to a part of it do not return. One manager serves it next to a sound one. The tests of
- * this file build on each other and run in their order.
+ * A storage that neither works nor fails: calls to a part of it do not return. One manager serves it together with a healthy one. The tests
+ * of this file build on each other and run in their order.
  */
 const MANY = 100
-/** Hangs: a directory among the many of a folder. */
+/** A directory that hangs, among the many of a folder. */
 const SILENT = 'entry-50'
 const ANSWER = { timeout: 60_000 }
 
@@ -24,7 +24,7 @@ let near: Folder
 /** The directory that hangs. */
 let silent: string
 let hung: HungMount | undefined
-/** Why nothing can be made to hang here. */
+/** The reason if nothing can be made to hang here. */
 let why: string | undefined
 const directories = new AsyncDisposableStack()
 
@@ -86,7 +86,7 @@ test('jobs and copies end with storage_away, a cancelled copy says so first, and
   await managers.admin(manager)
   const top = await api.listFiles({ params: { id: far.id }, query: { path: '' } })
   expect(top.items.map(({ name }) => name)).toEqual(['many', 'notes.txt'])
-  // The call that hangs cannot be taken back: the answer does not wait for it.
+  // The hanging call cannot be cancelled, so the answer does not wait for it.
   await api.cancelTask({ params: copies[1] })
   expect(ended).toBe(0)
   expect(new Set(await Promise.all(waiting))).toEqual(new Set(['storage_away']))
@@ -97,7 +97,7 @@ test('jobs and copies end with storage_away, a cancelled copy says so first, and
   }
   await expect.poll(() => stateOf(copies[0]), ANSWER).toEqual(['failed', 'storage_away'])
   await expect.poll(() => stateOf(copies[1]), ANSWER).toEqual(['cancelled', 'unavailable'])
-  // Neither leaves a folder that is not whole.
+  // Neither leaves an incomplete folder.
   const names = async () => (await api.listFolders()).items.map(({ name }) => name).toSorted()
   await expect.poll(names, ANSWER).toEqual(['on-far', 'on-near'])
 }, 120_000)

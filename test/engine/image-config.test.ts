@@ -117,7 +117,7 @@ test('a session knows the accounts of its image, and is itself work, whatever th
   expect(text).toMatch(/\nwork\nwork\nuid=\d+\(work\) gid=\d+\(work\)( groups=\d+\(work\))?\n/)
   expect(text).not.toMatch(/secret|toor|other/)
   expect(text).toContain('\nclosed\n')
-  // The uid that sessions of this host have belongs to another account in this image.
+  // In this image, the uid of this host's sessions belongs to another account.
   const uid = /uid=(\d+)\(work\)/.exec(text)?.[1] ?? ''
   const clash = await imageWith({ 'etc/passwd': `clash:x:${uid}:1::/:/bin/sh\nada:x:7:8::/:/bin/sh\n` })
   expect(await inSession(clash, 'id -un; id -u ada; id -u clash 2>&1')).toBe('work\n7\nid: unknown user clash\n')

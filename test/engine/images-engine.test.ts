@@ -67,7 +67,7 @@ afterAll(async () => {
   await image.remove({ force: true }).catch(() => undefined)
 })
 
-/** Made on the engine, pushed, and taken off the engine again. */
+/** Created on the engine, pushed, and removed from the engine again. */
 async function pushImage(): Promise<void> {
   await using container = await madeContainer({ Image: BUSYBOX_IMAGE, Cmd: ['true'] })
   const archive = pack()
@@ -96,7 +96,7 @@ async function ended({ id }: Pick<Task, 'id'>): Promise<Task> {
   return get()
 }
 
-/** Beginning of the names of images that a person makes of sessions. */
+/** Prefix of the names of images that a person saves from sessions. */
 const ownNames = async (client: ApiClient) => sessionImagePrefix((await client.me()).user)
 
 async function running(session: Session | undefined): Promise<Session> {
@@ -108,7 +108,7 @@ async function running(session: Session | undefined): Promise<Session> {
 const imageOnAgents = async () =>
   (await api.listImages()).items.find(image => image.reference === reference && image.holders > 0)
 
-/** Over a tunnel to the app, as any client of its protocol may. */
+/** Over a tunnel to the app, like any client of its protocol. */
 function ask(id: SessionId, app: string): Promise<string> {
   const url = `${manager.url.replace('http', 'ws')}/stream/session/${id}/tcpproxy?app=${app}`
   const socket = new WebSocket(url, { headers: { authorization: `Bearer ${token}` } })
@@ -132,7 +132,7 @@ test('an image of a registry with sign-in is launched, its services start as it 
   expect(Id).toBe(session.imageDigest)
   expect(RepoDigests).toHaveLength(1)
 
-  // By prestart and command of /etc/backend.ai/service-defs/my_web.json.
+  // Started by prestart and command of /etc/backend.ai/service-defs/my_web.json.
   expect(await ask(session.id, 'my-web')).toMatch(/^HTTP\/1\.[01] 200 OK[^]*served on 8080\n/)
   expect(await ask(session.id, 'broken')).not.toContain('200 OK')
 
@@ -157,7 +157,7 @@ test('an image of a registry with sign-in is launched, its services start as it 
   const [would] = dry?.images.filter(image => image.digest === Id) ?? []
   expect(would?.references).toEqual([reference])
   expect(would?.uniqueBytes).toBeLessThan(would?.sizeBytes ?? 0)
-  // Another container, of nobody we know, uses it: the agent keeps it.
+  // An unknown container uses it, so the agent keeps it.
   {
     await using _foreign = await madeContainer({ Image: reference, Cmd: ['true'] })
     expect((await api.removeImage({ body: { reference } })).items[0]?.kept[0]?.why).toBe('A container uses this image.')
@@ -168,7 +168,7 @@ test('an image of a registry with sign-in is launched, its services start as it 
   await expect(docker.getImage(Id).inspect()).rejects.toMatchObject({ statusCode: 404 })
 })
 
-/** Removes what a dry run lists. */
+/** Removes the images that a dry run lists. */
 async function cleanUp() {
   const { items } = await api.cleanUpImages({ body: { dryRun: true } })
   return api.cleanUpImages({ body: { listed: listedIn(items) } })
@@ -181,7 +181,7 @@ test('an admin pulls an image to agents in advance, and clean-up removes it', as
   await expect.poll(imageOnAgents).toBeDefined()
   const clean = (await cleanUp()).items[0]
   expect(clean?.images.flatMap(image => image.references)).toContain(reference)
-  // The toolbox and what tests made stays.
+  // The toolbox and images of tests stay.
   expect(clean?.images.flatMap(image => image.references).filter(name => !name.startsWith(cr.name))).toEqual([])
   await expect.poll(imageOnAgents).toBeUndefined()
   const failed = await ended(await api.pullImage({ body: { reference: `${cr.name}/lab/none:1` } }))
@@ -252,7 +252,7 @@ test('an image of a session has what programs wrote and the settings of its imag
     const files = await filesOf(made)
     expect(files.get('srv/tool')).toBe('installed\n')
     expect([...files.keys()]).toEqual(expect.arrayContaining(['srv/link', 'srv/closed/']))
-    // Mount points are there, and empty.
+    // Mount points exist, and are empty.
     const below = (folder: string) => [...files.keys()].filter(name => name.startsWith(folder) && name !== folder)
     for (const folder of ['home/work/', 'run/berth/', 'opt/berth/', 'dev/pts/']) expect(below(folder)).toEqual([])
     const all = [...files.values()].join('\n')
@@ -407,7 +407,7 @@ test('a push is cancelled while the registry does not answer: the image stays wh
     expect(await isThere(made)).toBe(true)
     cr.resume()
 
-    // The owner cancels too. The next push of the session has the registry's answer again.
+    // The owner can also cancel. The next push of the session gets the registry's answer again.
     const other = await stuck(made.replace('slow', 'other'))
     await user.api.cancelSessionImage({ params })
     expect(await ended(other)).toMatchObject({ status: 'cancelled' })
@@ -478,9 +478,8 @@ test('an image is built on an agent from a recipe, with its log; a failed step s
 const QUOTED_APPS = '[{"name":"web","protocol":"http","port":8080,"title":"Costs $5 \\\\ day"}]'
 
 /**
- * An image with a directory in which every user writes, and settings that need care.
- *
- * @param changes further lines of its recipe; then it has a file below the home too
+ * An image with a directory in which every user can write, and settings that need care. @param changes further lines of its recipe; then it
+ * also has a file below the home
  */
 async function makeBase(name: string, changes: readonly string[] = []): Promise<void> {
   await using container = await madeContainer({
@@ -502,7 +501,7 @@ async function makeBase(name: string, changes: readonly string[] = []): Promise<
   await container.commit({ repo, tag, ...(changes.length > 0 ? { changes: changes.join('\n') } : {}) })
 }
 
-/** Names and texts of all files of an image; directories end with a slash. */
+/** Names and contents of all files of an image; directories end with a slash. */
 async function filesOf(image: string): Promise<Map<string, string>> {
   await using container = await madeContainer({ Image: image, Cmd: ['true'] })
   const files = new Map<string, string>()

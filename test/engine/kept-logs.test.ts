@@ -34,7 +34,7 @@ afterAll(async () => {
   await home[Symbol.asyncDispose]()
 })
 
-/** A kernel that has ended by itself after it has written so many lines of 40 bytes. */
+/** A kernel that has ended on its own after writing this many lines of 40 bytes. */
 async function ended(lines: number) {
   const padded = `/opt/berth/bin/busybox awk 'BEGIN { for (i = 1; i <= ${lines}; i++) printf "line %034d\\n", i }'`
   const spec = aKernelSpec({ kind: 'batch', startupCommand: padded })
@@ -68,7 +68,7 @@ test('the log of an ended session is kept whole, also across an end of the agent
   expect([exitCode, logTail.startsWith(`${LOG_CUT}\n`)]).toEqual([0, true])
   const { lines, isCut } = await wholeLog(kernelId)
   expect([lines.length, lines[0], lines.at(-1), isCut]).toEqual([20_000, line(1), line(20_000), false])
-  // The request is repeated where its reply was lost.
+  // The request is repeated if its reply was lost.
   await manager.request('destroy_kernel', { kernelId, graceMs: 0 })
   expect((await wholeLog(kernelId)).lines).toHaveLength(20_000)
   const filters = { label: [`berth.manager=${manager.managerId}`] }

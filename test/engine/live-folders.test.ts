@@ -66,7 +66,7 @@ const places = async () =>
 const mounted = async () =>
   (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter(line => line.includes(home.data)).length
 const folders = (kernelId: KernelId) => manager.kernel(kernelId)?.mounts?.folders.map(({ path }) => path)
-/** Nothing is mounted any more, and nothing of the folder is missing. */
+/** Nothing is mounted any more, and the folder is complete. */
 async function isWhole({ directory }: { directory: string }): Promise<void> {
   expect(await readFile(join(directory, 'kept'), 'utf8')).toBe('kept\n')
   expect((await stat(join(directory, 'empty'))).isDirectory()).toBe(true)
@@ -87,14 +87,14 @@ test('an added folder is there at once in both directions, read-only ones take n
   await writeFile(join(data.directory, 'from-outside'), 'seen')
   expect(await inside(session, 'cat ~/deep/data/from-outside')).toBe('seen')
   await expect.poll(() => folders(session.kernelId)).toEqual(['deep/data', 'fixed'])
-  // Whoever is about to remove the directory reads that the folders are the users' own files.
+  // The README tells anybody who is about to remove the directory that the folders contain the users' own files.
   expect(await readFile(join(home.data, 'agent/mounts/README'), 'utf8')).toContain('Do not remove this directory')
 
-  // The place of the folders belongs to root; set-user-id programs and devices mean nothing in them.
+  // The directory of the folders belongs to root; set-user-id programs and devices have no effect in them.
   expect(await inside(session, 'touch /run/berth-folders/x')).toContain('Read-only file system')
   const flags = await inside(session, `grep /run/berth-folders/ /proc/self/mountinfo | cut -d' ' -f6`)
   expect(flags.split('\n').every(options => options.includes('nosuid') && options.includes('nodev'))).toBe(true)
-  // The user of the session made the link's directory and may change everything in it.
+  // The user of the session created the link's directory and may change everything in it.
   expect(await inside(session, 'stat -c %U ~/deep; touch ~/deep/beside && echo made')).toMatch(/^\S+\nmade$/)
 
   await take(session.kernelId, data)
@@ -113,7 +113,7 @@ test('nothing in the home is replaced or followed', async () => {
     await expect(add(session.kernelId, await aFolder(path))).rejects.toMatchObject({ code: 'folder_path_taken' })
   }
   expect(await inside(session, 'ls /run/berth-folders')).toBe('')
-  // A session that puts something else in the place of the link keeps it.
+  // If a session replaces the link, its replacement is kept.
   const data = await aFolder('data')
   await add(session.kernelId, data)
   await inside(session, 'rm ~/data && mkdir ~/data && touch ~/data/own')
@@ -177,7 +177,7 @@ test('a session that continues with the files mounts the folder at the same plac
   await add(first.kernelId, other)
   expect(await readlink(homeOf(first.kernelId, 'data'))).toBe(`/run/berth-folders/${data.folder}`)
   await manager.request('destroy_kernel', { kernelId: first.kernelId, graceMs: 0, keepFilesMs: 60_000 })
-  // As an agent of which only the home is left would have it.
+  // Same as for an agent of which only the home is left.
   await symlink(`/run/berth-folders/${data.folder}`, homeOf(first.kernelId, 'data'))
   const { directory: _, ...mount } = data
   const next = await start({ filesOf: first.kernelId, folders: [mount] })
@@ -198,7 +198,7 @@ test('under an agent in a mount namespace of its own, sessions start without a p
   expect(await inside(session, 'ls /run/berth-folders')).toContain('No such file')
   await end(session.kernelId)
 
-  // Beside the engine again, it serves new sessions; one without a place is told from that.
+  // With the engine again, it serves new sessions; one without a directory for folders is recognised.
   const older = await start()
   agent.kill('SIGKILL')
   await agent.exited

@@ -15,7 +15,7 @@ import { type Berth, root, startBerth } from '../fixtures/berth.ts'
 
 const run = promisify(execFile)
 const IMAGE = 'berth/python:3.13'
-/** More than any buffer on the way holds. `e2e/main-journey.test.ts` moves 100 MB. */
+/** More than all buffers on the way can hold. `e2e/main-journey.test.ts` moves 100 MB. */
 const SIZE = 32 * 2 ** 20
 
 let berth: Berth
@@ -181,7 +181,7 @@ describe('from a request to bytes in a container', () => {
     expect(opened).toMatchObject({ status: 303, location: '/lab' })
     const cookie = opened.cookie.split(';')[0] ?? ''
     expect((await at('/api/status', { cookie })).status).toBe(200)
-    // Jupyter would refuse a request without its token, and one that it takes for another site's.
+    // Jupyter would refuse a request without its token, or one that seems to come from another site.
     expect((await at('/api/contents', { cookie, origin: link.origin })).status).toBe(200)
     expect((await berth.cli('app', 'unpublish', made.id)).code).toBe(0)
     await expect.poll(async () => (await at('/api/status', { cookie })).status).toBe(404)

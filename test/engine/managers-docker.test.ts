@@ -10,7 +10,7 @@ import { removeEverythingOf } from '../fixtures/leftovers.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 import { type ManagerProcess, type Managers, startManagers } from '../fixtures/managers.ts'
 
-/** Three manager processes, one after the other killed, over a real agent on the machine's engine. */
+/** Three manager processes, killed one after the other, with a real agent on the machine's engine. */
 let managers: Managers
 let home: AgentHome
 let managerId: string | undefined
@@ -87,7 +87,7 @@ test('while managers are killed one after the other, sessions continue, tunnels 
   const starting = await create(atA, 'starting-one')
   await a.kill('SIGKILL')
   const next = await create(atB, 'next-one')
-  // The turn to schedule comes over as soon as the database has noticed.
+  // The turn to schedule moves as soon as the database has noticed.
   await runs(atB, next.id, 10_000)
   await runs(atB, starting.id)
   expect(await kernelsOnEngine()).toEqual(await kernelsOf(atB))

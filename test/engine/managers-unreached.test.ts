@@ -6,7 +6,7 @@ import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
 import { type ManagerProcess, type Managers, startManagers } from '../fixtures/managers.ts'
 import { inTerminal } from '../fixtures/terminal.ts'
 
-/** An agent whose network lets it dial the first of several manager processes, and no other. */
+/** An agent whose network allows connections only to the first of several manager processes. */
 const stack = new AsyncDisposableStack()
 let managers: Managers
 let engine: Engine

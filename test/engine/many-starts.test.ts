@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWorld, type World } from '../fixtures/chaos-world.ts'
 import { prepareStorm, raiseStorm, STORM } from '../fixtures/storm.ts'
 
-/** The same with a look a minute later: test/chaos/many-starts.test.ts. */
+/** The same test with a check a minute later is test/chaos/many-starts.test.ts. */
 let world: World
 beforeAll(async () => {
   world = await startWorld()

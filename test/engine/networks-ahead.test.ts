@@ -59,7 +59,7 @@ test('a session takes a ready network, which is removed with it; a stopped agent
   const first = aKernelSpec()
   const used = await networkOf((await create(first)).containerId)
   expect(ready).toContain(used)
-  // Filled up again beside the session.
+  // Filled up again in addition to the session's network.
   await count(AHEAD + 1)
   await destroy(first)
   expect(await networks()).not.toContain(used)
@@ -83,7 +83,7 @@ test('after an agent is killed its ready networks are removed, and the network o
   agent.kill('SIGKILL')
   await agent.exited
   await start()
-  // The number is right before the agent has looked, too.
+  // The number is right even before the agent has checked.
   await expect
     .poll(async () => (await networks()).filter(id => before.includes(id)), { timeout: 60_000 })
     .toEqual([used])

@@ -7,7 +7,7 @@ import { startWorld, type World } from '../fixtures/chaos-world.ts'
 import { TINY_IMAGE } from '../fixtures/images.ts'
 import { removeData } from '../fixtures/unmount-below.ts'
 
-/** The steps of docs/admin/backup.md on a real engine with a running session, with its very commands. */
+/** The steps of docs/admin/backup.md on a real engine with a running session, with the same commands. */
 let world: World
 let place: string
 let restored: Berth | undefined
@@ -30,7 +30,7 @@ const commands = (config: string) => (args: string, input?: string) =>
     input,
   )
 
-/** `berth up --data NEW`, on the claim that the first one has on the engine. */
+/** `berth up --data NEW`, using the first one's claim on the engine. */
 async function upAgain(data: string, password: string): Promise<Berth> {
   const claim = `berth-test-${basename(world.data)}`
   const environment = { DOCKER_HOST: world.engine.host, BERTH_AGENT_CLAIM: claim }
@@ -40,7 +40,7 @@ async function upAgain(data: string, password: string): Promise<Berth> {
 test('a restore into a new directory adopts running sessions, and new ones start after the resume', async () => {
   const { id } = await world.runs((await world.create('kept')).id, 60_000)
   const containers = await world.kernelsOnEngine()
-  // The server that runs with the keys of before; without the folder of the agent they are lost.
+  // The server that runs with the earlier keys; without the folder of the agent they are lost.
   const enter = await world.berth.cli('ssh', 'kept', 'echo before')
   expect(enter).toMatchObject({ code: 0, stdout: 'before\n' })
   const { adminPassword: password, adminEmail } = world.berth
@@ -50,7 +50,7 @@ test('a restore into a new directory adopts running sessions, and new ones start
   expect(backedUp).toMatchObject({ code: 0 })
   await world.berth.kill()
 
-  // Without the folder of the agent: it takes the place of the one that this engine had.
+  // Without the folder of the agent: it replaces the agent that this engine had.
   const bare = join(place, 'bare')
   const restore = (data: string) => berth(`restore ${file} --with-key --passphrase-stdin --data ${data}`, PASSPHRASE)
   expect(await restore(bare)).toMatchObject({ code: 0 })
@@ -66,7 +66,7 @@ test('a restore into a new directory adopts running sessions, and new ones start
   expect(await berth(create)).toMatchObject({ code: 0 })
   await restored.kill()
 
-  // With the folder, as the page has it: the keys of the session come along.
+  // With the folder, as in the documentation: the keys of the session are kept.
   const whole = join(place, 'whole')
   expect(await restore(whole)).toMatchObject({ code: 0 })
   await rename(join(world.data, 'agent'), join(whole, 'agent'))

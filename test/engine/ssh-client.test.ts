@@ -30,12 +30,12 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => stack.disposeAsync(), 60_000)
 
-/** OpenSSH by the Host block; nothing but that block and the key agent of the user. */
+/** OpenSSH with the Host block and the user's key agent, and no other configuration. */
 const ssh = async (script: string, ...flags: string[]) =>
   (await run('ssh', ['-F', config, ...flags, 'berth-develop', script], { env: agent.env })).stdout
 
 test('git clones and pushes over ssh with a key of the forwarded agent, from a server that accepts only that key', async () => {
-  // A git server: an sshd of its own, on a port of its own, that lets in one key.
+  // A git server: a separate sshd on a separate port, which accepts one key.
   const server = [
     `mkdir server && ssh-keygen -q -t ed25519 -N '' -f server/host_key && echo '${publicKey}' > server/authorized_keys`,
     'git init -q --bare -b main server/code.git',

@@ -23,7 +23,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-/** `berth …` with nothing but a keypair in its environment. */
+/** `berth …` with only a keypair in its environment. */
 async function signedCli(): Promise<{ cli: (...args: string[]) => Promise<Outcome>; end: () => Promise<unknown> }> {
   const { accessKey, secretKey } = await api.createKeypair({ body: {} })
   const env = {
@@ -49,7 +49,7 @@ async function launch(name: string): Promise<SessionId> {
   return id
 }
 
-/** OpenSSH with this key alone, and the host key that the manager vouches for. */
+/** OpenSSH with only this key, and the host key from the manager. */
 async function ssh(sessionId: SessionId, identity: string, command: string): Promise<string> {
   const token = await signIn()
   await using proxy = await startProxy({
@@ -95,7 +95,7 @@ test('a user generates a key, sees its private half once, and enters a new sessi
   )
   expect(logs).toBeNull()
 
-  // Another key from now on: what runs keeps the one that it began with.
+  // From now on a different key: running sessions keep their original one.
   const own = join(directory, 'own')
   await run('ssh-keygen', ['-q', '-t', 'rsa', '-b', '2048', '-N', '', '-C', 'ada@laptop', '-f', own])
   const set = await berth.cli('ssh-keypair', 'set', `${own}.pub`)

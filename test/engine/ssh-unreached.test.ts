@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Berth, execute, type Outcome, startBerth } from '../fixtures/berth.ts'
 import { addressOf, docker } from '../fixtures/docker.ts'
 
-/** `berth ssh` and its Host block say within 15 seconds, and some for a busy machine, that a session cannot be reached. */
+/** `berth ssh` and its Host block report within 15 seconds (longer on a busy machine) that a session cannot be reached. */
 const run = promisify(execFile)
 const TOLD_WITHIN_MS = 20_000
 let berth: Berth

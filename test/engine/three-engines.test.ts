@@ -66,7 +66,10 @@ test('after an engine is killed others take new sessions, none is lost, and the 
   await inTerminal(there?.id as Session['id'], 'echo "again $((3*3))"', /again 9/)
   await expect.poll(placeOfNext, { timeout: 60_000, interval: 500 }).toBe(victim.name)
 
-  /** Where the next session is placed. One that came to the dead engine before the manager knew would run there later: it is ended. */
+  /**
+   * The host on which the next session is placed. A session placed on the dead engine before the manager noticed would run there later, so
+   * it is ended.
+   */
   async function placeOfNext(): Promise<string> {
     const { id } = await launch({ cpu: '0.1', mem: '64m' })
     await expect.poll(() => agentOf(id)).toEqual(expect.any(String))

@@ -8,7 +8,7 @@ import { createToolbox } from '../../agent/toolbox/toolbox.ts'
 import { docker, madeContainer, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 
-/** An image of its own with the content of the toolbox, so that its volume is nobody else's. */
+/** An image of its own with the content of the toolbox, so that its volume is not shared. */
 let image: string
 let volumes: Set<string>
 beforeEach(async () => {
@@ -50,7 +50,7 @@ async function inVolume(volume: string, script: string): Promise<string> {
   try {
     await container.start()
     await container.wait()
-    // A number alone is read as one.
+    // YAML would read a bare number as a number.
     return String(await container.logs({ stdout: true, stderr: true })).replaceAll('\r', '')
   } finally {
     await container.remove()

@@ -109,7 +109,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     await writeFile(keys, `${await readFile(keys, 'utf8')}${forwarded.public}\n`)
     await using agent = await startKeyAgent(forwarded.file)
     const there = `work@${box.address}`
-    // The session's own server stands for any other: what counts is that only the forwarded key opens it.
+    // The session's own server represents any other server: only the forwarded key must open it.
     const options = `-o StrictHostKeyChecking=accept-new -o BatchMode=yes`
     const script = [
       'ssh-add -L',
@@ -152,7 +152,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     first.hangUp()
     const second = await box.terminal(name)
     await expect.poll(() => second.text()).toContain('grüß-dich')
-    // Locale and terminal of the tmux around it are not the business of the shell inside.
+    // Locale and terminal of the surrounding tmux must not affect the shell inside.
     second.type('echo "[$MARK] [$LOCPATH$TMUX]"\r')
     await expect.poll(() => second.text()).toContain('[kept] []')
     second.type('exit\r')
@@ -162,7 +162,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
   test('a copied text (OSC 52) and colours reach the outer terminal', async () => {
     const terminal = await box.terminal('copy')
     const copied = Buffer.from('copied').toString('base64')
-    // The shell's echo of the line must not pass for the real thing.
+    // The shell's echo of the line must not be mistaken for the real output.
     terminal.type(`printf '\\033]52;c;${copied}\\007\\033[38;2;1;2;3mblue\\033[m\\n'\r`)
     await expect.poll(() => terminal.text()).toMatch(new RegExp(`\\u001b\\]52;[a-z]*;${copied}`))
     await expect.poll(() => terminal.text()).toContain('\u001b[38;2;1;2;3m')
@@ -191,7 +191,7 @@ interface Terminal {
 interface Box extends AsyncDisposable {
   readonly folder: string
   readonly address: string
-  /** For ssh, scp, sftp and rsync: our key, the pinned host key, nothing of this machine's own configuration. */
+  /** For ssh, scp, sftp and rsync: our key, the pinned host key, and no configuration of this machine. */
   readonly options: readonly string[]
   ssh(command: string, key?: string): Promise<{ stdout: string; stderr: string }>
   terminal(name: string): Promise<Terminal>
@@ -199,7 +199,7 @@ interface Box extends AsyncDisposable {
   relay(port: number, question: string): Promise<string>
 }
 
-/** A container as an agent makes it, see build/toolbox/README.md. */
+/** A container like one created by an agent, see build/toolbox/README.md. */
 async function openBox(image: string, command: readonly string[], host: object): Promise<Box> {
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'berth-test-toolbox-'))

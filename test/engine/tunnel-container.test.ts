@@ -56,7 +56,7 @@ test('where the direct path is offered, a service on the loopback of its contain
     expect((await readAll(client)).toString()).toBe(word)
   }
   expect(path.directLines).toEqual([])
-  // The agent has learnt that only it can reach the app.
+  // The agent has noticed that only it can reach the app.
   expect(path.directPath?.ask(SESSION, 'echo')).toBeUndefined()
 })
 
@@ -115,7 +115,7 @@ test('a terminal has the requested size, follows a resize, survives its connecti
   first.socket.send(JSON.stringify({ resize: { cols: 90, rows: 20 } }))
   await hasSize('20 90')
   first.socket.terminate()
-  // The client of tmux goes with its connection, the shell stays.
+  // The client of tmux ends with its connection, the shell stays.
   await expect.poll(() => processes('new-session')).toBe(1)
 
   const second = await open('cols=80&rows=24')
@@ -160,7 +160,7 @@ test('the page and tmux count the same cells for emoji, Korean and accents', asy
   expect(byPage).toEqual(byTmux)
 })
 
-/** Processes of the container whose command line holds the words. */
+/** Processes of the container whose command line contains these words. */
 async function processes(words: string): Promise<number> {
   const { stdout } = await execIn(
     name,

@@ -13,7 +13,7 @@ import { startDatabase } from '../fixtures/postgres.ts'
 import { aSessionRow } from '../fixtures/session-rows.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
 
-/** A real agent with real containers, one of which somebody removes. */
+/** A real agent with real containers, one of which is removed by somebody. */
 const stack = new AsyncDisposableStack()
 let cluster: SessionsCluster
 let store: Store
@@ -72,18 +72,18 @@ test('a signed container of an ended session is found and removed; one without a
   const { findings } = await api.recalculateUsage()
   const found = findings.map(({ kind, kernelId }) => [kind, kernelId])
   expect(found).toContainEqual(['orphan_container', orphan.id])
-  // A report of the agent may have had it adopted before.
+  // A report of the agent may have caused its adoption before.
   expect([['unknown_container', unknown.id]]).toEqual(
     expect.arrayContaining(found.filter(([kind]) => kind !== 'orphan_container')),
   )
-  // The orphan container is given the time to end by itself.
+  // The orphaned container gets time to end on its own.
   await expect.poll(async () => (await api.recalculateUsage()).findings, { timeout: 20_000 }).toEqual([])
   await expect(docker.getContainer(orphan.containerId ?? '').inspect()).rejects.toThrow('no such container')
   expect((await docker.getContainer(unknown.containerId ?? '').inspect()).State.Running).toBe(true)
   expect((await cluster.reach(forgotten.id, 'RUNNING')).reason.code).toBe('imported')
 }, 120_000)
 
-/** A session that is said to run beside this one. */
+/** Inserts a session that is claimed to run besides this one. */
 async function plant(beside: Session): Promise<SessionId> {
   const [sessionId, kernelId] = [newId(SessionId), newId(KernelId)]
   const agentId = (await cluster.api.getSession({ params: { id: beside.id } })).kernels[0]?.agentId

@@ -11,7 +11,7 @@ const SUITES = { '20': 'bookworm', '26': 'trixie', '28': 'forky' } as const
 export type EngineVersion = keyof typeof SUITES
 export const VERSIONS = Object.keys(SUITES) as EngineVersion[]
 
-/** The suite of the oldest engine. Its patchelf makes programs that run; containerd 1.7 crashes after that of the later suites. */
+/** The suite of the oldest engine. Programs from its patchelf run; with that of later suites, containerd 1.7 crashes. */
 const OLDEST = 'bookworm'
 const PACKAGES = ['docker.io', 'containerd', 'runc', 'iptables', 'tini']
 const PROGRAMS = ['docker', 'dockerd', 'docker-proxy', 'containerd', 'containerd-shim-runc-v2', 'runc']
@@ -19,11 +19,11 @@ const IPTABLES = ['iptables', 'iptables-restore', 'iptables-save', 'ip6tables', 
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
 /**
- * A Docker Engine of Debian's packages as a folder whose `bin` goes in front of PATH, with libraries of its own. Nothing is
- * installed: apt works with lists and a status file in a temporary folder, and checks signatures as always. The folder cannot be
- * moved, because the programs name their libraries by path.
+ * A Docker Engine of Debian's packages as a folder whose `bin` goes in front of PATH, with libraries of its own. Nothing is installed: apt
+ * works with lists and a status file in a temporary folder, and checks signatures as usual. The folder cannot be moved, because the
+ * programs contain the paths of their libraries.
  *
- * @param cache kits that were made before
+ * @param cache earlier kits
  */
 export async function engineKit(version: EngineVersion, cache: string): Promise<string> {
   const kit = join(cache, version)
@@ -35,7 +35,7 @@ export async function engineKit(version: EngineVersion, cache: string): Promise<
     await mkdir(join(kit, 'bin'), { recursive: true })
     await mkdir(join(kit, 'lib'))
     await collect(root, kit)
-    // The last file: a kit that was interrupted is made again.
+    // The last file: an interrupted kit is made again.
     await writeFile(join(kit, 'version'), found)
     return kit
   } finally {
@@ -43,7 +43,7 @@ export async function engineKit(version: EngineVersion, cache: string): Promise<
   }
 }
 
-/** Unpacks the packages of the engine and all that they depend on. @returns the folder, and the version that the suite has */
+/** Unpacks the packages of the engine and all their dependencies. @returns the folder, and the version in the suite */
 async function fetchPackages(version: EngineVersion, work: string): Promise<{ root: string; found: string }> {
   const suite = SUITES[version]
   const [lists, archives, root] = [join(work, 'lists'), join(work, 'cache/archives'), join(work, 'root')]
@@ -67,7 +67,7 @@ async function fetchPackages(version: EngineVersion, work: string): Promise<{ ro
     'APT::Sandbox::User': 'root',
     'Acquire::Languages': 'none',
     'Acquire::Retries': '3',
-    // Mirrors of a suite in the making may be weeks behind; signatures are checked all the same.
+    // Mirrors of unreleased suites may be weeks behind; signatures are still checked.
     'Acquire::Check-Valid-Until': 'false',
   }
   const options = ['-qq', ...Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])]
@@ -100,7 +100,7 @@ async function debianMirror(): Promise<string> {
   return mirror
 }
 
-/** Copies programs and libraries, and makes the programs find the libraries beside them. */
+/** Copies programs and libraries, and makes the programs find these libraries. */
 async function collect(root: string, kit: string): Promise<void> {
   const [bin, lib] = [join(kit, 'bin'), join(kit, 'lib')]
   const files = (

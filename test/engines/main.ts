@@ -18,7 +18,7 @@ const HELP = `npm run test:engines [-- --engine 20|26|28] [-- FILES and flags of
   --engine VERSION     only this Docker Engine (may be repeated); default: ${VERSIONS.join(', ')}
 `
 
-/** Images of the machine's engine that tests use, besides those that they make. */
+/** Images of the machine's engine that tests use, besides those that they create. */
 const BY_NAME = ['berth/toolbox:latest', 'berth/busybox:test', 'debian:trixie-slim']
 const IMAGES = [TOOLBOX_IMAGE, PYTHON_IMAGE, TINY_IMAGE, ...BY_NAME]
 
@@ -72,7 +72,7 @@ async function runOn(version: EngineVersion, args: readonly string[]): Promise<n
   }
 }
 
-/** The images that the machine's engine has; a test without its image says so itself. */
+/** The images that the machine's engine has; a test without its image reports that itself. */
 async function presentImages(): Promise<string[]> {
   const looks = [...new Set(IMAGES)].map(async image => {
     await run('docker', ['image', 'inspect', image])
@@ -81,7 +81,7 @@ async function presentImages(): Promise<string[]> {
   return (await Promise.allSettled(looks)).flatMap(look => (look.status === 'fulfilled' ? [look.value] : []))
 }
 
-/** Where an engine knows CDI it is on, with files of its own. */
+/** If an engine supports CDI, it is enabled, with its own files. */
 function settingsOf(version: EngineVersion, specs: string): Record<string, unknown> {
   return version === '20' ? {} : { features: { cdi: true }, 'cdi-spec-dirs': [specs] }
 }

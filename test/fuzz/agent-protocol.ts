@@ -3,7 +3,7 @@ import { FromAgent, FromManager, REQUESTS } from '#agent/contract'
 import { type Random } from './random.ts'
 import { type Schema, type Shaping, valueOf } from './shapes.ts'
 
-/** Real ids, labels and the like, so that made-up messages are about things that are there. */
+/** Real ids, labels and the like, so that generated messages are about existing objects. */
 export interface Known {
   readonly ids: readonly string[]
   /** Labels of containers. */
@@ -21,7 +21,7 @@ const NAMES = [
   '/lab',
   'x'.repeat(300),
 ]
-/** The largest message that both ends take is 16 MiB; one above that ends the connection. */
+/** The largest message that both ends accept is 16 MiB; a larger one ends the connection. */
 const HUGE_BYTES = 2 * 2 ** 20
 
 const schemaOf = (type: z.ZodType) => z.toJSONSchema(type, { io: 'input', unrepresentable: 'any' }) as Schema
@@ -42,7 +42,7 @@ export const FROM_MANAGER: readonly Schema[] = [
   })),
 ]
 
-/** A value that an agent may answer this request with. */
+/** Schema of an agent's answer to each request. */
 export const REPLIES = Object.fromEntries(
   Object.entries(REQUESTS).map(([name, { reply }]) => [name, schemaOf(reply)]),
 ) as Readonly<Record<keyof typeof REQUESTS, Schema>>

@@ -31,7 +31,7 @@ const PROBE: Script = {
 
 /**
  * Answers of an app, legal or not and cut anywhere, through the forwarder with kept connections and through the forwarder with Node's
- * client alone: a browser must see the same. After an answer with bytes behind it, the next request must see its own answer.
+ * client alone: a browser must see the same in both cases. After an answer with extra bytes, the next request must get its own answer.
  */
 export const answersTarget: FuzzTarget = {
   name: 'answers',

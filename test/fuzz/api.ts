@@ -20,7 +20,7 @@ interface OpenApi {
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> }
 }
 
-/** Streams do not end, and a sign-in that ended says nothing but 401 for the rest of the run. */
+/** Streams do not end, and after the end of a sign-in all answers of the run would be 401. */
 const LEFT_OUT = /events$|logout|login/i
 const MOST_IDS = 300
 const MORE_DESCRIPTORS = 120

@@ -19,8 +19,8 @@ const MORE_DESCRIPTORS = 120
 const CODES = ['internal', 'kernel_create_failed', 'kernel_not_found', 'not_signed_in', '__proto__', '']
 
 /**
- * A manager, fed by agents that it has accepted: messages, answers to its requests, and hand-shakes. A well-behaved agent
- * in a resource group of its own must not notice.
+ * A manager that gets random data from agents that it has accepted: messages, answers to its requests, and handshakes. A well-behaved agent
+ * in another resource group must not be affected.
  */
 export const fromAgentTarget: FuzzTarget = {
   name: 'from-agent',
@@ -121,7 +121,7 @@ async function viewOf(api: ApiClient, agentId: AgentId, id: SessionId) {
   return { agent: rest, session: { name, status, result, reason, reachable, apps, kernels } }
 }
 
-/** Answers requests of the manager in the meantime with random data. */
+/** Meanwhile answers requests of the manager with random data. */
 function answerWildly(agent: ScriptedAgent, random: Random, known: Known): void {
   const shaping = shapingOf(random, known)
   for (const [name, schema] of Object.entries(REPLIES)) {
@@ -154,7 +154,7 @@ async function shakeHands(url: string, random: Random, known: Known): Promise<vo
   await within('the end of a control connection', over)
 }
 
-/** An administrator's request that has the manager ask the agent. */
+/** An administrator's request that makes the manager ask the agent. */
 async function askedByAdmin(api: ApiClient, id: AgentId): Promise<void> {
   await within('list_kernels', api.listUnknownContainers({ params: { id } })).catch(unlessForeseen)
 }

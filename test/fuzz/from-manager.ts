@@ -13,7 +13,7 @@ const MORE_BYTES = 300 * 2 ** 20
 const MORE_DESCRIPTORS = 60
 const REQUESTED = FROM_MANAGER.filter(({ properties }) => properties?.input !== undefined)
 
-/** Agents without an engine, each with a manager of its own that is out of its mind. */
+/** Agents without an engine, each with a manager of its own that sends random data. */
 export const fromManagerTarget: FuzzTarget = {
   name: 'from-manager',
   atOnce: AT_ONCE,
@@ -65,7 +65,7 @@ async function startPair(stack: AsyncDisposableStack): Promise<Pair> {
       BERTH_DATA: data,
       BERTH_JOIN: manager.join(),
       BERTH_AGENT_CLAIM: 'berth-fuzz',
-      // There is none: what is asked for cannot be done, and must be answered all the same.
+      // There is no engine: requests cannot be executed, but must be answered.
       DOCKER_HOST: `unix://${data}/no-engine.sock`,
     }),
   )

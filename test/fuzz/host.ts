@@ -14,7 +14,7 @@ import { type FuzzTarget } from './target.ts'
 const METHODS = Object.entries(HOST_METHODS).flatMap(([group, names]) =>
   Object.keys(names).map(name => ({ group, name })),
 )
-/** More than sockets of agents and of the server itself. */
+/** More than the sockets of agents and of the server itself need. */
 const MORE_DESCRIPTORS = 120
 
 /** The host API of the console's server, a process of its own, with a stand-in for the manager. */

@@ -39,7 +39,7 @@ export function send(agent: Agent, port: number, { method, path, headers, body }
   return within(what, answered)
 }
 
-/** @throws where a 5xx is not one of the documented problems, or says that something unforeseen happened */
+/** @throws if a 5xx is not one of the documented problems, or is the one for unexpected errors */
 export function assertDocumented({ method, path }: Sent, { status, body }: Received): void {
   if (status < 500) return
   let code: unknown
@@ -52,7 +52,7 @@ export function assertDocumented({ method, path }: Sent, { status, body }: Recei
   if (!isKnown) throw new Error(`HTTP ${status} to ${method} ${path}: ${body.slice(0, 300)}`)
 }
 
-/** Bytes that are, or nearly are, this JSON. */
+/** Bytes that are this JSON, or almost. */
 export function spoiled(random: Random, value: unknown): string {
   const text = JSON.stringify(value)
   if (random.chance(0.9)) return text

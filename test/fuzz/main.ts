@@ -51,7 +51,7 @@ const weights = chosen.reduce((sum, { weight }) => sum + weight, 0)
 const failures: string[] = []
 process.on('uncaughtException', error => failures.push(`uncaught: ${error.stack ?? String(error)}`))
 
-/** @returns how many inputs there was time for */
+/** @returns number of inputs for which there was time */
 async function fuzz({ name, start, atOnce, weight }: FuzzTarget, shareMs: number): Promise<number> {
   await using run = await start()
   const begun = performance.now()

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A stream of choices that follows from its seed alone: an input is made again from the numbers of the report. */
+/** A stream of choices determined by its seed alone, so that an input can be repeated from the numbers in the report. */
 export class Random {
   #state: number
 

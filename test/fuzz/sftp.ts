@@ -18,7 +18,7 @@ export const sftpTarget: FuzzTarget = {
 
 const MOST_ANSWERED = 300 * 1024
 
-/** @throws where a request stays unanswered, more is sent than was asked for, or an error is not one of ours */
+/** @throws if a request stays unanswered, there are more answers than requests, or an error is not one of ours */
 async function converse(random: Random): Promise<void> {
   let sent = 0
   const fate = { isBroken: false }

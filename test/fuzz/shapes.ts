@@ -1,6 +1,6 @@
 import { type Random } from './random.ts'
 
-/** As much of JSON Schema as OpenAPI documents and the schemas of our contracts use. */
+/** The part of JSON Schema that OpenAPI documents and the schemas of our contracts use. */
 export interface Schema {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -19,11 +19,11 @@ export interface Schema {
 }
 
 export interface Shaping {
-  /** Text where the schema wants one. */
+  /** Text for a schema that requires one. */
   readonly textOf: (random: Random, schema: Schema) => string
   /** The schema that a `$ref` names. */
   readonly resolve?: (ref: string) => Schema | undefined
-  /** A value where the schema takes any. */
+  /** Value for a schema that accepts any. */
   readonly anyOf?: (random: Random) => unknown
   /** Probability that a part is replaced by any JSON; 0.06 if left out. */
   readonly wrong?: number

@@ -1,13 +1,13 @@
 import { type Random } from './random.ts'
 
 /**
- * Something that is fed with random inputs. An input fails when it throws: with what was seen (`unanswered in 5 s`,
- * `HTTP 500 …`), the number of the input is added. Add a target to the list in `main.ts`.
+ * A program that is tested with random inputs. An input fails if it throws: the message describes the observation (`unanswered in 5 s`,
+ * `HTTP 500 …`), and the number of the input is added. Add a target to the list in `main.ts`.
  */
 export interface FuzzTarget {
   /** A word, for `--target` and reports. */
   readonly name: string
-  /** How many inputs are under way at once. */
+  /** Number of inputs in progress at once. */
   readonly atOnce: number
   /** Share of the inputs of a run, relative to other targets: cheap targets take many. */
   readonly weight: number
@@ -15,9 +15,9 @@ export interface FuzzTarget {
 }
 
 export interface FuzzRun extends AsyncDisposable {
-  /** Sends one input and waits until it is dealt with. Everything follows from `random`. @throws what went wrong */
+  /** Sends one input and waits until it is handled. Everything follows from `random`. @throws an error that describes the failure */
   input(random: Random): Promise<void>
-  /** Called now and then, and at the end, while no input is under way. @throws where the process has ended or descriptors have grown */
+  /** Called occasionally, and at the end, while no input is in progress. @throws if the process has ended or descriptors have grown */
   check(): Promise<void>
 }
 

@@ -78,7 +78,7 @@ function* pieces(random: Random, bytes: Buffer): Generator<Buffer> {
   }
 }
 
-/** @throws anything but a FrameError, or where the decoder passes on more than came in */
+/** @throws anything except a FrameError, or if the decoder passes on more than it received */
 function decode(random: Random) {
   const role = random.pick(['client', 'server'] as const)
   const bytes = stream(random, role === 'server')
@@ -96,7 +96,7 @@ function decode(random: Random) {
   if (passed > bytes.length) throw new Error(`${passed} bytes of ${bytes.length}`)
 }
 
-/** Runs an end of a tunnel between two random peers. @throws where it does not end with its sockets */
+/** Runs an end of a tunnel between two random peers. @throws if it does not end with its sockets */
 async function converse(random: Random) {
   const ended = Promise.withResolvers<undefined>()
   const [wire, local] = [aSocket(), aSocket()]
@@ -128,7 +128,7 @@ async function converse(random: Random) {
   await within('the end of a tunnel', ended.promise)
 }
 
-/** A socket whose other end is the fuzzer; what is written to it is thrown away. */
+/** A socket whose other end is the fuzzer; bytes written to it are discarded. */
 function aSocket() {
   const said = new PassThrough().resume()
   const heard = new PassThrough()

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 
 const run = promisify(execFile)
 const MAKE_IMAGE = new URL('../../build/bootstrap/make-image.ts', import.meta.url).pathname
-/** As a session runs: no root, no capabilities. */
+/** Options like those of a session: no root, no capabilities. */
 const AS_SESSION = ['--user=1234:1234', '--cap-drop=ALL', '--security-opt=no-new-privileges', '-e', 'HOME=/tmp']
 
 /** Runs a cell in a kernel of Jupyter, and prints the type and the start of each output. */
@@ -31,7 +31,7 @@ const NOTEBOOK = {
 let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-test-images-'))
-  // For the user of the container.
+  // Makes it readable for the user of the container.
   await chmod(folder, 0o755)
   await writeFile(join(folder, 'run-cell.py'), RUN_CELL)
   await writeFile(join(folder, 'one.ipynb'), JSON.stringify(NOTEBOOK))
@@ -73,7 +73,7 @@ test('VS Code answers on its port', async () => {
 })
 
 test('CUDA needs nothing but its base image: libraries and programs of the base are found in the Python image', async () => {
-  // In place of NVIDIA's image, which is large and not everywhere: one with a library and a program where NVIDIA has them.
+  // Instead of NVIDIA's image, which is large and not available everywhere: one with a library and a program at NVIDIA's paths.
   await using stack = new AsyncDisposableStack()
   const base = 'berth-test/cuda-base:1'
   await writeFile(
@@ -87,7 +87,7 @@ RUN mkdir -p /usr/local/cuda/lib64 /usr/local/cuda/bin \\
   )
   await run('docker', ['build', '--network=none', '-t', base, folder])
   const image = await build('cuda', '--base', base)
-  // Agents would offer it as the real one.
+  // Otherwise agents would offer it as the real one.
   stack.defer(() => run('docker', ['image', 'rm', image, base]).then(() => undefined))
   const load =
     "import ctypes; [ctypes.CDLL(f'/usr/local/{f}') for f in ('cuda/lib64/libcudart.so.12', 'cuda-libraries/libcudnn.so.9')]; print('loaded')"

@@ -65,7 +65,7 @@ test('npx runs the npm tarball without a clone: the command line, and the server
     ...process.env,
     ...{ BERTH_DATA: data, BERTH_CONFIG_DIR: join(data, 'config'), BERTH_AGENT_CLAIM: basename(data), BERTH_PORT: '0' },
   }
-  // A group of its own: npm does not pass every signal on.
+  // A process group of its own, because npm does not pass every signal on.
   const up = spawn('npm', [...npx, 'up', '--no-open', '--json'], {
     ...{ cwd, env, detached: true },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -38,7 +38,7 @@ test('the package has an app with closed fuses, an archive whose hashes are righ
 test('the desktop app: install, a window in the sandbox, Berth on this computer with a session, an upgrade beside it, removal that keeps the data', async () => {
   await using debian = await openFreshRoot(packages, SANDBOX)
   const { shell, data } = debian
-  // As on Ubuntu, which needs the profile.
+  // Same as on Ubuntu, which needs the profile.
   await shell('apt-get install -y -q --no-install-recommends apparmor')
   await shell('DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends /packages/desktop.deb')
   const profile = '/etc/apparmor.d/berth-desktop'
@@ -48,7 +48,7 @@ test('the desktop app: install, a window in the sandbox, Berth on this computer 
   const asUser = (command: string) => shell(`setpriv --reuid ${USER} --regid ${USER} --init-groups sh -c '${command}'`)
   expect(await asUser('xdg-mime query default x-scheme-handler/berth')).toContain('berth-desktop.desktop')
   expect(await shell(`stat -c %a ${APP_FOLDER}/chrome-sandbox`)).toBe('4755\n')
-  // With the fuse, the variable means nothing, and the program wants a screen.
+  // With the fuse, the variable has no effect, and the program tries to open a screen.
   const asNode = await asUser('ELECTRON_RUN_AS_NODE=1 timeout 60 berth-desktop -p 40+2 2>&1 || true')
   expect(asNode).not.toMatch(/^42$/m)
 
@@ -67,14 +67,14 @@ test('the desktop app: install, a window in the sandbox, Berth on this computer 
   await page.getByRole('button', { name: /^Launch$/ }).click()
   await rowOf(page, 'packed').getByText('Running').waitFor({ timeout: 120_000 })
 
-  // An upgrade beside the app and its session: both go on.
+  // An upgrade while the app and its session run: both continue.
   await deb.install(debian, 'next.deb')
   expect(await deb.installed(debian, 'berth-desktop')).toBe(NEXT_VERSION)
   await page.reload()
   await rowOf(page, 'packed').getByText('Running').waitFor()
   expect(await shell(services)).toBe('1\n')
 
-  // The native library of the credential store is loaded from beside the archive; without a store the sign-in stays in memory.
+  // The native library of the credential store is loaded from a folder beside the archive; without a store the sign-in stays in memory.
   const log = await shell(`cat /home/${USER}/.config/berth/logs/desktop.log`)
   expect(log).not.toMatch(/ENOTDIR|Cannot find (module|package)/)
 
@@ -89,7 +89,7 @@ test('the desktop app: install, a window in the sandbox, Berth on this computer 
 test('on Debian 12, without anything that is only recommended, there is a window', async () => {
   await using debian = await openFreshRoot(packages, SANDBOX, 'bookworm')
   await deb.install(debian, 'desktop.deb')
-  // The screen's program brings some libraries, so this is looked at before.
+  // Checked first, because the screen's program installs some libraries.
   expect(await debian.shell('ldconfig -p')).toContain('libX11-xcb.so.1 ')
   await prepareDesktop(debian)
   await using app = await startInstalledApp(debian)

@@ -22,13 +22,13 @@ afterAll(() => rmSync(packages, { recursive: true, force: true }))
 test('the .rpm of the desktop app, by rpm in a Debian: install, a window in the sandbox, an upgrade beside it, removal', async () => {
   await using system = await openFreshRoot(packages, SANDBOX)
   const { shell } = system
-  // Debian's packages in place of those that the .rpm requires.
+  // Debian's packages instead of those that the .rpm requires.
   await shell(`apt-get install -y -q --no-install-recommends rpm ${LIBRARIES}`)
   await prepareDesktop(system)
   expect(await shell('rpm --checksig --nosignature /packages/desktop.rpm')).toContain('digests OK')
   await rpm.install(system, 'desktop.rpm')
   expect(await rpm.installed(system, NAME)).toBe(MANIFEST.version)
-  // Sizes, modes, owners and hashes of what lies there, against what the package says.
+  // Compares sizes, modes, owners and hashes of the installed files with the package's data.
   expect(await shell(`rpm --verify --nodeps ${NAME}`)).toBe('')
   expect(await shell(`stat -c %a ${APP_FOLDER}/chrome-sandbox`)).toBe('4755\n')
   await shell('desktop-file-validate /usr/share/applications/berth-desktop.desktop')

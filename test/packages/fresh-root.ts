@@ -23,13 +23,13 @@ export interface FreshRoot extends AsyncDisposable {
   shell(command: string): Promise<string>
   /** Starts a unit's command in the foreground, as systemd would. */
   startUnit(unit: string): Promise<RunningServers>
-  /** Starts servers by a command that tells with `--json` when they are ready. */
+  /** Starts servers with a command whose `--json` output reports when they are ready. */
   startServers(command: string): Promise<RunningServers>
 }
 
 export interface RunningServers {
   readonly url: string
-  /** Ends it as `systemctl stop` does. */
+  /** Ends it like `systemctl stop`. */
   stop(): Promise<void>
 }
 
@@ -71,7 +71,7 @@ export async function openFreshRoot(
     }
   }
   async function startServers(command: string): Promise<RunningServers> {
-    // The shell tells its process id, which exec keeps: Docker passes no signal on to a process that it started by exec.
+    // The shell reports its process id, which exec keeps: Docker passes no signals to a process that it started with exec.
     const child = spawn('docker', [...inside, 'sh', '-c', `echo $$; exec ${command} --json`], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -107,7 +107,7 @@ export async function openFreshRoot(
   }
 }
 
-/** Makes the image of a release, if it is not there. */
+/** Makes the image of a release, if it does not exist. */
 async function ensureRelease(suite: Suite): Promise<void> {
   const deps = {
     platform: readPlatform(),

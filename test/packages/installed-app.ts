@@ -7,19 +7,19 @@ import { expect } from 'vitest'
 import { DESKTOP_PRODUCT } from '../../build/packages/targets/desktop.ts'
 import { type FreshRoot } from './fresh-root.ts'
 
-/** Rights that Chromium needs of a container to make its sandbox; on a computer everybody has them. */
+/** Rights that Chromium needs in a container to create its sandbox; on a computer everybody has them. */
 export const SANDBOX = ['--cap-add', 'SYS_ADMIN', '--security-opt', 'seccomp=unconfined', '--shm-size', '512m']
 
 /** Ordinary user of the fresh root who may use the Docker Engine. */
 export const USER = 'mira'
 
-/** Debian's packages that the app needs, where its own package does not bring them. */
+/** Debian packages that the app needs if its own package does not install them. */
 export const LIBRARIES = DESKTOP_PRODUCT.deb.depends.map(one => one.split(/ [|(]/, 1)[0]).join(' ')
 
-/** The installed app, with a window on a screen inside of the fresh root. */
+/** The installed app, with a window on a screen inside the fresh root. */
 export interface InstalledApp extends AsyncDisposable {
   readonly page: Page
-  /** Kills the app's process; asked to end, it would ask its user. */
+  /** Kills the app's process, because an ordinary end would ask its user. */
   kill(): Promise<void>
 }
 
@@ -31,7 +31,10 @@ export async function prepareDesktop({ shell, data }: FreshRoot): Promise<void> 
   await shell(`useradd -m -G "$(getent group ${gid} | cut -d: -f1)" ${USER} && chown ${USER} ${data}`)
 }
 
-/** Starts the app as a menu does, or the program of an unpacked one. The fuses keep debuggers out of its main process; its pages are reached by Chromium's own port. */
+/**
+ * Starts the app like a menu, or the program of an unpacked app. The fuses keep debuggers out of its main process; its pages are reached by
+ * Chromium's own port.
+ */
 export async function startInstalledApp({ name, data }: FreshRoot, command = 'berth-desktop'): Promise<InstalledApp> {
   await using stack = new AsyncDisposableStack()
   const xvfb = spawn(
@@ -60,7 +63,7 @@ export async function startInstalledApp({ name, data }: FreshRoot, command = 'be
   const pid = await lineOf(app, /^pid (\d+)$/)
   const port = await lineOf(app, /^DevTools listening on ws:\/\/127\.0\.0\.1:(\d+)\//)
   const inspector = `http://127.0.0.1:${port}`
-  // Playwright that attaches while the page is loading may miss that it was loaded, and waits for ever.
+  // If Playwright attaches while the page is loading, it may miss the load and wait for ever.
   await expect.poll(() => titlesAt(inspector), { timeout: 60_000 }).toContainEqual(expect.stringContaining('Berth'))
   const browser = await chromium.connectOverCDP(inspector, { noDefaults: true, timeout: 120_000 })
   stack.defer(() => browser.close())
@@ -95,14 +98,14 @@ async function titlesAt(inspector: string): Promise<string[]> {
   return pages.map(({ title }) => title)
 }
 
-/** The first group of the first line that matches. Lines before it are shown if the program ends. */
+/** The first group of the first line that matches. Earlier lines are shown if the program ends. */
 async function lineOf(child: ChildProcess, pattern: RegExp): Promise<string> {
   const seen: string[] = []
   const input = child.stdout ?? child.stderr!
   const lines = createInterface({ input })
   for await (const line of lines) {
     const found = pattern.exec(line)?.[1]
-    // The pipe is read on: a full one would stop the program.
+    // Continue to read the pipe: a full pipe would block the program.
     if (found !== undefined) return found
     seen.push(line)
   }

@@ -9,7 +9,7 @@ import { type FreshRoot } from './fresh-root.ts'
 
 export const NEXT_VERSION = '99.0.0'
 
-/** A package manager, inside of a fresh root with the packages at /packages. */
+/** A package manager inside a fresh root with the packages at /packages. */
 export interface Packager {
   readonly ending: 'deb' | 'rpm'
   /** Installs a package, or upgrades to it. */
@@ -25,13 +25,13 @@ export interface Packager {
   remake(product: RemadeProduct, from: string, to: string, change: (root: string) => Promise<void>): Promise<void>
 }
 
-/** Facts that an .rpm does not tell to those who make it again. */
+/** Facts that cannot be read from an .rpm but are needed to make it again. */
 export interface RemadeProduct {
   readonly name: string
   readonly rpm: SystemProduct['rpm']
 }
 
-/** The package that `npm run package` made; `npm run test:packages` does so first. */
+/** The package from `npm run package`, which `npm run test:packages` runs first. */
 export function madePackage(name: string, ending: string): string {
   const folder = join(root, 'dist', 'packages')
   const found = readdirSync(folder).find(file => file.startsWith(name) && file.endsWith(`.${ending}`))
@@ -91,7 +91,7 @@ export const rpm: Packager = {
   },
 }
 
-/** Makes the servers in a package's folder those of the next version. */
+/** Changes the servers in a package's folder to the next version. */
 export async function asNextServer(folder: string): Promise<void> {
   setVersion(join(folder, 'usr/lib/berth/package.json'))
   await Promise.resolve()

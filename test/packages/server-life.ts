@@ -7,7 +7,7 @@ export const SERVER = 'berth-server'
 
 /**
  * Life of berth-server with an administrator: install, sign in, a session with ssh, an upgrade beside it, removal. Afterwards the data
- * is there, and the programs are not.
+ * still exists, and the programs do not.
  *
  * @param system has `server.EXT` and `next.EXT` at /packages
  */

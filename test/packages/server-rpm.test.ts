@@ -21,7 +21,7 @@ test('the .rpm of berth-server, by rpm in a Debian: install, a session with ssh,
   // rpm runs scriptlets in a namespace of their own.
   await using system = await openFreshRoot(packages, SANDBOX)
   const { shell } = system
-  // Debian's packages in place of those that the .rpm requires.
+  // Debian's packages instead of those that the .rpm requires.
   await shell('apt-get install -y -q --no-install-recommends rpm ca-certificates iptables')
   expect(await shell('rpm --checksig --nosignature /packages/server.rpm')).toContain('digests OK')
   await liveAsServer(system, rpm)

@@ -49,7 +49,7 @@ describe('an agent', () => {
       socket.on('message', (data: Buffer) => heard.push(data.toString('utf8')))
       await once(socket, 'message')
       act(socket)
-      // Cut, or told only that it broke the protocol; and not by the deadline of the handshake.
+      // Cut off, or only told that it broke the protocol; but not because of the deadline of the handshake.
       expect([1006, 1008]).toContain(await closed)
       expect(heard.join('')).not.toContain('did not answer the challenge')
     }
@@ -101,7 +101,7 @@ describe('an agent', () => {
     expect(copy.refusal?.code).toBe('agent_running_elsewhere')
     expect(copy.refusal?.message).toContain(agent.name)
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
-    // The same process that connects again is no other one.
+    // The same process that connects again is not a different one.
     await agent.disconnect()
     await agent.connect()
     expect(agent.refusal).toBeUndefined()

@@ -123,7 +123,7 @@ test('modes survive restarts of manager and agent, and reports of the agent do n
   await cluster.reach(id, 'RUNNING')
   await cluster.restart(async () => {
     await agent.disconnect()
-    // Started anew: it knows its configuration only.
+    // Restarted: it knows only its configuration.
     agent.devices = gpus(1)
   })
   await agent.connect()
@@ -158,7 +158,7 @@ test('a mode that is set during placement never changes a device under a placed 
   const seen: { slot: string; mode: string }[] = []
   agent.script.create_kernel = async (input, signal) => {
     const devices = await devicesOf(agent)
-    // From the placement on the kernel holds them, so their mode cannot be another one now.
+    // From the placement on, the kernel holds them, so their mode cannot change now.
     for (const { uuid, slot } of input.spec.devices)
       seen.push({ slot, mode: devices.find(one => one.uuid === uuid)?.slot ?? 'none' })
     const reply = await create(input, signal)
@@ -197,7 +197,7 @@ test('nothing is placed on a device with a problem; a device that is lost while 
   const second = await launch({ 'cuda.device': '1' })
   await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')
   expect((await cluster.api.getResources()).largest['cuda.device']).toBe('1')
-  // The held one vanishes, the other one gets well.
+  // The held one vanishes, the other one recovers.
   agent.devices = gpus(2).slice(1)
   await cluster.reach(second.id, 'RUNNING')
   expect(await deviceOf(agent)).toMatchObject({

@@ -113,7 +113,7 @@ test('an agent that is moved to and fro during placement never runs a session of
   const create = agent.script.create_kernel
   const seen: { of: string; on: string }[] = []
   agent.script.create_kernel = async (input, signal) => {
-    // From the placement on the agent is occupied, so it stays in its group until the container is gone.
+    // From the placement on, the agent is occupied, so it stays in its group until the container is gone.
     seen.push({ of: input.spec.resourceGroup, on: (await agentNow(agent)).resourceGroup })
     const reply = await create(input, signal)
     agent.change(input.spec.kernelId, { ...EMPTY_AGAIN, containerId: reply.containerId })

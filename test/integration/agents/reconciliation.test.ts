@@ -5,7 +5,7 @@ import { gpus, hang } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { runningOn } from './running-on.ts'
 
-/** Agents report containers that the records of the manager do not have, or not so. */
+/** Agents report containers that the manager's records do not contain, or contain differently. */
 let cluster: SessionsCluster
 beforeAll(async () => {
   cluster = await startSessionsCluster({ agentLostMs: 700, slowTickMs: 500, sweepMs: 50 })
@@ -28,7 +28,7 @@ describe('reconciliation of reported containers with records', () => {
 
     const imported = await cluster.reach(otherSession, 'RUNNING').catch(() => undefined)
     expect(imported).toMatchObject({ reason: { code: 'imported' }, ownerEmail: 'admin@localhost' })
-    // The name of the one that it was copied from is taken.
+    // The name of the original session is taken.
     expect(imported?.name).toBe(`${session.name}-2`)
     expect((await cluster.api.listAgents()).items[0]?.occupied.cpu).toBe('4')
     await cluster.api.deleteSession({ params: { id: otherSession } })
@@ -66,12 +66,12 @@ describe('reconciliation of reported containers with records', () => {
     const agent = await cluster.join()
     const { container } = await runningOn(cluster, agent)
     const odd = newId(KernelId)
-    // More than the column takes.
+    // More than the column can store.
     const label = { ...container.label, kernelId: odd, sessionId: newId(SessionId), clusterSize: 2 ** 40 }
     await agent.disconnect()
     agent.containers.set(odd, { ...container, label: await cluster.signed(label) })
     await agent.connect()
-    // The agent's reports about other containers count.
+    // The agent's reports about other containers are still processed.
     await expect.poll(() => agent.notTakenUp).toEqual([odd])
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
     expect(agent.containers.has(odd)).toBe(true)
@@ -93,7 +93,7 @@ describe('reconciliation of reported containers with records', () => {
     liar.pull(kernelId, progress(6))
     liar.images = []
     liar.report(true)
-    // Handled in order: with the report the pull before it has been.
+    // Messages are handled in order: when the report is handled, so is the pull before it.
     await expect
       .poll(async () => (await cluster.api.listImages()).items.flatMap(image => image.agentIds))
       .not.toContain(liar.id)

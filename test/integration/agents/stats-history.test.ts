@@ -157,7 +157,7 @@ describe('minutes of statistics', () => {
     const siblings = [newId(KernelId), newId(KernelId), newId(KernelId)]
     /** Usage of each session at the end of one run of the manager; each run has its own minute. */
     async function run(...used: (number | undefined)[]) {
-      // Far away and back: rows two minutes apart would meet each other, in whatever order PostgreSQL updates them.
+      // Moves rows far away and back: rows two minutes apart would collide, in whatever order PostgreSQL updates them.
       for (const by of ['-1000 days', '1000 days -2 minutes'])
         await sql`update session_stats_minutes set minute = minute + ${by}::interval`.execute(store.db)
       await using recorder = startStatsRecorder({ store, log: silentLog })

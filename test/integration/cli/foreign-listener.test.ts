@@ -14,7 +14,7 @@ import { startSquatter } from '../../fixtures/squatter.ts'
 const nothing = () => Promise.resolve()
 const LISTENER = { code: 'unavailable', detail: { cause: 'listener_of_other_user' } }
 
-/** A user as which a packaged Berth could run: its program passes connections on. @returns the address */
+/** A user as which a packaged Berth could run: its program forwards connections. @returns the address */
 async function startPassingOn(to: string, { uid, port }: { uid: number; port: number }) {
   const code = `
     const { connect, createServer } = require('node:net')
@@ -81,7 +81,7 @@ asRoot(
     await using squatter = await startSquatter(port, '127.0.0.1', 54_321)
     await expect.poll(() => squatter.hasPort).toBe(true)
     expect((await cli.run(['whoami'])).err).toContain('A program of the user 54321 listens at')
-    // Signing out forgets the sign-in here all the same.
+    // Signing out still forgets the sign-in here.
     await cli.run(['logout'])
     expect((await cli.run(['whoami'])).err).toContain('Sign in first')
     expect(squatter.received).toEqual([])

@@ -10,9 +10,9 @@ import { startDatabase } from '../../fixtures/postgres.ts'
 import { startSquatter } from '../../fixtures/squatter.ts'
 
 const SOON = { timeout: 30_000 }
-/** How often a server is killed. */
+/** Number of times that a server is killed. */
 const KILLS = [1, 2, 3]
-/** On a connection of its own: one that is kept alive may have ended with the server that was killed. */
+/** Uses a separate connection: a kept one may have ended with the killed server. */
 const ask = (url: string, headers: Record<string, string> = {}) =>
   fetch(url, { headers: { ...headers, connection: 'close' }, signal: AbortSignal.timeout(30_000) })
 

@@ -12,7 +12,7 @@ const run = promisify(execFile)
 const UID = 54_321
 const AS_NOBODY = ['setpriv', `--reuid=${UID}`, `--regid=${UID}`, '--clear-groups', '--no-new-privs', '--']
 
-/** Ends `berth up` as soon as it has told its address. */
+/** Ends `berth up` as soon as it has printed its address. */
 async function up(environment: Readonly<Record<string, string>>, ...flags: string[]) {
   const { BERTH_DATA: _data, HOME: _home, ...others } = process.env
   const [command = '', ...args] = AS_NOBODY
@@ -59,7 +59,7 @@ describe.skipIf(process.getuid?.() !== 0)('berth up under a user id without an e
     })
   })
 
-  // The embedded one of a test lets in only the user that started it.
+  // A test's embedded database accepts only the user that started it.
   test.runIf(process.env['TEST_DATABASE_URL'])('works with a PostgreSQL elsewhere', async () => {
     await using folder = await aHome()
     await using database = await startDatabase()

@@ -8,7 +8,7 @@ import { cleanEnvironment } from '../../fixtures/environment.ts'
 import { type Cli, createCli, outcomeOf } from '../../fixtures/cli.ts'
 import { type ScriptedApi, startScriptedApi } from '../../fixtures/scripted-api.ts'
 
-// Many times what a pipe holds.
+// Many times the capacity of a pipe.
 const MANY = Array.from({ length: 500 }, (_, at) => ({ id: `session-${at}`, name: 'x'.repeat(2_000) }))
 const ME = { user: { id: 'me', email: 'me@localhost', role: 'user' } }
 const LIST = ['session', 'ls', '--all', '--json']
@@ -34,7 +34,7 @@ describe('output into a pipe', () => {
     const env = { ...cleanEnvironment(), ...api.environment }
     const child = spawn(process.execPath, [join(root, script), ...LIST], { env })
     await once(child.stdout, 'readable')
-    await delay(500) // the command is done long before, but for its output
+    await delay(500) // the command has finished long before, except for its output
     expect((JSON.parse(await text(child.stdout)) as unknown[]).length).toBe(MANY.length)
   })
 

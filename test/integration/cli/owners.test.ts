@@ -4,7 +4,7 @@ import { type Cli, createCli, loginCommand } from '../../fixtures/cli.ts'
 import { hang } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
-/** Deeds of administrators to the sessions of others, and what their owners see of them, by the command line alone. */
+/** Actions of administrators on sessions of others, as their owners see them, only by the command line. */
 
 let cluster: SessionsCluster
 /** The administrator. */

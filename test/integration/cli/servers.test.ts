@@ -35,7 +35,7 @@ test('a manager on an external PostgreSQL creates its data directory, and exits 
   await Promise.race([once(createInterface({ input: manager.stdout }), 'line'), ended])
   manager.kill('SIGTERM')
   const { code, err, out } = await ended
-  // By itself: on a slow computer this has failed once, and nobody learned what had been reported.
+  // Checked separately: on a slow computer this failed once, and the report was lost.
   expect(err).toBe('')
   expect(code).toBe(0)
   expect(out).toContain('"ready":"manager"')

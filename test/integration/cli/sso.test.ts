@@ -9,7 +9,7 @@ import { ADMIN } from '../../fixtures/manager.ts'
 import { browseProvider } from '../../fixtures/oidc-provider.ts'
 import { codeOfAddress, PROVIDER, type SsoWorld, startSsoWorld } from '../users/sso-steps.ts'
 
-/** `berth login --sso`, and the providers of administrators, with a provider that runs for real. */
+/** `berth login --sso`, and the providers of administrators, with a real provider. */
 let world: SsoWorld
 let cli: Cli
 beforeAll(async () => {
@@ -32,7 +32,7 @@ async function handOn(location: string, { word, cookie }: { word: string | undef
   return load(`http://127.0.0.1:${shown.get('port')}/?code=${shown.get('code')}`, { cookie })
 }
 
-/** A browser loads an address of this computer. `localAddress`: where it comes from. */
+/** Loads an address of this computer in a browser. `localAddress`: from where. */
 async function load(address: string, headers: Record<string, string>, localAddress?: string) {
   const sent = request(address, { headers, ...(localAddress === undefined ? {} : { localAddress }) }).end()
   const [answer] = (await once(sent, 'response')) as [IncomingMessage]
@@ -101,7 +101,7 @@ test('the code of another account counts only from a window of the browser that 
   const { child, outcome, url, address, ...browser } = await begin([PROVIDER], BROWSER_HERE)
   const { cookie } = browser
   expect(new URL(address).origin).not.toBe(world.provider.issuer)
-  // Somebody who has learnt the provider's address signs in there as themselves.
+  // Somebody who has learnt the provider's address signs in there with their own account.
   world.provider.person = { sub: 'mallory', email: 'mallory@example.org', email_verified: true }
   const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
   const code = new URLSearchParams(location.split('?')[1]).get('code') ?? ''
@@ -118,7 +118,7 @@ test('the code of another account counts only from a window of the browser that 
     expect(answer.headers).not.toHaveProperty('set-cookie')
   }
   expect(child.exitCode).toBe(null)
-  // The sign-in goes on in the browser of the person.
+  // The sign-in continues in the browser of the person.
   expect(await load(`${address}?code=${code}`, { ...window, cookie: `other=1; ${cookie}` })).toMatchObject({
     status: 200,
   })
@@ -155,7 +155,7 @@ test('an own account at a provider is linked, listed and unlinked', async () => 
   await cli.signIn(world.manager.url)
   world.provider.person = { sub: 'cli-own', email: 'own@example.org', email_verified: true }
   const link = ['identity', 'link', PROVIDER, '--password-stdin', '--yes']
-  // The browser may be signed in at the provider as somebody else, so the account is shown, and asked about.
+  // The browser may be signed in at the provider as somebody else, so the account is shown for confirmation.
   const unasked = await cli.run(link.slice(0, -1), ADMIN.password)
   expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') as string })
   const { outcome, url, ...browser } = await startVisit(cli, link, BROWSER_HERE, ADMIN.password)

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../../fixtures/manager.ts'
 let authority: Authority
 let server: Server
 let url: string
-/** Paths that somebody asked for, so over a connection whose certificate was accepted. */
+/** Requested paths: their connections accepted the certificate. */
 let asked: string[]
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ describe.each([
       if (isTrusted) await expect.poll(() => asked, { timeout: 60_000 }).toContain('/agent/v1/control')
       else await expect.poll(() => log, { timeout: 60_000 }).toMatch(/certificate/)
     } finally {
-      // An agent that went on would ask in the next tests too.
+      // An agent that continued would also send requests in the next tests.
       agent.kill('SIGTERM')
       await ended
     }

@@ -175,7 +175,7 @@ describe('an SSH key that berth generates', () => {
   test('no key file is left behind when its creation fails, and the next attempt succeeds', async () => {
     await using api = await startScriptedApi({
       'POST /api/v1/me/ssh-keypair': [
-        // A code that the command does not try again by itself.
+        // A code after which the command does not try again.
         new AppError('user_exists'),
         { publicKey: 'public', fingerprint: 'SHA256:x', privateKey: 'private\n' },
       ],

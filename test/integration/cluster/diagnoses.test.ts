@@ -54,7 +54,7 @@ test('each manager runs its own doctor: on the page of any of them, and in the b
   expect(gone.toSorted()).toEqual(['answered', 'not_found'])
 })
 
-/** A manager as far as its diagnosis goes. `link` carries its messages; the list of managers changes by `leave`. */
+/** The parts of a manager that its diagnosis needs. `link` carries its messages; `leave` changes the list of managers. */
 async function member(store: Store, own: () => Promise<Diagnosis>, link: { send: (payload: string) => void }) {
   const processId = newUuid()
   const listeners: (() => void)[] = []
@@ -84,7 +84,7 @@ test('a lost message, a doctor that fails, and a manager that ends while it is a
   const asked = async (id: string) =>
     (await store.db.selectFrom('diagnoses').select('id').where('manager_id', '=', id).execute()).length
 
-  // Nothing arrives: both look again when they learn that they have missed something.
+  // No messages arrive: both check again when they notice that they have missed something.
   const deaf = await member(store, () => Promise.resolve(FINE), silent)
   const answer = ask(deaf)
   await expect.poll(() => asked(deaf.processId)).toBe(1)

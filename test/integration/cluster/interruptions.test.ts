@@ -53,7 +53,7 @@ const warned = (api: ApiClient, id: SessionId) =>
 test('the manager that schedules ends in the countdown: the other one stops all kernels, once, and the session returns to its place', async () => {
   await using world = await start()
   const { a, b, atA, agent } = world
-  // The manager that is left once the other one has ended in the countdown.
+  // The remaining manager after the other one has ended during the countdown.
   let atB = world.atB
   const victim = await launch(atA, threeKernels)
   await reach(atB, victim, 'RUNNING')

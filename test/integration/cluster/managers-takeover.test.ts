@@ -7,7 +7,7 @@ import { type MeshAgent, scriptedEngine, startMeshAgent } from '../../fixtures/m
 
 /** Two manager processes with the timings of production: the one whose turn it is to schedule is killed, or stopped. */
 const CORES = 4
-/** As `docs/admin/several-managers.md` promises. */
+/** Promised by `docs/admin/several-managers.md`. */
 const TAKEOVER_MS = 5_000
 
 let scene: AsyncDisposableStack
@@ -90,7 +90,7 @@ test.each([
     await expect.poll(running, { interval: 20 }).toHaveLength(CORES)
     expect((await lastScheduledAt(ids)) - since).toBeLessThan(TAKEOVER_MS)
     await a.kill('SIGCONT')
-    // The first manager takes part again: its own view of the queue moves on.
+    // The first manager takes part again, and its own view of the queue progresses.
     const next = await launch(atA)
     await expect.poll(async () => (await atA.getSession({ params: { id: next } })).queuePosition).toBe(CORES + 1)
     expect(await running()).toHaveLength(CORES)
@@ -117,7 +117,7 @@ async function databaseTime(): Promise<number> {
   return rows[0]?.ms ?? Number.NaN
 }
 
-/** When the last of these sessions was placed. What follows, the start of its container, is not part of the promise. */
+/** Time at which the last of these sessions was placed. Starting its container is not part of the promise. */
 async function lastScheduledAt(ids: readonly SessionId[]): Promise<number> {
   const { rows } = await database.query<{ ms: number }>(
     `select extract(epoch from max(at))::float8 * 1000 as ms from session_events

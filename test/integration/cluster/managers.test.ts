@@ -258,7 +258,7 @@ async function startSquatter(port: number, managerId: string) {
     sockets.handleUpgrade(request, socket, head, peer => {
       calls++
       peer.on('message', (data: Buffer) => heard.push(data.toString()))
-      // In turn: one of the same name, one of another, one that sends agents away.
+      // Three managers in turn: one with the same name, one with another name, and one that redirects agents.
       const stranger = '01a1f9b1-f8e7-7bc7-b749-5b341ce7b319'
       const challenge = {
         type: 'challenge',

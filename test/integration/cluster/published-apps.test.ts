@@ -110,7 +110,7 @@ test('visitors reach a published app through whichever console and manager they 
   const [cookie] = set.split(';')
   const slow: IncomingMessage[] = []
   for (const web of consoles) {
-    // The visit that began at one console goes on at the other, as a load balancer may send it there.
+    // The visit that began at one console continues at the other, because a load balancer may send it there.
     const inside = await open(web, link, '/lab', cookie)
     expect([inside.statusCode, await text(inside)]).toEqual([200, 'the app'])
     const answer = await open(web, link, '/slow', cookie)

@@ -66,7 +66,7 @@ test('a member may clone what they may read; a stranger finds nothing', async ()
 
 test('a clone that takes long is a task; cancelled, its folder is deleted with all its files', async () => {
   const large = await owner.api.createFolder({ body: { name: 'large' } })
-  // Sparse: it takes long to copy, and has no bytes until then.
+  // A sparse file takes long to copy, although it has no bytes on the disk.
   await writeFile(join(directoryOf(large), 'sparse'), '')
   await truncate(join(directoryOf(large), 'sparse'), 64 * 2 ** 30)
   const { folder: made, task } = await clone('half', owner.api, large.id)

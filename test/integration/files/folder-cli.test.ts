@@ -273,7 +273,7 @@ test('a download has what links lead to in the folder, and says which links are 
   }
   expect((await cli.run(['folder', 'download', 'data', 'hub/out', join(local, 'out')])).code).not.toBe(0)
 
-  // The page: what a link leads to is listed, downloaded by a ticket and edited in its place.
+  // In the page, targets of links are listed, downloaded by a ticket and edited in place.
   const { api } = await manager.signIn()
   const params = { id: folder.id }
   const { items } = await api.listFiles({ params, query: { path: 'named' } })
@@ -319,7 +319,7 @@ test.runIf(process.platform === 'linux')(
     expect((await stat(raw(join(local, 'old-back'), '/large-', 0xff))).size).toBe(2 * MiB)
     const synced = await cli.run(['folder', 'sync', 'data', tree, 'old', '--to', '--delete', '--json'])
     expect(JSON.parse(synced.out)).toMatchObject({ files: 0, same: 3, deleted: 0 })
-    // A directory whose own name is no text, into a directory that exists.
+    // A directory whose own name is not valid text, into an existing directory.
     await mkdir(join(local, 'into'))
     await cli.run(['folder', 'download', 'data', 'old/d-\uefb0\uefa1', join(local, 'into')])
     expect(await listed(raw(join(local, 'into'), '/d-', 0xb0, 0xa1))).toHaveLength(2)

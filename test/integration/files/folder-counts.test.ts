@@ -14,7 +14,7 @@ import { insertFolder } from '../../../manager/store/storage/folders.ts'
 import { setMarker } from '../../../manager/store/storage/storage-hosts.ts'
 import { openTestStore } from '../../fixtures/test-store.ts'
 
-/** Counts of folders, and the limits that their file systems are asked to enforce, on a store without a manager. */
+/** Measuring of folders, and the limits that their file systems must enforce, on a store without a manager. */
 
 const MIB = 2 ** 20
 
@@ -161,6 +161,6 @@ test('a folder is counted soon after the last of a run of writes, without a look
   await using meter = quotas.meter({ id: known, ...limits })
   await meter.take({ bytes: 10, files: 0 })
   await expect.poll(() => readUsage(db, known)).toEqual({ bytes: MIB, files: 1 })
-  // Nobody has looked at the other one: it costs nothing.
+  // The other folder was not measured, so it costs nothing.
   expect(counted).toEqual([known])
 })

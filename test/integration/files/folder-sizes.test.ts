@@ -40,7 +40,7 @@ test('a folder at its limit takes no copy more; deleting makes room at once, and
   expect(await refusal(copy(folder, 'one', 'two'))).toMatchObject({ code: 'quota_folder_full' })
   await rm(join(storage, folder.id, 'one'))
   await fill(folder, 'half', MIB)
-  // The count that refuses is at most a second old, or twenty times as old as it took: that is long on a busy machine.
+  // The measurement behind a refusal is at most a second old, or twenty times as old as it took, which is long on a busy machine.
   await expect
     .poll(
       () =>
@@ -93,7 +93,7 @@ test('a project has a limit for all of its folders together', async () => {
   const changed = await api.updateGroup({ params: { id: project.id }, body: { maxFolderBytes: 6 * MIB } })
   expect(changed.maxFolderBytes).toBe(6 * MIB)
   await expect(copy(second, 'b', 'd')).resolves.toBeUndefined()
-  // A count that took long is used for longer: on a busy machine a copy more may pass by the figures from before.
+  // A slow measurement is used for longer: on a busy machine, one more copy may pass by the old figures.
   const codeOfNext = async () => {
     try {
       await copied(api, second, { paths: ['b'], to: '', name: `next-${randomUUID()}` })
@@ -103,7 +103,7 @@ test('a project has a limit for all of its folders together', async () => {
     }
   }
   await expect.poll(codeOfNext).toBe('quota_total_full')
-  // Folders of others count for their owners alone.
+  // Folders of others count only for their owners.
   const own = await api.createFolder({ body: { name: 'not-of-project' } })
   await fill(own, 'b', MIB)
   await copy(own, 'b', 'c')
@@ -122,7 +122,7 @@ const MORE = Buffer.alloc(200 * 1024, 2)
 const TOO_MUCH = /may have 1 MiB, has/
 const NEW = { 'if-none-match': '*' }
 
-/** Sends files to a folder, as the admin: in an upload, in a bundle, as an edit. */
+/** Sends files to a folder as the admin: as an upload, in a bundle, as an edit. */
 async function senderTo(folder: Folder) {
   const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
   const send = async (path: string, method: string, headers: Record<string, string>, body: Buffer) => {
@@ -171,7 +171,7 @@ test('uploads, bundles and edits are refused at the limit, and leave nothing', a
   expect(await edit('by-edit', NEW, MORE)).toMatchObject(full)
   expect(await readdir(join(storage, folder.id))).toEqual(['there'])
   expect(await readdir(join(storage, '..', 'uploads'))).toEqual([])
-  // Files that fit are taken.
+  // Files that fit are accepted.
   expect((await edit('small', NEW, Buffer.from('fits'))).status).toBe(200)
 })
 
@@ -185,7 +185,7 @@ test('what replaces a file needs only the room that the file does not have alrea
   expect(await begin('there', Buffer.alloc(MIB + 1), 'replace')).toMatchObject({ status: 507 })
   expect((await begin('there', Buffer.alloc(10), 'replace')).status).toBe(201)
   expect((await begin('beside', whole)).status).toBe(201)
-  // Over a limit that was lowered, a file is still replaced by one of its size, and nothing is made.
+  // Over a lowered limit, a file can still be replaced by one of its size, but none can be created.
   const limit = (maxBytes: number) => api.updateFolder({ params: { id: folder.id }, body: { maxBytes } })
   await limit(4 * MIB)
   expect((await begin('large', Buffer.alloc(2 * MIB))).status).toBe(201)
@@ -226,7 +226,7 @@ test('a copy or an import that replaces something needs only the room that this 
   expect(await refusal(bring('much', 'new'))).toMatchObject({ code: 'quota_folder_files' })
   await bring('in')
   expect(await size('in/there')).toBe(240 * 1024)
-  // The room of what was there is free again at once, without a count.
+  // The space of the replaced file is free again at once, without a measurement.
   await replaceBy('small', 'there')
   await bring('much', 'there', 'move')
   expect(await size('there')).toBe(720 * 1024)
@@ -300,7 +300,7 @@ test('a project has a limit on the files in all of its folders together', async 
     code: 'quota_total_files',
     detail: { cause: 'quota_project_files', limit: 3 },
   })
-  // A file that is there may be changed, and what others own counts for them alone.
+  // An existing file may be changed, and files of others count only for them.
   const { edit } = await senderTo(first)
   expect((await edit('a', { 'if-match': '*' }, Buffer.from('other'))).status).toBe(200)
   await make(await api.createFolder({ body: { name: 'not-of-the-counted' } }), 'more')
@@ -346,7 +346,7 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
     await makeDirectory('/by-sftp/fits')
     // A session has written more than the limit meanwhile.
     await fill(folder, 'by-session', MIB)
-    // A write that does not fit has the folder counted, but not again soon.
+    // A write that does not fit causes a measurement, but not another one soon after.
     let tries = 0
     const tryDirectory = async () => {
       await write('/by-sftp/more', MORE).catch(() => undefined)
@@ -354,14 +354,14 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
     }
     await expect.poll(tryDirectory, { timeout: 60_000, interval: 500 }).toMatch(TOO_MUCH)
     await expect(write('/by-sftp/empty', Buffer.alloc(0))).rejects.toThrow(TOO_MUCH)
-    // As many files as it may have: what is there is written, nothing more is made.
+    // At the limit for the number of files, existing ones can be written, but none created.
     await write('/counted-by-sftp/one', MORE)
     await makeDirectory('/counted-by-sftp/two')
     const TOO_MANY = /may have 2 files/
     await expect(write('/counted-by-sftp/three', Buffer.alloc(0))).rejects.toThrow(TOO_MANY)
     await expect(makeDirectory('/counted-by-sftp/three')).rejects.toThrow(TOO_MANY)
     await write('/counted-by-sftp/one', MORE)
-    // Bytes that a file has already are no new ones, and those of a file that is written anew are free for it at once.
+    // Bytes that a file already has do not count as new, and those of a truncated file are free for it at once.
     const whole = Buffer.alloc(1_000 * 1024, 4)
     await write('/full-by-sftp/one', whole)
     const open = promisify(sftp.open.bind(sftp)) as (path: string, flags: string) => Promise<Buffer>

@@ -79,10 +79,10 @@ function senderTo({ folder }: FolderArena) {
   }
 }
 
-/** Paths that lead out of the folder, or name nothing in it, by their text alone. */
+/** Paths whose text alone shows that they lead out of the folder, or name nothing in it. */
 const LEAVING = ['..', '../secret', 'dir/../..', 'dir/../file', '/etc/passwd', './file', 'dir//f', 'dir/', 'file\0']
 
-/** Calls below the folder, with the text of their answers; in an order in which each succeeds while nobody swaps. */
+/** Calls below the folder, with the text of their answers; in an order in which each succeeds without swapping. */
 function callsOf(arena: FolderArena) {
   const send = senderTo(arena)
   const json = (path: string, value: unknown) =>
@@ -167,7 +167,7 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
         clones.push(begun)
       }
     }
-    // Paths that name something else than an entry of the folder are refused at any moment, whatever lies on their way.
+    // Paths outside the folder's entries are always refused, whatever is on the way.
     const leaving = async () => {
       while (!isOver()) {
         for (const path of LEAVING) {
@@ -189,13 +189,13 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
     }
     await Promise.all([...calls.map(run), cloning(), leaving()])
   }
-  // On a busy machine a clone goes on as a task. What is looked at must rest: a draft that gets its name while it is listed is gone.
+  // On a busy machine a clone continues as a task. Only check finished clones, because a draft may get its final name while it is listed.
   const made: Folder[] = []
   for (const begun of clones) {
     const isWhole = await copyEnded(owner.api, begun.folder, begun).then(
       () => true,
       (error: unknown) => {
-        // A copy of something that never rests may be refused, for a reason that has a code.
+        // A copy of something that changes constantly may be refused with a documented code.
         expect(error).toMatchObject({ code: expect.not.stringMatching('internal') as string })
         return false
       },
@@ -203,7 +203,7 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
     if (isWhole) made.push(begun.folder)
   }
   await expectUntouched(arena, [folder, ...made].map(directoryOf))
-  // Some operations have met the real entries during the race too.
+  // Some operations also reached the real entries during the race.
   expect(done.size).toBeGreaterThan(3)
 })
 
@@ -259,11 +259,11 @@ test.each([
       }
       await Promise.all(Object.entries(calls).map(run))
     }
-    // No draft of a copy that failed is left. On a busy machine the last copies go on as tasks after their answer.
+    // A failed copy leaves no draft. On a busy machine the last copies continue as tasks after their answer.
     const drafts = async () => (await readdir(directoryOf(other))).filter(name => name.startsWith('.berth'))
     await expect.poll(drafts).toEqual([])
     await expectUntouched(arena, [arena.directory, directoryOf(other)])
-    // Some have met the real entries. A move of what never rests is mostly refused.
+    // Some operations reached the real entries. A move of something that changes constantly is mostly refused.
     expect(done.size).toBeGreaterThan(2)
   },
 )
@@ -279,7 +279,7 @@ test('a folder is thrown away and its files are removed while a session exchange
     await owner.api.deleteFolder({ params })
     await expect.poll(async () => (await owner.api.listFolders()).items.map(({ id }) => id)).not.toContain(params.id)
   }
-  // The same removal, many times, where it cannot end.
+  // Repeats the removal that cannot finish.
   const again = { directory: join(manager.dataDir, randomUUID()), outside: arena.outside }
   {
     await using _refilling = await startRefilling(again)

@@ -26,7 +26,7 @@ afterAll(() => manager[Symbol.asyncDispose]())
 const directoryOf = ({ id }: Pick<Folder, 'id'>) => join(manager.dataDir, 'storage', 'folders', id)
 const inSource = (path: string) => join(directoryOf(source), path)
 const inTarget = (path: string) => join(directoryOf(target), path)
-/** Everything in a folder, deleted files that still lie on the storage not included. */
+/** Everything in a folder, except deleted files that are still on the storage. */
 const treeOf = async (folder: Folder) => (await readdir(directoryOf(folder), { recursive: true })).toSorted()
 
 type Body = Parameters<ApiClient['importFiles']>[0]['body']
@@ -177,7 +177,7 @@ test('a directory that changes while it is moved stays whole where it is', async
   const MANY = 60
   for (let n = 0; n < MANY; n++) await writeFile(inSource(`set/${n}`), 'x')
   const over = new AbortController()
-  // Each in turn: one file alone may be the last to be copied, with no time for a change before the comparison.
+  // Change them in turn: otherwise a single file could be copied last, without time for a change before the comparison.
   const write = async () => {
     for (let n = 0; !over.signal.aborted; n++) await appendFile(inSource(`set/${n % MANY}`), '.')
   }
@@ -207,7 +207,7 @@ test('a move leaves out nothing: a directory with an entry that cannot be copied
   })
   expect(await treeOf(target)).toEqual(['one'])
   expect(await treeOf(source)).toEqual(['set', 'set/deep', 'set/deep/file', 'set/hard', 'set/link'])
-  // A copy leaves it out.
+  // A copy leaves the file out.
   await bring({ paths: ['set'], to: '' })
   expect(await treeOf(target)).toEqual(['one', 'set', 'set/deep', 'set/deep/file', 'set/link'])
 })

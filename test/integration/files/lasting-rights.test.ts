@@ -10,10 +10,10 @@ import { type HeldRequest, heldRequest } from '../../fixtures/held-request.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { type SlowReader, slowReader } from '../../fixtures/slow-reader.ts'
 
-/** Requests for files that last, while the right to them ends: bodies that arrive slowly, and answers that are read slowly. */
+/** Long requests for files while the right to them ends: bodies that arrive slowly, and answers that are read slowly. */
 
 const MIB = 2 ** 20
-/** More than the buffers of a connection hold. */
+/** More than the buffers of a connection can hold. */
 const LARGE = 64 * MIB
 
 let manager: TestManager

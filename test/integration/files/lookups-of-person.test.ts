@@ -7,7 +7,7 @@ import { type ApiClient, type FolderId, isAppError } from '#manager/contract'
 import { heldRequest } from '../../fixtures/held-request.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
-/** Lists, searches and copies of one person, as many as the line carries. */
+/** Any number of lists, searches and copies of one person. */
 
 let manager: TestManager
 let ann: { readonly api: ApiClient; readonly folder: FolderId }

@@ -14,7 +14,7 @@ import {
 import { type Cli, createCli } from '../../fixtures/cli.ts'
 import { startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 
-/** A name as a keyboard writes it, and as a Mac does. */
+/** A name as written by a keyboard, and as written by a Mac. */
 const [TYPED, MAC] = ['보고서.txt'.normalize('NFC'), '보고서.txt'.normalize('NFD')]
 const [TYPED_DIRECTORY, MAC_DIRECTORY] = ['données'.normalize('NFC'), 'données'.normalize('NFD')]
 
@@ -97,7 +97,7 @@ test.each([
   expect(await there()).toEqual({ [TYPED]: 'new', [numbered]: 'beside' })
   expect(await upload(`${MAC_DIRECTORY}/new/${MAC}`, 'fail', 'below')).toBe(`${TYPED_DIRECTORY}/new/${MAC}`)
   expect(await readdir(directory)).toEqual([TYPED_DIRECTORY])
-  // A name that exists as it is written counts first.
+  // An existing name with the same spelling takes precedence.
   await writeFile(join(directory, TYPED_DIRECTORY, MAC), 'of a session')
   expect(await upload(path, 'replace', 'of a Mac')).toBe(`${TYPED_DIRECTORY}/${MAC}`)
   expect(await readFile(join(directory, TYPED_DIRECTORY, TYPED), 'utf8')).toBe('new')

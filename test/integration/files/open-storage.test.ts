@@ -20,7 +20,7 @@ test('a database that fails while a storage is opened leaves no descriptor open'
   await using opened = await openTestStore()
   const { db } = opened.store
   let queries = Infinity
-  /** The database goes away after so many queries. */
+  /** The database fails after so many queries. */
   const failing = new Proxy(db, {
     get(target, key) {
       if (key === 'selectFrom' && queries-- <= 0) throw new Error('the database is away')

@@ -12,7 +12,7 @@ import { silentLog } from '../../../manager/log.ts'
 import { ADMIN, apiOf } from '../../fixtures/manager.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** Room that unfinished uploads hold in a folder with a limit. */
+/** Space that unfinished uploads reserve in a folder with a limit. */
 const MIB = 2 ** 20
 let cluster: SessionsCluster
 let api: ApiClient
@@ -41,7 +41,7 @@ test('uploads that are not finished count together; a cancelled one makes room',
     (await Promise.all(names.map(begin))).map(({ status }) => status).toSorted()
   const first = await begin('first')
   expect([first.status, await statuses(['second']), await statuses(['third'])]).toEqual([201, [201], [201]])
-  // However many are begun at once, none gets in.
+  // However many are begun at once, none is accepted.
   expect(await statuses(Array.from({ length: 8 }, (_, n) => `more-${n}`))).toEqual(Array<number>(8).fill(507))
   expect((await begin('one-more')).text).toContain('"cause":"quota_folder_staged"')
   expect(await readdir(join(storage, '..', 'uploads'))).toHaveLength(3)
@@ -66,7 +66,7 @@ test('uploads that are not finished count together; a cancelled one makes room',
   expect(await readdir(join(storage, folder.id))).toEqual(['again'])
 })
 
-/** Announces uploads into a folder, sends their bytes later, and looks at what they hold. */
+/** Announces uploads into a folder, sends their bytes later, and checks the space that they reserve. */
 async function announcerTo(folder: Folder) {
   const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
   const headers = { authorization: `Bearer ${token ?? ''}`, 'tus-resumable': TUS_VERSION }
@@ -115,23 +115,23 @@ test('an upload that sends nothing holds the room that it announced for minutes 
   ]
   expect(other).toBe(507)
   await silence()
-  // A request without bytes is no move.
+  // A request without bytes does not count as progress.
   expect((await send(location, 0)).status).toBe(204)
   expect((await begin('third', 3 * MIB)).status).toBe(201)
   const half = (await begin('again', MIB)).status
   expect(half).toBe(507)
-  // Continued, it has to fit as a new one, and holds no more than before if it does not.
+  // When continued, it must fit like a new one; if it does not, it reserves no more than before.
   const refused = await send(location, 2 * MIB)
   expect([refused.status, await refused.json()]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
   expect(await heldOf(location)).toEqual({ received: 0, isMoving: false })
   await silence()
-  // With two thirds of it there, only the last third is free, however long nothing comes.
+  // With two thirds received, only the last third is free, however long nothing arrives.
   expect((await send(location, 2 * MIB)).status).toBe(204)
   await silence()
   expect([(await begin('too-large', 2 * MIB)).status, (await begin('fits', MIB)).status]).toEqual([507, 201])
   expect((await send(location, 1, 2 * MIB)).status).toBe(507)
   await silence()
-  // Continued, it counts in full again.
+  // When continued, it counts in full again.
   expect((await send(location, 1, 2 * MIB)).status).toBe(204)
   expect((await begin('beside', MIB)).status).toBe(507)
 })
@@ -146,7 +146,7 @@ test('uploads that replace the same file do not share its room', async () => {
   expect([second.status, await second.json()]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
   await silence()
   expect((await begin('there', 3 * MIB, 'replace')).status).toBe(201)
-  // Continued, it is judged in the same way.
+  // When continued, the same rule applies.
   expect((await send(location, MIB)).status).toBe(507)
 })
 
@@ -156,14 +156,14 @@ test('uploads that replace different files of a full folder are begun together, 
   await using announcer = await announcerTo(folder)
   const { begin, send, silence } = announcer
   const first = (await begin('one', 2 * MIB, 'replace')).headers.get('location') ?? ''
-  // A file that has just changed gives its room to the next count.
+  // The space of a file that has just changed counts from the next measurement on.
   const second = async () => (await begin('two', 2 * MIB, 'replace')).status
   await expect.poll(second, { timeout: 60_000, interval: 200 }).toBe(201)
-  // None of it is there for others, nor a second time for the same file.
+  // None of it is free for others, nor a second time for the same file.
   expect((await begin('new', 1)).status).toBe(507)
   const again = await begin('two', 2 * MIB, 'replace')
   expect([again.status, await again.json()]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
-  // Continued after a while, it is judged in the same way.
+  // When continued after a while, the same rule applies.
   await silence()
   await expect.poll(second, { timeout: 60_000, interval: 200 }).toBe(201)
   expect((await send(first, 2 * MIB)).status).toBe(204)
@@ -177,7 +177,7 @@ test('a replaced file that is deleted or grows meanwhile gives no more room than
   const { begin } = announcer
   expect((await begin('one', 2 * MIB, 'replace')).status).toBe(201)
   await rm(join(storage, folder.id, 'one'))
-  // The upload needs the room that the file has left.
+  // The upload needs the space that the file has left.
   expect((await begin('new', 1)).status).toBe(507)
   const status = async () => (await begin('two', 2 * MIB, 'replace')).status
   await expect.poll(status, { timeout: 60_000, interval: 200 }).toBe(201)
@@ -205,7 +205,7 @@ test('an upload that continues is judged when its first byte arrives, not when i
   const [reply] = await answered
   expect([reply.statusCode, await json(reply)]).toMatchObject([507, { data: { cause: 'quota_folder_staged' } }])
   expect(await heldOf(location)).toEqual({ received: 0, isMoving: false })
-  // The bytes that were refused are discarded: the connection takes the next request.
+  // The refused bytes are discarded, and the connection accepts the next request.
   const next = httpRequest(href, { agent, method: 'HEAD', headers }).end()
   const [state] = (await once(next, 'response')) as [IncomingMessage]
   expect([state.statusCode, next.reusedSocket]).toEqual([204, true])

@@ -86,7 +86,7 @@ test('a manager that is killed during an upload loses no acknowledged byte, and 
     const offset = Number(head.headers['upload-offset'])
     expect(offset).toBeGreaterThan(MiB)
     expect(offset).toBeLessThanOrEqual(half)
-    // The right of the killed writer ends by itself within ten seconds.
+    // The right of the killed writer ends on its own within ten seconds.
     const goOn = () =>
       rawRequest(second.url + path, {
         method: 'PATCH',

@@ -4,7 +4,7 @@ import { type ApiClient, type Folder, TUS_CONTENT, TUS_VERSION, type UploadId } 
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { refusal } from '../../fixtures/sessions-cluster.ts'
 
-/** Unfinished uploads of people who lost the right to a folder hold none of its room; whoever manages it sees and ends all of them. */
+/** Unfinished uploads of people who lost the right to a folder reserve no space in it; whoever manages it sees and ends all of them. */
 const MIB = 2 ** 20
 const headers = { 'tus-resumable': TUS_VERSION }
 

@@ -13,7 +13,7 @@ const MiB = 1024 * 1024
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
-/** Mounts a directory over another one. @returns false where that is not permitted */
+/** Mounts a directory over another one. @returns false if that is not permitted */
 const bind = (from: string, to: string) =>
   run('mount', ['--bind', from, to]).then(
     () => true,

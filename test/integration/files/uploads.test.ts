@@ -139,7 +139,7 @@ describe('an upload by a tus client', () => {
     expect((await stat(join(directory, 'named/by-path.bin'))).size).toBe(content.length)
     const nameless = await create(1, { filetype: 'any' })
     expect(nameless).toMatchObject({ status: 400, json: { detail: 'Upload-Metadata: path must name the new file' } })
-    // The header means nothing elsewhere, nor on another method.
+    // The header has no effect on other addresses or methods.
     const headers = { 'x-http-method-override': 'DELETE' }
     const { url } = await create(10, { path: 'kept.txt' }, Buffer.from('12345'))
     expect(await tus(url, { method: 'HEAD', headers })).toMatchObject({ status: 204 })
@@ -266,7 +266,7 @@ describe('an upload to a name that is taken', () => {
     await chmod(script, 0o755)
     const beside = await create(3, { path: 'script.sh', onConflict: 'rename' }, Buffer.from('new'))
     expect((await stat(join(directory, String(beside.json?.path)))).mode & 0o777).toBe(0o644)
-    // Remembered over several requests.
+    // Stored over several requests.
     const { url } = await create(4, { path: 'script.sh', onConflict: 'replace' }, Buffer.from('ab'))
     await send(url, 2, Buffer.from('cd'))
     expect((await stat(script)).mode & 0o777).toBe(0o755)
@@ -325,7 +325,7 @@ describe('the hash of an upload', () => {
 
   test('the hash may follow at the end, also at a manager that did not receive the first bytes', async () => {
     const { url, id } = await create(6, { path: 'later.txt', finish: 'later' }, Buffer.from('abc'))
-    // Changed behind the back of the manager: it has hashed "abc" while writing, and must not trust that after this.
+    // Changed without the manager: it has hashed "abc" while writing, and must not trust this hash now.
     expect(await send(url, 3, Buffer.from('def'))).toMatchObject({ status: 204 })
     await expect(readFile(join(directory, 'later.txt'))).rejects.toThrow('ENOENT')
     const params = { id: folder.id, uploadId: id }
@@ -337,7 +337,7 @@ describe('the hash of an upload', () => {
   })
 })
 
-/** Begins a PATCH that says it has so many bytes, and sends only these. */
+/** Begins a PATCH that announces so many bytes, and sends only these. */
 function slowPatch(url: string, offset: number, length: number, bytes: Buffer) {
   const request = httpRequest(url, {
     method: 'PATCH',
@@ -434,7 +434,7 @@ describe('rights to upload', () => {
       headers: { 'upload-length': '1', 'upload-metadata': metadata({ path: 'a' }) },
     }
     expect(await tus(uploadsAt(), theirs)).toMatchObject({ status: 404, json: { code: 'folder_not_found' } })
-    // The upload is not found either below the id of a folder that the stranger may write to.
+    // The upload is not found under the id of a folder to which the stranger may write either.
     const own = await stranger.api.createFolder({ body: { name: 'own' } })
     const elsewhere = url.replace(folder.id, own.id)
     expect((await tus(elsewhere, { method: 'HEAD', token: stranger.token })).status).toBe(404)
@@ -475,7 +475,7 @@ test('a session that swaps a directory for a link cannot lead an upload out of t
 
 test('the next request repairs an upload that was interrupted between its last two steps', async () => {
   const { url, id } = await create(4, { path: 'crash.txt', finish: 'later' }, Buffer.from('abcd'))
-  // The files are those that a manager leaves which is killed after `link` and before `unlink`.
+  // The state of the files after a manager is killed between `link` and `unlink`.
   await link(join(manager.dataDir, 'storage', 'uploads', id), join(directory, 'crash.txt'))
   const finished = await owner.api.finishUpload({ params: { id: folder.id, uploadId: id }, body: {} })
   expect(finished).toMatchObject({ finished: true, path: 'crash.txt' })

@@ -25,7 +25,7 @@ const makeFolder = () => owner.api.createFolder({ body: { name: `shown-${made++}
 const onDisk = ({ id }: Pick<Folder, 'id'>, path = '') => join(manager.dataDir, 'storage', 'folders', id, path)
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
-/** Paths of the hints that a stream has got for a folder. */
+/** Paths of the hints that a stream has received for a folder. */
 const hinted = (stream: Awaited<ReturnType<typeof openEventStream>>, { id }: Pick<Folder, 'id'>) =>
   stream
     .of('hint')
@@ -51,7 +51,7 @@ test('a page is told of what a session changes in the directory that it shows, a
   await expectHint(shown, folder, 'shown')
   expect(new Set(hinted(shown, folder))).toEqual(new Set(['shown']))
 
-  // Nothing is told of a directory that no page shows.
+  // No hints are sent about a directory that no page shows.
   using other = await openEventStream(manager.url, { ...owner, directories: [`${folder.id}/gone`] })
   await expectHint(other, folder, 'gone')
   expect(new Set(hinted(other, folder))).toEqual(new Set(['gone']))
@@ -117,7 +117,7 @@ test('superadmins hear of no path in a private folder, by a hint or by a stream 
   expect(hinted(again, folder)).toEqual([])
 })
 
-/** Watches of a service of their own, with limits of the test. */
+/** Watches of a separate service, with the test's limits. */
 async function withWatches(
   options: Pick<FileWatchesDeps, 'limits' | 'byKernel'>,
   use: (watches: FileWatches, caller: Caller) => Promise<void>,

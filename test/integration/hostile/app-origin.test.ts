@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { letIn, startAttack } from './hostile-app.ts'
 import { BYTES, char, each, exchange, saying } from './peers.ts'
 
-/** An app of a session is any program: whatever it answers, the proxy lives, every request has an end, and the next one is served. */
+/** An app of a session may be any program: whatever it answers, the proxy keeps running, every request ends, and the next one is served. */
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -32,7 +32,7 @@ async function setUp() {
     expect(told.flatMap(({ end }, index) => (end === 'hung' ? [JSON.stringify(list[index])] : []))).toEqual([])
     expect(victim.log).not.toContain('a listener failed')
     expect((await exchange(browser.port, browser.head('GET /fine HTTP/1.1'))).text).toContain('fine')
-    // Pooled tunnels stay: at most 32 of them.
+    // Pooled tunnels stay open: at most 32 of them.
     await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 40)
     return told.map(({ text }) => Number(/^HTTP\/1\.1 (\d+) /.exec(text)?.[1]) || 0)
   }
@@ -123,7 +123,7 @@ test('a response of an app that is reset after each of its bytes', async () => {
   await each(cuts, async cut => {
     const { end, text } = await exchange(browser.port, browser.head(`GET /${cut} HTTP/1.1`))
     expect(end, `cut after ${cut} bytes`).not.toBe('hung')
-    // Half an answer is never passed off as a whole one.
+    // A partial answer is never presented as a complete one.
     if (text.startsWith('HTTP/1.1 200')) expect(text.endsWith('0\r\n\r\n'), `cut after ${cut} bytes`).toBe(false)
   })
   victim.assertAlive()
@@ -193,7 +193,8 @@ test('clients that stall in front of an endless answer use bounded memory', asyn
       return socket
     }),
   )
-  // An answer that is read on would grow by far more in each of these pauses. On a busy machine the buffers take a while to fill.
+  // If the answer were read further, memory would grow by far more in each of these pauses. On a busy machine the buffers take a while to
+  // fill.
   let filled = before
   const growth = async () => {
     await new Promise(resolve => setTimeout(resolve, 1500))

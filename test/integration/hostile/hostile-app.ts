@@ -26,7 +26,7 @@ export async function startAttack(stack: AsyncDisposableStack, inject: Grant['in
   return { app, manager, victim }
 }
 
-/** Opens the web app and lets one browser in: what to put in the heads of requests. */
+/** Opens the web app and admits one browser. @returns text for the heads of requests */
 export async function letIn(victim: Victim) {
   const { url } = (await victim.ask({ open: 'web' })) as { url: string }
   const { host, port, pathname, search } = new URL(url)

@@ -6,7 +6,7 @@ import { startDatabase } from '../../fixtures/postgres.ts'
 import { BYTES, char, each, exchange, slowPeer, UNFINISHED_MS } from './peers.ts'
 import { Victim } from './victim.ts'
 
-/** The manager's HTTP port: the console, agents and programs reach it; each may be taken over. */
+/** The manager's HTTP port: the console, agents and programs can reach it, and each of them may be compromised. */
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -73,7 +73,7 @@ test('any byte in request lines, fields, bodies and upgrades, and requests that 
   ]
   const hung: string[] = []
   await each(attacks, async bytes => {
-    // A head that a line break left unfinished, and an agent that says nothing, have some time.
+    // An unfinished head, because of a line break, and a silent agent have some time.
     const isWhole = bytes.endsWith('\r\n\r\n') && !/[\r\n]b/.test(bytes)
     const { end, text } = await exchange(port, bytes, isWhole ? {} : { timeoutMs: UNFINISHED_MS })
     if (/^HTTP\/1\.1 500 /.test(text)) hung.push(`500 to ${JSON.stringify(bytes)}`)

@@ -9,7 +9,7 @@ export const UNFINISHED_MS = 5_000
 
 export type Respond = (socket: Socket, request: string) => void
 
-/** A TCP server that does what `respond` says as soon as a request head is there, once per connection. */
+/** A TCP server that calls `respond` as soon as the head of a request has arrived, once per connection. */
 export class HostileServer implements AsyncDisposable {
   respond: Respond = socket => socket.end()
   readonly port: number
@@ -54,13 +54,13 @@ export const saying =
     socket.end(bytes, 'latin1')
 
 export interface Exchange {
-  /** Everything that came back, as latin1. */
+  /** Everything received, as latin1. */
   readonly text: string
   /** `end`: orderly; `reset`: cut; `hung`: neither within the limit. */
   readonly end: 'end' | 'reset' | 'hung'
 }
 
-/** Sends bytes as they are and reads until the connection is over, or until `enough`. */
+/** Sends bytes unchanged and reads until the connection ends, or until `enough`. */
 export function exchange(
   port: number,
   bytes: string | Buffer,
@@ -99,15 +99,14 @@ export const BYTES = Array.from({ length: 256 }, (_, byte) => byte)
 export const char = (byte: number) => String.fromCharCode(byte)
 
 export interface SlowPeer {
-  /** Resolves with what it was told when the other side ends or cuts the connection. A peer that does not read hears of no end. */
+  /** Resolves with the received text when the other side ends or cuts the connection. A peer that does not read notices no end. */
   readonly ended: Promise<string>
   stop(): void
 }
 
 /**
- * A peer that sends `head` at once and then one byte of `rest` after the other, for ever, and does not hang up by itself.
- *
- * @param reads false: whatever is sent to it stays in the kernel
+ * A peer that sends `head` at once and then the bytes of `rest` one by one, for ever, and never hangs up. @param reads false: everything
+ * sent to it stays in the kernel
  */
 export function slowPeer(
   port: number,

@@ -10,7 +10,7 @@ afterEach(async () => {
 })
 
 const MIB = 2 ** 20
-/** The long mode asks for more: BERTH_HOSTILE_MIB=10240. */
+/** The long mode uses more: BERTH_HOSTILE_MIB=10240. */
 const TRANSFER_MIB = Number(process.env.BERTH_HOSTILE_MIB ?? 1024)
 
 test('TCP peers that reset, half-close or disconnect at any byte, on either side, leave nothing behind', async () => {

@@ -19,7 +19,7 @@ const STALLED_MS = 3_000
 const UNHURRIED = { headMs: 60_000, stalledMs: 60_000 } as const
 const HELD = 'still there'
 
-/** Peers of each kind at once; @returns what each was told, or HELD after `withinMs` */
+/** Connects peers of each kind at once; @returns the text that each received, or HELD after `withinMs` */
 async function meet(withinMs: number, peers: readonly SlowPeer[]): Promise<string[]> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>(resolve => (timer = setTimeout(() => resolve(HELD), withinMs)))
@@ -30,7 +30,7 @@ async function meet(withinMs: number, peers: readonly SlowPeer[]): Promise<strin
 }
 const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make)
 
-/** Descriptors of the console's start that may have been closed since they were counted. */
+/** Descriptors from the start of the console that may have been closed since the count. */
 const GONE = 2
 
 async function startConsole(stack: AsyncDisposableStack, { headMs = HEAD_MS, stalledMs = STALLED_MS } = {}) {
@@ -59,7 +59,7 @@ async function startConsole(stack: AsyncDisposableStack, { headMs = HEAD_MS, sta
 
 const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n'
 
-/** These wait for deadlines, those of the manager for half a minute. Each has a process of its own under attack. */
+/** These wait for deadlines, those of the manager for half a minute. Each attacks a separate process. */
 describe.concurrent('deadlines', () => {
   test('the manager disconnects endless heads and bodies, and silent agents', async ({ expect }) => {
     await using stack = new AsyncDisposableStack()
@@ -176,7 +176,7 @@ describe.concurrent('deadlines', () => {
     expect(await isServed()).toBe(true)
     const told = await met
     expect(told.filter(text => text === HELD)).toEqual([])
-    // A refusal goes out when the peer has had its time, and may be lost in the reset that follows.
+    // A refusal is sent when the peer's time is over, and may be lost in the following reset.
     expect(told.filter(text => text.startsWith('HTTP/1.1 200'))).toHaveLength(40)
     await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
   })
@@ -191,7 +191,7 @@ describe.concurrent('deadlines', () => {
     expect(await isServed()).toBe(true)
     expect(await victim.descriptors()).toBeGreaterThanOrEqual(before + peers.length - GONE)
     expect((await victim.residentBytes()) - memory).toBeLessThan(64 * MIB)
-    // A peer that does not read hears of no end: it is still there when nothing is held for it any more.
+    // A peer that does not read notices no end: it is still there when no resources are held for it any more.
     await expect.poll(() => victim.descriptors(), { timeout: STALLED_MS * 10 }).toBeLessThanOrEqual(before + 2)
     for (const peer of peers) peer.stop()
   })
@@ -205,7 +205,7 @@ describe.concurrent('deadlines', () => {
       ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), reads: false })),
     ])
     expect(await isServed()).toBe(true)
-    // A peer that does not read hears of no end; what counts is that nothing is held for it, although it is still there.
+    // A peer that does not read notices no end; the test checks that no resources are held for it, although it is still there.
     await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
     for (const peer of peers) peer.stop()
   })

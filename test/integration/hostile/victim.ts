@@ -34,10 +34,7 @@ export class Victim implements AsyncDisposable {
     if (!isCalm && this.complaints.length < MOST_COMPLAINTS) this.complaints.push(line.slice(0, 2_000))
   }
 
-  /**
-   * @param script below the repository
-   * @param descriptors how many it may open, if not as many as this process
-   */
+  /** @param script below the repository @param descriptors most that it may open, if not as many as this process */
   static async start(
     script: string,
     environment: Readonly<Record<string, string>>,
@@ -49,7 +46,7 @@ export class Victim implements AsyncDisposable {
       env: { ...process.env, ...environment },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
-    child.stdin.on('error', () => undefined) // A process that has ended takes no more commands: `assertAlive` says why.
+    child.stdin.on('error', () => undefined) // A process that has ended accepts no more commands; `assertAlive` reports why.
     const lines = createInterface({ input: child.stdout })
     const failed = once(child, 'exit').then(([code]) => {
       throw new Error(`${script} ended at once (${String(code)})`)
@@ -66,7 +63,7 @@ export class Victim implements AsyncDisposable {
     return JSON.parse(line)
   }
 
-  /** @throws with the last words of the process, if it has ended */
+  /** @throws with the last output of the process, if it has ended */
   assertAlive(): void {
     if (this.#exit !== undefined) throw new Error(`the process under attack has ended (${this.#exit}):\n${this.#said}`)
   }

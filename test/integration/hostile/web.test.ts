@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest'
 import { BYTES, char, each, exchange, HostileServer, saying, UNFINISHED_MS } from './peers.ts'
 import { Victim } from './victim.ts'
 
-/** The console's server: every local program, and through a browser every page, may send it any byte, and nobody signs in first. */
+/** The console's server: every local program, and through a browser every page, may send it any bytes without signing in. */
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -36,7 +36,7 @@ async function setUp(options: { descriptors?: number } = {}) {
   return { manager, victim, port, head, page }
 }
 
-/** Still there, serves the page, and gave back what the attack opened. */
+/** Still alive, serves the page, and has released the resources of the attack. */
 async function assertUnharmed({ victim, page }: Awaited<ReturnType<typeof setUp>>, before: number) {
   victim.assertAlive()
   expect(victim.log).not.toContain('a listener failed')
@@ -99,7 +99,7 @@ test('every byte in the request line and in header fields', async () => {
     `G${char(byte)}T / HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`,
   ])
   await each(attacks, async bytes => {
-    // A line break may leave a head unfinished: it has its minute.
+    // A line break may leave a head unfinished: then its time is a minute.
     const isWhole = !/[\r\n]b/.test(bytes)
     const { end, text } = await exchange(port, bytes, isWhole ? {} : { timeoutMs: UNFINISHED_MS })
     if (end === 'hung' && text === '' && isWhole) hung.push(JSON.stringify(bytes))

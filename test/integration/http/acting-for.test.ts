@@ -8,9 +8,9 @@ import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessi
 import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
 
 /**
- * Role × route × acting for: after every verb that one person does about another, all that the first can read, enter or start now
- * that they could not before. The list of verbs comes from the table of routes, so that a new route which names another person fails
- * until it has a row here. The expected lists are the rule of ADR 59 once more.
+ * Role × route × acting for: after every action of one person on another, everything that the first can now read, enter or start but could
+ * not before. The list of actions comes from the table of routes, so that a new route that names another person fails until it has a row
+ * here. The expected lists repeat the rule of ADR 59.
  */
 
 /** Gains that are possible for the first person. */
@@ -26,14 +26,14 @@ interface Victim extends Person {
   readonly session: string
   readonly keypair: string
 }
-/** A deed of the first person. It returns all that was sent and answered: everything that they have in hand. */
+/** An action of the first person. It returns everything sent and received: everything that this person has. */
 type Act = (actor: Person, victim: Victim) => Promise<unknown>
 interface Row {
   readonly by: readonly Actor[]
   readonly act: Act
   /** Without mail, for an account without a second factor; empty with either. Left out: nothing. */
   readonly gives?: readonly Gain[]
-  /** Gain of superadmins where mail reaches the person. */
+  /** Gain of superadmins even if mail reaches the person. */
   readonly keptWay?: true
 }
 
@@ -95,7 +95,7 @@ const ROWS: Partial<Record<RouteName, Row>> = {
   getResources: { by: ADMINS, act: ({ api }, { email }) => api.getResources({ query: { owner: email } }) },
   listPresets: { by: ADMINS, act: ({ api }, { email }) => api.listPresets({ query: { owner: email } }) },
   getUsage: { by: ADMINS, act: ({ api }, { id }) => api.getUsage({ query: { userId: id } }) },
-  // An own template, from which a session for the other one would be launched.
+  // An own template, from which a session for the other person would be launched.
   saveSessionTemplate: {
     by: ADMINS,
     act: ({ api }, { email }) => {
@@ -103,7 +103,7 @@ const ROWS: Partial<Record<RouteName, Row>> = {
       return api.saveSessionTemplate({ params: { name: 'theirs' }, body: body })
     },
   },
-  // Things of the first person's own, which the other one gets.
+  // The first person's own things, which the other one gets.
   shareSession: {
     by: ALL,
     act: async ({ api }, { email }) => {
@@ -142,7 +142,7 @@ const ROWS: Partial<Record<RouteName, Row>> = {
     by: ['superadmin'],
     act: ({ api }, { id }) => api.assignResourcePolicy({ params: { name: 'default' }, body: { userId: id } }),
   },
-  // Accounts that are made: nobody's before, so the first to act is its person. Both are refused here, where the account exists.
+  // New accounts belonged to nobody before, so the first to act is their owner. Both actions are refused here, because the account exists.
   createUser: {
     by: ADMINS,
     act: ({ api }, { email }) => settled(api.createUser({ body: { email, name: 'Again', password: CHOSEN } })),
@@ -209,7 +209,7 @@ async function newVictim(secondFactor: boolean): Promise<Victim> {
   return { ...one, folder: folder.id, session: items[0]?.id ?? '', keypair: accessKey }
 }
 
-/** Gains within reach of this client, of what is the victim's alone. */
+/** Gains of this client from the victim's private things. */
 async function reach(api: ApiClient, victim: Victim, as: 'another' | 'victim'): Promise<Gain[]> {
   const tries: (readonly [Gain, Promise<boolean>])[] = [
     ['files', works(api.listFiles({ params: { id: victim.folder }, query: {} }))],
@@ -221,7 +221,7 @@ async function reach(api: ApiClient, victim: Victim, as: 'another' | 'victim'): 
   return gained
 }
 
-/** Everything that somebody with these things in hand can do now. */
+/** Everything that somebody with these things can do now. */
 async function gainsOf(actor: Person, victim: Victim, hand: unknown): Promise<Gain[]> {
   const text = JSON.stringify(hand ?? null)
   const gained: Gain[] = await reach(actor.api, victim, 'another')
@@ -256,7 +256,7 @@ async function gainsOf(actor: Person, victim: Victim, hand: unknown): Promise<Ga
       if ('mine' in replaced) entered = replaced.mine ?? ''
     }
   }
-  // The person notices: the own password has ended.
+  // The person notices, because their own password has ended.
   if (entered !== undefined && (await settled(signIn(email))) === 'login_failed') gained.push('replaces the password')
   return gained.toSorted()
 }
@@ -363,7 +363,7 @@ describe('what somebody can do after a verb about another person that they could
     const body = { email: victim.email, password: CHOSEN, newPassword: PASSWORD, kind: 'token' } as const
     const { token } = await anybody.login({ body })
     const { items } = await apiOf(cluster.url, token ?? '').listMessages()
-    // Messages of one change have the same time, and no order.
+    // Messages of one change have the same time, so their order is undefined.
     const byOther = items.filter(({ from, about }) => from === actor.email && about !== 'account_made_password')
     expect(byOther.map(({ about, from }) => `${about} ${from}`).toSorted()).toEqual(
       [
@@ -386,7 +386,7 @@ describe('what somebody can do after a verb about another person that they could
 })
 
 /**
- * Accounts that an admin of a domain makes, without mail, and enters before their person comes. `enter` uses what the admin has in hand.
+ * Accounts that an admin of a domain creates without mail, and enters before their owner comes. `enter` uses the data that the admin has.
  */
 const MAKING = {
   createUser: async ({ api }: Person, email: string) => {
@@ -418,7 +418,7 @@ async function byLink(url: string | undefined): Promise<string> {
   await apiOf(cluster.url).resetPassword({ body: { token, password: CHOSEN } })
   return CHOSEN
 }
-/** Signs in with a password that may have to be replaced; what is in hand afterwards. */
+/** Signs in with a password that may have to be replaced. @returns what the admin then has */
 async function enterWith(email: string, password: string): Promise<{ api: ApiClient; password: string }> {
   const body = { email, password, kind: 'token' } as const
   const first = await settled(apiOf(cluster.url).login({ body }))
@@ -427,7 +427,7 @@ async function enterWith(email: string, password: string): Promise<{ api: ApiCli
   return { api: apiOf(cluster.url, token ?? ''), password: TAKEN }
 }
 
-/** Deeds of a superadmin that end the doubt. */
+/** Actions of a superadmin that end the doubt. */
 const PHASES = {
   'the person came': async (id: string) => {
     const { url } = await cluster.api.createAccountLink({ ...on(id), body: { purpose: 'reset' } })

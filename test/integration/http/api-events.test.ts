@@ -154,7 +154,7 @@ test.each<[string, UserChange]>([
   // Admins of the old domain may know the secret.
   expect(again.status).toBe(body.role === undefined ? 401 : 200)
 
-  // Nobody's sign-in ends by it: only keypairs are there.
+  // This ends nobody's sign-in: only keypairs exist.
   await admin.updateUser({ params: { id: user.id }, body: { active: true, role: 'superadmin', domain: 'default' } })
   const { accessKey } = keypair
   const { url } = await admin.createAccountLink({ params: { id: user.id }, body: { purpose: 'reset' } })
@@ -230,7 +230,7 @@ test('a client that does not read is disconnected, and costs the others nothing'
   const { hostname, port, host } = new URL(manager.url)
   const socket = connect({ host: hostname, port: Number(port) })
   socket.on('error', () => undefined)
-  await expect.poll(() => bus.count()).toBe(0) // those of the tests before
+  await expect.poll(() => bus.count()).toBe(0) // streams of earlier tests
   socket.write(`GET /api/v1/events HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${user.token}\r\n\r\n`)
   await expect.poll(() => bus.count()).toBe(1)
   using reader = await openEventStream(manager.url, user)
@@ -261,7 +261,7 @@ test('a client that leaves while its credentials are checked leaves no stream be
     const waiting = sql`select from pg_locks where relation = 'logins'::regclass and not granted`
     await expect.poll(async () => (await waiting.execute(trx)).rows.length).toBe(1)
     socket.destroy()
-    // Answered after the manager has heard of it.
+    // Answered after the manager has noticed it.
     await rawRequest(`${own.url}/healthz`)
     await rawRequest(`${own.url}/healthz`)
   })
@@ -278,7 +278,7 @@ test('an event reaches a thousand streams within a moment', async () => {
     bigBus.subscribe({ userId, superadmin: false, watch: new Set(), send: () => got++ }, undefined),
   )
   got = 0
-  // Time of the processor: a busy machine gives this process only some of its time.
+  // Processor time, because a busy machine gives this process only some of its time.
   const before = process.cpuUsage()
   for (let i = 0; i < 100; i++) bigBus.publish(aHint(String(i)), { userId })
   expect(got).toBe(100_000)

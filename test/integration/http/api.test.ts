@@ -51,7 +51,7 @@ describe('every route for every role', () => {
     if (route.method === 'HEAD') expect([401, 403].includes(reply.status)).toBe(!allowed)
     else if (allowed) expect(['not_signed_in', 'forbidden']).not.toContain(code)
     else expect(code).toBe(role === 'anonymous' ? 'not_signed_in' : 'forbidden')
-    // Whatever the outcome, no route fails by itself, and every failure is a problem document.
+    // Whatever the outcome, no route crashes, and every failure is a problem document.
     expect(reply.status).toBeLessThan(500)
     expect(reply.headers['cache-control']).toBe('no-store')
     if (reply.status >= 400 && route.method !== 'HEAD') expect(() => Problem.parse(reply.json)).not.toThrow()
@@ -66,7 +66,7 @@ describe('every route for every role', () => {
         ([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId ?? ''}`,
       ),
     )
-    // Routes for the console's process are described to nobody else.
+    // The document for other clients leaves out routes for the console's process.
     const told = routes.filter(([, { access }]) => access !== 'console')
     const expected = told.map(
       // The library marks the ids of HEAD operations.
@@ -80,7 +80,7 @@ describe('every route for every role', () => {
     }
     const references = JSON.stringify(json).match(/#\/components\/schemas\/\w+/g) ?? []
     const schemas = Object.keys((json?.components as { schemas: object }).schemas)
-    // Each is there, and none is there for nothing.
+    // Each reference exists, and each component is used.
     expect([...new Set(references)].map(reference => reference.split('/').at(-1)).toSorted()).toEqual(
       schemas.toSorted(),
     )
@@ -156,7 +156,7 @@ describe('requests that another site could make a browser send', () => {
     expect(await upgrade({ host: 'evil.example' })).toBe(403)
     expect(await upgrade({ origin: 'http://evil.example' })).toBe(403)
     expect(await upgrade({}, '/nothing/here')).toBe(404)
-    // An upgrade that we do not speak is not followed; the request is answered as it is.
+    // An upgrade to an unknown protocol is ignored; the request is answered normally.
     expect(await upgrade({ upgrade: 'h2c' }, '/healthz')).toBe(200)
   })
 })

@@ -5,9 +5,9 @@ import { rawRequest } from '../../fixtures/raw-http.ts'
 import { type MatrixWorld, startMatrixWorld } from './matrix-world.ts'
 
 /**
- * Every list with pages, in every order, with cursors of rows that the caller may not see. The answer is the one for a row that does
- * not exist; otherwise a caller who knows an id could compare hidden values with rows of their own. The lists follow from the routes,
- * so a new one is walked without a line here.
+ * Every list with pages, in every order, with cursors of rows that the caller may not see. The answer is the one for a row that does not
+ * exist; otherwise a caller who knows an id could compare hidden values with rows of their own. The lists come from the routes, so a new
+ * one is tested without a line here.
  */
 const lists = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).flatMap(
   ([name, { method, path, access, query }]) => {
@@ -59,7 +59,7 @@ test.each(cases)('$name as $who: the cursor of a hidden row is one of a row that
   }
 })
 
-/** An id of the same form that nothing has; no other id lies between the two. */
+/** An id of the same form that does not exist; no other id is between the two. */
 function neighbourOf(id: string): string {
   const last = id.at(-1) ?? ''
   const other = ['2', '3', 'a', 'b', 'A', 'B'].find(one => kindOf(one) === kindOf(last) && one !== last) ?? ''
@@ -68,7 +68,7 @@ function neighbourOf(id: string): string {
 
 const kindOf = (character: string) => [/[0-9]/, /[a-z]/].findIndex(kind => kind.test(character))
 
-/** Ids of a list; none where it needs more of a query, or has no ids: such lists go on by a number of rows. */
+/** Ids of a list; none if it needs further query fields, or has no ids: such lists use a number of rows as cursor. */
 async function idsOf(path: string, token: string): Promise<string[]> {
   const { json } = await get(`${path}?limit=500`, token)
   const items = z.array(z.record(z.string(), z.unknown())).parse(json?.items ?? [])

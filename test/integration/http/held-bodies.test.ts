@@ -4,7 +4,7 @@ import { type ApiClient, signRequest } from '#manager/contract'
 import { type HeldAnswer, heldRequest } from '../../fixtures/held-request.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
-/** Requests whose body is held back while the rights of their sender end. */
+/** Requests with delayed bodies, while the rights of their sender end. */
 
 let manager: TestManager
 let admin: ApiClient

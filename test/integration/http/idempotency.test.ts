@@ -104,7 +104,7 @@ describe('a request with an idempotency key', () => {
     await cluster.join()
     const key = newUuid()
     const first = await post('sessions', key, { ...SMALL, count: 3 })
-    // As a manager leaves it that was killed after the commit.
+    // The state left by a manager that was killed after the commit.
     await sql`update idempotency_keys set answered = false, claimed_at = now() where key = ${key}`.execute(store.db)
     expect(await post('sessions', key, { ...SMALL, count: 3 })).toMatchObject({ status: 409 })
     await sql`update idempotency_keys set claimed_at = now() - interval '61 seconds' where key = ${key}`.execute(
@@ -204,7 +204,7 @@ test('fifty sessions in one request need hardly more statements than one', async
     expect(items).toHaveLength(count)
   }
   const ofOne = await statementsOf(() => create(1))
-  // The manager also asks the database by itself, at least every five seconds; a slow request must not be charged with that.
+  // The manager also queries the database on its own, at least every five seconds; these queries must not count for a slow request.
   const byItself = new Set(await statementsOf(() => delay(6_000)))
   const ofFifty = await statementsOf(() => create(50))
   await cluster.api.resumeScheduling()

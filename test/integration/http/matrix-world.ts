@@ -31,18 +31,18 @@ export interface Person {
   readonly email: string
 }
 
-/** A manager with people of every role in two domains, `red` and `blue`, each with a session, and objects of theirs on demand. */
+/** A manager with people of every role in two domains, `red` and `blue`, each with a session, and with objects of theirs on demand. */
 export interface MatrixWorld extends AsyncDisposable {
   readonly cluster: SessionsCluster
   /** All in the domain `red`. */
   readonly callers: Readonly<Record<Exclude<Who, 'anonymous'>, Person>>
-  /** Owners of what is near, above and far. */
+  /** Owners of objects in the relations near, above and far. */
   readonly others: Readonly<Record<Exclude<Relation, 'own'>, Person>>
   /** The session of each of them. */
   readonly sessions: ReadonlyMap<Person, string>
   readonly groups: Readonly<Record<Relation, string>>
   ownerOf(who: Who, relation: Relation): Person
-  /** ID of something real; made for this one request where the request may use it up. */
+  /** ID of a real object; created for this one request if the request may consume it. */
   object(kind: Kind, who: Who, relation: Relation, name?: RouteName): Promise<string>
   /** ID of an upload that has begun. */
   upload(owner: Person, folderId: string): Promise<string>
@@ -89,7 +89,7 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
     top: await person('top@example.org', 'superadmin', 'red'),
     far: await person('far@example.org', 'user', 'blue'),
   }
-  /** In the domain that is far, to invite somebody there. */
+  /** In the other domain, for an invitation of somebody there. */
   const neighbour = await person('neighbour@example.org', 'user', 'blue')
 
   const sessions = new Map<Person, string>()
@@ -107,7 +107,7 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
   const domainOf = (relation: Relation) => (relation === 'far' ? 'blue' : 'red')
   const newName = () => `gone-${crypto.randomUUID().slice(0, 8)}`
 
-  /** Empty: it goes if the caller may delete it. */
+  /** Empty, so it is deleted if the caller may delete it. */
   async function newGroup(relation: Relation): Promise<string> {
     return (await cluster.api.createGroup({ body: { domain: domainOf(relation), name: newName() } })).id
   }

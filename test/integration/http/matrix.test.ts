@@ -16,9 +16,9 @@ import {
 } from './matrix-world.ts'
 
 /**
- * Every role against every route, on real objects: those of the caller, of somebody in the same domain, of a superadmin in
- * the same domain, and of somebody in another domain. What objects a route needs follows from its path, so that a new
- * route is walked without a line here; one that names a kind of object which this file does not know fails.
+ * Every role against every route, on real objects: those of the caller, of somebody in the same domain, of a superadmin in the same domain,
+ * and of somebody in another domain. The path of a route determines the objects that it needs, so that a new route is tested without a line
+ * here; a route with an unknown kind of object fails.
  */
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 const NAMES: Readonly<Record<Kind, RegExp>> = {
@@ -43,7 +43,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   folderInvitation: 'folder_invitation_not_found',
   login: 'login_not_found',
 }
-/** Terminal, apps, keys and files, tags and sharing: the owner's alone. */
+/** Terminal, apps, keys and files, tags and sharing: only for the owner. */
 const ENTERS: readonly string[] = [
   'getSshAccess',
   'createGrant',
@@ -67,7 +67,7 @@ const ENTERS: readonly string[] = [
 ]
 /** Actions that need the password for one's own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'createUserKeypair', 'resetTotp', 'endUserLogins']
-/** Bodies that the schema takes, so that what is tried is the right to do it. */
+/** Bodies that the schema accepts, so that only the right is tested. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
   startApp: {},
   runCommand: { command: ['true'] },
@@ -107,7 +107,7 @@ const HEADERS: Partial<Record<RouteName, Record<string, string>>> = {
   writeFile: { 'if-none-match': '*', 'content-type': 'application/octet-stream' },
   uploadBundle: { 'content-type': 'application/vnd.berth.bundle' },
 }
-/** Codes of what a caller may ask for in an object of their own, and does not find. */
+/** Codes for things that a caller may request in an own object, but that do not exist. */
 const NOT_IN_IT: readonly string[] = [
   'app_not_found',
   'command_not_found',
@@ -129,10 +129,10 @@ const onObjects = routes.flatMap(({ name, route, kind }) =>
 const without = routes.flatMap(({ name, route, kind }) => (kind ? [] : WHO.map(who => ({ name, route, who }))))
 const size = onObjects.length + without.length
 
-/** The rules once more, in the words of the design, and nothing else. */
+/** The rules of the design, repeated here independently. */
 function sees(who: Who, kind: Kind, relation: Relation): boolean {
   if (who === 'anonymous') return false
-  // Nobody but its owner, whatever the role.
+  // Only the owner, regardless of role.
   if (kind === 'folder' || kind === 'folderInvitation' || kind === 'login') return relation === 'own'
   if (who === 'superadmin') return true
   const admin = who === 'domain_admin'
@@ -194,7 +194,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
     for (const { name, route, kind } of routes) {
       const cases = kind ? onObjects.filter(one => one.name === name) : without.filter(one => one.name === name)
       expect(cases.length, name).toBeGreaterThan(0)
-      // Routes for all signed-in users on one object need objects here, in all relations.
+      // Routes for all signed-in users on a single object need objects here, in all relations.
       const single = /\/:(id|accessKey)\b/.test(route.path) && route.access !== 'superadmin'
       if (single) expect(kind, `${name}: the matrix has no such objects`).toBeDefined()
     }
@@ -227,9 +227,9 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
     else if (ENTERS.includes(name) && relation !== 'own') expect(code).toBe('forbidden')
     else if (FOR_OTHERS.includes(name) && relation === 'own') expect(code).toBe('forbidden')
     else {
-      // A body that is refused would hide the refusal that was to be tried.
+      // A refused body would hide the refusal to be tested.
       expect(['not_signed_in', 'forbidden', 'bad_request', NOT_FOUND[kind]]).not.toContain(code)
-      // Members are the one case with two objects; the second one is tried below.
+      // Only members have two objects; the second one is tested below.
       if (code?.endsWith('_not_found') && code !== 'user_not_found') {
         expect(NOT_IN_IT).toContain(code)
       }

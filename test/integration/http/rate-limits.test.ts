@@ -67,7 +67,7 @@ describe('the rate limit of a keypair', () => {
     expect(await two.take(accessKey, 10)).toEqual({ limit: 10, remaining: 3 })
     await takes(two, 3)
     await expect(two.take(accessKey, 10)).rejects.toMatchObject({ code: 'rate_limited' })
-    // Manager one does not know yet what manager two has admitted since then: this is the overshoot.
+    // Manager one does not know yet which requests manager two has admitted since: this is the overshoot.
     await takes(one, 0)
     await two.share()
     time += 1500

@@ -39,13 +39,13 @@ describe('what a keypair was used for', () => {
     await cluster.api.updateKeypair({ params: { accessKey }, body: { active: false } })
     await expect(renew()).rejects.toMatchObject({ code: 'grant_invalid' })
     await expect(api.me()).rejects.toMatchObject({ code: 'keypair_inactive' })
-    // The session lives on: only the keypair has ended.
+    // The session continues: only the keypair has ended.
     expect((await cluster.api.getSession({ params: { id } })).status).toBe('RUNNING')
   })
 })
 
 describe.each(['password', 'signature', 'keypair'] as const)('a caller who came by %s', way => {
-  /** A caller of this way, and the end of the credential. */
+  /** A caller who uses this way, and the end of the credential. */
   const come = async (email: string) => {
     const byPassword = await cluster.addUser(email)
     if (way === 'password') return { api: byPassword, end: () => byPassword.logout() }
@@ -86,7 +86,7 @@ describe('the examples in the documentation', () => {
   let env: NodeJS.ProcessEnv
   beforeAll(async () => {
     const { accessKey, secretKey } = await (await cluster.addUser('script@example.org')).createKeypair({ body: {} })
-    // With a slash at the end, as people copy addresses.
+    // With a slash at the end, as when people copy addresses.
     env = {
       ...process.env,
       BERTH_ENDPOINT: `${cluster.url}/`,

@@ -24,7 +24,7 @@ afterAll(() => manager[Symbol.asyncDispose]())
 const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex')
 type Parts = { method: string; path: string; body: string; date: Date; nonce: string; host: string }
 
-/** A second implementation: the test must not agree with itself only. */
+/** An independent implementation, so that the code is not only tested against itself. */
 function sign(who: SigningKeypair, { method, path, body, date, nonce, host }: Parts): Record<string, string> {
   const [time, hash] = [date.toISOString(), sha256(body)]
   const lines = ['Berth-HMAC-SHA256', method, path, host, time, nonce, hash].join('\n')
@@ -234,7 +234,7 @@ function exchange(text: string): Promise<string> {
 }
 
 describe('a request with a signature of Backend.AI', () => {
-  /** As clients of the original do it. */
+  /** Signs like clients of the original system. */
   function original(
     options: { method?: string; path?: string; date?: string; day?: string; type?: string; who?: SigningKeypair } = {},
   ) {

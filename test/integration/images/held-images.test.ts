@@ -19,7 +19,7 @@ const image = (n: number, changes: Partial<AgentImage> = {}): AgentImage => ({
   references: [`berth/image-${n}:1`],
   ...changes,
 })
-/** Agents say different things of image 2 in turn, and the last one alone has image 4. */
+/** Agents describe image 2 differently in turn, and only the last one has image 4. */
 const imagesOf = (nth: number): AgentImage[] => [
   image(1),
   image(2, nth % 3 === 0 ? {} : { title: `Python "3.13" \\ ${nth % 3} ✓`, minimum: { cpu: 100 * (nth % 3) } }),

@@ -5,7 +5,7 @@ import { startRegistry, type TestRegistry } from '../../fixtures/registry.ts'
 import { hang, PYTHON, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** Images of agents and of a registry: what users see and launch, and what administrators do with them. */
+/** Images of agents and of a registry: what users see and launch, and the actions of administrators. */
 const LABELS = {
   'berth.image.title': 'R 4',
   'berth.image.min.cpu': '1',
@@ -78,7 +78,7 @@ describe('an image that only a registry has', () => {
     const [request] = agent.requests('create_kernel')
     expect(request?.registryAuth).toEqual({ serverAddress: cr.name, ...BOB })
     expect(request?.spec.image).toEqual({ reference: name, digest: r4.config, manifestDigest: r4.manifest })
-    // The time of a pull is on top.
+    // The time of a pull is added.
     expect(request?.startWithinMs).toBeGreaterThan(20 * 60_000)
     expect(JSON.stringify([request?.spec, session])).not.toContain('s3cret')
   })
@@ -268,7 +268,7 @@ describe('an image that is for some domains', () => {
     }
     expect((await inside.createSession({ body: { image: 'narrow' } })).items[0]?.image).toBe(name)
 
-    // Without its last domain the image is for nobody, not for everybody.
+    // Without its last domain, the image is for nobody, not for everybody.
     await change([])
     expect(await seenBy(inside)).toBeUndefined()
     expect((await change(null)).image).toMatchObject({ domains: null })
@@ -349,7 +349,7 @@ describe('a pull to agents', () => {
       .toBeDefined()
       .then(() => String(slow.requests('pull_image')[0]?.pullId))
     expect(slow.requests('pull_image')[0]?.auth).toEqual({ serverAddress: cr.name, ...BOB })
-    // Another agent cannot speak for it.
+    // Another agent cannot report for it.
     bystander.send({ type: 'image_pull', pullId, progress: progress(1) })
     slow.send({ type: 'image_pull', pullId, progress: progress(40) })
     const stateOf = async (agentId: string) =>
@@ -410,10 +410,10 @@ describe('clean-up of images', () => {
     const clean = async (body: object) => (await cluster.api.cleanUpImages({ body })).items[0]
     const dry = await clean({ dryRun: true })
     const listed = listedIn(dry ? [dry] : [])
-    // Without a list nothing says what goes.
+    // Without a list, nothing confirms what will be deleted.
     await expect(clean({})).rejects.toMatchObject({ code: 'bad_request' })
     expect(await clean({ listed: [] })).toBeUndefined()
-    // The list of the first question, sent with the choice of another: what was not listed stays.
+    // The list of the first dry run, sent with a different selection: unlisted images stay.
     const other = [{ agentId: agent.id, images: [{ digest: 'sha256:other', references: [] }] }]
     expect(await clean({ includeLocal: true, listed: other })).toMatchObject({ images: [] })
     expect(agent.requests('remove_images')).toEqual([])

@@ -172,7 +172,7 @@ describe('a rescan', () => {
     await add(cr)
     expect((await rescan(cr)).rescan).toMatchObject({ images: 2 })
     await cr.untag('lab/r', 'leaves')
-    // Could not be read any more, were it read.
+    // If it were read, it could not be parsed any more.
     await cr.spoil(kept.config)
     expect((await rescan(cr)).rescan).toMatchObject({ images: 1, removed: 1, problems: [] })
     expect(await offered()).toEqual([`${cr.name}/lab/r:kept`])
@@ -193,7 +193,7 @@ describe('a rescan', () => {
     expect(progress?.tagsDone).toBeLessThan(200)
     expect((await offered()).length).toBeGreaterThanOrEqual(progress?.images ?? Infinity)
     expect((await offered()).length).toBeGreaterThan(3)
-    // Nothing is forgotten for having been out of reach.
+    // No image is removed because its registry was unreachable.
     const before = await offered()
     expect(await rescan(cr)).toMatchObject({ status: 'failed', error: { code: 'registry_unreachable' } })
     expect(await offered()).toEqual(before)

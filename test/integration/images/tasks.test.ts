@@ -7,7 +7,7 @@ import { deleteOutdated } from '../../../manager/store/operation/retention.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** Long work of several managers on one database. */
+/** Long tasks of several managers on one database. */
 let world: TestStore
 let store: Store
 beforeAll(async () => {
@@ -44,7 +44,7 @@ test('a task of a manager that died ends as cancelled, and another one may start
   await using dead = aManager()
   const task = await dead.start(aRescan('b', untilAborted))
   await using alive = aManager()
-  // The dead one gives no sign of life from now on.
+  // From now on the dead manager gives no sign of life.
   const silence = async () => {
     await sql`update tasks set seen_at = now() - interval '1 minute' where id = ${task.id}`.execute(store.db)
   }

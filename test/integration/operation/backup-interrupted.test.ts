@@ -9,7 +9,7 @@ import { openStore } from '../../../manager/store/open-store.ts'
 import { root } from '../../fixtures/berth.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 
-/** So many that saving them takes a while. */
+/** Enough rows that saving them takes a while. */
 const ROWS = 100_000
 const STEP = 10_000
 
@@ -19,7 +19,7 @@ test('Ctrl-C during a backup of a stopped Berth leaves no file and no running da
   const { path: place } = stack.use(await temporaryDirectory())
   {
     await using store = await openStore({ dataDir: data, log: silentLog })
-    // A few at a time: a statement of the manager has a limit of time.
+    // A few at a time, because the manager's statements have a time limit.
     for (let rows = 0; rows < ROWS; rows += STEP)
       await sql`insert into audit_log (action, result) select 'login', 'ok' from generate_series(1, ${STEP}::int)`.execute(
         store.db,
@@ -29,7 +29,7 @@ test('Ctrl-C during a backup of a stopped Berth leaves no file and no running da
   const isRunning = () => readFile(pidFile).then(Boolean, () => false)
   expect(await isRunning()).toBe(false)
 
-  // A group of its own, to which a terminal would send it.
+  // A process group of its own, to which a terminal would send the signal.
   const args = [join(root, 'cli/main.ts'), 'backup', join(place, 'berth.backup'), '--data', data]
   const berth = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'ignore', 'inherit'] })
   const ended = once(berth, 'close')

@@ -16,7 +16,7 @@ import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
 
 const PASSPHRASE = 'a long enough passphrase'
 
-/** Every row of every table that lasts, as text. */
+/** Every row of every permanent table, as text. */
 async function contentOf(source: { dataDir: string; databaseUrl: string | undefined }) {
   await using store = await openToRead({ ...source, log: silentLog })
   const content: Record<string, string[]> = {}
@@ -29,10 +29,10 @@ async function contentOf(source: { dataDir: string; databaseUrl: string | undefi
   return content
 }
 
-/** Counts and times of use are written a moment after the request. */
+/** Counts and times of use are written shortly after the request. */
 const WRITES_COME_WITHIN_MS = 1_500
 
-/** The content once nothing is written to it any more. */
+/** The content once no more writes happen. */
 async function settledContentOf(source: Parameters<typeof contentOf>[0]) {
   let content = await contentOf(source)
   let unchanged = 0
@@ -125,7 +125,7 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, backend) 
     const isNew = (row: string) => /^.(scheduling_paused|restored_at),/.test(row)
     expect(restoredContent.settings?.filter(isNew)).toHaveLength(2)
     const settings = restoredContent.settings?.filter(row => !isNew(row))
-    // Compared apart: what works once has ended.
+    // Compared separately: single-use things have ended.
     const { invitations, users } = restoredContent
     expect(invitations).toHaveLength(content.invitations?.length ?? -1)
     expect(users).toHaveLength(content.users?.length ?? -1)
@@ -187,7 +187,7 @@ async function makeOneTimeThings(manager: TestManager, userId: UserId): Promise<
 
 const codeOf = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate()
 
-/** Nothing that works once may work again: all of it may have been used, or taken back, since the backup was made. */
+/** No single-use credential may work again: all of them may have been used, or withdrawn, since the backup. */
 async function expectNothingWorksTwice(restored: TestManager, before: OneTimeThings): Promise<void> {
   const nobody = restored.api()
   const password = 'Brand-new-pass-2'
@@ -215,7 +215,7 @@ async function expectNothingWorksTwice(restored: TestManager, before: OneTimeThi
   expect((await api.listInvitations()).items.map(({ status }) => status)).toEqual(['expired'])
 }
 
-/** The embedded server of a manager that runs, as an address. */
+/** The address of the embedded server of a running manager. */
 async function urlOf({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: string | undefined }) {
   if (databaseUrl !== undefined) return databaseUrl
   const lines = (await readFile(join(dataDir, 'db', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')

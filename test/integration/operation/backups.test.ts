@@ -16,7 +16,7 @@ import { DEFAULT_BACKEND, openDatabase } from '../../fixtures/database.ts'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** Backups by schedule, of managers on one database and a clock that the tests set; then those of a whole manager. */
+/** Scheduled backups by managers on one database, with a clock that the tests set; then those of a whole manager. */
 let world: TestStore
 let store: Store
 const superadmin = newId(UserId)
@@ -132,7 +132,7 @@ test('a manager that stops leaves its backup to the next one; one that dies is a
   await it.aManager({ write: () => dead.promise }).check()
   try {
     await until(next, 'running', it.clock)
-    // The dead one gives no sign of life, and its row goes.
+    // The dead manager gives no sign of life, and its row is deleted.
     await store.db.deleteFrom('tasks').where('status', '=', 'running').execute()
     await until(next, 'failed', it.clock)
     expect((await next.list()).last?.error).toMatchObject({
@@ -160,15 +160,15 @@ test('a full disk fails the backup, keeps the old ones, and is told once', async
   expect((await full.list()).last?.error).toMatchObject({ code: 'disk_full', data: { cause: 'backup_disk_full' } })
   expect(await namesOf(full)).toEqual(['berth-20260504-030000.backup'])
   await expect.poll(() => listMessages(store.db, superadmin)).toHaveLength(1)
-  // Before it is really full: the database may be on the same disk.
+  // Refused before the disk is really full, because the database may be on the same disk.
   const nearly = it.aManager({ floorBytes: 2 ** 60, write: () => Promise.reject(new Error('never called')) })
   const task = await nearly.start('root@example.org')
-  // The last one failed as well: whose failure it is says who started it.
+  // The last one failed as well: its starter determines who sees the failure.
   await expect
     .poll(async () => (await nearly.list()).last)
     .toMatchObject({ outcome: 'failed', error: { code: 'disk_full' }, startedBy: 'root@example.org' })
   expect(task.target).toBe('berth-20260505-030000.backup')
-  // The superadmin who asked for the backup sees the failure.
+  // The superadmin who requested the backup sees the failure.
   expect(await listMessages(store.db, superadmin)).toHaveLength(1)
 })
 

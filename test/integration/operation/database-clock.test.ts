@@ -4,8 +4,8 @@ import { startDatabase } from '../../fixtures/postgres.ts'
 import { startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 /**
- * A database whose clock a test sets: unqualified `now()` finds our function first. Defaults of columns keep PostgreSQL's own, so
- * only what the manager writes and compares itself is moved, which is what ends sessions.
+ * A database whose clock a test sets: unqualified `now()` finds our function first. Column defaults still use PostgreSQL's own function, so
+ * only times that the manager itself writes and compares are moved; these decide about the ends of sessions.
  */
 async function startClockedDatabase() {
   const database = await startDatabase()
@@ -39,7 +39,7 @@ test('a forward jump of the database clock ends no session and is reported, and 
     return ((await reply.json()) as { warnings?: string[] }).warnings
   }
   await expect.poll(warnings).toContain('database_clock_set')
-  // The lifetime of this session begins after the step, and is over soon: the sweep has looked at both by then.
+  // The lifetime of this session begins after the step, and ends soon: by then the manager has checked both.
   const young = await cluster.launch({ maxLifetimeSeconds: 1, resources: { cpu: '0.1' } })
   expect((await cluster.reach(young.id, 'TERMINATED')).reason.code).toBe('max_lifetime')
   expect((await cluster.api.getSession({ params: { id: old.id } })).status).toBe('RUNNING')

@@ -29,7 +29,7 @@ async function ask(url: string, token: string, method = 'GET', path = '/api/v1/m
 const LIMIT_MS = 10_000
 
 async function expectRefusedInTime(url: string, token: string): Promise<void> {
-  // More than there are connections, reads and changes, one after the other and at once.
+  // More reads and changes than there are connections, one after the other and at once.
   const asked = Array.from({ length: 30 }, (_, index) =>
     index % 2 ? ask(url, token) : ask(url, token, 'POST', '/api/v1/keypairs'),
   )
@@ -115,7 +115,7 @@ test('a statement that waits too long for a lock is given up with 503', async ()
   expect((await ask(manager.url, token, 'GET', '/readyz')).status).toBe(200)
 })
 
-/** A disk of its own, small enough to be filled at once. */
+/** A separate disk, small enough to be filled at once. */
 async function smallDisk(): Promise<AsyncDisposable & { readonly path: string }> {
   const { path, [Symbol.asyncDispose]: remove } = await temporaryDirectory()
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=220m', 'tmpfs', path])

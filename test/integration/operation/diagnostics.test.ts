@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => cluster[Symbol.asyncDispose]())
 
 const PEM = '-----BEGIN PRIVATE KEY-----\\nMC4CAQAwBQYDK2VwBCIEIA\\n-----END PRIVATE KEY-----'
-/** The log lines below hold one secret of each kind. These are the parts that no file of the bundle may have. */
+/** The log lines below contain one secret of each kind. No file of the bundle may contain these parts. */
 const PLANTED = {
   token: 'berth_aB3dEfGhIjKlMnOpQrStUvWxYz01234567',
   password: 'hunter2-of-a-user',

@@ -23,7 +23,7 @@ async function world() {
     manager,
     api,
     store,
-    /** With the settings as they are. */
+    /** Runs the retention with the current settings. */
     async retain<T>(check: () => Promise<T>): Promise<T> {
       const settings = { read: () => api.getSettings() }
       await using _ = startRetention({ store, settings, events: createEventBus(), log: silentLog, everyMs: 50 })
@@ -45,7 +45,7 @@ test('an unconfirmed sign-up is deleted in time, which frees its address; other 
   }
   const invitation = await api.createInvitation({ body: {} })
   const old = await signUp('old@example.org', invitation.token)
-  // Without mail an invitation confirms the address; this is the one of a Berth that had mail then.
+  // Without mail, an invitation confirms the address; this account is from a Berth that had mail then.
   await sql`update users set email_verified_at = null where id = ${old}`.execute(store.db)
   const linked = await signUp('linked@example.org')
   const equipped = await signUp('equipped@example.org')

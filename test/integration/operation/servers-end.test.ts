@@ -13,9 +13,9 @@ import { startDatabase } from '../../fixtures/postgres.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const BERTH = join(ROOT, 'bin/berth')
-/** A server that is asked to end while it starts is gone within this time, also on a busy machine. */
+/** A server that is told to end while it starts is gone within this time, also on a busy machine. */
 const ENDS_WITHIN_MS = 15_000
-/** No promise: how long a test waits for a server on a machine that is very busy. */
+/** Not a guarantee: the time that a test waits for a server on a very busy machine. */
 const STARTS_WITHIN_MS = 60_000
 
 type Process = ChildProcessByStdio<null, Readable, Readable>
@@ -25,7 +25,7 @@ function start(command: string, args: readonly string[], environment: Record<str
   return spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
-/** Processes whose environment names this data directory: all that was started for it, whoever their parent is now. */
+/** Processes whose environment contains this data directory: everything started for it, whoever the parent is now. */
 async function processesOf(data: string): Promise<string[]> {
   const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
   const found = await Promise.all(
@@ -68,7 +68,7 @@ describe.skipIf(process.platform !== 'linux')('the end of a server', () => {
     stack.defer(() => void manager.kill('SIGKILL'))
     const ended = once(manager, 'exit')
     const waiting = async () => {
-      // A transaction sees the activity of its first look until it is told to look again.
+      // A transaction sees the activity of its first query until it clears the snapshot.
       await holder.query('select pg_stat_clear_snapshot()')
       return (await holder.query("select 1 from pg_stat_activity where wait_event_type = 'Lock'")).rowCount
     }

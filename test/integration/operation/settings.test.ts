@@ -104,7 +104,7 @@ describe('system settings', () => {
       publicUrl: 'https://berth.example.org',
       mailReady: true,
     })
-    // The author of a change is kept with the setting; a setting that was only named, with the same value, has not changed.
+    // The author of a change is stored with the setting; a setting sent with the same value has not changed.
     const again = await admin.updateSettings({ body: { smtpHost: 'mail.example.org', smtpPort: 2525 } })
     expect(again.changes).toMatchObject({ smtpHost: changed.changes.smtpHost, smtpPort: { by: 'admin@localhost' } })
     expect(Date.now() - Date.parse(again.changes.smtpPort?.at ?? '')).toBeLessThan(60_000)

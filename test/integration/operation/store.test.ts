@@ -23,7 +23,7 @@ const aUser = (email: string) => ({
 })
 
 describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
-  /** Start, upgrade, loss and end differ between the two; what statements do is looked at on one. */
+  /** Start, upgrade, loss and end differ between the two; statements are tested on one of them. */
   const isUsual = backend === DEFAULT_BACKEND
 
   async function open() {
@@ -141,7 +141,7 @@ describe('embedded PostgreSQL', () => {
     await first[Symbol.asyncDispose]()
     const { store: second, tookMs: secondMs } = await open()
     await using _ = second
-    // The first start made the cluster and all tables.
+    // The first start created the cluster and all tables.
     expect(secondMs).toBeLessThan(firstMs)
     expect(await countUsers(second.db)).toBe(1)
     await second[Symbol.asyncDispose]()

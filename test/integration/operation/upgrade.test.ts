@@ -24,7 +24,7 @@ async function becomeDevelopment(db: Db, last: string): Promise<void> {
     await sql`insert into kysely_migration (name, timestamp) values (${name}, '')`.execute(db)
 }
 
-/** Rows of a Berth in use. */
+/** Inserts typical rows of a Berth in use. */
 async function fill(db: Db) {
   const hash = await createPasswords().hash(ADMIN.password, ['people'])
   const [admin, user, agent, ended, running] = [
@@ -101,7 +101,7 @@ test('all data of the last development version survives: accounts, sign-ins, ses
   })
   expect(again.token).not.toBeNull()
 
-  // Sessions keep what they were.
+  // Sessions are unchanged.
   const { items } = await mine.listSessions({ query: {} })
   expect(items.map(({ name, status, domain, group }) => [name, status, domain, group?.name]).toSorted()).toEqual([
     ['was-RUNNING', 'RUNNING', 'default', 'default'],
@@ -114,7 +114,7 @@ test('all data of the last development version survives: accounts, sign-ins, ses
     occupied: { cpu: '1' },
   })
 
-  // A grant ends with what it was made with: one that was made with nothing that can end is gone.
+  // A grant ends with its credential: one without a credential is gone.
   const grants = await now.db.selectFrom('grants').select(['id', 'login_id']).execute()
   expect(grants).toEqual([{ id: was.grants.ofLogin, login_id: was.login.id }])
   expect((await cluster.api.listAuditLog({ query: { action: 'createUser' } })).items).toMatchObject([
@@ -122,7 +122,7 @@ test('all data of the last development version survives: accounts, sign-ins, ses
   ])
   await expect(sql`delete from audit_log`.execute(now.db)).rejects.toThrow('append-only')
 
-  // And it works: the old account launches on a new host.
+  // The system works: the old account launches on a new host.
   const host = await cluster.join()
   const { id } = await cluster.launch({ resources: { cpu: '1' } }, mine)
   await cluster.reach(id, 'RUNNING')

@@ -41,7 +41,7 @@ test('a certificate is ordered by HTTP once the console listens, and kept over a
   expect(web.certificate?.problem).toBeUndefined()
   const { facts } = web.certificate!.current
   expect(facts.names).toEqual([HOST])
-  // The proof is public while the order lasts only.
+  // The proof is public only while the order lasts.
   const asked = await ask(pebble.httpPort, '/.well-known/acme-challenge/x', { headers: { host: HOST } })
   expect(asked.status).toBe(307)
   for (const name of ['acme-account.pem', 'acme-key.pem']) {
@@ -61,13 +61,13 @@ test('a certificate for a wildcard is ordered by the program that sets TXT recor
 })
 
 test('a refused order keeps the certificate of our own, and says why and what to do', async () => {
-  // Nothing listens where the authority looks.
+  // Nothing listens at the address that the authority checks.
   const { web, directory } = await startWebConsole(stack, { tls: { ...byHttp(), httpPort: undefined } as TlsConfig })
   await expect
     .poll(() => web.certificate?.problem?.why, PATIENT)
     .toMatch(/did not issue a certificate for berth\.example\.org: .*port 80/s)
   expect(web.certificate?.current.facts.issuer).toBe('Berth')
-  // The pause lasts over a restart, which must not use up the limits of the authority.
+  // The pause survives a restart, which must not use up the limits of the authority.
   const failures = join(directory, 'tls', 'acme-failures.json')
   const before = await readFile(failures, 'utf8')
   await web[Symbol.asyncDispose]()
@@ -96,7 +96,7 @@ test('a renewal comes after two thirds of the time, with the same key; when it f
   const looks: Date[] = []
   const own: Supply = { kind: 'own', check: now => openOwnCertificate(join(directory, 'own'), ['localhost'], now) }
   const config = { directory: 'https://authority.example/dir', ordered: [HOST] }
-  /** In place of the authority, whose certificates last longer than a test. */
+  /** Replaces the authority, whose certificates last longer than a test. */
   const order = async (_config: unknown, keys: { certificate: string }) => {
     orders++
     if (fails) throw new Error('away')

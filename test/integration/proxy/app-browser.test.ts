@@ -31,7 +31,7 @@ async function originOf(app: Server) {
   return async () => (await proxy.tunnel.openApp({ sessionId: manager.session.id, app: 'web' })).url
 }
 
-/** Tells the app every URL that it sees. */
+/** Reports every URL that it sees to the app. */
 const SPY = `self.addEventListener('install', () => self.skipWaiting())
 self.addEventListener('activate', event => event.waitUntil(clients.claim()))
 self.addEventListener('fetch', event => event.waitUntil(fetch('/seen?' + encodeURIComponent(event.request.url))))`

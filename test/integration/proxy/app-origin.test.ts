@@ -23,7 +23,7 @@ afterEach(async () => {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** An app that answers with what it received, unless told otherwise. */
+/** An app that answers with the received request, unless a handler is given. */
 async function anApp(handler: Handler = reflect) {
   const server = createServer(handler)
   const sockets = new WebSocketServer({ server })
@@ -70,7 +70,7 @@ interface Answer {
   readonly body: string
 }
 
-/** As a browser would, but with 127.0.0.1 instead of resolving `*.localhost`. */
+/** Like a browser, but with 127.0.0.1 instead of resolving `*.localhost`. */
 async function get(
   url: string,
   headers: Record<string, string> = {},
@@ -361,7 +361,7 @@ test.each([
   expect(new URL(welcome.headers.location ?? '', origin).origin).toBe(origin)
 })
 
-/** An app that speaks https only, with a certificate that nobody knows. */
+/** An app that speaks only https, with an untrusted certificate. */
 async function aTlsApp() {
   const { server: identity } = stack.use(await createAuthority())
   const server = createTlsServer(identity, (request, response) => {
@@ -440,7 +440,7 @@ test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')(
     const { proxy, spec } = await setUp(undefined, { ownUserOnly: true })
     const { url } = await proxy.tunnel.openApp(spec)
     expect(await statusFor(54_321, url)).toBe(403)
-    // The attempt has not used the ticket up.
+    // The attempt has not consumed the ticket.
     expect((await get(url)).status).toBe(303)
     const { proxy: shared, spec: other } = await setUp()
     expect(await statusFor(54_321, (await shared.tunnel.openApp(other)).url)).toBe(303)
@@ -458,7 +458,7 @@ test.runIf(process.platform === 'linux')(
     const answer = await text(socket)
     expect(answer).toMatch(/^HTTP\/1\.1 403 /)
     expect(answer).not.toMatch(/set-cookie/i)
-    // The attempt has not used the ticket up.
+    // The attempt has not consumed the ticket.
     expect((await get(url)).status).toBe(303)
   },
 )

@@ -12,8 +12,8 @@ import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../
 import { rawRequest } from '../../fixtures/raw-http.ts'
 
 /**
- * A real browser, a real console and manager, and a program of another user of this computer: it listens on a port of its own
- * and gets the browser to visit it. Cookies go there; nothing else does.
+ * A real browser, a real console and manager, and a program of another user of this computer: it listens on its own port and makes the
+ * browser visit it. The browser sends it cookies, but nothing else.
  */
 let stack: AsyncDisposableStack
 let browser: Browser
@@ -45,13 +45,13 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Notes the cookies it is sent, and sets some of the console's name. */
+/** Records the cookies that it receives, and sets some with the console's name. */
 async function startHostile(consolePort: number) {
   const cookies: string[] = []
   const planted = ['/api', '/api/v1/me', '/host'].map(
     path => `berth_${consolePort}=berth_${'P'.repeat(43)}; Path=${path}`,
   )
-  // As many as a browser keeps for one host name without dropping ours, each before ours in the field: the path is longer.
+  // As many as a browser stores for one host name without dropping ours; each comes before ours in the header, because its path is longer.
   const many = Array.from({ length: 80 }, (_, index) =>
     ['/api', '/host'].map(path => `berth_${index + 1}=berth_${'Q'.repeat(40)}${100 + index}; Path=${path}`),
   ).flat()
@@ -71,7 +71,7 @@ async function startHostile(consolePort: number) {
   return { cookies, port, close }
 }
 
-/** Signs in as the page does: the cookie is the browser's, the secret goes to the storage of the origin. */
+/** Signs in like the page: the browser stores the cookie, and the origin's storage the secret. */
 async function signIn(page: Page): Promise<void> {
   await page.goto(console_)
   await page.evaluate(async who => {
@@ -106,7 +106,7 @@ test('a page on another port can read the cookie but cannot use it', async () =>
   const bait = await context.newPage()
   await bait.goto(`http://localhost:${hostile.port}/`)
   const cookie = hostile.cookies.find(sent => sent.includes('berth_')) ?? ''
-  // The attack is real: the browser hands the cookie to the other port.
+  // The attack is real: the browser sends the cookie to the other port.
   expect(cookie).toContain(`berth_${new URL(console_).port}=berth_`)
   expect(await bait.evaluate(() => localStorage.getItem('berth.origin-secret'))).toBeNull()
 
@@ -209,12 +209,12 @@ test('a page on another port signs nobody out with a request that is longer than
   const long = `/?${'x'.repeat(70_000)}`
   await send(long)
   expect(await callAsPage(page, '/api/v1/me')).toBe(200)
-  // As a link on the page, and as one of a mail: only an address is too long then, which no cookie has made so.
+  // As a link on the page, and as one in a mail: then only the address is too long, and not because of cookies.
   await bait.evaluate(url => void (location.href = url), `${console_}${long}`)
   await bait.getByRole('heading', { name: 'The address of the request is too long' }).waitFor()
   await (await context.newPage()).goto(`${console_}${long}`)
   expect(await callAsPage(page, '/api/v1/me')).toBe(200)
-  // With too many cookies too, a foreign page deletes none, by a request or by a link.
+  // Even with too many cookies, a foreign page deletes none, neither by a request nor by a link.
   await bait.goto(`http://localhost:${hostile.port}/huge`)
   const before = (await context.cookies(console_)).length
   await send('/')

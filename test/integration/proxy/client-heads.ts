@@ -1,6 +1,6 @@
 /**
- * Requests as common clients of 2026 send them by default. Heads were recorded from the programs, or written down from their sources
- * and documentation where the program runs on no computer of ours (browsers of Apple and Microsoft, .NET).
+ * Requests as common clients of 2026 send them by default. Heads were recorded from the programs, or taken from their sources and
+ * documentation if we could not run them (browsers of Apple and Microsoft, .NET).
  *
  * `{host}` and `{origin}` are the address that the client was given.
  */
@@ -128,7 +128,7 @@ const chunked = (...parts: string[]) =>
   [...parts.map(part => `${part.length.toString(16)}\r\n${part}\r\n`), '0\r\n\r\n'].join('')
 const length = (body: string) => `Content-Length: ${body.length}`
 
-/** Requests that every program is made to send, with the fields that they add. */
+/** Requests that every program sends, with the fields that they add. */
 const SHAPES: Readonly<Record<string, Omit<Sent, 'client'>>> = {
   GET: { method: 'GET', path: 'plain', head: [] },
   'GET with a query': { method: 'GET', path: "q;v=1/%ED%95%9C/a%2Fb//x?a=1&a=2&c=%20+'", head: [] },

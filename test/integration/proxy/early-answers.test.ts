@@ -12,8 +12,8 @@ import { PYTHON } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
 /**
- * An app that refuses an upload before it has read it, and closes: its kernel then resets the connection. A client hears the refusal all the
- * same, by every way through console or `berth app`, manager and agent, and sees no reset.
+ * An app that refuses an upload before it has read it, and closes: its kernel then resets the connection. The client still receives the
+ * refusal, by every way through console or `berth app`, manager and agent, and sees no reset.
  */
 
 const SECRET = 'the-secret-of-console-and-manager-in-tests'
@@ -73,7 +73,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Uploads to one place, and reads until the other side ends. @throws for a reset */
+/** Uploads to one address, and reads until the other side ends. @throws for a reset */
 async function upload(port: number, host: string, cookie: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   // An upload that was read completely before its answer keeps the connection open otherwise.
@@ -87,7 +87,7 @@ async function upload(port: number, host: string, cookie: string): Promise<strin
   return text
 }
 
-/** The cookie with which a link lets its visitor in. */
+/** The cookie that a visitor gets from a link. */
 async function letIn(port: number, url: string): Promise<{ host: string; cookie: string }> {
   const { host, pathname, search } = new URL(url)
   const socket = connect(port, '127.0.0.1')

@@ -13,7 +13,7 @@ import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
 import { PYTHON } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
-/** Apps that browsers on the console's computer have opened, when the sign-in that opened them ends and another one of the person does not. */
+/** Apps opened by browsers on the console's computer, when the sign-in that opened them ends and another one of the person does not. */
 
 const SECRET = 'the-secret-of-console-and-manager-in-tests'
 const EMAIL = 'mira@example.org'
@@ -52,7 +52,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => stack.disposeAsync())
 
-/** Signs in as a browser on the console's computer does. */
+/** Signs in like a browser on the console's computer. */
 async function signIn(password = USER_PASSWORD) {
   const origin = `http://localhost:${web.port}`
   const login = await fetch(`${origin}/api/v1/auth/login`, {

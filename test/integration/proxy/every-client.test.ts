@@ -22,20 +22,20 @@ import { startWebConsole } from '../../fixtures/web-console.ts'
 import { REQUESTS, type Sent, SOCKETS } from './client-heads.ts'
 
 /**
- * Whatever common clients send by default passes: the same server is asked directly, at the origin of an app, by a published link and
- * behind the console. Server and client see the same each time: request, status, fields and bodies.
+ * Everything that common clients send by default is passed on: the same server is asked directly, at the origin of an app, by a published
+ * link and behind the console. Server and client see the same each time: request, status, fields and bodies.
  */
 
 const run = promisify(execFile)
 
-/** A way to a server of its own. */
+/** A route to a server of its own. */
 interface Route {
   readonly port: number
-  /** As the client names the server. */
+  /** Name of the server for the client. */
   readonly host: string
-  /** As the server is named to itself. */
+  /** Name of the server for itself. */
   readonly seenHost: string
-  /** Proof of Berth that the client is let in; the server must not see it. */
+  /** Proof for Berth that the client is admitted; the server must not see it. */
   readonly cookie?: string
   readonly seen: Map<string, Seen>
 }
@@ -67,7 +67,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Fields of one connection, and those by which the console and links report their client. */
+/** Fields of a single connection, and those with which the console and links report their client. */
 const OF_THE_HOP =
   /^(connection|keep-alive|proxy-connection|te|upgrade|http2-settings|transfer-encoding|expect|x-forwarded-(for|proto|host)):/i
 
@@ -76,10 +76,10 @@ const linesOf = (raw: readonly string[]) =>
 
 const digest = (bytes: Buffer) => `${bytes.length} ${createHash('sha256').update(bytes).digest('hex')}`
 
-/** A server that notes what it gets, and answers in every usual way. */
+/** A server that records requests, and answers in all usual ways. */
 async function reflecting() {
   const seen = new Map<string, Seen>()
-  // As servers do that know WebSockets only; Node by itself takes every offer for one.
+  // Like servers that support only WebSockets; by default Node treats every offer as one.
   const shouldUpgradeCallback = ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket'
   const server = createServer({ shouldUpgradeCallback, maxHeaderSize: 64 * 1024 }, (request, response) => {
     void buffer(request).then(body => {
@@ -191,7 +191,7 @@ interface Got {
   readonly body: Buffer
 }
 
-/** Sends a request, its body when the server asks for it, and then another one on the same connection. */
+/** Sends a request, its body when the server asks for it, and then a second request on the same connection. */
 function send(port: number, head: string, more: { body?: string; waits?: boolean; next?: string } = {}) {
   return new Promise<Got & { readonly next?: string }>((resolve, reject) => {
     const { body = '', waits = false, next } = more
@@ -234,7 +234,7 @@ function send(port: number, head: string, more: { body?: string; waits?: boolean
   })
 }
 
-/** @returns undefined while it is not complete */
+/** @returns undefined while the answer is incomplete */
 function readAnswer(bytes: Buffer, isOver: boolean, isHead: boolean): Got | undefined {
   const at = bytes.indexOf('\r\n\r\n')
   if (at < 0) return undefined
@@ -261,7 +261,7 @@ function headOf({ method, path, version, head }: Sent, id: number, { host, cooki
   return `${[`${method} ${target} HTTP/${version ?? '1.1'}`, ...lines, ...(cookie ? [`Cookie: ${cookie}`] : [])].join('\r\n')}\r\n\r\n`
 }
 
-/** Server's and client's view of one request, without the names of the route. */
+/** The server's and the client's view of one request, without the names of the route. */
 async function exchange(sent: Sent, id: number, route: Route) {
   const head = headOf(sent, id, route)
   const mayGoOn = sent.version === undefined && !/^connection: .*close/im.test(head)
@@ -280,10 +280,10 @@ async function exchange(sent: Sent, id: number, route: Route) {
   }
 }
 
-/** Added at places of apps: no sibling frames an app, or uses its scripts and pictures. */
+/** Added at addresses of apps: no sibling can frame an app, or use its scripts and pictures. */
 const OF_PLACES = ["Content-Security-Policy: frame-ancestors 'self'", 'Cross-Origin-Resource-Policy: same-origin']
 
-/** At most so many at once: the listeners of this computer have their limits. */
+/** At most so many at once, because the listeners of this computer have limits. */
 const AT_ONCE = 50
 
 /** Exchanges by the direct route, which are the same for every other. */
@@ -314,7 +314,7 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
   test.each(Object.entries(SOCKETS))('opens the WebSocket of %s', async (client, head) => {
     const told = async (way: Route) => {
       const socket = connect(way.port, '127.0.0.1')
-      // At an address of tunnels: the console takes them nowhere else.
+      // Only at an address of tunnels, because the console forwards them nowhere else.
       const sent = headOf({ client, method: 'GET', path: 'ws', head }, 1, way).replace('/api/reflect/', '/stream/')
       socket.write(sent, 'latin1')
       const frame = '\x81\x85\x01\x02\x03\x04ignfn'

@@ -36,7 +36,7 @@ async function setUp() {
   return { web, manager, directory, browser: browserAt(web.port, manager) }
 }
 
-/** A browser that is signed in; `more`: headers of its requests. */
+/** A signed-in browser; `more`: headers of its requests. */
 function browserAt(port: number, manager: { readonly originSecret: string }, more: Record<string, string> = {}) {
   const headers = { ...signedIn(manager, port), 'user-agent': 'Firefox', ...more }
   return async (path: string, args: unknown[] = []) => {
@@ -143,7 +143,7 @@ test('a browser elsewhere, by its address or behind a proxy, gets no code and no
     expect(await elsewhere('/host/local-code')).toMatchObject({ value: null })
     expect(await elsewhere('/host/local-proof', [code])).toMatchObject({ value: null })
   }
-  // A name that a web page made to lead here (DNS rebinding) is no name of the console.
+  // A name that a web page made to point here (DNS rebinding) is not a name of the console.
   const rebound = browserAt(web.port, manager, { host: `rebind.example.org:${web.port}` })
   expect((await rebound('/host/local-code')).value).toBeUndefined()
   // Without a sign-in there is no code either.
@@ -157,12 +157,12 @@ test.runIf(isRoot)(
     const { web, manager, directory } = await setUp()
     const browser = othersBrowserAt(web.port, manager)
     const { code } = codeOf(await browser('/host/local-code'))
-    // Talked into it: the code of a browser that somebody else has started, for example a proxy.
+    // A user tricked into entering the code of a browser that somebody else has started, for example a proxy.
     expect(await local(web.port, code)).toMatchObject({
       code: 3,
       err: expect.stringContaining(`another user of this computer (user id ${USER})`) as string,
     })
-    // The socket of the account is out of reach, also by its path.
+    // The socket of the account cannot be reached, not even by its path.
     const socket = (name: string) => [
       ...['-sS', '-m', '5', '-o', '/dev/null', '-w', '%{http_code}', '-X', 'POST'],
       ...['--unix-socket', join(directory, name), '-H', `${LOCAL_SOCKET_HEADER}: 1`, `http://localhost/codes/${code}`],
@@ -184,7 +184,7 @@ test.runIf(isRoot)(
     expect(await browser('/host/ssh/keyFile', [spec.sessionId, 'filezilla'], proven)).toMatchObject(refused)
     expect(await browser('/host/sftp/open', [{}], proven)).toMatchObject(refused)
     expect(await browser('/host/sftp/keyFile', ['openssh'], proven)).toMatchObject(refused)
-    // A later connection of the console's account may write into its ~/.ssh, or may not: that is for this account to say.
+    // Whether a later connection of the console's account may write into its ~/.ssh is this account's decision.
     const settings = { preferredSshPort: null, manageSshConfig: false }
     expect(await browser('/host/host/saveSettings', [settings], proven)).toMatchObject(refused)
     expect(await browser('/host/host/settings', [], proven)).toMatchObject({ value: { manageSshConfig: true } })

@@ -17,7 +17,7 @@ import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { type ConnectProxy, startConnectProxy } from '../../fixtures/connect-proxy.ts'
 import { type SocksProxy, startSocksProxy } from '../../fixtures/socks-proxy.ts'
 
-/** A server that only the proxy of a company reaches: its name is known to nobody else. */
+/** A server that only a company's proxy can reach: nobody else can resolve its name. */
 const SERVER = 'https://localhost.company.example'
 const SESSION = SessionId.parse('01900000-0000-7000-8000-000000000001')
 
@@ -146,7 +146,7 @@ test('a proxy that wants a sign-in is named, and gets the one that is known, whi
   signIn = 'mira:secret'
   expect((await ask()).status).toBe(200)
   expect(wanted).toEqual([undefined, undefined, 'mira:wrong'])
-  // A tunnel is another connection: it has the sign-in, and nothing is asked.
+  // A tunnel is another connection: it uses the sign-in, and nothing is asked.
   ;(await network.detour(new URL(SERVER)))?.destroy()
   proxy.wants = 'mira:changed'
   signIn = 'mira:changed'
@@ -279,7 +279,7 @@ describe('a server whose certificate no authority vouches for', () => {
   let url: string
   let paths: string[]
 
-  /** The server with a new certificate of its own, at the same place. */
+  /** The server with a new certificate of its own, at the same port. */
   async function startOwn(port = 0): Promise<string> {
     await using made = await createAuthority()
     return await serveWith(made.server, port)
@@ -345,7 +345,7 @@ describe('a server whose certificate no authority vouches for', () => {
     expect(paths).toEqual([expect.stringContaining('login')])
     await stopOwn()
     const other = await startOwn(port)
-    // The numbers of the certificates: what the user has typed, and what its administrator reads at the server.
+    // The numbers of the certificates: the one typed by the user, and the one that the administrator reads at the server.
     expect(await login()).toContain(`Known: SHA-256 ${first}. Now: SHA-256 ${other}.`)
     expect(paths).toEqual([])
     await stopOwn()

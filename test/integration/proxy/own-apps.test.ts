@@ -28,7 +28,7 @@ import { type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../..
 
 const SECRET = 'the-secret-of-console-and-manager-in-tests'
 const HOST = 'berth.example.org'
-/** The console is at its name, behind a reverse proxy. */
+/** The console has its own name, behind a reverse proxy. */
 const CONSOLE_COOKIE = '__Host-berth_443'
 
 let stack: AsyncDisposableStack
@@ -38,7 +38,7 @@ let bob: Person
 let session: Session
 /** First of the twelve ports of apps. */
 let first: number
-/** Another program that has a port of the range. */
+/** Another program that uses a port of the range. */
 let foreign: NetServer
 /** Requests that the apps got. */
 const seen: { app: string; method: string; url: string; headers: IncomingMessage['headers']; body: string }[] = []
@@ -83,7 +83,7 @@ async function signIn(email: string): Promise<Person> {
   return { api: apiOf(cluster.url, token), id: user.id, email }
 }
 
-/** Signs in as the page of the console does: with a cookie, which browsers send to every port of the name, and a secret. */
+/** Signs in like the page of the console: with a cookie, which browsers send to every port of the name, and a secret. */
 async function signInBrowser(email: string) {
   const login = { email, password: USER_PASSWORD, kind: 'browser' }
   const url = `${cluster.url}/api/v1/auth/login`
@@ -164,7 +164,7 @@ afterEach(async () => {
   }
 })
 
-/** A page of a sibling shows an app in a frame. */
+/** A page of a sibling app shows an app in a frame. */
 const FRAMED = { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }
 
 interface Asked {
@@ -218,7 +218,7 @@ const closeOf = (socket: Socket) => new Promise<void>(done => void socket.once('
 const open = (who: Person = mira, app = 'jupyter', path?: string) =>
   who.api.openApp({ params: { id: session.id, app }, body: defined({ path }) })
 
-/** Shows a ticket and confirms whose app it is, as a browser has to that did not ask for it. */
+/** Presents a ticket and confirms the app's owner, as required for a browser that did not request it. */
 function arrive(url: string, asked: Asked = {}) {
   const { origin, pathname, searchParams } = new URL(url)
   const headers = { origin, 'content-type': 'application/x-www-form-urlencoded' }
@@ -289,8 +289,8 @@ test('a browser that did not ask for the ticket is told whose app it is, and its
   const elsewhere = `berth_8090=${(await signInBrowser(bob.email)).value}`
   const opened = async () => await api.openApp({ params: { id: session.id, app: 'jupyter' }, body: { path: '/lab' } })
   const { url, origin } = await opened()
-  // Mira sends Bob the link: it looks like any other of the console.
-  // A page at another port of the name, an app of hers for example, can give his browser her cookie: under another name, or beside his.
+  // Mira sends Bob the link: it looks like any other link of the console. A page at another port of the name, such as an app of hers, can
+  // give his browser her cookie: under another name, or beside his.
   const planted = [
     `berth_1=${value}`,
     `__Host-berth_1=${value}`,
@@ -305,11 +305,11 @@ test('a browser that did not ask for the ticket is told whose app it is, and its
   }
   const korean = await browse(url, { headers: { 'accept-language': 'ko' } })
   expect(korean.body).toContain(`${mira.email} 사용자로 계속`)
-  // The link was not used up. Her own browser, in which she opened it, goes on at once.
+  // The link was not consumed. Her own browser, in which she opened it, continues at once.
   const door = await browse(url, { cookie: `${elsewhere}; ${hers}` })
   expect(door).toMatchObject({ status: 303, headers: { location: '/lab' } })
   expect((await browse(url, { cookie: hers })).status).toBe(401)
-  // A browser that is in this app already has confirmed it.
+  // A browser that is already in this app has confirmed it.
   expect((await browse((await opened()).url, { cookie: door.cookie })).status).toBe(303)
   expect(await browse(origin, { path: '/lab', cookie: door.cookie })).toMatchObject({ body: 'jupyter here' })
 })
@@ -349,14 +349,14 @@ test('strangers, other members, other ports and other sites open nothing', async
   for (const [asked, status] of guesses) {
     expect([asked, (await browse(notebook.origin, asked)).status]).toEqual([asked, status])
   }
-  // A ticket is good at its own port only, and is not used up elsewhere.
+  // A ticket is valid only at its own port, and is not consumed elsewhere.
   const { port } = new URL(other.origin)
   const moved = new URL(unused)
   moved.port = port
   expect((await browse(moved.href)).status).toBe(401)
   expect((await arrive(moved.href)).status).toBe(401)
   expect((await arrive(unused.href)).status).toBe(303)
-  // Anybody may ask whether Berth serves the place: the check of the address does.
+  // Anybody may ask whether Berth serves the address, because the check of the address does this.
   const ready = await browse(notebook.origin, { path: '/_berth/ready' })
   expect([ready.status, ready.headers['berth-apps'], ready.cookies]).toEqual([204, '1', []])
   expect(seen).toEqual([])
@@ -374,7 +374,7 @@ test('a member who may use the session has an origin of their own, until the own
   const ended = closeOf(socket)
   await mira.api.unshareSession({ params: { id: session.id, userId: bob.id } })
   await ended
-  // Each connection is cut by itself, and a kept one may still take a request while another is gone.
+  // Each connection is cut separately, and a kept one may still accept a request while another is gone.
   const status = async () => (await browse(theirs.origin, { path: '/lab', cookie: theirs.cookie })).status
   await expect.poll(status).toSatisfy(code => code === 401 || code === 404)
   seen.length = 0
@@ -416,7 +416,7 @@ test('a port that goes from link to link forgets the app before, and lets none o
   const before = await mira.api.publishApp({ params, body: { hours: 1, addresses: [] } })
   const { origin } = new URL(before.url ?? '')
   const door = await browse(before.url ?? '')
-  // Storage and service workers of an app that had the port before would have the rights of this visitor.
+  // Storage and service workers of an earlier app at the port would have the rights of this visitor.
   expect(door).toMatchObject({ status: 303, headers: { 'clear-site-data': '"cache", "storage"' } })
   const { cookie } = door
   expect((await browse(before.url ?? '', { cookie })).headers).not.toHaveProperty('clear-site-data')
@@ -430,7 +430,7 @@ test('a port that goes from link to link forgets the app before, and lets none o
   })
   expect(after.port).toBe(before.port)
   seen.length = 0
-  // At once: the console may still remember which app the port had, and have a connection to that one until the cut arrives.
+  // At once: the console may still remember the earlier app of the port, and have a connection to it until the cut arrives.
   for (let i = 0; i < 3; i++) expect((await browse(origin, { path: '/lab', cookie })).body).not.toContain('other')
   await expect.poll(async () => (await browse(origin, { path: '/lab', cookie })).status).toSatisfy(isRefusal)
   expect(seen.filter(({ app }) => app === 'other')).toEqual([])
@@ -445,7 +445,7 @@ test('the end of the session ends its apps, and gives their ports back', async (
   await expect.poll(async () => [401, 404].includes((await browse(origin, { cookie })).status ?? 0)).toBe(true)
   await cluster.reach(session.id, 'TERMINATED')
   expect(await refusal(open())).toBe('session_not_running')
-  // The last holder of the port is remembered: it rests before somebody else gets it.
+  // The last holder of the port is recorded: for some time nobody else gets it.
   const left = () => inDatabase(`select user_id from app_ports where port = ${new URL(origin).port}`)
   await expect.poll(left).toEqual([{ user_id: mira.id }])
   // More sessions than ports, one after the other.
@@ -455,7 +455,7 @@ test('the end of the session ends its apps, and gives their ports back', async (
   const urls = new Map<number, string>()
   for (let port = 8001; port <= 8006; port++) urls.set(port, (await open(mira, `http-${port}`)).url)
   const seventh = () => open(mira, 'http-8007')
-  // Six of twelve: the rest is for others. All six have a ticket on its way.
+  // Six of twelve: the rest is for others. All six have an unused ticket.
   const full = await seventh().catch((error: unknown) => error)
   expect(full).toMatchObject({ code: 'public_port_taken', detail: { cause: 'ports_at_most', values: { count: 6 } } })
   await cluster.api.updateSettings({ body: { publishApps: true } })
@@ -464,7 +464,7 @@ test('the end of the session ends its apps, and gives their ports back', async (
   expect(await refusal(link())).toBe('public_port_taken')
   await mira.api.shareSession({ params: { id: session.id }, body: { email: bob.email, permission: 'use' } })
   expect(await refusal(open(bob))).toBe('ok')
-  // A place that no browser uses makes room; one that is open in a browser stays.
+  // An address that no browser uses is replaced; one that is open in a browser stays.
   const { origin: used, cookie: visit } = await enter(mira, 'http-8003')
   await browse(used, { path: '/lab', cookie: visit })
   expect((await arrive(urls.get(8004) ?? '')).status).toBe(303)
@@ -497,7 +497,7 @@ test('somebody who takes and leaves port after port leaves those of others unuse
     await mira.api.unpublishApp({ params: { publishedId } })
   }
   await mira.api.shareSession({ params: { id: session.id }, body: { email: bob.email, permission: 'use' } })
-  // A page of hers may still be open at a port that she has left, and would act in the app of whoever comes next.
+  // A page of hers may still be open at a port that she has left, and could act in the next app at the port.
   const { origin } = await open(bob)
   expect(await inDatabase(`select port from app_ports where port = ${new URL(origin).port}`)).toEqual([])
 })
@@ -524,9 +524,9 @@ test.each([
   await inDatabase(`update sessions set ${change} where id = '${session.id}'`)
   const port = Number(new URL((await open(mira)).origin).port)
   await inDatabase('delete from own_apps')
-  // Others could make the page that may still be open.
+  // Others could have created the page that may still be open.
   expect(await inDatabase(`select of_other from app_ports where port = ${port}`)).toEqual([{ of_other: true }])
-  // The page has all that the session has, so the same session has the port at once.
+  // The page has everything that the session has, so the same session gets the port at once.
   expect(Number(new URL((await open(mira)).origin).port)).toBe(port)
 })
 

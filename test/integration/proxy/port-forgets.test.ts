@@ -9,13 +9,13 @@ import { silentLog } from '../../../proxy/log.ts'
 import { createPublicApp, type PublicApp, type PublicAppDeps } from '../../../proxy/web/public-apps/public-app.ts'
 import { launchBrowser } from '../../fixtures/browser.ts'
 
-/** A port over http goes from one app to the next: what the first left in a browser is not there for the second. */
+/** A port over http changes from one app to the next: data that the first left in a browser is not available to the second. */
 
 const HOST = 'berth.example.org'
 const stack = new AsyncDisposableStack()
 afterEach(() => stack.disposeAsync())
 
-/** An app that leaves in a browser whatever it can, and says its name by a script that browsers keep for a year. */
+/** An app that stores everything that it can in a browser, and shows its name with a script that browsers cache for a year. */
 const PAGE = `<!doctype html><script src="/static.js"></script><script>
   const left = [localStorage.length, sessionStorage.length]
   indexedDB.databases().then(databases => {

@@ -32,7 +32,7 @@ let web: Web
 let mira: ApiClient
 let stranger: ApiClient
 let session: Session
-/** Requests that the apps got: the one that is published, and another one of the same session. */
+/** Requests that the apps received: the published one, and another one of the same session. */
 const seen: { app: string; url: string; headers: IncomingMessage['headers'] }[] = []
 
 /** A page that sends its own form with `Origin: null` unless its policy is changed; the policy of `/form-meta` cannot be. */
@@ -42,7 +42,7 @@ function form({ url, method }: IncomingMessage, response: ServerResponse): void 
   response.end(`<!doctype html>${meta}<title>${method}</title><form method=post><button>go</button></form>`)
 }
 
-/** @param tls certificate and key of an app that speaks https only */
+/** @param tls certificate and key of an app that speaks only https */
 function anApp(name: string, tls?: Authority['server']): Server {
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     seen.push({ app: name, url: request.url ?? '', headers: request.headers })
@@ -135,7 +135,7 @@ interface Visitor {
   readonly cookie?: string | undefined
   readonly headers?: Record<string, string>
   readonly body?: string
-  /** As a trusted reverse proxy in front of the console reports it. */
+  /** As reported by a trusted reverse proxy in front of the console. */
   readonly from?: string
 }
 
@@ -171,7 +171,7 @@ test('a link admits its visitors, and the app sees neither the key nor a credent
   const forged = { 'x-forwarded-host': 'evil.example', authorization: 'forged' }
   const inside = await visit(app, { path: '/lab', cookie, headers: forged })
   expect(inside).toMatchObject({ status: 200, body: 'jupyter here' })
-  // Cookies stay at the app's own name, and the app can plant or delete none of ours.
+  // Cookies stay at the app's own name, and the app cannot set or delete ours.
   expect(inside.cookies).toEqual(['sid=1; Path=/'])
   expect(inside.headers['clear-site-data']).toBeUndefined()
   expect(seen).toEqual([{ app: 'jupyter', url: '/lab', headers: expect.anything() as never }])
@@ -227,7 +227,7 @@ test('nobody is admitted without the key: guesses, cookies of another link, othe
     const { status } = await visit(app, { path: '/sw.js', cookie: good, headers })
     expect([headers, status]).toEqual([headers, 403])
   }
-  // Neither the console nor the API is behind the name of an app; what looks like them is the app's own.
+  // Neither the console nor the API can be reached under the name of an app; similar addresses belong to the app.
   expect(await visit(app, { path: '/api/v1/sessions' })).toMatchObject({ status: 403 })
   expect(seen).toEqual([])
   expect(await visit(app, { path: '/api/v1/sessions', cookie: good })).toMatchObject({ body: 'jupyter here' })
@@ -273,14 +273,14 @@ test('a link with a password asks for it, and guesses have to wait longer and lo
     })
   expect((await tell('wrong')).body).toContain('Wrong password')
   for (let guess = 0; guess < 4; guess++) await tell(`wrong-${guess}`)
-  // The first wait is a second; a slow machine would have waited for it.
+  // The first wait is a second; on a slow machine it would have passed.
   const longer = await sql(`update login_failures set blocked_until = now() + interval '1 minute'
     where key = 'published-app:${app.id}:198.51.100.4' and blocked_until is not null returning failures`)
   expect(longer).toEqual([{ failures: 5 }])
   const refused = await tell('Open-sesame-1')
   expect(refused.body).toContain('Too many wrong passwords')
   expect(refused.cookies).toEqual([])
-  // Others do not wait for these guesses.
+  // These guesses do not delay others.
   const good = await tell('Open-sesame-1', '203.0.113.9')
   expect(good.status).toBe(303)
   expect(await visit(app, { path: '/lab', cookie: good.cookie })).toMatchObject({ body: 'jupyter here' })

@@ -43,7 +43,7 @@ async function setUp(frontend: readonly string[], trustedProxies: readonly strin
   const web = stack.use(await startWeb(config, log))
   const haproxy = stack.use(await startHaproxy(web.port, frontend))
 
-  /** As a browser at the page of this origin sends it. */
+  /** Sends a request like a browser at the page of this origin. */
   async function ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
     const sent = httpsRequest({
       host: '127.0.0.1',

@@ -115,7 +115,7 @@ test("the user's settings for all hosts do not lend the agent or the screen to a
     expect(said).toContain(line)
   }
   expect(await ssh('-o', 'BatchMode=yes', hostAlias, 'hostname')).toBe('ran hostname')
-  // Asked for by the user, for this one connection.
+  // Requested by the user for this one connection.
   expect(await ssh('-A', '-G', hostAlias)).toContain('forwardagent yes')
 })
 
@@ -134,7 +134,7 @@ test("the user's forwards and variables for all hosts do not reach a session by 
   expect(commands.ssh).toBe(`ssh -F '${join(sshDirectory, 'berth', 'config')}' berth-my-session`)
   const { stdout } = await run('sh', ['-c', commands.ssh.replace('ssh ', 'ssh -G ')])
   expect(stdout).not.toMatch(/^(local|remote|dynamic)forward |^sendenv/m)
-  // Programs that read the user's file send no variables either, and the user's block is as it was.
+  // Programs that read the user's file do not send variables either, and the user's block is unchanged.
   expect(await ssh('-G', hostAlias)).not.toMatch(/^sendenv/m)
   expect(await ssh('-G', 'elsewhere.example')).toContain('sendenv AWS_*')
   expect(await readFile(config, 'utf8')).toContain(mine)

@@ -30,7 +30,7 @@ afterEach(async () => {
 const start = (tls: TlsConfig) => startWebConsole(stack, { tls })
 type Console = Awaited<ReturnType<typeof start>>
 
-/** As a client that trusts just this server. */
+/** Like a client that trusts only this server. */
 async function askTls(
   { web }: Pick<Console, 'web'>,
   path: string,
@@ -66,7 +66,7 @@ test('the console speaks TLS with a certificate that it makes, and tells the man
   expect(made.web.url).toBe(`https://localhost:${made.web.port}`)
   const page = await askTls(made, '/')
   expect(page).toMatchObject({ status: 200, body: '<!doctype html><title>Berth</title>' })
-  // Browsers that were told to insist would refuse a certificate that no authority vouches for.
+  // Browsers that insist on https would refuse a certificate that no authority certifies.
   expect(page.headers).not.toHaveProperty('strict-transport-security')
   const origin = `https://localhost:${made.web.port}`
   const echo = await askTls(made, '/api/v1/echo', { method: 'POST', headers: { origin } })

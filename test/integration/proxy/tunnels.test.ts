@@ -298,7 +298,7 @@ test('a user of a process that serves many has a limit of tunnels, and a closed 
 })
 
 test('a closed tunnel gets its port back next time, also in another process', async () => {
-  // Clients of raw ports have proofs of their own, so other people of the computer change nothing.
+  // Clients of raw ports have proofs of their own, so other users of the computer have no effect on them.
   const { proxy, spec, manager, dataDir } = await setUp(echo, { sharedComputer: true })
   const first = await proxy.tunnel.open(spec)
   await proxy[Symbol.asyncDispose]()
@@ -349,7 +349,7 @@ test('a tunnel whose session ends while it opens is an error, and is not reused'
   const { proxy, spec } = await setUp(echo, {
     transport,
     credentials: async () => {
-      // The second request is the one for the grant; the listener is there by then.
+      // The second request is the one for the grant; the listener exists by then.
       if (++requests === 2) {
         asked.resolve(undefined)
         await released.promise

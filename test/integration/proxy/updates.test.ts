@@ -17,7 +17,7 @@ const run = promisify(execFile)
 const SIGN = join(import.meta.dirname, '../../../build/updates/sign.ts')
 const OURS = generateKeyPairSync('ed25519')
 const publicKey = publicHalf(OURS.privateKey)
-/** Keys that follow ours, and one of somebody else. */
+/** Keys that follow ours, and a foreign one. */
 const [SECOND, THIRD, THEIRS] = [1, 2, 3].map(() => generateKeyPairSync('ed25519').privateKey) as [
   KeyObject,
   KeyObject,
@@ -112,7 +112,7 @@ test('the makers hand over to another key, and again; packages with any of the k
   publish({}, THIRD, toThird)
   for (const key of [undefined, seenKey(OURS.privateKey), seenKey(SECOND), seenKey(THIRD)])
     expect(await look(key && { key })).toMatchObject({ isNewer: true, key: seenKey(THIRD) })
-  // A later package pins a later key; what was seen with the earlier package says nothing about it.
+  // A later package pins a later key; lists seen with the earlier package have no effect on it.
   for (const pinned of [SECOND, THIRD])
     expect(await look({ key: seenKey(THEIRS) }, publicHalf(pinned))).toMatchObject({ isNewer: true })
 })
@@ -135,7 +135,7 @@ test('a key that was replaced, stolen later, neither signs a list nor names anot
   await expect(look({ key: seenKey(SECOND) })).rejects.toMatchObject(refused(/have replaced/))
   publish({ serial: 99 }, THEIRS, [signHandover(publicHalf(THEIRS), OURS.privateKey)])
   await expect(look({ key: seenKey(SECOND) })).rejects.toMatchObject(refused(/have replaced/))
-  // Nor does the text of a list that the key once signed pass for a handover.
+  // The text of a list that the key once signed does not pass as a handover either.
   const { signed, signature } = JSON.parse(
     signManifest({ publicKey: publicHalf(THEIRS) }, OURS.privateKey),
   ) as SignedText

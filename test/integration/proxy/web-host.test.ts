@@ -77,7 +77,7 @@ test('a browser that is signed in at localhost opens nothing here before it has 
   expect(await post('/host/host/info', [], proven)).toMatchObject({ value: { kind: 'local', isUnproven: false } })
   expect(await post('/host/tunnel/open', [spec], proven)).toMatchObject({ ok: true })
 
-  // A reverse proxy that says nothing of its client, with the proof of somebody else's browser in hand or not.
+  // A reverse proxy that does not report its client, with or without the proof of somebody else's browser.
   for (const relayed of [{ host: 'berth.example.org', origin: 'http://berth.example.org' }, { via: '1.1 lb' }]) {
     expect(await post('/host/tunnel/open', [spec], { ...proven, ...relayed })).toMatchObject({
       error: { code: 'forbidden', detail: { why: /another computer/ } },
@@ -130,13 +130,13 @@ test('sign-ins that strangers make up are asked about a few at a time, and those
   const secret = `berth_${'wrong'.padEnd(43, '_')}`
   const post = async (headers: Record<string, string>) =>
     (await ask(web.port, '/host/tunnel/list', { method: 'POST', headers, body: '[]' })).status
-  // No sign-in has such halves, so nobody is asked.
+  // No sign-in has such halves, so the manager is not asked.
   expect(await post({ ...good, cookie: `berth_${web.port}=short` })).toBe(401)
   expect(await post({ ...good, 'x-berth-origin-secret': 'short' })).toBe(401)
   const strangers = Array.from({ length: 300 }, (_, index) =>
     post({ ...good, cookie: signInCookie(web.port, `stranger-${index}`), 'x-berth-origin-secret': secret }),
   )
-  // As many as do not fit have given up when all have arrived.
+  // Requests beyond the limit have given up when all have arrived.
   const refused = 300 - 16 - 128
   let over = 0
   for (const stranger of strangers) void stranger.then(() => over++)

@@ -42,7 +42,7 @@ test('the page has a strict policy, hashed files are cached for ever, and unknow
     ['//example.org/a', '../#/example.org/a'],
   ] as const)
     expect(await ask(web.port, path, { headers: browser })).toMatchObject({ status: 302, headers: { location } })
-  // A program with a wrong base address must not take the page for an answer.
+  // A program with a wrong base address must not mistake the page for an answer.
   for (const headers of [
     { accept: '*/*' },
     { accept: 'application/json' },

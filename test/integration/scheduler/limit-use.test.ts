@@ -10,7 +10,7 @@ import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { refusal } from '../../fixtures/sessions-cluster.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** Use of each limit by user, without a manager: nothing changes the sessions meanwhile. */
+/** Use of each limit by user, without a manager, so that the sessions do not change meanwhile. */
 
 const GiB = 2 ** 30
 const [ann, bob, eve, project] = [newId(UserId), newId(UserId), newId(UserId), newId(GroupId)]
@@ -25,7 +25,7 @@ const use = (
   who = caller('superadmin'),
 ): ReturnType<typeof readLimitUse> => readLimitUse(opened.store.db, who, { limit: 100, ...of })
 
-/** A session with one kernel for each status, each of which holds a core and a GiB. */
+/** A session for each status, with one kernel that holds a core and a GiB. */
 async function holds(owner: UserId, change: Partial<NewSession>, ...kernels: readonly string[]): Promise<void> {
   const { db } = opened.store
   const session = aSessionRow(owner, { id: newId(SessionId), ...change })
@@ -65,7 +65,7 @@ beforeAll(async () => {
 afterAll(() => opened[Symbol.asyncDispose]())
 
 const ALL = [
-  // Two of two GiB, though only two of four cores.
+  // Two of two GiB, although only two of four cores.
   { kind: 'user', name: 'ann@example.org', held: { cpu: '2', mem: String(2 * GiB) }, sessions: 1 },
   { kind: 'user', name: 'bob@example.org', held: { cpu: '2', mem: String(2 * GiB) }, sessions: 2 },
   { kind: 'keypair', id: KEY, held: { cpu: '1', mem: String(GiB) }, sessions: 1 },

@@ -82,7 +82,7 @@ describe('two resource groups that are scheduled at the same time', () => {
     for (let round = 0; round < 5; round++) {
       await store.db.deleteFrom('sessions').execute()
       for (const group of GROUPS) await enqueue(group, count, requested)
-      // Both have planned on the same picture: together far more than is allowed.
+      // Both have planned with the same snapshot: together far more than is allowed.
       const plans = await Promise.all(GROUPS.map(async group => ({ group, ...(await decide(group)) })))
       for (const { placements } of plans) expect(placements).toHaveLength(most.sessions)
       const committed = await Promise.all(

@@ -13,7 +13,7 @@ import { type Caller } from '../../../manager/users/authorize.ts'
 import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** Counts and idle GPUs of the overview, without a manager: nothing changes the sessions meanwhile. */
+/** Counts and idle GPUs of the overview, without a manager, so that the sessions do not change meanwhile. */
 
 let opened: TestStore
 let store: Store
@@ -56,7 +56,7 @@ const minute = (change: Partial<StatsMinute>): StatsMinute => ({
 const gpu = (...use: readonly (number | null)[]) =>
   minute({ gpus: use.map((utilization, n) => ({ uuid: `GPU-${n}`, utilization, memBytes: 0 })) })
 
-/** A running session of some hours. @param minutes figures, by how many minutes ago they were taken */
+/** A running session of some hours. @param minutes statistics, by their age in minutes */
 async function runs(
   owner: UserId,
   change: Partial<NewSession>,
@@ -88,7 +88,7 @@ test('sessions are counted by reason beyond any page, each with its newest; a do
     reason: { code: 'create_failed', message: '' },
   })
   const old = aSessionRow(bob, { id: newId(SessionId), status: 'ERROR', reason: { code: 'agent_lost', message: '' } })
-  // A batch job whose command failed counts, too: it has no container here that ended with 0.
+  // A batch job whose command failed is also counted: it has no container here that ended with 0.
   const job = aSessionRow(bob, {
     ...{ id: newId(SessionId), status: 'TERMINATED', kind: 'batch' },
     reason: { code: 'exited', message: '' },
@@ -182,7 +182,7 @@ test('capacity and use are those of connected agents in the resource groups that
 })
 
 test('GPUs that do nothing are found by their figures, however old the session, and counted by owner', async () => {
-  // Busy 3 hours ago, idle since: one figure in an hour is enough, since nothing else was reported.
+  // Busy 3 hours ago, idle since: one record in an hour is enough, because there were no others.
   const forgotten = await runs(ann, { name: 'forgotten' }, [
     [180, gpu(90, 0)],
     [179, gpu(0, 4.9)],

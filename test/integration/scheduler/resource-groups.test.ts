@@ -151,7 +151,7 @@ test('the queue comes page by page in its order, and says what is held for the s
       ])
   }
   expect((await api.listReservations({ query: { resourceGroup: 'gpu' } })).items).toEqual([])
-  // Nothing is held where the newest goes first.
+  // Nothing is held if the newest session goes first.
   await api.updateResourceGroup({ ...mine, body: { sequencer: 'lifo' } })
   await expect.poll(async () => (await api.listReservations({ query: {} })).items).toEqual([])
   await api.updateResourceGroup({ ...mine, body: { sequencer: 'fifo' } })

@@ -223,7 +223,7 @@ describe('placements', () => {
     const held = await findReservation(store.db, 'default')
     expect(held).toMatchObject({ agentId, devices: [] })
     await enqueueNamed('small', { cpu: 500, mem: GiB })
-    // A manager that starts looks before any agent has come back.
+    // A manager that starts runs a pass before any agent has come back.
     await run({ ...presence, isReady: () => false })
     expect(await findReservation(store.db, 'default')).toEqual(held)
     await run()
@@ -239,7 +239,7 @@ describe('placements', () => {
     })
     await store.db.updateTable('kernels').set({ status: 'TERMINATED' }).where('status', '=', 'SCHEDULED').execute()
     await run()
-    // The next one in line has it now.
+    // The next session in the queue has it now.
     expect((await findReservation(store.db, 'default'))?.sessionId).not.toBe(held?.sessionId)
     const { status } = await store.db
       .selectFrom('sessions')
@@ -272,10 +272,10 @@ describe('placements', () => {
     expect(told.every(Number.isFinite)).toBe(true)
     expect(told).toEqual(told.toSorted((a, b) => b - a))
     const known = async () => (await readGroup(store.db, 'default', presence)).snapshot.agents[0]?.occupants?.length
-    // A kernel that has done its work holds nothing that could become free.
+    // A kernel that has finished holds nothing that could become free.
     await sql`update kernels set status = 'TERMINATED'`.execute(store.db)
     expect(await known()).toBe(0)
-    // Taken up after a restore: nobody ends it.
+    // Adopted after a restore, so nobody ends it.
     await sql`update sessions set status = 'RUNNING', expires_at = null`.execute(store.db)
     await sql`update kernels set status = 'RUNNING'`.execute(store.db)
     expect(await known()).toBe(0)

@@ -22,7 +22,10 @@ import { recountAll } from '../../../manager/usage/daily-sums.ts'
 import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { insertAgent, openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** Reports and histories from daily and hourly sums, compared with a sum over the sessions' own times that this file makes in JavaScript. */
+/**
+ * Reports and histories from daily and hourly sums, compared with sums over the sessions' own times that this file calculates in
+ * JavaScript.
+ */
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -35,9 +38,9 @@ interface Run {
   readonly from: number
   readonly to: number
   readonly cpuSeconds: number | null
-  /** Read by the whole session in the run; as much as that was written, received and sent twice, three and four times. */
+  /** Bytes read by the whole session in the run; the bytes written, received and sent are two, three and four times that. */
   readonly readBytes: number
-  /** Sums of the figures of the session in the run, and of how many kernels they are. */
+  /** Sums of the session's statistics in the run, and their number of kernels. */
   readonly sums: Sums | null
   readonly among: number
 }
@@ -54,7 +57,7 @@ interface Made {
   readonly domain: string
   cores: number
   readonly gpus: number
-  /** Runs of the kernels, an entry for each run of each. */
+  /** Runs of the kernels, an entry for each run of each kernel. */
   runs: Run[]
 }
 
@@ -71,7 +74,7 @@ const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
 const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
 const someTime = () => START + Math.floor(random() * DAYS * 24 * HOUR)
 
-/** Sums of figures that were there for most of the time of a run; of its GPUs sometimes none. */
+/** Sums of statistics for most of the time of a run; sometimes without its GPUs. */
 function someSums(seconds: number): Sums {
   const known = Math.floor(seconds * (0.5 + random() / 2))
   const gpuSeconds = random() < 0.3 ? 0 : known * random()
@@ -89,7 +92,7 @@ const ioOf = (bytes: number) => ({
 async function insert(begins?: number, ends?: number): Promise<Made> {
   const [id, owner, image, domain] = [newId(SessionId), pick(owners), pick(['a', 'b', 'c']), pick(['default', 'lab'])]
   const [cores, gpus, size] = [1 + Math.floor(random() * 4), Math.floor(random() * 3), random() < 0.2 ? 2 : 1]
-  // Some begin at midnight, some end in the moment they began, some take days.
+  // Some begin at midnight, some end at the moment at which they began, some take days.
   const from = begins ?? (random() < 0.1 ? START + Math.floor(random() * DAYS) * 24 * HOUR : someTime())
   const to = ends ?? from + Math.floor(pick([0, 1, 5, 24, 60]) * random() * HOUR)
   const requested = { cpu: cores * 1000, mem: 2 ** 30, 'cuda.device': gpus }
@@ -152,7 +155,7 @@ interface Expected {
 
 const NONE = { read: 0, cpu: 0, gpu: 0, used: 0, measured: 0, gpuUsed: 0, gpuMeasured: 0, memUsed: 0, memMeasured: 0 }
 
-/** Sums of what sessions held between two moments, by key. */
+/** Sums of the resources held between two moments, by key. */
 function expected(by: (typeof USAGE_DIMENSIONS)[number] | 'all', from: number, to: number, domain: string | undefined) {
   const found = new Map<string, Expected>()
   for (const { id, owner, image, domain: its, cores, gpus, runs } of made) {

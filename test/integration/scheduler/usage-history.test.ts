@@ -40,7 +40,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-/** Figures that these sessions lack. */
+/** Statistics that these sessions lack. */
 const UNMEASURED = { gpuIdle: null, memIdle: null }
 const NO_IO = { readBytes: 0, writtenBytes: 0, receivedBytes: 0, sentBytes: 0 }
 const MARCH = { from: '2026-03-02T00:00:00Z', to: '2026-03-05T12:00:00Z' } as const
@@ -178,7 +178,7 @@ test('a report adds up the same figures as the history, by whatever it is asked 
       ...UNMEASURED,
     },
   ])
-  // Only what ran within the time counts, to the second.
+  // Only the time within the period counts, to the second.
   const hour = await admin.getUsageReport({
     query: { by: 'image', from: '2026-03-02T16:30:00Z', to: '2026-03-02T18:00:00Z' },
   })

@@ -6,7 +6,7 @@ test('recalculating names agents that only another manager is connected to; aske
   await using managers = await startManagers()
   const [a, b] = [await managers.start(), await managers.start()]
   await using agent = new ScriptedAgent({ url: b.url, join: (await b.createJoinToken()).join, name: 'far' })
-  // The agent is connected to `b`, and does not come where it is called.
+  // The agent is connected to `b`, and does not connect to the calling manager.
   await agent.connect()
   const [{ api: atA }, { api: atB }] = [await managers.admin(a), await managers.admin(b)]
   await expect.poll(async () => (await atB.recalculateUsage()).agents.map(one => one.compared)).toEqual([true])

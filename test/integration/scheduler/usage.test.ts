@@ -39,7 +39,7 @@ afterEach(() => cluster.reset())
 const of = (items: readonly ScopeUsage[], kind: ScopeUsage['kind']) => items.find(item => item.kind === kind)
 const userId = async (api: ApiClient) => of((await api.getUsage({})).items, 'user')?.id as UserId
 
-/** Reports only when it changes something: nothing but a question tells the manager what is not there. */
+/** Reports only its own changes: only a query shows the manager which containers are missing. */
 const silent = (more: object = {}): Promise<ScriptedAgent> =>
   cluster.join({ heartbeatMs: 60_000, capacity: { cpu: 8000, mem: 16 * GiB }, ...more })
 
@@ -246,7 +246,7 @@ test('recalculating ends sessions without containers, adopts containers without 
     changed: await kernelOf(changed),
     forgotten: await kernelOf(forgotten),
   }
-  // Behind the back of everybody.
+  // Removed without anybody noticing.
   agent.containers.delete(kernels.gone)
   const container = agent.containers.get(kernels.exited)
   if (!container) throw new Error('it has a container')
@@ -307,7 +307,7 @@ test('recalculating is for superadmins', async () => {
   expect((await refusal(api.recalculateUsage())).code).toBe('forbidden')
 })
 
-/** A row that nobody made: a session that is said to run on the agent. */
+/** An invented row: a session that is claimed to run on the agent. */
 async function plant(agent: ScriptedAgent, status: 'RUNNING' | 'TERMINATED' = 'RUNNING') {
   const [sessionId, kernelId] = [newId(SessionId), newId(KernelId)]
   const ownerId = await userId(admin)

@@ -43,7 +43,7 @@ test('a message reaches each owner once, at once and later, until the owner clea
   expect(items).toMatchObject([{ from: 'admin@localhost', text }, { about: 'account_made_password' }])
   expect(items[0]?.sessions.map(({ name }) => name).toSorted()).toEqual(['ann-one', 'ann-two'])
 
-  // A message about an agent goes to the owners of what lives on it.
+  // A message about an agent goes to the owners of its live sessions.
   for (const { id } of [one, two, other]) await cluster.reach(id, 'RUNNING')
   await bob.api.deleteSession({ params: { id: other.id } })
   await cluster.reach(other.id, 'TERMINATED')
@@ -54,7 +54,7 @@ test('a message reaches each owner once, at once and later, until the owner clea
   expect([newest?.text, oldest?.text]).toEqual(['Second', text])
   await ann.api.clearMessages({ query: { until: oldest?.id ?? '' } })
   expect((await ann.api.listMessages()).items.map(message => message.text)).toEqual(['Second'])
-  // Clearing touches the own messages only.
+  // Clearing affects only the user's own messages.
   expect((await bob.api.listMessages()).items).toMatchObject([{ text }, { about: 'account_made_password' }])
 })
 

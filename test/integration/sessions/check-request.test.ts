@@ -4,7 +4,7 @@ import { signedApi } from '../../fixtures/manager.ts'
 import { type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** A launch and a forecast of the same request are refused alike. */
+/** A launch and a forecast of the same request are refused in the same way. */
 
 const DAY_MS = 86_400_000
 const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString()
@@ -99,7 +99,7 @@ test.for<[what: string, who: Who, spec: Partial<SessionSpec>, code: string]>([
   ['an unknown folder', 'member', { folders: [{ folder: 'none' }] }, 'folder_not_found'],
   ['a folder in the trash', 'member', { folders: [{ folder: 'thrown' }] }, 'folder_not_found'],
   ['a folder inside an automatic one', 'member', { folders: [{ folder: 'data', path: '.config/x' }] }, 'bad_request'],
-  // A session that was cancelled is no fault of the request: it would be accepted, and never start.
+  // A cancelled session is no fault of the request: it would be accepted, and never start.
   [
     'a passed time, after a cancelled session',
     'member',
@@ -113,7 +113,7 @@ test.for<[what: string, who: Who, spec: Partial<SessionSpec>, code: string]>([
 })
 
 describe('of several faults, a launch and a forecast tell the same one', () => {
-  /** Faults and their causes, in the order in which they are told. */
+  /** Faults and their causes, in the order in which they are reported. */
   const FAULTS: readonly [cause: string, spec: Partial<SessionSpec>][] = [
     ['only_admin_launches_for_others', { owner: 'member@localhost' }],
     ['start_time_passed', { startsAt: inDays(-1) }],

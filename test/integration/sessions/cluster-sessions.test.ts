@@ -174,7 +174,7 @@ describe('a session of several kernels', () => {
     })
     await agent.connect()
     await expect.poll(statuses).toEqual(['PREPARING', 'TERMINATED'])
-    // At least once: it is asked again where the reply is late.
+    // At least once: the request is repeated if the reply is late.
     await expect.poll(() => agent.requests('destroy_kernel').length).toBeGreaterThanOrEqual(1)
     released.resolve(undefined)
     await cluster.reach(id, 'RUNNING')
@@ -263,7 +263,7 @@ describe('priority of waiting sessions', () => {
     await cluster.api.deleteSession({ params: { id: first } })
     await cluster.reach(older, 'RUNNING')
     expect((await cluster.api.getSession({ params: { id: younger } })).status).toBe('PENDING')
-    // The same number once more changes nothing, and is no fault while the session waits.
+    // Setting the same number again changes nothing, and is no error while the session waits.
     await mira.setSessionPriority({ params: { id: younger }, body: { priority: 0 } })
     const late = mira.setSessionPriority({ params: { id: older }, body: { priority: 0 } })
     expect((await refusal(late)).code).toBe('session_not_waiting')

@@ -10,7 +10,9 @@ import { createAuthority } from '../../fixtures/authority.ts'
 import { execute } from '../../fixtures/berth.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 
-/** The line that the launch dialog makes, in a real shell with the real `curl`. `test/e2e/folders-journey.test.ts` clones a repository. */
+/**
+ * The command line from the launch dialog, in a real shell with the real `curl`. `test/e2e/folders-journey.test.ts` clones a repository.
+ */
 test('a notebook is fetched whole or not at all, never over another file, and by https only', async () => {
   await using authority = await createAuthority()
   await using home = await temporaryDirectory()

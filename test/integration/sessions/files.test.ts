@@ -78,7 +78,7 @@ describe('entries of a directory', () => {
     } while (after !== null)
     expect(seen.size).toBe(total)
 
-    // A page whose listing is gone is read anew up to its place: five other listings push this one out.
+    // A page whose listing was dropped is read again up to its position: five other listings displace this one.
     const pageOf = (next?: string | null) =>
       api.listFiles({ params: params(), query: { limit: '1000', ...(next ? { after: next } : {}) } })
     const first = await pageOf()
@@ -266,7 +266,7 @@ describe('content of files', () => {
     expect(await readFile(join(directory, 'notes.txt'), 'utf8')).toBe('second')
     const refused = await put('third', { 'if-match': made.etag })
     expect([refused.status, await codeOf(refused)]).toEqual([412, 'file_changed'])
-    // A session writes the file.
+    // Simulates a session that writes the file.
     await writeFile(join(directory, 'notes.txt'), 'by a session')
     expect(await codeOf(await put('third', { 'if-match': changed.etag }))).toBe('file_changed')
     await rm(join(directory, 'notes.txt'))

@@ -153,10 +153,10 @@ describe('an invitation to a folder', () => {
     expect(await refusal(stolen)).toMatchObject({ code: 'folder_invitation_not_found' })
     const others = bob.api.acceptFolderInvitation({ params: { id: unknown.id } })
     expect(await refusal(others)).toMatchObject({ code: 'folder_invitation_not_found' })
-    // The account is made later: the invitation is there.
+    // The account is created later, and finds the invitation.
     const late = await someone('nobody@example.org')
     expect(await accept(late)).toMatchObject({ permission: 'ro' })
-    // Mail went to the account only; a second invitation to the address sends none.
+    // Only the account got mail; a second invitation to the address sends none.
     await expect.poll(() => smtp.mailTo('bob@example.org', new RegExp(CONSOLE))).toBeDefined()
     await invite('bob@example.org', 'rw')
     const mailed = smtp.mails.filter(({ text }) => text.includes('invite'))
@@ -249,7 +249,7 @@ describe('a member of a folder', () => {
     expect(await seen(bob)).toBeUndefined()
     expect(await refusal(launch(bob))).toMatchObject({ code: 'folder_not_found' })
     expect(await refusal(ann.api.deleteFolderMember({ params }))).toMatchObject({ code: 'folder_member_not_found' })
-    // Sessions keep what they have mounted, so the folder stays in use until they end.
+    // Sessions keep their mounts, so the folder stays in use until they end.
     expect(await refusal(ann.api.trashFolder({ params: { id: folder.id } }))).toMatchObject({ code: 'folder_in_use' })
     for (const session of [...first, ...second]) {
       await bob.api.deleteSession({ params: { id: session.id } })
@@ -367,7 +367,7 @@ describe('an invitation to the folder of a project, whose inviter', () => {
     expect(await received(bob)).toEqual([])
     await regain(lead, 'default')
     expect(await sent()).toMatchObject([{ id, ended: false }])
-    // Whoever else manages the folder may invite instead.
+    // Another manager of the folder may invite instead.
     const again = await cluster.api.inviteToFolder({ params: { id: folder.id }, body: { email: bob.email } })
     expect(await accept(bob)).toMatchObject({ permission: 'ro' })
     expect(again.ended).toBe(false)
@@ -440,7 +440,7 @@ describe('an invitation to an address whose account an administrator makes after
     const accept = (token: string | null, invitation: FolderInvitationId) =>
       refusal(apiOf(cluster.url, token ?? '').acceptFolderInvitation({ params: { id: invitation } }))
     expect(await accept(inside.token, before.id)).toMatchObject({ code: 'folder_invitation_not_found' })
-    // The owner of the folder sees it all the same, and another invitation is one to the account as it is now.
+    // The owner of the folder still sees it, and another invitation applies to the account as it is now.
     expect((await ann.api.listFolderShares({ params })).invitations).toMatchObject([{ id: before.id }])
 
     await lead.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
@@ -450,7 +450,7 @@ describe('an invitation to an address whose account an administrator makes after
     const own = await enter('Chosen-by-person-3')
     expect(await received(own.token)).toMatchObject([{ id: before.id }])
 
-    // The doubt comes back: the account is entered again, by a link in the hand of the administrator.
+    // The doubt returns: somebody enters the account again, with a link that the administrator received.
     await cluster.api.updateSettings({ body: { smtpHost: null } })
     try {
       const { url } = await lead.createAccountLink({ params: { id }, body: { purpose: 'reset' } })

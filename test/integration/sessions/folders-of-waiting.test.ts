@@ -7,9 +7,9 @@ import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtu
 
 let cluster: SessionsCluster
 let agent: ScriptedAgent
-/** Owns the folder. */
+/** Owner of the folder. */
 let ada: ApiClient
-/** Member of it. */
+/** Member of the folder. */
 let bob: { api: ApiClient; id: UserId }
 let folder: Folder
 beforeAll(async () => {

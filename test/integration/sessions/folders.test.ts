@@ -66,7 +66,7 @@ describe('folders', () => {
     const measured = await usage()
     expect(measured?.bytes).toBeGreaterThanOrEqual(300_000)
     expect(measured?.bytes).toBeLessThan(400_000)
-    // The figures are new: another look counts nothing.
+    // The sizes are new, so another query measures nothing.
     await writeFile(join(directory, 'more'), '')
     for (let look = 0; look < 3; look++) expect(await usage()).toEqual(measured)
     await trash(folder)
@@ -267,7 +267,7 @@ test('a session is started again with its files and with other folders', async (
   await cluster.api.deleteFolder({ params: { id: left.id } })
   const params = { id: old.id }
   await expect.poll(async () => (await cluster.api.getSession({ params })).folders.length).toBe(1)
-  // Without a change it needs the deleted folder.
+  // Without the change it needs the deleted folder.
   expect(await refusal(cluster.api.restartSession({ params }))).toMatchObject({ code: 'folder_not_found' })
   const unknown = cluster.api.restartSession({ params, body: { folders: [{ folder: 'none' }] } })
   expect(await refusal(unknown)).toMatchObject({ code: 'folder_not_found' })
@@ -312,7 +312,7 @@ describe('a folder whose name starts with a dot', () => {
       expect(refused).toMatchObject({ code: 'bad_request' })
       expect(String(refused.detail.why)).toContain('is mounted automatically')
     }
-    // The folder is mounted in the owner's sessions only. A session that is started again does not get automatic folders made since.
+    // The folder is mounted only in the owner's sessions. A session that is started again does not get automatic folders created since.
     expect((await cluster.launch()).folders).toEqual([])
     await make('.pyenv', user)
     const again = await user.restartSession({ params: { id: first.id } })
@@ -329,12 +329,12 @@ test('nothing is written while the storage is not mounted, and all files are the
   await rename(storage, `${storage}-away`)
   try {
     const problem = expect.stringContaining('is not mounted') as string
-    // A look at the storage that was under way answers for those that ask meanwhile.
+    // A check of the storage in progress also answers requests that arrive meanwhile.
     await expect
       .poll(async () => (await cluster.api.listStorageHosts()).items)
       .toMatchObject([{ name: 'local', problem, cause: 'storage_at_unmounted', space: null }])
     expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
-    // A restart makes the usual directory again, but takes no empty directory for the storage.
+    // A restart creates the usual directory again, but does not use an empty directory as the storage.
     await cluster.restart()
     expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
     expect(await readdir(storage)).toEqual([])

@@ -28,7 +28,7 @@ async function running(): Promise<Session> {
   const { id } = await cluster.launch({ ...all, interruptible: true })
   return cluster.reach(id, 'RUNNING')
 }
-/** A session of higher priority, for which the other one is warned. */
+/** A session of higher priority, for which the other session is warned. */
 async function urgent(of: SessionId): Promise<Session> {
   const session = await cluster.launch({ ...all, priority: 5 })
   await eventually(async () => (await get(of)).interruptAt).not.toBeNull()
@@ -78,10 +78,10 @@ test('it continues at its old place with its files; the countdown outlives the m
   const waiting = await cluster.reach(first.id, 'PENDING')
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(interruptAt ?? '') - 1_000)
   expect(agent.requests('destroy_kernel')).toMatchObject([{ kernelId: kernel?.id, keepFilesMs: 30 * 86_400_000 }])
-  // A report that was made before the end and arrives after it does not cost the files.
+  // A report created before the end that arrives after it does not cost the files.
   if (!kernel || !last) throw new Error('no kernel')
   agent.containers.set(kernel.id, last)
-  // A further report may be under way when the manager asks; it ends the container once more.
+  // A further report may be in transit when the manager asks; it ends the container once more.
   await eventually(() => Promise.resolve(agent.requests('destroy_kernel').length)).toBeGreaterThanOrEqual(2)
   for (const { keepFilesMs } of agent.requests('destroy_kernel')) expect(keepFilesMs).toBe(30 * 86_400_000)
   expect(waiting).toMatchObject({ interruptions: 1, interruptAt: null, startedAt: null })

@@ -186,7 +186,7 @@ describe('a session that an admin launches for another user', () => {
       expect(await refusal(chief.getResources({ query: { owner } }))).toMatchObject({ code: 'user_not_found' })
     }
     expect(await refusal(launch(user, 'lab-chief@localhost'))).toMatchObject({ code: 'forbidden' })
-    // Naming oneself is no delegation.
+    // Naming oneself as the owner is no delegation.
     expect(await launch(user, 'lab-user@localhost')).toMatchObject({ ownerEmail: 'lab-user@localhost' })
   })
 

@@ -48,7 +48,7 @@ async function end({ id }: Session): Promise<Session> {
 }
 
 describe('folders', () => {
-  /** The administrator's answers about a folder of this text: from a launch, and from a question about one. */
+  /** The administrator's answers about a folder of this text: from a launch, and from a forecast. */
   async function answers(folder: string): Promise<unknown[]> {
     const spec = specOf({ folders: [{ folder }] })
     return Promise.all(
@@ -91,7 +91,7 @@ describe('folders', () => {
     const decoy = await cluster.api.createFolder({ body: { name: 'decoy' } })
     const unknown = await answers('no-such-folder')
     for (const text of ['papers', private_.id, decoy.id]) expect(await answers(text), text).toEqual(unknown)
-    // A decoy of the owner does not stand in for one of the administrator.
+    // A decoy of the owner does not replace a folder of the administrator.
     await finn.createFolder({ body: { name: 'decoy' } })
     expect(await answers('decoy')).toEqual(unknown)
   })
@@ -144,7 +144,7 @@ test('a session does not start for an administrator who manages its owner no mor
   const refused = { status: 'PENDING', reason, queuePosition: null }
   await expect.poll(waits).toMatchObject([refused, refused])
   await cluster.api.updateUser({ params, body: { role: 'domain_admin', active: false } })
-  // Sessions that were asked for later start before it.
+  // Sessions requested later start before it.
   const later = await cluster.launch({}, finn)
   await cluster.reach(later.id, 'RUNNING')
   expect(await waits()).toMatchObject([refused, refused])
@@ -218,11 +218,11 @@ describe('dotfiles, start-up script and command', () => {
     const next = await finn.restartSession({ params: { id: old.id }, body: { keepCommand: true } })
     await cluster.reach(next.id, 'RUNNING')
     expect(created(next)).not.toHaveProperty('filesOf')
-    // The files can still be had, by who says so, and once.
+    // The files can still be taken over once, if the owner confirms it.
     const again = await finn.restartSession({ params: { id: old.id }, body: { keepFiles: true } })
     await cluster.reach(again.id, 'RUNNING')
     expect(created(again)).toMatchObject({ filesOf: old.kernels[0]?.id, startupCommand: null })
-    // A session of one's own goes on with its files, as ever.
+    // An own session continues with its files, as always.
     const own = await end(await cluster.launch({}, finn))
     const ownAgain = await finn.restartSession({ params: { id: own.id } })
     await cluster.reach(ownAgain.id, 'RUNNING')
@@ -232,7 +232,7 @@ describe('dotfiles, start-up script and command', () => {
   })
 
   test('started again by its owner, it has folders at their names, wherever the administrator put them', async () => {
-    // Python runs what lies in such a place beside the owner's dotfiles and dot-folders.
+    // Python runs files from such a path, together with the owner's dotfiles and dot-folders.
     const place = '.ipython/profile_default/startup'
     const tools = await cluster.api.createFolder({ body: { name: 'tools', group: 'default' } })
     await finn.createSession({ body: { image: IMAGE, folders: [{ folder: 'tools', path: 'known' }] } })
@@ -243,7 +243,7 @@ describe('dotfiles, start-up script and command', () => {
     const mountsOf = ({ folders: mounts }: Session) => mounts.filter(({ folderId }) => folderId === tools.id)
     const next = await finn.restartSession({ params })
     expect(mountsOf(next)).toMatchObject([{ path: '/home/work/tools', readOnly: true }])
-    // With the command of the administrator they are where it expects them, and so are those that the owner puts there.
+    // With the administrator's command, they are where the command expects them, and so are those that the owner adds.
     const again = await finn.restartSession({ params, body: { keepCommand: true } })
     expect(mountsOf(again)).toMatchObject([{ path: `/home/work/${place}` }])
     const chosen = await finn.restartSession({ params, body: { folders: [{ folder: 'tools', path: 'mine' }] } })
@@ -253,7 +253,7 @@ describe('dotfiles, start-up script and command', () => {
     const { err, out } = await cli.run(['session', 'restart', old.id, '--json'])
     expect(out).not.toContain(place)
     expect(err).toContain('the places of its folders')
-    // A session of one's own has them where they were.
+    // In an own session they keep their paths.
     const own = await end(await cluster.launch({ folders: [{ folder: 'tools', path: 'in/tools' }] }, finn))
     const ownAgain = await finn.restartSession({ params: { id: own.id } })
     expect(mountsOf(ownAgain)).toMatchObject([{ path: '/home/work/in/tools' }])
@@ -318,7 +318,7 @@ describe('dotfiles, start-up script and command', () => {
     expect(await refusal(finn.restartSession({ params, body: { folders: [] } }))).toMatchObject(refused)
     const kept = await finn.restartSession({ params, body: { keepCommand: true } })
     expect(kept).toMatchObject({ image: reference, launchedBy: null })
-    // Launched by themselves once, it is known.
+    // After the owner has launched it once, it is known.
     expect(await finn.restartSession({ params })).toMatchObject({ image: reference })
   })
 
@@ -376,7 +376,7 @@ describe('dotfiles, start-up script and command', () => {
   })
 
   test('dot-folders that its home never had are left out when others used it and its files are kept, and the owner is told', async () => {
-    // A retry of the test finds what the try before made.
+    // A retry of the test finds the objects of the previous attempt.
     const used = `used-${randomUUID()}`
     const email = `${used}@localhost`
     const member = await cluster.addUser(email)

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 afterEach(() => store.db.deleteFrom('sessions').execute())
 
-/** A session with one kernel, waiting. */
+/** A waiting session with one kernel. */
 async function waiting(
   more: Partial<NewSession> = {},
 ): Promise<{ id: SessionId; kernelId: KernelId; place: () => Promise<unknown> }> {
@@ -35,7 +35,7 @@ async function waiting(
   return { id, kernelId, place: () => markScheduled(store.db, [{ sessionId: id, agentId, reason: placed }]) }
 }
 
-/** @param answer what the agent says to each request; nothing, if left out */
+/** @param answer the agent's answer to each request; if left out, there is none */
 function lifecycleOn(more: Partial<LifecycleDeps> = {}, answer = (_name: RequestName): Promise<unknown> => never()) {
   const asked: { name: RequestName; input: unknown }[] = []
   const agents = {

@@ -35,7 +35,7 @@ describe('lifetimes', () => {
     await store.db.deleteFrom('sessions').execute()
   })
 
-  /** A running session whose idle clock has run for so long. */
+  /** A running session that has been idle for so long. */
   async function anIdleSession(idleSeconds: number, idleTimeoutSeconds: number): Promise<SessionId> {
     const [id, kernelId] = [newId(SessionId), newId(KernelId)]
     const name = `session-${id.slice(-8)}`

@@ -4,7 +4,7 @@ import { pulse, type Pulse } from '../../fixtures/pulse.ts'
 import { type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** A minute of the real thing is a second here. */
+/** A real minute is a second here. */
 const TIMINGS = {
   sweepMs: 50,
   graceMs: 100,
@@ -31,7 +31,7 @@ afterAll(() => cluster[Symbol.asyncDispose]())
 
 const get = (id: Session['id']) => cluster.api.getSession({ params: { id } })
 
-/** A running session that its agent measures. */
+/** A running session with statistics from its agent. */
 async function living(spec: Partial<SessionSpec>, on = agent, figures = {}) {
   const { id } = await cluster.launch(spec)
   const session = await cluster.reach(id, 'RUNNING')
@@ -179,7 +179,7 @@ describe('an extension', () => {
     await expect.poll(async () => (await get(id)).ends?.at).toBeDefined()
     const before = (await get(id)).ends?.at ?? ''
     const extended = await cluster.api.extendSession({ params: { id }, body: {} })
-    // Null until the figures are looked at again, which may happen before the answer is made.
+    // Null until the statistics are checked again, which may happen before the answer is created.
     expect(extended.ends === null || extended.ends.at > before).toBe(true)
     await expect.poll(async () => (await get(id)).ends?.at ?? '').not.toBe('')
     expect(Date.parse((await get(id)).ends?.at ?? '')).toBeGreaterThan(Date.parse(before))

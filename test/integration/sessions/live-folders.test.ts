@@ -14,7 +14,7 @@ import { createCli } from '../../fixtures/cli.ts'
 import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** Folders that are added to running sessions and taken out, as the manager sees it (ADR 57). */
+/** Folders that are added to running sessions and taken out, from the manager's view (ADR 57). */
 let cluster: SessionsCluster
 let agent: ScriptedAgent
 let marker: string
@@ -95,7 +95,7 @@ test('the rules are those of a launch', async () => {
   expect(await refused(session, folder, { path: 'two' })).toBe('bad_request')
   expect(await refused(session, await make(), { path: 'one/below' })).toBe('bad_request')
 
-  // A folder that is shared to be read is read-only, whatever is asked for.
+  // A folder that is shared for reading is read-only, whatever is requested.
   await other.inviteToFolder({ params: { id: theirs.id }, body: { email: 'admin@localhost', permission: 'ro' } })
   const invitation = (await cluster.api.listFolderInvitations()).items.at(-1)
   if (!invitation) throw new Error('no invitation')
@@ -110,7 +110,7 @@ test('the rules are those of a launch', async () => {
   await cluster.api.deleteSession({ params: { id: session.id } })
   await cluster.reach(session.id, 'TERMINATED')
   expect(await refused(session, await make())).toBe('session_not_running')
-  // A restart keeps the set.
+  // A restart keeps the folders.
   agent.storage = [marker]
   agent.report()
   const next = await cluster.api.restartSession({ params: { id: session.id } })
@@ -128,11 +128,11 @@ test('a mount that was lost while its right was withdrawn does not come back', a
   const session = await running()
   await add(session, theirs)
   await other.deleteFolderMember({ params: { id: theirs.id, userId: session.ownerId } })
-  // A withdrawal leaves what runs as it is.
+  // A withdrawal does not change running sessions.
   expect((await get(session)).folders).toMatchObject([{ folderId: theirs.id }])
   const container = session.kernels[0] && agent.containers.get(session.kernels[0].id)
   if (!container?.mounts) throw new Error('no mounts')
-  // No report of the agent has ever had the mount: the manager knows it from the reply.
+  // No report of the agent ever contained the mount: the manager knows it from the reply.
   container.mounts = { closed: null, folders: [] }
   agent.report()
   await expect.poll(async () => (await get(session)).folders).toEqual([])
@@ -147,7 +147,7 @@ test('a mount that is lost before any report had it comes back', async () => {
   container.mounts = { closed: null, folders: [] }
   agent.report()
   await expect.poll(() => mountsOf(session)).toEqual([[folder.name]])
-  // The same for what was taken out, and is there again.
+  // The same for a removed folder that is mounted again.
   await take(session, folder)
   const [sent] = agent.requests('mount_folder')
   if (!sent) throw new Error('nothing was mounted')
@@ -162,7 +162,7 @@ test('a report that comes during a request is looked at after it', async () => {
     agent.mount(kernelId, sent)
     agent.mount(kernelId, { storage: marker, folder: found.id, path: 'found', readOnly: false })
     agent.report()
-    // The manager has read the report once it has answered twice.
+    // The manager has processed the report once it has answered twice.
     for (let read = 0; read < 2; read++) await get(session)
     return {}
   }
@@ -186,7 +186,7 @@ test('where the host cannot, the session says why and the request is refused', a
     code: 'session_folders_fixed',
     detail: { cause: 'folders_container_older' },
   })
-  // An agent of an earlier version says nothing.
+  // An agent of an earlier version does not report this.
   delete container.mounts
   agent.report()
   await expect.poll(async () => (await get(session)).foldersFixed?.cause).toBe('folders_not_told')
@@ -235,7 +235,7 @@ test('an answer that is lost, a crash and a restore leave records that the next 
   await agent.connect()
   await expect.poll(() => places(session)).toEqual([[`/home/work/${first.name}`, undefined]])
 
-  // The mount is lost: it is made again. One without a record is recorded, so that nobody deletes the folder.
+  // The mount is lost, and created again. A mount without a record is recorded, so that nobody deletes the folder.
   agent.unmount(kernel.id, first.id)
   agent.mount(kernel.id, { storage: marker, folder: second.id, path: 'found', readOnly: false })
   agent.report()
@@ -243,7 +243,7 @@ test('an answer that is lost, a crash and a restore leave records that the next 
   await expect.poll(() => mountsOf(session)).toEqual([['found', first.name]])
   expect(await refusal(trash(second))).toMatchObject({ code: 'folder_in_use' })
 
-  // The manager stops between the wish and the answer.
+  // The manager stops between the request and the answer.
   agent.script.unmount_folder = () => new Promise(() => undefined)
   agent.script.mount_folder = () => new Promise(() => undefined)
   const open = [take(session, second).catch(() => undefined), add(session, third).catch(() => undefined)]
@@ -270,7 +270,7 @@ test('a folder that all sessions use is not added to a session that others use',
     cluster.api.shareSession({ params: { id: session.id }, body: { email: 'member@localhost', permission } })
   await share('use')
   expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
-  // Programs that the member left run on, whatever becomes of the share.
+  // Programs that the member left continue to run, whatever happens to the share.
   await share('view')
   expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
   await cluster.api.unshareSession({ params: { id: session.id, userId: user.id } })
@@ -298,7 +298,7 @@ test('a folder that a session of several people mounts gets no name with a dot, 
     cluster.api.shareSession({ params: { id: session.id }, body: { email: 'writes@localhost', permission } })
   const rename = (name: string) => cluster.api.updateFolder({ params: { id: folder.id }, body: { name } })
   await share('use')
-  // Others write into it now, and each new session of the owner would mount it where programs look.
+  // Others can write to it now, and each new session of the owner would mount it where programs search.
   expect(await refusal(rename('.ipython'))).toMatchObject({
     code: 'folder_shared',
     detail: { cause: 'folder_dot_used_by_others' },
@@ -308,11 +308,11 @@ test('a folder that a session of several people mounts gets no name with a dot, 
   expect(await refusal(rename('.ipython'))).toMatchObject({ code: 'folder_shared' })
   await cluster.api.deleteSession({ params: { id: session.id } })
   await cluster.reach(session.id, 'TERMINATED')
-  // Programs that others left in the home run in the next session that takes it over.
+  // Programs that others left in the home run in the next session that takes over the home.
   const next = await cluster.api.restartSession({ params: { id: session.id } })
   expect(await refusal(rename('.ipython'))).toMatchObject({ code: 'folder_shared' })
   await cluster.api.deleteSession({ params: { id: next.id } })
-  // As it has started by then, or not.
+  // At a moment at which it may or may not have started.
   const end = async () => (await cluster.api.getSession({ params: { id: next.id } })).status
   await expect.poll(end).toMatch(/^(CANCELLED|TERMINATED)$/)
   expect((await rename('.ipython')).name).toBe('.ipython')
@@ -328,7 +328,7 @@ test('a folder that a session of somebody else still mounts gets no name with a 
   const session = await running({ name: 'private-name', folders: [{ folder: folder.id }] }, member)
   await cluster.api.deleteFolderMember({ params: { id: folder.id, userId: user.id } })
   const rename = () => cluster.api.updateFolder({ params: { id: folder.id }, body: { name: '.handed' } })
-  // A session that runs keeps its mount, and each new session of the owner would run what is written there.
+  // A running session keeps its mount, and each new session of the owner would run files written there.
   const refused = await refusal(rename())
   expect(refused).toMatchObject({ code: 'folder_shared', detail: { cause: 'folder_dot_mounted_by_others' } })
   expect(JSON.stringify(refused)).not.toContain('private-name')
@@ -357,7 +357,7 @@ test('started again with the home that others used, a session takes no folder wi
     })
   const refused = { code: 'session_share_refused', detail: { cause: 'session_used_by_others' } }
   expect(await refusal(again('.again'))).toMatchObject(refused)
-  // An id names it as well.
+  // An id also identifies it.
   expect(await refusal(again(dotted.id))).toMatchObject(refused)
   expect((await again(plain.id)).folders).toMatchObject([{ folderId: plain.id }])
   await trash(dotted)
@@ -371,12 +371,12 @@ test('visitors of a published app are others: such a session gets no folder with
   const rename = () => cluster.api.updateFolder({ params: { id: plain.id }, body: { name: '.other' } })
   expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
   expect(await refusal(rename())).toMatchObject({ code: 'folder_shared' })
-  // Programs that visitors left run on.
+  // Programs that visitors left continue to run.
   await cluster.api.unpublishApp({ params: { publishedId: published.id } })
   expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
   await cluster.api.deleteSession({ params: { id: session.id } })
   await cluster.reach(session.id, 'TERMINATED')
-  // A session that had the folder before keeps it, also started again.
+  // A session that had the folder before keeps it, also after a restart.
   const before = await running({ folders: [{ folder: dotted.id }] })
   await cluster.api.publishApp({ params: { id: before.id, app: 'jupyter' }, body: {} })
   await cluster.api.deleteSession({ params: { id: before.id } })
@@ -396,7 +396,7 @@ test('an addition that waits for its turn goes by the rights and names of then',
   }
   const renamed = await make('becomes')
   const session = await running()
-  // The member's programs were in it, so it takes no folder with a dot.
+  // The member's programs ran in it, so no folder with a leading dot can be added.
   await cluster.api.updateSettings({ body: { publishApps: true } })
   await cluster.api.publishApp({ params: { id: session.id, app: 'jupyter' }, body: {} })
   const { promise: go, resolve: release } = Promise.withResolvers<undefined>()
@@ -407,7 +407,7 @@ test('an addition that waits for its turn goes by the rights and names of then',
   const first = add(session, await make())
   await expect.poll(() => agent.requests('mount_folder')).toHaveLength(1)
   const waiting = [lowered, withdrawn, renamed].map(folder => add(session, folder).catch((error: unknown) => error))
-  // Each has read what was then, once a later request has been answered.
+  // Each has read the state of its time once a later request has been answered.
   for (let read = 0; read < 20; read++) await get(session)
   const userId = session.ownerId
   await other.updateFolderMember({ params: { id: lowered.id, userId }, body: { permission: 'ro' } })

@@ -29,7 +29,7 @@ async function twoAgents(): Promise<{ first: ScriptedAgent; second: ScriptedAgen
 test('an ended session starts again on its agent with its files, as it was requested', async () => {
   const agent = await cluster.join()
   const old = await ended({ name: 'study', resources: { cpu: '2', mem: '1g' }, environ: { TOKEN: 'secret' } })
-  // Fuller than the other one: what places concentrated would take that.
+  // Fuller than the other one: concentrated placement would choose it.
   const other = await cluster.join({ name: 'other', capacity: { cpu: 2000, mem: 2 * 2 ** 30 } })
   const next = await restart(old)
   expect(next).toMatchObject({ name: 'study', requested: old.requested, image: old.image })

@@ -138,7 +138,7 @@ test('every table has a retention rule; expired rows are deleted in portions, al
   await using _one = retain()
   await using _other = retain()
   for (const table of PRUNED) await expect.poll(() => count(table), { message: table }).toBe(1)
-  // History stays, with the last minute of it, which says what was used in all.
+  // History stays, including its last minute, which contains the total usage.
   await sql`update session_stats_minutes set minute = now() - interval '2 years'`.execute(db)
   expect(await deleteOutdated(db, 'session_stats_minutes', 100)).toBe(0)
   expect(await db.selectFrom('kernels').select('id').execute()).toEqual([{ id: kernel }])

@@ -80,7 +80,7 @@ test('an ended program is told for an hour; after 30 the timeline gets one an ho
   const age = (minutes: number) =>
     sql`update session_events set at = now() - ${minutes} * interval '1 minute'
       where session_id = ${id} and reason ->> 'code' = 'memory_killed'`.execute(store.db)
-  // Messages of an agent are handled in their order: when that of another session is told, those before were judged.
+  // Messages of an agent are handled in order: when the kill in another session is recorded, earlier ones have been handled.
   const judged = async () => {
     const other = await running(agent)
     agent.killProgram(other.kernelId)
@@ -92,7 +92,7 @@ test('an ended program is told for an hour; after 30 the timeline gets one an ho
   agent.killProgram(kernelId)
   await judged()
   expect(await kills()).toBe(30)
-  // The session tells it all the same, and not anew for one more at once.
+  // The session still shows it, and is not updated for another kill right after it.
   const renewed = await reason()
   expect(renewed).toMatchObject({ code: 'memory_killed', cause: 'program_out_of_memory' })
   expect((Date.parse(renewed.until ?? '') - Date.now()) / 60_000).toBeCloseTo(60, 0)
@@ -182,7 +182,7 @@ describe('a start that fails', () => {
     const shown = async () => (await cluster.api.listAgents()).items.find(item => item.id === agent.id)
     expect(await shown()).toMatchObject({ problem: problem.why, problemBy: { cause: 'agent_disk_short' } })
     await expect.poll(told).toEqual(['host_fault'])
-    // Owners read neither paths nor bytes.
+    // Owners see neither paths nor bytes.
     const { items } = await cluster.api.listSessionEvents({ params: { id: sessions[0]?.id ?? '' } })
     expect(JSON.stringify(items)).not.toContain('/data/scratch')
     agent.script.create_kernel = ({ spec }) => agent.run(spec)
@@ -263,7 +263,7 @@ test('a session with one of two kernels running on a lost agent moves only once 
   await expect.poll(kernels).toEqual(['RUNNING', 'PREPARING'])
   const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
   await lost.disconnect()
-  // Longer than the agent is given: a session with one kernel has moved by then.
+  // Longer than the agent's time: a session with one kernel has been retried by then.
   const { id: single } = await cluster.launch()
   await cluster.reach(single, 'RUNNING')
   const until = Date.now() + 2 * TIMINGS.preparingMs
@@ -271,7 +271,7 @@ test('a session with one of two kernels running on a lost agent moves only once 
   expect(good.requests('create_kernel').map(({ spec }) => spec.role)).toEqual(['main1'])
   lost.script.create_kernel = ({ spec }) => lost.run(spec)
   await lost.connect()
-  // The session's time is over: the agent lets go of what ran there, and only then is it started elsewhere.
+  // The session's time is over: the agent removes its containers, and only then is it started elsewhere.
   const session = await cluster.reach(id, 'RUNNING')
   const [on, ...others] = session.kernels.map(kernel => kernel.agentId)
   expect(others).toEqual([on])

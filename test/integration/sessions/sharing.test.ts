@@ -128,7 +128,7 @@ const refusedUpgrade = (opening: Promise<WebSocket>) =>
     (error: unknown) => String(error),
   )
 
-/** All that a member must never do, by the names of the routes. */
+/** Everything that a member must never do, by the names of the routes. */
 const managing = ({ api }: Someone): Record<string, () => Promise<unknown>> => ({
   deleteSession: () => api.deleteSession(at()),
   extendSession: () => api.extendSession({ ...at(), body: {} }),
@@ -196,7 +196,7 @@ describe('a session that is shared to be viewed', () => {
 
   test('tells the member of changes and live figures, and stops with the share', async () => {
     using stream = await openEventStream(cluster.url, { token: bob.token, watch: session.id })
-    // Versions, not a number of hints: the start of the session may still cause one.
+    // Compares versions, not the number of hints, because the start of the session may cause another one.
     const told = (of: EventStream) =>
       of.of('hint').flatMap(({ data }) => {
         const { id, version } = data as { id: string; version: number }
@@ -407,7 +407,7 @@ describe('many sessions', () => {
     const give = (id: SessionId, { email }: Someone = bob, permission: SessionPermission = 'view') =>
       ann.api.shareSession({ params: { id }, body: { email, permission } })
     for (const id of made.slice(0, 198)) await give(id)
-    // Two at once do not share the last two places with a third.
+    // Two simultaneous shares must not use the last two places together with a third.
     const last = [...made.slice(198), session.id]
     const codes = await Promise.all(last.map(id => refusal(give(id))))
     expect(codes.toSorted()).toEqual(['ok', 'ok', 'session_share_refused'])
@@ -415,7 +415,7 @@ describe('many sessions', () => {
     await expect(give(left)).rejects.toMatchObject({
       detail: { cause: 'sessions_shared_at_most', values: { limit: 200, email: bob.email }, limit: 200 },
     })
-    // Rights to one that is shared may change, and another member has places of their own.
+    // The rights of an existing share may change, and another member has a limit of their own.
     await give(made[0] ?? session.id, bob, 'use')
     await give(left, dan)
     await ann.api.deleteSession({ params: { id: made[1] ?? session.id } })

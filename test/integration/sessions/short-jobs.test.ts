@@ -11,7 +11,7 @@ afterAll(() => cluster[Symbol.asyncDispose]())
 
 const EXITED = { state: 'exited', containerId: 'c', exitCode: 0, oomKilled: false, engineRestarted: false } as const
 
-/** An agent that says nothing but what happens; `end` decides when a container ends. */
+/** An agent that reports only events; `end` decides when a container ends. */
 const quiet = (end: (agent: ScriptedAgent, kernelId: Parameters<ScriptedAgent['change']>[0]) => void) =>
   cluster.join({ heartbeatMs: 3_600_000 }).then(agent => {
     agent.script.create_kernel = ({ spec }) => {

@@ -35,7 +35,7 @@ afterEach(() => cluster.reset())
 afterAll(() => stack.disposeAsync())
 
 const inAMonth = () => new Date(Date.now() + 30 * 86_400_000).toISOString()
-/** A session that waits: what it holds is all that matters here. */
+/** A waiting session: only its content matters here. */
 const spec = (more: Partial<SessionSpec> = {}): SessionSpec => ({
   image: IMAGE,
   resources: {},
@@ -160,7 +160,7 @@ describe('a large answer under an idempotency key', () => {
   })
 })
 
-/** Asks and reads the first bytes of the answer. @returns its status, and the connection, which reads nothing more */
+/** Sends a request and reads the first bytes of the answer. @returns its status, and the connection, which is not read further */
 async function askAndStop(path: string): Promise<{ status: number; socket: Socket }> {
   const { host, port } = new URL(cluster.url)
   const socket = connect(Number(port), '127.0.0.1')
@@ -179,7 +179,7 @@ test('answers that one person does not read are few, and others are answered mea
   const asked = await Promise.all(Array.from({ length: 16 }, () => askAndStop('/sessions?limit=500')))
   const taken = asked.filter(({ status }) => status === 200)
   try {
-    // Each has about 19 MiB, of which the system's buffers hold some.
+    // Each has about 19 MiB, of which the system's buffers contain some.
     expect(taken.length).toBeGreaterThan(0)
     expect(taken.length).toBeLessThan(10)
     expect(asked.filter(({ status }) => status === 429)).toHaveLength(asked.length - taken.length)

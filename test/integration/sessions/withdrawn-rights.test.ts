@@ -14,9 +14,9 @@ import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessi
 
 let cluster: SessionsCluster
 let agent: ScriptedAgent
-/** Owns a folder. */
+/** Owner of a folder. */
 let ada: ApiClient
-/** Member of it. */
+/** Member of the folder. */
 let bob: { api: ApiClient; id: UserId }
 let folder: Folder
 beforeAll(async () => {
@@ -40,7 +40,7 @@ async function invite(permission: FolderPermission): Promise<void> {
 }
 const uninvite = () => ada.deleteFolderMember({ params: { id: folder.id, userId: bob.id } })
 
-/** A session of Bob with the folder that waits for its time, which comes after `meanwhile`. */
+/** A session of Bob with the folder that waits for its start time, which comes after `meanwhile`. */
 async function waiting(spec: Partial<SessionSpec>, meanwhile: (id: SessionId) => Promise<unknown>): Promise<SessionId> {
   const startsAt = new Date(Date.now() + 1_500).toISOString()
   const { id } = await cluster.launch({ startsAt, ...spec }, bob.api)
@@ -68,7 +68,7 @@ test('a member who lost the folder does not get it: the session waits, and start
       values: { name: 'data' },
     })
   expect(agent.requests('create_kernel')).toEqual([])
-  // A waiting session without a right blocks no other one, and has no place in the queue.
+  // A waiting session without a right does not block others, and has no position in the queue.
   const other = await cluster.launch({}, bob.api)
   await cluster.reach(other.id, 'RUNNING')
   expect(await cluster.api.getSession({ params: { id } })).toMatchObject({ queuePosition: null })

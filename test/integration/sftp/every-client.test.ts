@@ -10,8 +10,8 @@ import { type FolderKit } from '#proxy/contract'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 
 /**
- * The programs that people use move files of every size through the port of the folders. Each has requests of its own size, and its own
- * number of them under way: PSCP, for one, reads far beyond the end. `filezilla.test.ts` has FileZilla.
+ * The programs that people use move files of every size through the port of the folders. Each has its own request size and number of
+ * requests in flight: PSCP, for example, reads far beyond the end. `filezilla.test.ts` has FileZilla.
  */
 
 const exec = promisify(execFile)
@@ -61,12 +61,12 @@ async function batch(lines: readonly string[]): Promise<string> {
   return file
 }
 
-/** A program's ways: all take names below the folder, and places on this computer. */
+/** Functions of a program; their arguments are names below the folder, and paths on this computer. */
 interface Client {
   /** Fetches a file. */
   get(name: string, to: string): Promise<unknown>
   put(from: string, name: string): Promise<unknown>
-  /** A directory with what is in it: it is below `to` then, with its name. Left out: the program cannot. */
+  /** Fetches a directory with its contents to a directory of the same name in `to`. Left out if the program cannot. */
   getTree?(name: string, to: string): Promise<unknown>
   putTree?(from: string, to: string): Promise<unknown>
 }
@@ -144,7 +144,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   },
 }
 
-/** `npm test` moves the large file with one: PSCP asks for parts far ahead. */
+/** `npm test` moves the large file with only one of them, PSCP, because it requests parts far ahead. */
 const WITH_LARGE = testSet(process.env) === 'all' ? Object.keys(CLIENTS) : ['pscp']
 
 /** @returns a reason to leave the client out */
@@ -192,7 +192,7 @@ test.for(Object.entries(CLIENTS))(
     await Promise.all(moves)
     await client.getTree?.('down/tree', got)
     await client.putTree?.(join(up, 'tree'), program)
-    // Says which file differs, or is missing.
+    // Reports which file differs, or is missing.
     const without = client.getTree ? [] : ['-x', 'tree']
     const differences = async (one: string, other: string) => {
       const compared = run('diff', ['-rq', ...without, one, other])

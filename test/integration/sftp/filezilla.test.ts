@@ -13,7 +13,7 @@ import { openScreen } from '../../fixtures/screen.ts'
 
 const run = promisify(execFile)
 
-/** Without a greeting and a look for updates, each of which opens a window at the first start. */
+/** Without a welcome message and a check for updates, each of which opens a window at the first start. */
 const SETTINGS = `<FileZilla3><Settings>
   <Setting name="Greeting version">99.0.0</Setting>
   <Setting name="Update Check">0</Setting>
@@ -58,7 +58,7 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
     filezilla.kill()
     await ended
   })
-  /** Looks again until a window is there: xdotool fails if any window closes while it looks. */
+  /** Searches again until a window exists: xdotool fails if any window closes during the search. */
   const windowOf = (title: string) =>
     vi.waitFor(async () => (await xdotool('search', '--onlyvisible', '--name', title)).trim(), {
       timeout: 60_000,
@@ -68,7 +68,7 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
   await xdotool('key', 'Return')
 
   const window = await windowOf('berth-folders.*FileZilla')
-  /** Clicks below the entries of the list on this side, so that keys reach it, and opens an entry. A file that is opened is moved. */
+  /** Clicks below the entries of the list on this side, so that it receives keys, and opens an entry. Opening a file transfers it. */
   async function openEntry(side: 'local' | 'remote', keys: readonly string[]): Promise<void> {
     await xdotool(
       'windowactivate',
@@ -83,7 +83,7 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
     )
     await xdotool('key', '--delay', 100, ...keys, 'Return')
   }
-  // The first entry is the folder, and in the folder the file; a key that comes before the list is there does nothing.
+  // The first entry is the folder, and in the folder the file; a key press before the list is loaded has no effect.
   await expect
     .poll(
       async () => {

@@ -73,7 +73,7 @@ function proxyOf({ id, token }: User, sshDirectory: string): Promise<Proxy> {
   })
 }
 
-/** Runs OpenSSH's sftp with the kit's Host block. @returns what it printed on both streams */
+/** Runs OpenSSH's sftp with the kit's Host block. @returns its output on both streams */
 async function sftp(lines: readonly string[], { config = join(ssh, 'berth/config'), alias = kit.hostAlias } = {}) {
   const batch = join(local, `batch-${randomBytes(4).toString('hex')}`)
   await writeFile(batch, lines.join('\n'))
@@ -182,7 +182,7 @@ test('links within a folder are followed, as on a server of OpenSSH', async () =
   await symlink('../../blobs/sha1', join(directory, 'hub/snapshots/abc/model.bin'))
   await symlink('snapshots/abc', join(directory, 'hub/current'))
   await symlink('blobs/none', join(directory, 'hub/dangling'))
-  // `get -r` of the program sftp leaves out links by itself.
+  // `get -r` of the program sftp itself leaves out links.
   await run('scp', ['-F', join(ssh, 'berth/config'), '-r', `${kit.hostAlias}:data/hub/snapshots`, local])
   expect(await sftp([`get data/hub/current/model.bin ${local}/got.bin`])).toMatchObject({ ok: true })
   expect(await readFile(join(local, 'got.bin'), 'utf8')).toBe('weights')
@@ -292,7 +292,7 @@ describe('nothing leaves the folder', () => {
       await Promise.all([use(1), use(2)])
     }
     await expectUntouched(arena, [arena.directory, got])
-    // Some reads have met the real file during the race.
+    // Some reads reached the real file during the race.
     expect(await readdir(got)).not.toEqual([])
   })
 })
@@ -316,7 +316,7 @@ describe('permissions', () => {
 
   async function permit(permission: 'ro' | 'rw' | 'delete') {
     await owner.api.updateFolderMember({ params: { id: folder.id, userId: member.id }, body: { permission } })
-    // A right that was read is taken to hold for two seconds.
+    // A right counts as valid for two seconds after it was read.
     await new Promise(resolve => setTimeout(resolve, 2_100))
   }
 
@@ -413,7 +413,7 @@ test('without the right key nobody gets in, and there is no shell', async () => 
     stderr: expect.stringMatching(/open failed/) as string,
   })
 
-  // The key of the account opens the port too, from the moment it is stored.
+  // The key of the account also opens the port, from the moment it is stored.
   await owner.api.setSshPublicKey({ body: { publicKey: await readFile(`${key}.pub`, 'utf8') } })
   const batch = join(local, 'account-batch')
   await writeFile(batch, 'ls')
@@ -455,13 +455,14 @@ test('the connection ends with its sign-in', async () => {
   const { hostAlias } = await theirs.sftp.open({ onPortTaken: 'random' })
   const child = execFile('sftp', ['-F', join(local, 'ssh-other/berth/config'), hostAlias])
   const ended = new Promise(resolve => child.once('exit', resolve))
-  child.stdin?.on('error', () => undefined) // The program may notice the end by itself, before its next command.
+  child.stdin?.on('error', () => undefined) // The program may notice the end on its own, before its next command.
   let out = ''
   child.stdout?.on('data', (chunk: Buffer | string) => (out += String(chunk)))
   child.stdin?.write('ls\n')
   await expect.poll(() => out).toContain('data')
   await other.api.logout()
-  // The program notices with its next command. A connection that is still there would answer it, and the program would stay.
+  // The program notices the end at its next command. If the connection still existed, the command would be answered, and the program would
+  // stay.
   child.stdin?.write('ls\n')
   await ended
   const again = await sftp(['ls'], { config: join(local, 'ssh-other/berth/config'), alias: hostAlias })
@@ -500,7 +501,7 @@ test('rclone copies a tree, checks it and deletes it', async context => {
   await rclone('copy', 'berth:data/rclone', join(local, 'rclone-back'))
   expect((await stat(join(local, 'rclone-back/link'))).size).toBe(7000)
   expect((await stat(join(local, 'rclone-back/linked/7.bin'))).size).toBe(7000)
-  // As on every server that follows links, rclone would delete through them.
+  // As on every server that follows links, rclone would otherwise delete through them.
   for (const name of ['link', 'linked']) await unlink(join(directory, 'rclone', name))
   await rclone('purge', 'berth:data/rclone')
   expect(await readdir(directory)).not.toContain('rclone')

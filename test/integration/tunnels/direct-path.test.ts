@@ -21,7 +21,7 @@ async function exchange(path: Path, words: string): Promise<string> {
   return (await readAll(client)).toString()
 }
 
-/** A connection of a client that has got its first bytes. */
+/** A connection of a client that has received its first bytes. */
 async function inUse(path: Path): Promise<Socket> {
   const client = await path.connect()
   client.write('hello')
@@ -83,7 +83,7 @@ describe.each<[string, Parameters<typeof startPath>[0]['direct']]>([
     expect(await exchange(path, 'two')).toBe('two')
     expect(path.directLines).toEqual([])
     expect(path.errors).toEqual([])
-    // The direct path is not asked for again.
+    // The direct path is not requested again.
     expect(path.directPath?.ask(SESSION, 'echo')).toBeUndefined()
   })
 })
@@ -161,7 +161,7 @@ test('the agent sees every direct connection of a kernel ended before its addres
   expect(path.directLines.length).toBe(connected)
 })
 
-/** Another container gets the address: a service that counts its connections, and the bytes that it is sent. */
+/** Another container gets the address: a service that counts its connections, and the bytes that it receives. */
 async function aStranger(path: Path) {
   await new Promise(done => path.container.close(done))
   const met = { connections: 0, bytes: 0 }
@@ -257,7 +257,7 @@ test('an offer is worth nothing for another question', async () => {
   }
   const offer = await offerTo(asked.nonce)
   expect(asked.addressIn(offer)).toMatchObject({ host: '127.0.0.1' })
-  // Replayed for the next wire; for another app; for another session; with another place.
+  // Replayed for the next wire; for another app; for another session; with another address.
   expect(path.directPath?.ask(SESSION, 'echo')?.addressIn(offer)).toBeUndefined()
   expect(path.directPath?.ask(SESSION, 'closed')?.addressIn(offer)).toBeUndefined()
   expect(path.directPath?.ask(`${SESSION.slice(0, -1)}9`, 'echo')?.addressIn(offer)).toBeUndefined()

@@ -15,7 +15,7 @@ async function exchange(path: Path, bytes: Buffer | string): Promise<string> {
   return hash(await readAll(client))
 }
 
-/** The same rules hold for both ways of the bytes. */
+/** The same rules apply to both directions of the bytes. */
 const WAYS: readonly (readonly [string, { readonly lasting: true; readonly direct?: true }])[] = [
   ['through manager and agent', { lasting: true }],
   ['directly to the container', { lasting: true, direct: true }],
@@ -68,7 +68,7 @@ describe.each(WAYS)('%s', (_name, way) => {
     expect(await exchange(path, '')).toBe(hash(answer))
     expect(hash(await readAll(slow))).toBe(hash(answer))
     expect(path.dials()).toBe(2)
-    // Both wires rest now.
+    // Both wires are idle now.
     await expect.poll(() => path.outcomes.length).toBe(2)
     expect(await exchange(path, '')).toBe(hash(answer))
     expect(path.dials()).toBe(2)

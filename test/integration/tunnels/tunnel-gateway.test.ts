@@ -177,7 +177,7 @@ test('a client that leaves while it waits for the agent leaves nothing behind', 
 
 test("a dead parked socket is skipped, and the client's data goes to the next one", async () => {
   await using path = await startPath({ service: echo, parked: 0, takeTimeoutMs: 60_000 })
-  // Parks like an agent, then dies without answering a header, as a host does that lost its power.
+  // Parks like an agent, then dies without answering a header, like a host that lost its power.
   const dead = await connectTo(path.managerPort)
   dead.write(
     'GET /agent/v1/data HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: berth-data\r\nAuthorization: Bearer data-token\r\n\r\n',
@@ -197,7 +197,7 @@ describe('places of a person', () => {
   const owner = { authorization: 'Bearer owner' }
   const TERMINAL = `/api/v1/sessions/${SESSION}/terminal`
 
-  /** An upgrade that is not waited for. */
+  /** Sends an upgrade without waiting for it. */
   async function ask(port: number, path: string, headers: Record<string, string>) {
     const socket = await connectTo(port)
     const lines = Object.entries({ host: 'x', ...UPGRADE, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -229,7 +229,7 @@ describe('places of a person', () => {
     await open(port, TERMINAL, owner)
     expect(await refused(port, TERMINAL, owner)).toEqual(full)
 
-    // A place is free again when a tunnel is closed by its client, and when all are cut.
+    // A tunnel stops counting when its client closes it, and when all are cut.
     isPublic = false
     first.destroy()
     await expect.poll(() => gateway.counts().tunnels).toBe(5)
@@ -245,7 +245,7 @@ describe('places of a person', () => {
     const first = await open(port, STREAM, owner)
     await open(port, STREAM, grant)
     expect(await refused(port, STREAM, owner)).toEqual(full)
-    // The refused connection took no place.
+    // The refused connection did not count.
     await open(port, STREAM.replace('=echo', '=tcp-5432'), owner)
     expect(await refused(port, STREAM.replace('=echo', '=tcp-5433'), owner)).toEqual(full)
     first.destroy()
@@ -282,7 +282,7 @@ describe('places of a person', () => {
     await expect.poll(() => sockets.size).toBe(3)
     expect(await refused(port, STREAM, grant)).toEqual(full)
     waiting[0]?.destroy()
-    // A client that gets a place misses the agent.
+    // A client within the limits then fails because the agent is missing.
     await expect.poll(async () => (await refused(port, STREAM, grant)).code).toBe('agent_unreachable')
     await expect.poll(() => sockets.size).toBe(0)
     await using _agent = path.startAgent()

@@ -7,9 +7,9 @@ import { startService, startTunnel } from '../../bench/tunnel-path.ts'
 
 const MIB = 2 ** 20
 const sum = (figures: { rss: number }[]) => figures.reduce((total, { rss }) => total + rss, 0)
-/** Bytes that would pile up in memory while the readers stall, if nothing held the sender back. */
+/** Bytes that would accumulate in memory while the readers stall, if nothing slowed the sender down. */
 const FLOOD = 256 * MIB
-/** Buffers of the stalled streams, and the noise of resident memory: a few MiB. */
+/** Buffers of the stalled streams, and variations of resident memory: a few MiB. */
 const BOUND = 32 * MIB
 
 const WAYS: readonly (readonly [string, string | undefined])[] = [
@@ -22,7 +22,7 @@ test.each(WAYS)(
   async (_way, key) => {
     using service = await startService()
     using tunnel = await startTunnel(service.port, key)
-    // Code and buffers are there before anything is measured.
+    // Code and buffers are loaded before anything is measured.
     const megabytesPerSecond = await measureDown(tunnel.port, 50_000_000)
     const before = sum(await tunnel.memory())
     const stalled = Array.from({ length: 10 }, () => connect({ port: tunnel.port, host: '127.0.0.1' }))
@@ -34,7 +34,7 @@ test.each(WAYS)(
     }
     await delay(1000)
     const filled = sum(await tunnel.memory())
-    // As long as this machine takes for the flood, however busy it is.
+    // As long as this machine needs for the flood, however busy it is.
     await delay(FLOOD / 1000 / megabytesPerSecond)
     const later = sum(await tunnel.memory())
     for (const client of stalled) client.destroy()
@@ -46,7 +46,7 @@ test.each(WAYS)(
 test.each(WAYS)('%s: large transfers arrive whole in both directions through separate processes', async (_way, key) => {
   using service = await startService()
   using tunnel = await startTunnel(service.port, key)
-  // Both throw when a byte is missing.
+  // Both throw if a byte is missing.
   const speeds = await Promise.all([measureDown(tunnel.port, 100_000_001), measureUp(tunnel.port, 100_000_001)])
   expect(Math.min(...speeds)).toBeGreaterThan(0)
 })

@@ -20,7 +20,7 @@ function heldBytes(): number {
 }
 const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-/** The same rules hold for both ways of the bytes. */
+/** The same rules apply to both directions of the bytes. */
 const WAYS: readonly (readonly [string, { readonly direct?: true }])[] = [
   ['through manager and agent', {}],
   ['directly to the container', { direct: true }],
@@ -181,7 +181,7 @@ describe.each(WAYS)('%s', (_name, way) => {
     const client = await path.connect()
     client.end('still here')
     expect((await readAll(client)).toString()).toBe('still here')
-    // Parked sockets are all that is open now; the pool grew with the burst, but is bounded.
+    // Only parked sockets are open now; the pool grew with the burst, but has a limit.
     await expect.poll(() => path.gateway.counts().tunnels).toBe(0)
     await expect.poll(() => path.sockets.size).toBeLessThanOrEqual(64)
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient } from '#manager/contract'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
-/** News of an account outlast whoever is in it (ADR 75). */
+/** News of an account stay, whoever has access to it (ADR 75). */
 
 let manager: TestManager
 let admin: ApiClient
@@ -19,7 +19,7 @@ test('whoever is in an account clears the messages, and the news of the account 
   const [newest] = (await inside.listMessages()).items
   await inside.clearMessages({ query: { until: newest?.id ?? '' } })
   expect((await inside.listMessages()).items).toEqual([])
-  // Once more, as somebody who tries again.
+  // Once more, like somebody who tries again.
   await inside.clearMessages({ query: { until: newest?.id ?? '' } })
   const { items, nextCursor } = await inside.listAccountNews({ query: {} })
   expect(items.map(({ about, detail, from }) => [about, detail, from])).toEqual([

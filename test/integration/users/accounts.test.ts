@@ -34,7 +34,7 @@ const set = (body: SystemSettingsChange = {}) =>
 
 let counter = 0
 const newAddress = () => `person-${++counter}@example.org`
-/** Requests of strangers are counted by network address: every test is somebody else. */
+/** Requests of strangers are counted by network address, so every test uses a different one. */
 let from = '10.0.0.1'
 beforeEach(async () => {
   from = `10.0.${Math.floor(++counter / 250)}.${counter % 250}`
@@ -306,7 +306,7 @@ describe('importing users', () => {
     expect(await deactivate()).toBe('last_superadmin')
     const token = tokenOf(items[0]?.link?.url ?? '')
     await anybody.resetPassword({ body: { token, password: PASSWORD }, headers: headers() })
-    // Nobody closes the own domain: the check of the last superadmin, which comes first, has passed.
+    // Nobody can deactivate their own domain: the check of the last superadmin, which comes first, has passed.
     expect(await deactivate()).toBe('forbidden')
     await admin.updateUser({ params: { id: UserId.parse(items[0]?.id) }, body: { active: false } })
   })
@@ -376,7 +376,7 @@ describe('a forgotten password', () => {
       return { text: reply.text, status: reply.status, ms: performance.now() - startedAt }
     }
     await timed('warm@example.org')
-    // The quickest of a few: a busy machine delays any of them.
+    // The fastest of a few, because a busy machine delays any of them.
     const quickest = { known: Infinity, unknown: Infinity }
     for (let time = 0; time < 3; time++) {
       const [known, unknown] = [await timed(email), await timed('nobody-at-all@example.org')]
@@ -385,7 +385,7 @@ describe('a forgotten password', () => {
       quickest.known = Math.min(quickest.known, known.ms)
       quickest.unknown = Math.min(quickest.unknown, unknown.ms)
     }
-    // The lookup and the mail happen after the reply; a generous bound, machines differ.
+    // The lookup and the mail happen after the reply; the limit is generous, because machines differ.
     expect(Math.abs(quickest.known - quickest.unknown)).toBeLessThan(1_000)
     await linkTo(email, 'reset-password')
     expect(smtp.mailTo('nobody-at-all@example.org')).toBeUndefined()
@@ -397,7 +397,7 @@ describe('a forgotten password', () => {
     for (let i = 0; i < 9; i++) expect(await codeOf(request(email))).toBe('ok')
     expect(await codeOf(request(email))).toBe('ok')
     expect(await codeOf(request(email))).toBe('rate_limited')
-    // The owner, from elsewhere: no error, and a link that the stranger's request has sent them works.
+    // The owner, from another address: no error, and the link requested by the stranger works.
     from = '10.77.0.1'
     expect(await codeOf(request(email))).toBe('ok')
     const token = await linkTo(email, 'reset-password')
@@ -418,7 +418,7 @@ describe('a forgotten password', () => {
     expect(await codeOf(link(domainAdmin, adminId))).toBe('user_not_found')
     expect(await codeOf(link(user.api, id))).toBe('forbidden')
     const { url, expiresAt } = await link(domainAdmin, id)
-    // Without a public address: where the admin sees the console.
+    // Without a public address: the address at which the admin uses the console.
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#\/reset-password\?token=/)
     expect(new Date(expiresAt).getTime() - Date.now()).toBeLessThan(31 * 60_000)
     expect(await reset(tokenOf(url), 'Brand-new-pass-2')).toBe('ok')
@@ -437,7 +437,7 @@ describe('a forgotten password', () => {
     const before = await link(admin)
     await api.changePassword({ body: { oldPassword: PASSWORD, newPassword: 'Brand-new-pass-4' } })
     expect(await reset(before, 'Brand-new-pass-5')).toBe('link_invalid')
-    // Else the way up: an admin of a domain makes a link for somebody who is about to be a superadmin.
+    // Otherwise an admin of a domain could gain rights by making a link for somebody who is about to become a superadmin.
     const token = await link(domainAdmin)
     await admin.updateUser({ params, body: { role: 'superadmin' } })
     expect(await reset(token, 'Brand-new-pass-5')).toBe('link_invalid')

@@ -66,7 +66,7 @@ describe('the protection of the audit log', () => {
     const body = { email: 'x@example.org', name: 'X', password: 'Their-own-pass-1' }
     await expect(other.api.createUser({ body })).rejects.toMatchObject({ code: 'forbidden' })
     const before = await rowsOf('failing@example.org')
-    // If a minute has ended meanwhile, its count and the first one of the next minute are rows, too.
+    // If a minute has ended meanwhile, its count and the first count of the next minute are rows, too.
     const rows = before.filter(({ action }) => action === 'deleteSession').length
     expect([1, 3]).toContain(rows)
     for (let i = 0; i < 200; i++) await fail(`01900000-0000-7000-8000-${String(i).padStart(12, '0')}`)
@@ -142,7 +142,7 @@ describe('the protection of the audit log', () => {
     const anybody = { ...refused, actor_id: null, target: 'user:1' }
     for (let i = 0; i < 2; i++) await recorder.record(anybody)
     expect((await rows()).filter(({ target }) => target === 'user:1')).toHaveLength(2)
-    // And begins anew.
+    // Then counting begins again.
     await recorder.record({ ...refused, target: 'session:1' })
     expect(await rows()).toHaveLength(8)
   })
@@ -170,14 +170,14 @@ describe('the protection of the audit log', () => {
             ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
           }
           const reply = await rawRequest(url, { method: route.method, headers, ...defined({ body }) })
-          // A query that no route takes.
+          // A query field that no route accepts.
           await rawRequest(`${url}?token=${marker}`, { method: route.method, headers })
           sent++
           if (reply.status < 300) succeeded.add(name)
           if (reply.status >= 500 && reply.json?.code === 'internal') wrong.push(`${name}: ${JSON.stringify(body)}`)
         }
       }
-      // Whatever of it worked: the next route is tried as who they were.
+      // Undo the effects of the request: the next route is tried with the original accounts.
       await admin.api
         .updateUser({ params: { id: user.id }, body: { active: true, role: 'user' } })
         .catch(() => undefined)

@@ -144,7 +144,7 @@ describe('domains, groups and users', () => {
       expect(first).toMatchObject({ names: ['pages-a', 'Pages-b', 'pages-c'], total: 4 })
       const rest = await ask({ sort: 'name', limit: 3, cursor: first.nextCursor ?? '' })
       expect(rest).toEqual({ names: ['pages-far'], total: 4, nextCursor: null })
-      // The order pages through equal values, both ways.
+      // Paging also works for equal values, in both directions.
       for (const sort of ['members', '-members', 'state', '-state'] as const) {
         const seen: string[] = []
         for (let cursor: string | undefined; seen.length < 4;) {
@@ -236,7 +236,7 @@ describe('domains, groups and users', () => {
         ['one', 'two'].map(name => makeUser(`${name}-super@example.org`, { role: 'superadmin' })),
       )
       const apis = await Promise.all(pair.map(user => signIn(user.email)))
-      // The first administrator steps aside, so that only these two are left.
+      // The first administrator is deactivated, so that only these two are left.
       const first = (await admin.me()).user
       for (const one of (await admin.listUsers({ query: { role: 'superadmin', active: 'true' } })).items) {
         if (one.id !== first.id && !pair.some(user => user.id === one.id)) {

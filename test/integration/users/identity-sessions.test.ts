@@ -69,7 +69,7 @@ test('sessions are found by a part of name, image or owner, by their agent and b
   expect(await namesOf({ query: { agent: owner.id } })).toEqual([])
   expect(await namesOf({ query: { resourceGroup: 'elsewhere' } })).toEqual([])
   expect(await namesOf({ query: { resourceGroup: 'default', search: 'find-me' } })).toEqual([name])
-  // A search widens nothing: others do not find what they may not see.
+  // A search does not extend rights: others do not find sessions that they may not see.
   const stranger = await person('no-finder@example.org', 'default')
   expect((await stranger.api.listSessions({ query: { search: 'find-me' } })).items).toEqual([])
   expect(await namesOf({ query: { search: 'EFAUL', status: 'live' } })).toHaveLength(2)
@@ -146,7 +146,7 @@ test('a page of 100,000 users takes milliseconds, at any position and with any f
   await using world = await openTestStore()
   const { db } = world.store
   await sql`insert into domains (name) select 'd' || n from generate_series(0, 9) n`.execute(db)
-  // A part at a time: a busy machine needs longer for all of them than the server allows a statement.
+  // In parts: a busy machine needs longer for all rows than the time limit of a statement.
   for (let first = 1; first <= 100_000; first += 5_000) {
     await sql`
       insert into users (id, email, name, role, domain, password_hash, active)
@@ -178,7 +178,7 @@ test('a page of 100,000 users takes milliseconds, at any position and with any f
     figures[what] = Math.round(Math.min(...times) * 10) / 10
   }
   console.log('users of 100,000, ms:', JSON.stringify(figures))
-  // The best of seven runs and wide limits: a loaded machine must not fail this test, but a scan of all rows for one page must.
+  // The best of seven runs, with wide limits: a loaded machine must not fail this test, but a scan of all rows for one page must.
   for (const what of ['first page', 'last page', 'a domain', 'the end of a domain']) {
     expect(figures[what], what).toBeLessThan(100)
   }

@@ -34,7 +34,7 @@ describe('identity', () => {
   test('a browser gets a cookie that scripts and other sites cannot use, a secret for its page, and no token', async () => {
     const { reply, cookie, headers } = await browser()
     expect(reply.status).toBe(200)
-    // For as long as the sign-in can live: seven days by default.
+    // As long as the sign-in can last: seven days by default.
     expect(String(reply.headers['set-cookie'])).toMatch(
       /^berth_\d+=berth_[\w-]{43}; Path=\/; Max-Age=604800; HttpOnly; SameSite=Strict$/,
     )
@@ -151,7 +151,7 @@ describe('identity', () => {
       const body = { email, password: 'not the one' }
       return (await rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', body })).text
     }
-    // An account of its own: failures slow down its next sign-in.
+    // An account of its own, because failures slow down its next sign-in.
     const known = `${randomUUID()}@example.org`
     await manager.addUser(known)
     for (let round = 0; round < 3; round++) {
@@ -172,7 +172,7 @@ describe('identity', () => {
       })
     for (let i = 0; i < 25; i++) await guess(`someone-${i}@example.org`)
     expect((await manager.signIn()).token).toContain('berth_')
-    // Sent together: one after the other, the waits of a slow machine would be over before the next guess.
+    // Sent together: one after the other, the waits would be over on a slow machine before the next guess.
     const replies = await Promise.all(Array.from({ length: 12 }, () => guess(email)))
     expect(replies.map(({ json }) => json?.code)).toContain('login_throttled')
     expect((await owner.api.enrolTotp({ body: { password: 'Their-own-pass-1' } })).secret).toMatch(/^[A-Z2-7]+$/)
@@ -213,7 +213,7 @@ describe('identity', () => {
     expect(Number(throttled?.headers['retry-after'])).toBeGreaterThanOrEqual(1)
     const waitAfterGuess = async () => Number((await guess('one more')).headers['retry-after'] ?? 0)
     await expect.poll(waitAfterGuess, { timeout: 30_000, interval: 100 }).toBeGreaterThanOrEqual(4)
-    // Even the right password waits; who is signed in stays so; others are not in the way.
+    // Even the right password must wait; signed-in users stay signed in; others are not delayed.
     expect((await guess('Their-own-pass-1')).status).toBe(429)
     expect((await other.api.me()).user.email).toBe(email)
     expect((await manager.signIn()).token).toContain('berth_')
@@ -253,7 +253,7 @@ describe('identity', () => {
     const { user } = await admin.api.me()
     const change = (body: { active?: boolean; role?: 'user' }) =>
       admin.api.updateUser({ params: { id: user.id }, body })
-    // The only one, and one of two.
+    // The only superadmin, and one of two.
     await expect(change({ active: false })).rejects.toMatchObject({ code: 'last_superadmin' })
     await expect(change({ role: 'user' })).rejects.toMatchObject({ code: 'last_superadmin' })
     await manager.addUser('second-superadmin@example.org', 'superadmin')
@@ -276,7 +276,7 @@ describe('identity', () => {
       await expect(api.resetTotp({ params })).rejects.toMatchObject({ code: 'forbidden' })
       for (const body of [{ role: 'user' }, { active: false }, { domain: 'elsewhere' }] as const)
         await expect(api.updateUser({ params, body })).rejects.toThrow()
-      // Nothing of it happened, and what is left to admins is still theirs.
+      // None of these changes happened, and domain admins keep their other rights.
       expect(await manager.api(token).updateUser({ params, body: { name: 'Another name' } })).toMatchObject({
         name: 'Another name',
         role,

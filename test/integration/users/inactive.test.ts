@@ -7,7 +7,7 @@ import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessi
 let cluster: SessionsCluster
 let admin: ApiClient
 beforeAll(async () => {
-  // No net under the triggers: that something is active again is told.
+  // Without the periodic checks behind the triggers: a reactivation must be announced.
   cluster = await startSessionsCluster({ slowTickMs: 3_600_000 })
   admin = cluster.api
 })
@@ -60,7 +60,7 @@ test.each<[string, string, (place: Place, active: boolean) => Promise<unknown>]>
       ? /closed this resource group/
       : new RegExp(`^The ${what} of this session is deactivated`),
   )
-  // Capacity is free now: others get it.
+  // Capacity is free now, so others get it.
   await admin.deleteSession({ params: { id: first.id } })
   await cluster.reach(first.id, 'TERMINATED')
   if (what !== 'resource-group') {

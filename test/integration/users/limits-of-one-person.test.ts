@@ -9,7 +9,7 @@ import { signedApi, startTestManager, type TestManager } from '../../fixtures/ma
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { codeOf, PASSWORD } from './account-steps.ts'
 
-/** Bounds that ordinary use never meets: without them one person fills tables and plans for everybody. */
+/** Limits that ordinary use never reaches: without them, one person could fill tables and plans for everybody. */
 let manager: TestManager
 let cluster: SessionsCluster
 const stack = new AsyncDisposableStack()
@@ -89,7 +89,7 @@ test('a sign-in with a keypair counts as a request with it', async () => {
   expect([await signIn(), await signIn(), await signIn()]).toEqual(['ok', 'ok', 'rate_limited'])
 })
 
-/** Adds sign-ins that have been unused for longer than those that are there. */
+/** Adds sign-ins that have been unused for longer than the existing ones. */
 async function more(
   { db }: Store,
   { id, count, keypair }: { id: string; count: number; keypair: string | null },

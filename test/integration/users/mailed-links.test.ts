@@ -5,8 +5,8 @@ import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
 import { codeOf, CONSOLE, PASSWORD, tokenOf } from './account-steps.ts'
 
 /**
- * A mailed link is the one way of a person into an account in which somebody else is: it ends the doubt about the password (ADR 59, 67).
- * So neither whoever is inside nor an administrator is able to end it.
+ * A mailed link is the only way for a person into an account to which somebody else has access: it ends the doubt about the password (ADR
+ * 59, 67). So neither an intruder nor an administrator can delete it.
  */
 
 let manager: TestManager
@@ -38,7 +38,7 @@ async function forget(email: string): Promise<string> {
 
 const reset = (token: string) => codeOf(manager.api().resetPassword({ body: { token, password: 'Chosen-by-Ann-4' } }))
 
-/** Ways to keep the person out, as long as it goes on. @param at counts the changes */
+/** Ways to keep the person out for as long as they are repeated. @param at counts the changes */
 const WAYS: [string, (inside: ApiClient, at: { id: string; odd: 0 | 1 }) => Promise<unknown>][] = [
   [
     'chooses one password after the other',
@@ -64,7 +64,7 @@ test.each(WAYS)('the person gets in with "Forgot password?" while somebody %s', 
   const inside = manager.api(token ?? '')
   await keepOut(inside, { id, odd: 0 })
   await keepOut(inside, { id, odd: 1 })
-  // The first link was asked for before the first sign-in; another is asked for meanwhile.
+  // The first link was requested before the first sign-in; another one is requested meanwhile.
   const another = await forget(email)
   await keepOut(inside, { id, odd: 0 })
   expect(await reset(requested)).toBe('ok')

@@ -13,10 +13,10 @@ const RIGHT: Readonly<Record<string, () => unknown>> = {
   slots: () => ({ cpu: '1', mem: '1073741824' }),
   url: () => 'http://127.0.0.1:9',
 }
-/** Fields with the names and addresses of things: the log has them as targets, so they are never secret. */
+/** Fields with the names and addresses of things: the log contains them as targets, so they are never secret. */
 const IDENTITY = new Set(['name', 'email'])
 
-/** Bodies with the marker in every text field: in all at once, and in each beside required ones that are right. */
+/** Bodies with the marker in every text field: in all at once, and in each of them with valid values in the required ones. */
 export function bodiesOf(schema: z.ZodType, marker: string): unknown[] {
   const root = z.toJSONSchema(schema, { unrepresentable: 'any', io: 'input' }) as Schema
   const json = resolve(root, root)

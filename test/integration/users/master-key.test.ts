@@ -83,7 +83,7 @@ test('a manager that runs with the old key says so to load balancers and at ever
   const manager = await managers.start()
   const { api } = await managers.admin(manager)
   await api.createRegistry({ body: { name: '127.0.0.1:9', url: 'http://127.0.0.1:9', username: 'u', password: 'p' } })
-  // As if another computer had made the key while this manager could not reach the database.
+  // As if another computer had rotated the key while this manager could not reach the database.
   await rotateMasterKey({ ...rotationOf(managers), goneMs: 0 })
   const ready = await fetch(`${manager.url}/readyz`)
   expect([ready.status, await ready.json()]).toMatchObject([409, { code: 'master_key_mismatch' }])

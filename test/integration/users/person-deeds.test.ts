@@ -6,15 +6,15 @@ import { signedApi, startTestManager, type TestManager } from '../../fixtures/ma
 import { codeOf } from './account-steps.ts'
 
 /**
- * A keypair gives no role, and no way into somebody else's account: a stolen one of a superadmin would make itself superadmins that stay
- * when it is deactivated.
+ * A keypair gives no role, and no way into somebody else's account: otherwise a stolen keypair of a superadmin could create superadmins
+ * that stay after it is deactivated.
  */
 let manager: TestManager
 let admin: ApiClient
-/** The superadmin's keypair: requests that are signed with it, and a sign-in that was made with it. */
+/** The superadmin's keypair: requests signed with it, and a sign-in made with it. */
 let programs: readonly ApiClient[]
 let number = 0
-/** A user of whom the deeds are done. */
+/** A user on whom the actions are performed. */
 let person: { id: string; email: string }
 
 const PASSWORD = 'Chosen-by-other-1'
@@ -40,7 +40,7 @@ beforeEach(async () => {
 const fresh = () => `made-${++number}@example.org`
 const on = () => ({ params: { id: person.id } })
 type Act = (api: ApiClient) => Promise<unknown>
-/** Bodies that a program may send too are in `MAY`. */
+/** Bodies that a program may also send are in `MAY`. */
 const DEEDS: Partial<Record<RouteName, readonly (readonly [string, Act])[]>> = {
   createUser: (['domain_admin', 'superadmin'] as const).map(role => [
     role,

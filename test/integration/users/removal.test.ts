@@ -43,7 +43,7 @@ const whyOf = async (call: Promise<unknown>) => {
   const { code, detail } = await refusal(call)
   return `${code}: ${String(detail.why)}`
 }
-/** With a host that it can run on. */
+/** A running session of the group, with a host for it. */
 async function running(group: string): Promise<SessionId> {
   if ((await api.listAgents()).items.length === 0) await cluster.join()
   const { id } = await cluster.launch({ group })

@@ -4,7 +4,10 @@ import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 
-/** An invitation or link of an administrator is good only as long as they have the right to make it: nobody comes back by an own invitation. */
+/**
+ * An invitation or link of an administrator is valid only while the administrator has the right to make it: nobody can return with their
+ * own invitation.
+ */
 let manager: TestManager
 let admin: ApiClient
 let lead: { id: string; api: ApiClient; email: string }

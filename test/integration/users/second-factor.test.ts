@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => manager[Symbol.asyncDispose]())
 
-/** Sign-ins are counted by network address: every test has another one. */
+/** Sign-ins are counted by network address, so every test uses a different one. */
 let place = 0
 beforeEach(() => {
   place += 1
@@ -37,7 +37,7 @@ const codeFor = (secret: string, steps = 0) =>
 /** Waits for the first part of a step: at its end, a code of the step before would be too old by the time it arrives. */
 const midStep = () => expect.poll(() => 30_000 - (Date.now() % 30_000), { timeout: 15_000 }).toBeGreaterThan(8_000)
 
-/** A user with a second factor. Confirms with the code of the step before, so that the codes of this step and the next stay unused. */
+/** A user with a second factor. Confirms with the code of the previous step, so that the codes of this step and the next stay unused. */
 async function enrolled() {
   await midStep()
   const email = newAddress()

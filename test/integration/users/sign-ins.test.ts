@@ -88,7 +88,7 @@ test('users are listed in the order that is asked for, page by page, with the nu
   expect(await every('-created')).toBe('dbac')
   expect(await every('email')).toBe('abcd')
   expect(await every('-email')).toBe('dcba')
-  // The same value: by age.
+  // Equal values are ordered by age.
   expect(await every('domain')).toBe('cabd')
   expect(await every('-domain')).toBe('dbac')
 })
@@ -154,7 +154,7 @@ test('wrong secrets of an access key make the next sign-in with it wait', async 
   expect(codes.at(-1)).toBe('login_throttled')
 })
 
-/** As the console in front of the manager, which tells from where somebody comes. */
+/** Like the console in front of the manager, which reports the client's address. */
 const from = (address: string) => ({ headers: { ...AS_CONSOLE, 'x-forwarded-for': address } })
 
 test('a stranger who guesses at a known account, and goes on, keeps only those of the same network waiting', async () => {
@@ -165,9 +165,9 @@ test('a stranger who guesses at a known account, and goes on, keeps only those o
   const guess = (address: string) => Promise.all(Array.from({ length: 12 }, (_, at) => signIn(address, `guess-${at}`)))
   expect(await guess('203.0.113.7')).toContain('login_throttled')
   expect(await signIn('198.51.100.4')).toBe('ok')
-  // A success elsewhere does not forgive the stranger.
+  // A success from another address does not reset the stranger's count.
   expect((await guess('203.0.113.7')).filter(code => code === 'login_failed').length).toBeLessThan(4)
-  // The computer of the server is one network as well.
+  // The server's own computer also counts as a network.
   expect(await guess('127.0.0.1')).toContain('login_throttled')
   expect(await signIn('198.51.100.4')).toBe('ok')
 })

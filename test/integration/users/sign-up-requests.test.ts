@@ -32,7 +32,7 @@ const set = (body: SystemSettingsChange = {}) =>
   })
 
 let counter = 0
-/** Requests of strangers are counted by network address: every test is somebody else. */
+/** Requests of strangers are counted by network address, so every test uses a different one. */
 let from = ''
 const newAddress = () => `asks-${++counter}@example.org`
 beforeEach(async () => {

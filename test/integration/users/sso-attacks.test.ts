@@ -80,12 +80,12 @@ describe('what an attacker tries', () => {
     const attacker = await begin()
     const asked = await world.comeBack(await browseProvider(attacker.url, world.provider.issuer))
     expect(asked).toMatch(/^\/#\/sign-in-code\?code=berth_[\w-]{43}&port=4321&/)
-    // The page names the person and the word of the program that began, which is not the word that the victim's own program shows.
+    // The page shows the person and the word of the program that began, which is not the word that the victim's own program shows.
     const shown = new URLSearchParams(asked.split('?')[1])
     expect(Object.fromEntries(shown)).toMatchObject({ name: email, word: attacker.word })
     expect((await begin()).word).not.toBe(attacker.word)
 
-    // A refusal of the provider enters nothing, and reaches the program at once.
+    // A refusal by the provider has no code for an account, and reaches the program at once.
     world.provider.person = null
     const refused = await begin()
     expect(await world.comeBack(await browseProvider(refused.url, world.provider.issuer))).toMatch(
@@ -112,13 +112,13 @@ describe('what an attacker tries', () => {
     for (let round = 0; round < 25; round++)
       await Promise.all(Array.from({ length: 20 }, () => startFrom('198.51.100.7')))
     expect(await goOn(await startFrom('198.51.100.7'))).toBe('ok')
-    // The oldest of the network made room.
+    // The oldest attempt of the network was replaced.
     expect(await goOn(first)).toBe('sso_expired')
     expect(await goOn(elsewhere)).toBe('ok')
   })
 
   const now = () => Math.floor(Date.now() / 1000)
-  /** An ID token that is right, signed by the provider's key, except for what the test changes. */
+  /** An ID token that is valid and signed with the provider's key, except for the test's changes. */
   function forge(nonce: string, change: { header?: object; claims?: object; key?: KeyObject | 'none' } = {}): string {
     const { id, key } = world.provider.signingKey
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -129,7 +129,7 @@ describe('what an attacker tries', () => {
     return `${body}.${by === 'none' ? '' : sign('sha256', Buffer.from(body), by).toString('base64url')}`
   }
   const anotherKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
-  /** Signs in at a provider whose answers are forged from the token on. */
+  /** Signs in at a provider whose answers are forged, beginning with the token. */
   async function signInWith(token: (nonce: string) => string, userInfo: object = {}): Promise<unknown> {
     world.provider.person = newPerson()
     const { url, secret } = await world.start()

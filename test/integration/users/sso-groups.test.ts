@@ -11,7 +11,7 @@ import { type ProviderPerson } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 import { newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
 
-/** Projects and roles that groups of a provider of OpenID Connect give, and what takes them back. */
+/** Projects and roles given by groups of a provider of OpenID Connect, and how they are taken back. */
 let world: SsoWorld
 beforeAll(async () => {
   world = await startSsoWorld()
@@ -128,7 +128,7 @@ describe('groups of the provider', () => {
     expect(items.find(({ action }) => action === 'finishSso')?.detail).toMatchObject({
       mappingSkipped: 'for the domain default',
     })
-    // A role that the mapping gave in one domain is none of the next one.
+    // A role that the mapping gave in one domain does not apply in the next one.
     await world.admin.updateUser({ params: { id: user.id }, body: { domain: 'default' } })
     expect((await world.signIn(person)).user.role).toBe('domain_admin')
     await world.admin.updateUser({ params: { id: user.id }, body: { domain: 'green' } })
@@ -200,7 +200,7 @@ describe('what groups gave is taken back', () => {
       roleBefore: 'domain_admin',
       role: 'user',
     })
-    // Linked and unlinked again, nothing has become the account's own.
+    // Linking and unlinking again has not made anything the account's own.
     await world.link(api, person, OWN)
     expect((await world.signIn(person)).user.role).toBe('domain_admin')
     await unlink()
@@ -286,7 +286,7 @@ describe('what groups gave is taken back', () => {
       await expect.poll(async () => names(await userOf(id))).toEqual(['default'])
       await expect.poll(noted).toBe(0)
     }
-    // Accounts that had nothing left to lose were not changed.
+    // Accounts without rights to lose were not changed.
     expect(changed).toEqual([id])
     expect((await userOf(id)).role).toBe('user')
     expect(names(await userOf(young.id))).toContain('secret')
@@ -300,7 +300,7 @@ describe('what groups gave is taken back', () => {
       role: 'user',
       groups: ['default'],
     })
-    // Given by hand, it stays with each sign-in.
+    // A role given by hand stays at each sign-in.
     await world.admin.updateUser({ params: { id }, body: { groups: ['default', 'secret'] } })
     expect(names(await userOf(id))).toEqual(['default', 'secret'])
   })

@@ -27,7 +27,7 @@ describe('own accounts at a provider', () => {
     const { api } = await world.manager.addUser(email)
     return { email, api }
   }
-  /** Leaves the account with a password that only its person knows. */
+  /** Gives the account a password that only its person knows. */
   async function chooseOwnPassword(api: ApiClient): Promise<void> {
     for (const [oldPassword, newPassword] of [
       [PASSWORD, 'Chosen-by-person-2'],
@@ -36,7 +36,7 @@ describe('own accounts at a provider', () => {
       await api.changePassword({ body: { oldPassword, newPassword } })
     }
   }
-  /** The visit of a provider as one browser, up to the code. */
+  /** Completes a visit to a provider like one browser, up to the code. */
   async function visit(api: ApiClient, person: ProviderPerson, more: { totp?: string } = {}) {
     world.provider.person = person
     const { url, secret } = await api.startLinking({ body: { provider: PROVIDER, password: PASSWORD, ...more } })
@@ -93,7 +93,7 @@ describe('own accounts at a provider', () => {
     const own = await signIn('Chosen-by-person-4')
     expect((await own.listKeypairs({ query: {} })).items).toMatchObject([{ accessKey, active: false }])
     expect((await own.listOwnIdentities()).items).toEqual([])
-    // Linked by the person alone, the same account raises.
+    // Linked by the person alone, the same account gives the role.
     await world.configure({ groupsClaim: null, mapping: [] })
     await world.link(own, leads, 'Chosen-by-person-4')
     await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
@@ -178,7 +178,7 @@ describe('own accounts at a provider', () => {
     const opened = stack.move()
     const codeFrom = async (url: string) => codeOfAddress(await world.comeBack(await browseProvider(url, issuer)))
     return {
-      /** An admin of the domain sets a password of the account, and whoever knows it links this account at the provider. */
+      /** An admin of the domain sets a password of the account, and somebody who knows it links this account at the provider. */
       async linkUnnoticed({ id, email }: { id: string; email: string }, person: ProviderPerson): Promise<void> {
         const lead = await world.manager.addUser(`lead-of-${email}`, 'domain_admin')
         await lead.api.updateUser({ params: { id }, body: { password: 'Known-to-the-lead-1' } })
@@ -216,7 +216,7 @@ describe('own accounts at a provider', () => {
     expect((await own.listOwnIdentities()).items).toMatchObject([{ subject: person.sub }])
     const { items } = await own.listMessages()
     expect(items.map(({ about }) => about)).toContain('left_identities')
-    // The project that they gave was taken back, and not the role that was just given.
+    // The project from the mapping was taken back, but not the role that was just given.
     expect(items.filter(({ about }) => about === 'own_mapping_ended').map(({ detail }) => detail)).toEqual(['theirs'])
     expect((await own.me()).user.groups.map(({ name }) => name)).toEqual(['default'])
   })
@@ -260,7 +260,7 @@ describe('own accounts at a provider', () => {
     expect(await roleNow()).toBe('domain_admin')
     await world.configure({ groupsClaim: 'groups', mapping: [] })
     expect(await roleNow()).toBe('user')
-    // A change of the mapping asks again what its linked accounts still give.
+    // After a change of the mapping, the rights from linked accounts are checked again.
     await world.admin.updateSignInProvider({
       params: { id: 'second' },
       body: { mapping: [...mapping, { group: 'others', projects: [], role: null }] },

@@ -16,13 +16,13 @@ export interface SsoWorld extends AsyncDisposable {
   /** Sets the provider to these settings, and to defaults for what is left out. */
   configure(settings?: SignInProviderChange): Promise<void>
   start(): Promise<RouteReply<'startSso'>>
-  /** The browser comes back to our callback. @returns where it is sent */
+  /** Lets the browser come back to our callback. @returns the address to which it is sent */
   comeBack(callback: URL): Promise<string>
   /** Ends a visit with the code of `codeOfAddress`. */
   finish(secret: string, code: string, more?: { totp?: string }): Promise<RouteReply<'finishSso'>>
   /** Links this account at the provider to the account of the caller, as one browser. */
   link(api: ApiClient, person: ProviderPerson, password: string): Promise<void>
-  /** All of it as one browser. @returns the reply of the sign-in */
+  /** Does all steps like one browser. @returns the reply of the sign-in */
   signIn(person: ProviderPerson | null, more?: { totp?: string }): Promise<RouteReply<'finishSso'>>
 }
 
@@ -42,7 +42,7 @@ export function newPerson(more: Partial<ProviderPerson> = {}): ProviderPerson & 
 export const codeOfAddress = (location: string) =>
   new URLSearchParams(location.slice(location.indexOf('?') + 1)).get('sso') ?? ''
 
-/** A manager with one provider, `lab`, which runs for real. */
+/** A manager with one real provider, `lab`. */
 export async function startSsoWorld(): Promise<SsoWorld> {
   await using stack = new AsyncDisposableStack()
   const manager = stack.use(await startTestManager())

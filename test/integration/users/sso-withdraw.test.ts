@@ -16,7 +16,7 @@ import { newId } from '../../../manager/store/new-id.ts'
 import { type TakenBack } from '../../../manager/users/take-back.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** Rights that a mapping gave to many people are taken back a few at a time, and a process that stops in the middle leaves it to the next. */
+/** Rights that a mapping gave to many people are taken back a few at a time; after a stop in the middle, the next process continues. */
 const PROVIDER = 'lab'
 const ISSUER = 'https://id.example.org'
 const MANY = 130
@@ -40,7 +40,7 @@ const settingsWith = (projects: readonly string[]) =>
     mapping: projects.length === 0 ? [] : [{ group: 'team', projects: [...projects], role: null }],
   })
 
-/** People whom the mapping of this version gave the project. */
+/** People to whom this version of the mapping gave the project. */
 async function people(count: number, version = 1): Promise<UserId[]> {
   const ids = Array.from({ length: count }, () => newId(UserId))
   await world.store.transaction(async trx => {
@@ -106,7 +106,7 @@ test('a process that stops in the middle leaves the rest to the next one; who ha
   {
     await using withdrawals = start(({ user }) => {
       taken.push(user.id)
-      // The rest of this batch is told, and nothing more is begun.
+      // The rest of this batch is announced, and no further one begins.
       if (taken.length === 1) void withdrawals[Symbol.asyncDispose]()
       return Promise.resolve()
     })

@@ -6,7 +6,7 @@ import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provide
 import { codeOf, PASSWORD } from './account-steps.ts'
 import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
 
-/** Sign-ins at a provider of OpenID Connect: whose account it is, and what an admin sets. */
+/** Sign-ins at a provider of OpenID Connect: the account that they enter, and an admin's settings. */
 let world: SsoWorld
 beforeAll(async () => {
   world = await startSsoWorld()
@@ -130,7 +130,7 @@ describe('whose account it is', () => {
     expect((await world.signIn(person)).user.id).toBe(id)
     const linked = async () => (await signedInNews(person, own)).filter(one => one.startsWith('own_identity'))
     expect(await linked()).toEqual([`own_identity_linked The lab: ${person.email}`])
-    // Told once, not with each sign-in.
+    // Announced once, not at each sign-in.
     await world.signIn(person)
     expect(await linked()).toHaveLength(1)
     expect((await world.manager.signIn({ email: person.email, password: own })).token).toMatch(/^berth_/)
@@ -166,7 +166,7 @@ describe('whose account it is', () => {
       expect(await codeOf(inside.me())).toBe('not_signed_in')
       expect(await codeOf(world.manager.signIn({ email, password: newPassword }))).toBe('login_failed')
       expect(await codeOf(signedApi(world.manager.url, keypair).me())).toBe('keypair_inactive')
-      // A link that the admin still has in hand.
+      // A link that the admin received and that is still valid.
       const linked = newPerson()
       const { items } = await lead.importUsers({ body: { rows: [{ email: linked.email }] } })
       await world.signIn(linked)
@@ -205,7 +205,7 @@ describe('whose account it is', () => {
     expect(await codeOf(world.signIn(person))).toBe('user_inactive')
   })
 
-  /** As `world.signIn`, by a program that listens on a port of the browser's computer. */
+  /** Like `world.signIn`, by a program that listens on a port of the browser's computer. */
   async function signInAtPort(person: ProviderPerson) {
     world.provider.person = person
     const body = { provider: PROVIDER, return: { to: 'loopback', port: 4321 } } as const

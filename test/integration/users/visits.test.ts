@@ -7,7 +7,7 @@ test('a visit goes on while the console is looked at, and begins anew after half
   await using world = await openTestStore()
   const { store, ownerId } = world
   const visit = async () => (await putVisit(store.db, ownerId))?.getTime() ?? null
-  /** Sets back what is known of the visit, and returns when the console was last looked at. */
+  /** Moves the recorded times of the visit back, and returns when the user last looked at the console. */
   const pass = async (minutes: number) => {
     const { rows } = await sql<{ seen: Date }>`
       update visits set seen = seen - make_interval(mins => ${minutes}) returning seen`.execute(store.db)
