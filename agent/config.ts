@@ -16,7 +16,7 @@ export interface Config {
   readonly dockerHost: string | undefined
   readonly name: string
   readonly networkRange: Cidr
-  /** Number of empty networks to keep for sessions to come. */
+  /** Number of empty networks to keep for future sessions. */
   readonly networksAhead: number
   /** CIDRs that sessions may not reach. */
   readonly networkDeny: readonly Cidr[]

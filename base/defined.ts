@@ -1,6 +1,6 @@
 /**
- * Every key of `T`, with undefined where `T` allows the key to be absent. Give this type to an object that is built from parts: a key
- * that `T` gains later is then missing there, and the compiler says so.
+ * Every key of `T`, with undefined if `T` allows the key to be absent. Give this type to an object that is built from parts: a key that `T`
+ * gains later is then missing there, and the compiler says so.
  */
 export type Complete<T> = { [K in keyof Required<T>]: T[K] }
 

@@ -12,7 +12,7 @@ export interface PlacedMount extends Mount {
 }
 
 /**
- * The file system that holds a path; undefined where the text names none.
+ * The file system that holds a path; undefined if the text names none.
  *
  * @param mountinfo see proc_pid_mountinfo(5); of several mounts at one place, the last is the visible one
  */

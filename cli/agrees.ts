@@ -4,7 +4,7 @@ import { AppError } from '#manager/contract'
 /**
  * Asks a question in the terminal; anything but yes is no.
  *
- * @param unasked says where there is no terminal what `--yes` stands for: `If the code is yours, add --yes.`
+ * @param unasked text for the case without a terminal, which explains `--yes`: `If the code is yours, add --yes.`
  *
  * @throws AppError `bad_request` if there is no terminal
  */

@@ -12,7 +12,7 @@ export async function openProxy({ endpoint, credentials, userId }: Connection): 
     credentials,
     dataDir: directory,
     userId: await userId(),
-    // The user's ~/.ssh is left to desktop and console; the CLI passes everything to OpenSSH by itself.
+    // Only desktop and console write to the user's ~/.ssh; the CLI passes all settings to OpenSSH directly.
     sshDirectory: join(directory, 'ssh'),
     mayInclude: false,
     ownUserOnly: true,

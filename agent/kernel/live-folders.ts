@@ -22,7 +22,7 @@ import { putFile } from './put-file.ts'
  *
  *     mounts/<kernel>/          a shared mount of its own, at /run/berth-folders of the container
  *     mounts/<kernel>/<folder>  a folder of a storage
- *     mounts/<kernel>.json      what was asked for, and the paths of the links in the home
+ * mounts/<kernel>.json      what was asked for, and the paths of the links in the home
  *     mounts/staging/<kernel>   the folder before its restrictions are set; nobody sees it
  *     mounts/README             for whoever is about to remove the directory
  *
@@ -164,7 +164,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
     await mkdir(staging, { recursive: true, mode: 0o700 })
     await mkdir(target, { recursive: true, mode: 0o755 })
     try {
-      // Private: what is mounted below the folder on the host, now or later, stays out of the session.
+      // Private, so that mounts below the folder on the host, now or later, do not appear in the session.
       await mount('--bind', '--make-private', source, staging)
       const made = mountAt(await mountsSeenBy(), staging)
       await mount('-o', `remount,${folderOptions(made?.options ?? [], readOnly)}`, source, staging)

@@ -12,8 +12,8 @@ export function environmentFile(variables: readonly string[]): string {
 const escaped = (line: string) => `\\${line.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`
 
 /**
- * Start file of login shells (`bash -l`). /etc/profile of most images resets the PATH, and reads such files after that, in the order
- * of their names; what they add comes before the PATH of the session.
+ * Start file of login shells (`bash -l`). /etc/profile of most images resets the PATH, and then reads such files in the order of their
+ * names; directories that they add come before the PATH of the session.
  */
 export const PROFILE = `# Made by Berth: a login shell finds the programs that the session's other shells find.
 if [ -r /run/berth/environment ]; then

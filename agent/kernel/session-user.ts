@@ -14,7 +14,7 @@ const FIRST_HUMAN = 1000
 export const SessionUserRecord = z.object({
   uid: z.int().min(1),
   gid: z.int().min(1),
-  /** Uids as which earlier sessions of this data directory ran: some homes still belong to them. */
+  /** Uids of the sessions that ran earlier with this data directory: some homes still belong to them. */
   earlier: z.array(z.int().min(1)),
 })
 export type SessionUserRecord = z.infer<typeof SessionUserRecord>
@@ -27,11 +27,11 @@ export interface ChooseOptions {
 }
 
 /**
- * Chooses the uid and gid of all sessions for an agent that runs as root: an account without login, so that no user of the host
- * owns the files and processes of sessions. In order: the remembered uid, the owner of the directory of homes, the system
- * account `berth-session` (created once), a free uid. A uid that has since become a login account is given up.
+ * Chooses the uid and gid of all sessions for an agent that runs as root: an account without login, so that no user of the host owns the
+ * files and processes of sessions. In order: the remembered uid, the owner of the directory of homes, the system account `berth-session`
+ * (created once), a free uid. A uid that has since become a login account is given up.
  *
- * @throws `config_invalid` where the host has an account `berth-session` with a login shell
+ * @throws `config_invalid` if the host has an account `berth-session` with a login shell
  */
 export async function chooseSessionUser({ accounts, recorded, owner }: ChooseOptions): Promise<SessionUserRecord> {
   const ranges = await accounts.subordinateRanges()

@@ -34,8 +34,8 @@ const RUN = `
  * by hand.
  *
  * Threat model: the container runs one program of ours and ends. It has only the capability to administer the network, cannot gain others,
- * cannot write, and mounts nothing of the host. Words of a rule are arguments, and rules come by standard input: no text becomes a command.
- * Its output is read up to a limit of bytes and of time.
+ * cannot write, and mounts nothing of the host. Words of a rule are passed as arguments, and rules by standard input, so no text becomes a
+ * command. The output is read only up to a limit of bytes and time.
  */
 export function containerIptables({ engine, image }: ContainerIptablesDeps): Iptables {
   return {

@@ -28,7 +28,7 @@ export interface SessionNetworks {
    */
   create(member: NetworkMember, managerId: string): Promise<SessionNetwork>
   /**
-   * Creates a bridge for a session to come, under a new key.
+   * Creates a bridge for a future session, under a new key.
    * @param ready number of networks that were created ahead and are empty
    */
   createAhead(key: string, managerId: string, ready: number): Promise<AheadOutcome>

@@ -25,7 +25,7 @@ export function endWithLauncher(hasLauncher) {
   timer.unref()
 }
 
-/** @returns {number | undefined} undefined where the system does not say (Linux only) */
+/** @returns {number | undefined} undefined if the system does not say (Linux only) */
 function parentOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -46,7 +46,7 @@ async function make(names: readonly string[]): Promise<number> {
     process.once(signal, () => stop.abort(new Error('interrupted')))
   }
   const write = (text: string) => void process.stderr.write(text)
-  // Without a terminal's one line: whoever builds an image wants to read the whole log.
+  // Without a terminal, so that progress is not reduced to one line: people who build an image want to read the whole log.
   const progress = createProgress({ write, terminal: false, quietMs: Number.POSITIVE_INFINITY })
   const { signal } = stop
   const platform = readPlatform()

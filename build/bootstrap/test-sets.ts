@@ -25,10 +25,10 @@ interface Left {
 }
 
 /**
- * Files that only `all` has. Besides them: the fuzzer (`test-parts.ts`), seven of eight scenes of the console and most looks at the other ones
- * (`test/e2e/look-at.ts`), three of four pages in each language (`console-languages.test.ts`), and the longer races, further sizes, clients and
- * moments of kills, in tests that ask for `casesOf` or `testSet`.
- * A file goes here if it takes long, and if another file would fail too on most mistakes that it finds.
+ * Files that only `all` contains. Besides them: the fuzzer (`test-parts.ts`), seven of eight scenes of the console and most looks at the
+ * other ones (`test/e2e/look-at.ts`), three of four pages in each language (`console-languages.test.ts`), and the longer races, further
+ * sizes, clients and moments of kills, in tests that ask for `casesOf` or `testSet`. A file goes here if it takes long, and if another file
+ * would fail too on most mistakes that it finds.
  */
 export const ONLY_IN_ALL: readonly Left[] = [
   {

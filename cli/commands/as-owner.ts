@@ -11,8 +11,8 @@ export interface Owner {
 }
 
 /**
- * The user as which root has to work in a data directory: the database knows its own user only, and what is written there must belong to it.
- * @returns undefined where the caller is that user, or is not root
+ * The user as whom root must work in a data directory: the database accepts only its own user, and written files must belong to this user.
+ * @returns undefined if the caller is that user, or is not root
  */
 export async function ownerOf(data: string): Promise<Owner | undefined> {
   if (process.getuid?.() !== 0) return undefined

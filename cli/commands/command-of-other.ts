@@ -8,7 +8,7 @@ export interface Kept {
 
 const isAtName = ({ name, path }: FolderMount) => path === `${SESSION_HOME}/${name}`
 
-/** Notes about what a restarted session is without, because an admin launched it and chose what it is made of. @param next the new session */
+/** Notes about parts that a restarted session lacks, because an admin launched the original and chose them. @param next the new session */
 export function leftOut(
   { launchedBy, startupCommand, runImageCommand, environNames, folders }: Session,
   next: Pick<Session, 'folders'>,

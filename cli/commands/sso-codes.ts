@@ -120,6 +120,6 @@ export async function listenForCodes(): Promise<CodeListener> {
 const hasCookie = ({ cookie = '' }: IncomingHttpHeaders, mark: string) =>
   cookie.split(';').some(one => one.trim() === mark)
 
-/** False where the browser says that it loads this for a page. Programs that are no browsers say nothing. */
+/** False if the browser says that it loads this for a page. Programs that are no browsers say nothing. */
 const isWindow = ({ 'sec-fetch-mode': mode = 'navigate', 'sec-fetch-dest': dest = 'document' }: IncomingHttpHeaders) =>
   mode === 'navigate' && dest === 'document'

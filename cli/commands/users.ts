@@ -170,7 +170,7 @@ async function listUsers(api: ApiClient, { all, inactive, domain, project, role,
   return everyPage(page => api.listUsers({ query: { ...page, active, domain, group, role, search } }))
 }
 
-/** @throws AppError `bad_request` where the file cannot be read, is not in UTF-8, or has no column of e-mail addresses */
+/** @throws AppError `bad_request` if the file cannot be read, is not in UTF-8, or has no column of e-mail addresses */
 async function readRows(file: string): Promise<UserImportRow[]> {
   const text = userFileText(await readInputFile(file))
   if (text === undefined)

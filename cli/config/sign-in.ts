@@ -19,7 +19,7 @@ export interface SignIn {
   readonly email: string
   readonly token: string
   readonly expiresAt: string
-  /** User id as which Berth runs on this computer, if that is neither this user nor root: see `#proxy/listener-user`. */
+  /** User id of the Berth that runs on this computer, if that is neither this user nor root: see `#proxy/listener-user`. */
   readonly listener?: number
 }
 

@@ -42,7 +42,7 @@ export interface Facts {
   readonly sshVersion: string | undefined
 }
 
-/** Result of the look at the signed list of versions; `off` where this package names none. */
+/** Result of checking the signed list of versions; `off` where this package names none. */
 export type UpdateFacts = { readonly version: string } & (
   | { readonly status: 'off' | 'newest' }
   | { readonly status: 'newer'; readonly newer: string }
@@ -62,7 +62,7 @@ export interface DataDirectory {
 /** Directory of the homes of sessions. */
 export interface Homes {
   readonly path: string
-  /** Undefined if it cannot be told. */
+  /** Undefined if it is unknown. */
   readonly freeBytes: number | undefined
   /** With less, the agent starts no session. */
   readonly floorBytes: number
@@ -108,7 +108,7 @@ export type Engine =
       /** Answer of the engine about GPUs. */
       readonly gpus: GpuFacts
       readonly toolbox: { readonly image: string; readonly present: boolean }
-      /** Number of images with labels that say what they offer to sessions. */
+      /** Number of images whose labels describe what they offer to sessions. */
       readonly sessionImages: number
     }
 

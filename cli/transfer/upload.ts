@@ -52,7 +52,7 @@ export async function uploadFile(target: UploadTarget, local: LocalPath, remote:
   }
 }
 
-/** Files of Windows do not say whether they may be run: there the file in the folder keeps what it says. */
+/** Windows does not store whether a file is executable; there, the file in the folder keeps its permission. */
 export const HAS_EXECUTABLE_BIT = process.platform !== 'win32'
 
 /** Whether the owner of a file may run it. */

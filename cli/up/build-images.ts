@@ -28,7 +28,7 @@ export function buildImages({ directory, note }: BuildImagesOptions): AsyncDispo
     { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, BERTH_DATA: directory }, detached: true },
   )
   let stopping = false
-  // Our pipe ends the child with us: its next write fails.
+  // If this process ends, the child ends too, because writing to the pipe fails.
   child.stderr.pipe(createLogFile(log))
   createInterface({ input: child.stdout }).on('line', tag => note(`The image ${tag} is ready.`))
   const ended = once(child, 'exit').then(

@@ -42,7 +42,7 @@ export async function holdPort(
   let late: NodeJS.Timeout | undefined
   let isLate = false
 
-  /** Makes room for a new connection, so that strangers who wait on purpose keep nobody out. */
+  /** Closes the oldest connection when a new one arrives, so that strangers who wait on purpose keep nobody out. */
   const cutOldest = () => {
     const [oldest] = waiting
     oldest?.destroy()

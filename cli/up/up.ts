@@ -226,7 +226,7 @@ async function present(running: Running, options: PresentOptions): Promise<Dispo
   return opened
 }
 
-/** @returns undefined if the agent ended before it knew */
+/** Asks the agent whether it isolates sessions. @returns undefined if the agent ended before it could answer */
 async function askIsolation(agent: Supervised): Promise<PartlyIsolated | undefined> {
   const asked = agent.current.ask('get_isolation') as Promise<{ readonly reason: PartlyIsolated }>
   return (await asked.catch(() => undefined))?.reason

@@ -4,7 +4,7 @@ export interface DescribedRequest {
   readonly path: string
   readonly params: unknown
   readonly body: unknown
-  /** The handler's result; undefined where it failed, or returns nothing. */
+  /** The handler's result; undefined if it failed, or returns nothing. */
   readonly reply: unknown
   readonly ok: boolean
   readonly callerId: string | undefined

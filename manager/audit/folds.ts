@@ -1,9 +1,9 @@
 import { type NewAuditRow } from '../store/operation/audit-log.ts'
 
 /**
- * Counts refused requests instead of writing each one, so that nobody can fill the log with them. The first of an actor's equal requests
- * becomes a row, and the number of the others another row. At most `perActor` of an actor's different requests become rows, and the number
- * of the others another row. A successful request is always a row.
+ * Counts refused requests instead of writing each one, so that nobody can fill the log with them. If an actor repeats a request, the first
+ * one becomes a row, and a second row contains the number of repetitions. At most `perActor` different requests of an actor become rows,
+ * and another row contains the number of the rest. A successful request is always a row.
  *
  * Requests of people who are not signed in never count as equal. The answer to a request waits for its row, and a counted request has no
  * row. If requests of people who are not signed in could be equal, the time of the answer would reveal to a guesser whether a request named

@@ -19,7 +19,7 @@ export const LimitUser = ScopeUsage.pick({ id: true, name: true, held: true, ses
   .meta({ id: 'LimitUser' })
 export type LimitUser = z.infer<typeof LimitUser>
 
-/** Limits, and what is held against them. */
+/** Limits, and the amounts that count towards them. */
 export const LimitUse = ScopeUsage.pick({ limits: true, maxSessions: true }).extend({
   shared: ScopeUsage.pick({ held: true, sessions: true })
     .nullable()

@@ -36,9 +36,9 @@ export const REASON_CODES = [
   'folder_added', // a folder was added to the running session
   'folder_taken_out',
   'folder_lowered', // a mount is read-only since the session was placed: the owner may now only read the folder
-  'interruption_announced', // the session will be stopped to make room for one of higher priority, and then waits to continue
+  'interruption_announced', // the session will be stopped for one of higher priority, and then waits to continue
   'interruption_called_off', // the capacity is not needed any more
-  'interrupted', // the session was stopped to make room, and waits to continue
+  'interrupted', // the session was stopped for one of higher priority, and waits to continue
   'lost_by_restore',
   // why a PENDING session waits
   'no_agents',

@@ -138,7 +138,10 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
 
 type HostReply = Pick<RequestReply<'diagnose'>, 'diagnosis'> & { readonly log: readonly string[] }
 
-/** @returns once the reader has taken the file, or is gone */
+/**
+ * Resolves once the reader has taken the file, or has disconnected.
+ * @returns once the reader has taken the file, or is gone
+ */
 async function addFile(archive: Pack, name: string, content: string): Promise<void> {
   const bytes = Buffer.from(content)
   const entry = archive.entry({ name: `berth-diagnostics/${name}`, size: bytes.length })

@@ -194,7 +194,7 @@ async function* asFarAsItGoes(
 
 const safePath = (path: string) => path.split('/').map(archivedName).join('/')
 
-/** A text file that says what is missing in the archive, and what has another name there. */
+/** A text file that lists entries missing in the archive, and entries with another name there. */
 function noteOf({ deep, links, aliases, special, holes, shorter, renamed }: LeftOut): ZipEntry {
   const named = (paths: readonly string[], ...why: string[]) =>
     paths.length === 0

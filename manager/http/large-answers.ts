@@ -19,11 +19,12 @@ const MOST_UNREAD = 32 * 1024 * 1024
 const RETRY_AFTER_SECONDS = 2
 
 /**
- * Bounds what the answers of one person hold in memory.
+ * Limits the memory used by the answers to one person.
  *
  * Threat model: an answer stays in memory until its reader has taken it, for minutes if the reader does not, and a person has 256 calls at
- * once. A list also holds its rows while it is made. So few of one person are made at a time, and none while what is unread is much. Hundreds
- * of rows take tens of milliseconds to write, in which nobody else is served: a person gets such lists one after the other.
+ * once. A list also holds its rows while it is made. So only a few of a person's lists are made at a time, and none while many of the
+ * person's answers are unread. Hundreds of rows take tens of milliseconds to write, in which nobody else is served: a person gets such
+ * lists one after the other.
  */
 export interface LargeAnswers {
   /** Waits for the turn of this call. @returns ends its turn @throws AppError `rate_limited` */

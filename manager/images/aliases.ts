@@ -10,7 +10,7 @@ import { readKnownImages, toImages } from './known-images.ts'
  */
 export interface ImageAliases {
   list(): Promise<ImageAlias[]>
-  /** @throws AppError `image_not_found`, `image_alias_exists` (also where the alias is the name of an image) */
+  /** @throws AppError `image_not_found`, `image_alias_exists` (also if the alias is the name of an image) */
   put(spec: ImageAlias): Promise<ImageAlias>
   /** @throws AppError `image_alias_not_found` */
   remove(alias: string): Promise<void>

@@ -118,7 +118,7 @@ const unpack = promisify(gunzip)
 const unreadable = (cause?: unknown) =>
   new AppError('agent_failed', because('agent_answer_unreadable', { request: 'read_kept_log' }), { cause })
 
-/** @throws AppError `agent_failed` for what is no part of a log: an agent may send anything */
+/** @throws AppError `agent_failed` for anything that is not a part of a log: an agent may send anything */
 async function unpackPart(packed: string): Promise<string> {
   try {
     return (await unpack(Buffer.from(packed, 'base64'), { maxOutputLength: LOG_PART_BYTES })).toString('utf8')

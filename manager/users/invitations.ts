@@ -36,7 +36,7 @@ export interface Invitations {
   ): Promise<{ items: Invitation[]; nextCursor: string | null }>
   /** @param origin address at which the admin uses the console, for the link. @throws AppError `forbidden`, `domain_not_found` */
   create(caller: Caller, spec: InvitationSpec, origin: string): Promise<NewInvitation>
-  /** @throws AppError `invitation_not_found` (also where it was used) */
+  /** @throws AppError `invitation_not_found` (also if it was used) */
   revoke(caller: Caller, id: string): Promise<void>
 }
 

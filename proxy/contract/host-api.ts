@@ -72,8 +72,10 @@ export interface HostApi {
      */
     openExternal(url: string, source: LinkSource): Promise<boolean>
     endpoint(): Promise<Endpoint>
-    /** Resolves once the manager there answers; live tunnels of the old endpoint are closed.
-     *  @throws `forbidden` where the endpoint is fixed, `unavailable` */
+    /**
+     * Resolves once the manager there answers; live tunnels of the old endpoint are closed.
+     * @throws `forbidden` if the endpoint is fixed, `unavailable`
+     */
     setEndpoint(choice: EndpointChoice): Promise<Endpoint>
   }
   tunnel: {

@@ -25,7 +25,7 @@ export interface AskedLocally {
   /** Name of the browser, as the browser gives it. */
   readonly browser: string
   readonly secondsAgo: number
-  /** User id of the operating system under which the browser's connection was opened; null where that cannot be told. */
+  /** User id of the operating system under which the browser's connection was opened; null if that cannot be told. */
   readonly uid: number | null
 }
 

@@ -65,7 +65,7 @@ export const SshKit = z.object({
    * too.
    */
   forwards: z.array(z.string()),
-  /** Path of the id_container that was written (0600); null where the host writes no files (browser on another computer). */
+  /** Path of the id_container that was written (0600); null if the host writes no files (browser on another computer). */
   identityFile: z.string().nullable(),
   commands: z.object({ ssh: z.string(), sftp: z.string(), scp: z.string(), rsync: z.string(), psftp: z.string() }),
   vscodeUrl: z.string(),

@@ -94,7 +94,7 @@ export class Connections {
       return
     }
     this.#wait(taker)
-    // Makes room for a new connection: the close handler dials it.
+    // Frees space for a new connection: the close handler dials it.
     this.#idle.shift()?.stream.destroy()
   }
 
@@ -113,7 +113,7 @@ export class Connections {
       this.#hand(connection, next)
       return
     }
-    // A waiting request wants a new connection: closing this one makes room for it.
+    // A waiting request needs a new connection: closing this one allows it.
     if (this.#waiting.length > 0 || this.#idle.length >= MOST_IDLE) {
       connection.stream.destroy()
       return

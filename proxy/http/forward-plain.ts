@@ -105,7 +105,7 @@ export class PlainExchange implements Taker, ConnectionUser {
     if (missing === 0) this.#finish()
     response.sendDate = false
     const headers = endToEnd(answer.headers)
-    // Node gives the reason phrase: the upstream's may hold any byte, and RFC 9112 section 4 tells clients to ignore it.
+    // Node sets the reason phrase: the upstream's may contain any byte, and RFC 9112 section 4 tells clients to ignore it.
     response.writeHead(status, this.#way.answerHeaders?.(headers, status) ?? headers)
     if (missing === 0 && body.length <= SMALL_BYTES) response.end(body.toString('latin1'), 'latin1')
     else if (missing === 0) response.end(body)

@@ -3,7 +3,7 @@ import { type Duplex } from 'node:stream'
 
 /** Grace period for the peer to read the end and close the connection itself. */
 const LINGER_MS = 2_000
-/** An answer is cut if nothing of it moves for this long. */
+/** An answer is cut off if none of its bytes are sent for this long. */
 export const STALLED_MS = 60_000
 
 /**

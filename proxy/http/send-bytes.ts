@@ -7,7 +7,7 @@ import { TLSSocket } from 'node:tls'
 const SLICE_BYTES = 64 * 1024
 
 /**
- * Ends an answer with a body that may be large. Without TLS the kernel takes what it has room for, and the rest stays in memory that all
+ * Ends an answer with a body that may be large. Without TLS the kernel takes as many bytes as fit, and the rest stays in memory that all
  * readers share. TLS would encrypt the whole body at once, even for a client that never reads, so the body is written in slices, each after
  * the client has read the one before.
  */

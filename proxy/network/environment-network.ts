@@ -17,7 +17,7 @@ export function usePins(read: () => Promise<Pins>): void {
  * Network settings of a program without windows: the proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name when it is first used,
  * and the certificates of `usePins`.
  *
- * @returns undefined where there is neither; nothing else is loaded then, because OpenSSH starts such a program for every connection
+ * @returns undefined if there is neither; nothing else is loaded then, because OpenSSH starts such a program for every connection
  */
 export function environmentNetwork(): Promise<Network | undefined> {
   return (made ??= open(process.env))

@@ -24,7 +24,7 @@ export interface Network {
    * @throws AppError `unavailable` with the reason: the proxy does not answer, refuses, or wants a sign-in, or another certificate
    */
   detour(url: URL, signal?: AbortSignal): Promise<Socket | undefined>
-  /** For `http.request` and WebSockets; undefined where `detour` is. */
+  /** For `http.request` and WebSockets; undefined if `detour` is. */
   agentFor(url: URL): Promise<RequestOptions['agent']>
   /** The certificate that a server shows, trusted or not. Nothing is sent there. @throws as `detour` */
   shownBy(url: URL): Promise<ShownCertificate>

@@ -9,7 +9,7 @@ export interface Traces {
   readonly own: { readonly uid: number; readonly home: string }
   /** Directories beside the home of this process' user, and in the usual folder of homes. Windows has no ids of owners: 0. */
   readonly homes: readonly { readonly path: string; readonly owner: number }[]
-  /** Text of /etc/passwd; empty where accounts are kept elsewhere. */
+  /** Text of /etc/passwd; empty if accounts are kept elsewhere. */
   readonly accounts: string
   /** Names in /run/user: ids of users who are signed in. */
   readonly signedIn: readonly string[]

@@ -11,8 +11,8 @@ type EndKey = 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'
 type Ends = { readonly [Key in EndKey]?: Socket[Key] | undefined }
 
 /**
- * User id of the process that opened a connection; null where the kernel does not tell (other systems than Linux, a connection of the
- * network, a namespace of users). `hidden`: the kernel lists connections here, but not this one, so refuse it.
+ * User id of the process that opened a connection; null if the kernel does not tell (other systems than Linux, a connection of the network,
+ * a namespace of users). `hidden`: the kernel lists connections here, but not this one, so refuse it.
  *
  * Threat model: every user of this computer may connect, and chooses when to end the connection and which source address to use. A client
  * that waits for its answer is ESTABLISHED. In every other state the kernel may name no user, or the wrong one (root for a connection that
@@ -28,8 +28,8 @@ export async function uidOfPeer(socket: Ends): Promise<number | 'hidden' | null>
 }
 
 /**
- * Whether a user other than root and the user of this process opened the connection. True for a hidden one, false if the kernel gives no
- * user. An additional check for programs of one person that hand something out once.
+ * Whether a user other than root and the user of this process opened the connection. True if the connection is `hidden`, false if the
+ * kernel does not report the user. An additional check for programs that give something to one person only once.
  */
 export async function isOfOtherUser(socket: Ends): Promise<boolean> {
   const uid = await uidOfPeer(socket)
@@ -37,8 +37,8 @@ export async function isOfOtherUser(socket: Ends): Promise<boolean> {
 }
 
 /**
- * Decides which user opened a connection. @param table text of /proc/net/tcp and tcp6; undefined where there is none @param ends addresses
- * and ports as seen from our end
+ * Decides which user opened a connection. @param table text of /proc/net/tcp and tcp6; undefined if there is none @param ends addresses and
+ * ports as seen from our end
  */
 export function peerIn(table: string | undefined, ends: Ends): number | 'hidden' | null {
   if (table === undefined) return null

@@ -46,8 +46,8 @@ let reading: Promise<string | undefined> | undefined
 let next: Promise<string | undefined> | undefined
 
 /**
- * The tables of this network namespace, read after the call; undefined where the system has none to read (other systems than Linux). One
- * read at a time, because the tables may be long and any client can cause reads: callers during a read share the next one.
+ * The tables of this network namespace, read after the call; undefined if the system has none to read (other systems than Linux). One read
+ * at a time, because the tables may be long and any client can cause reads: callers during a read share the next one.
  */
 export function readTcpTables(): Promise<string | undefined> {
   if (reading) return (next ??= reading.then(begin, begin))

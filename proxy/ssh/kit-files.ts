@@ -160,7 +160,7 @@ type Change<T> = (blocks: readonly Block[]) => Promise<{ blocks: readonly Block[
 
 const isDefault = (sshDirectory: string) => resolve(sshDirectory) === resolve(defaultSshDirectory())
 
-/** @returns false where the user's configuration cannot be written, e.g. because a tool keeps it read-only */
+/** @returns false if the user's configuration cannot be written, e.g. because a tool keeps it read-only */
 function include(sshDirectory: string, configFile: string): Promise<boolean> {
   const line = `Include ${isDefault(sshDirectory) ? '~/.ssh/berth/config' : quoteForSshConfig(configFile)}`
   return changeConfig(sshDirectory, before => withInclude(before, Buffer.from(line).toString('latin1')))

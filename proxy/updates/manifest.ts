@@ -53,7 +53,7 @@ export const MAX_MANIFEST_BYTES = 256 * 1024
 /** Prefix of the signed bytes, so that a signature for something else never fits. */
 export const SIGNED_AS = 'berth-update-v1\n'
 
-/** @returns undefined where this Berth looks for no updates */
+/** @returns undefined if this Berth looks for no updates */
 export function updateSourceOf(packageJson: unknown): UpdateSource | undefined {
   const { berthUpdates } = z.object({ berthUpdates: UpdateSource.optional() }).parse(packageJson)
   return berthUpdates

@@ -29,7 +29,7 @@ export interface HostRoutesDeps {
   readonly trustedProxies?: readonly string[] | undefined
   readonly version: string
   readonly thisComputer: ThisComputer
-  /** Port of the console; undefined where `berth local` has no socket. */
+  /** Port of the console; undefined if `berth local` has no socket. */
   readonly localCommandPort: () => number | undefined
   readonly proxyFaults: () => readonly ProxyFault[]
   /** Whether this process serves apps at an address for other computers. */
@@ -120,7 +120,7 @@ export function createHostRoutes({
   }
 
   /**
-   * Creates a code for `berth local`; null where the command cannot help: no socket, or a browser that does not come directly. @throws
+   * Creates a code for `berth local`; null if the command cannot help: no socket, or a browser that does not come directly. @throws
    * AppError `forbidden` for a client that hides its user
    */
   async function askLocally(request: IncomingMessage, email: string): Promise<LocalCode | null> {

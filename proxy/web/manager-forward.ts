@@ -137,7 +137,7 @@ export function createForward(
       const connection = { agent: hasOwn ? unpooled : agent }
       const contained = containedBy(response, log)
       const send = contained(() => {
-        // Nothing of the body is read before it is let in.
+        // The body is not read before its request is admitted.
         if (bringsArguments(request)) arriving.enter(clientOf(request, trustedProxies).address, request)
         forwardRequest(request, response, upstream(request, connection), error => {
           answerProblem(response, unavailable(error))

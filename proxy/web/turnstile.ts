@@ -18,9 +18,10 @@ export interface TurnstileOptions<C extends Closing> {
 /** Limits how many requests and sockets are open at a time. */
 export interface Turnstile<C extends Closing> {
   /**
-   * If the limit is reached, another connection is cut: one of the network that has most, and within it of the person that has most.
+   * If the limit is reached, another connection is cut: one from the network with the most connections, and within it from the person with
+   * the most.
    *
-   * @param person tells apart people at one address
+   * @param person distinguishes people at one address
    */
   enter(address: string, connection: C, person?: string): void
 }

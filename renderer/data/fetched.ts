@@ -22,7 +22,7 @@ export interface Fetched<T> {
 /** Event hints after which a value may be stale. */
 export interface FetchedHints {
   /**
-   * Topics of hints after which the value may be stale. Left out: it does not become stale by itself, and not even a resync fetches it
+   * Topics of hints after which the value may be stale. Left out: hints do not make the value stale, and not even a resync fetches it
    * again.
    */
   readonly topics?: readonly EventHint['topic'][]

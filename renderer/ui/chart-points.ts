@@ -1,4 +1,4 @@
-/** A line of a chart: a value for each time, null where nothing was measured. */
+/** A line of a chart: a value for each time, null if nothing was measured. */
 export interface ChartLine {
   readonly label: string
   readonly values: readonly (number | null)[]
@@ -29,7 +29,7 @@ export function withGaps({ times, lines }: ChartPoints, step: number): ChartPoin
   return { times: filled, lines: lines.map(({ label }, at) => ({ label, values: values[at] ?? [] })) }
 }
 
-/** Rate per second of a growing total; null where the total restarts from 0. */
+/** Rate per second of a growing total; null if the total restarts from 0. */
 export function ratesOf(totals: readonly number[], times: readonly number[]): (number | null)[] {
   return totals.map((total, index) => {
     if (index === 0) return null

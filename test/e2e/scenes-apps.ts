@@ -72,7 +72,7 @@ const DESKTOPS: App[] = [
 ]
 const FOLDER_PORT = { host: '127.0.0.1', port: 30_022, connections: 1, openedAt: ago(20) }
 
-/** Apps of a session: options, and links open to public. */
+/** Apps of a session: options, and links that are open to the public. */
 export const APP_SCENES: readonly Scene[] = [
   {
     name: 'apps',

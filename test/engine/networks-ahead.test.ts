@@ -83,7 +83,7 @@ test('after an agent is killed its ready networks are removed, and the network o
   agent.kill('SIGKILL')
   await agent.exited
   await start()
-  // The number is right even before the agent has checked.
+  // The number is right even before the agent has counted the networks.
   await expect
     .poll(async () => (await networks()).filter(id => before.includes(id)), { timeout: 60_000 })
     .toEqual([used])

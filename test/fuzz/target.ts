@@ -24,7 +24,7 @@ export interface FuzzRun extends AsyncDisposable {
 /** No input may take longer: the manager answers each request within this time, on a busy machine too. */
 export const SLOW_MS = 10_000
 
-/** @throws `slow` where it takes longer than SLOW_MS */
+/** @throws `slow` if it takes longer than SLOW_MS */
 export async function within<T>(what: string, act: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {

@@ -28,7 +28,7 @@ function hasOwnPrograms({ hasBridgesHere, gpus: { names, runtime } }: Reachable)
   return !hasBridgesHere && names.length === 0 && !runtime
 }
 
-/** The same decision that the agent takes at each start, for each GPU by itself. */
+/** Decides for each GPU separately, like the agent at each start. */
 function judge(nvidia: Nvidia, engine: GpuFacts, parts: Because): FindingByKey {
   const found = { count: nvidia.gpus.length, driver: nvidia.driver }
   const hook = engine.runtime || nvidia.hook

@@ -78,10 +78,10 @@ function addressOf(dockerHost: string | undefined): Docker.DockerOptions {
 }
 
 /**
- * Whether a bridge of the engine is in the table of routes of this network, as the agent looks at it too. Interfaces say less:
- * a bridge without a container is not listed among those that run.
+ * Whether a bridge of the engine is in the table of routes of this network, as the agent looks at it too. Interfaces say less: a bridge
+ * without a container is not listed among those that run.
  *
- * @param routes text of /proc/net/route; undefined where there is none
+ * @param routes text of /proc/net/route; undefined if there is none
  */
 export function hasBridgesHere(networks: readonly NetworkInspectInfo[], routes: string | undefined): boolean {
   const bridges = networks.filter(({ Driver }) => Driver === 'bridge').flatMap(({ IPAM }) => IPAM?.Config ?? [])

@@ -1,7 +1,7 @@
 /** A sign-in of the desktop app, as the credential store keeps it. */
 export interface StoredSignIn {
   readonly token: string
-  /** User id as which Berth runs on this computer, if that is neither this user nor root: see `#proxy/listener-user`. */
+  /** User id of the Berth that runs on this computer, if that is neither this user nor root: see `#proxy/listener-user`. */
   readonly listener: number | undefined
 }
 

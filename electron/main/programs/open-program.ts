@@ -19,7 +19,7 @@ import {
 export interface Programs extends Pick<Drives, 'tunnelClosed' | 'close'> {
   /** Programs of this computer that can open a session. */
   list(): Promise<readonly Program[]>
-  /** @throws AppError `unavailable` where the program is missing or does not start */
+  /** @throws AppError `unavailable` if the program is missing or does not start */
   open(program: Program, kit: SshKit): Promise<void>
 }
 

@@ -35,7 +35,7 @@ export interface ChosenServer {
   /** null before the first choice. */
   choice(): EndpointChoice | null
   endpoint(): Promise<Endpoint>
-  /** @throws AppError `forbidden` where the environment decides; as opening a connection */
+  /** @throws AppError `forbidden` if the environment decides; as opening a connection */
   setEndpoint(wanted: EndpointChoice): Promise<Endpoint>
   /** Call when another start has brought a sign-in link. Work at the present server goes on: another server opens in a second app. */
   signInAt(link: string): Promise<void>

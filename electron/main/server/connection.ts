@@ -40,7 +40,7 @@ export interface ConnectionDeps {
   readonly choice: EndpointChoice
   /** True if BERTH_ENDPOINT decides on the manager: the user cannot choose another. */
   readonly isFixed: boolean
-  /** Ticket of a sign-in link to this manager; null where there is none. */
+  /** Ticket of a sign-in link to this manager; null if there is none. */
   readonly ticket: string | null
   readonly credentials: CredentialStore
   readonly fetch: Fetch

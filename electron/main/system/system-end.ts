@@ -22,6 +22,6 @@ export function watchSystemEnd({ electron: { app, powerMonitor }, process, platf
     if (platform === 'linux') event?.preventDefault()
     end()
   })
-  // Windows tells each window.
+  // Windows notifies each window.
   app.on('browser-window-created', (_event, window) => void window.on('session-end', end))
 }

@@ -48,7 +48,7 @@ export function createUpdates(deps: UpdatesDeps): Updates {
   const stop = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
-  /** True if somebody waits for the answer, also of a check that the app has begun by itself. */
+  /** True if a person waits for the answer, even if the app itself began the check. */
   let isAsked = false
 
   async function findNewer(from: UpdateSource): Promise<{ version: string; path: string } | undefined> {

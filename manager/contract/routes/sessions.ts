@@ -179,7 +179,7 @@ export const SESSION_ROUTES = {
     summary:
       'Start an ended session of your own again, with the same settings, on the same agent, with its files; with other folders if the body names them.',
     params: session,
-    // The server reads null where no body was sent.
+    // The server reads null if no body was sent.
     body: SessionRestart.nullish(),
     status: 201,
     reply: Session.extend({ notices: z.array(Notice).optional().describe('Only if there are any.') }).meta({

@@ -16,7 +16,7 @@ export interface DeviceSnapshot {
 export interface Occupant {
   readonly slots: ResourceSlots
   readonly devices: readonly DeviceAllocation[]
-  /** Milliseconds since the epoch; null where unknown. */
+  /** Milliseconds since the epoch; null if unknown. */
   readonly latestEnd: number | null
 }
 

@@ -18,7 +18,7 @@ const RETRY_MS = 30_000
 export async function listenAtPorts(options: {
   readonly ports: readonly number[]
   readonly listen: (port: number) => Promise<Listener>
-  /** Listens at a port with a minimal server: TLS servers would have to be told of every new certificate. */
+  /** Listens at a port with a minimal server, because a TLS server would need every new certificate. */
   readonly probe: (port: number) => Promise<Listener>
   readonly onChange: () => void
   readonly log: Log

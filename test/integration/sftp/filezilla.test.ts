@@ -83,7 +83,7 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
     )
     await xdotool('key', '--delay', 100, ...keys, 'Return')
   }
-  // The first entry is the folder, and in the folder the file; a key press before the list is loaded has no effect.
+  // The list's first entry is the folder, and within the folder the file; a key press before the list is loaded has no effect.
   await expect
     .poll(
       async () => {
