@@ -48,7 +48,7 @@ export function createOwnDisks({
   }
 
   return createProvenFault({
-    // A program that creates homes reports this only as text, like the engine.
+    // An error of a program that creates homes is known only by its text, like an error of the engine.
     isSuspect: hasCause('disk_of_path_full', 'disk_of_path_quota', 'docker_disk_full'),
     find,
     inWordsForOwners: cause => new AppError('disk_full', because('host_disk_short'), { cause }),

@@ -41,7 +41,7 @@ export function createFaultTeller({ store, tell, log, timings }: FaultTellerDeps
     if (memory.fault?.isFault !== isFault) memory.fault = { isFault, since: now, isTold: false }
     const { since, isTold } = memory.fault
     if (isTold || now - since < (isFault ? faultMs : wellMs)) return
-    // The row decides: another manager, or this one before a restart, may have reported it.
+    // The stored row decides whether to report: another manager, or this one before a restart, may have done so.
     const host = await setFaultTold(store.db, agentId, isFault)
     memory.fault = { isFault, since, isTold: true }
     if (host === undefined) return

@@ -79,7 +79,7 @@ export function createHostChoice({ origin, app, speaksTls, mayBeLocal }: HostCho
     return isLocal ? `http://${local}` : origin
   }
 
-  /** Translates a Location that the app built for its own origin, for the browser. */
+  /** Changes a Location with the app's own origin to the address that the browser uses. */
   function backFrom(far: string, location: string): string {
     const url = URL.parse(location)
     return url?.host === new URL(far).host ? origin + location.slice(url.origin.length) : location

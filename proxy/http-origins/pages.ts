@@ -2,7 +2,7 @@ import { type BrokenAnswer } from './broken-answer.ts'
 import { type Admission } from './gate.ts'
 import { type PageLanguage } from './page-language.ts'
 
-/** `long_head`, `raw_address`, `unreadable`: no request that the gate could check. `other_user` is decided before the gate. */
+/** `long_head`, `raw_address`, `unreadable`: the gate could not check the request. `other_user` is decided before the gate. */
 export type Refusal =
   | Extract<Admission, { kind: 'refuse' }>['reason']
   | 'long_head'
