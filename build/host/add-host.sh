@@ -68,11 +68,15 @@ berth-server for $(uname -m) here, put BERTH_JOIN with a join string into $SETTI
   [ ! -e "$ROOT/package.json" ] || fail "$ROOT is a clone of Berth. Start its agent (docs/admin/agents.md), or move the clone away."
   [ ! -e /usr/lib/systemd/system/berth-agent.service ] || fail "The package berth-server is installed here and has an agent: put BERTH_JOIN \
 with a join string into $SETTINGS, and start berth-agent; or remove the package."
+  [ ! -e "$UNIT" ] || is_ours || fail "$UNIT was not made by this script. Move it away, or keep the agent that it starts."
   if [ -z "$foreground" ]; then
     [ -d /run/systemd/system ] || fail 'This computer does not run systemd. Run the agent in a terminal instead: end the line with "sh -s -- --foreground".'
     ! systemctl is-active --quiet berth || fail 'This computer runs all of Berth (berth.service), which has an agent already.'
   fi
 }
+
+# Whether the service is the one that this script installs, and not one by hand or by a package.
+is_ours() { grep -q "^ExecStart=$ROOT/current/" "$UNIT" 2>/dev/null; }
 
 # Docker Engine and iptables, from the distribution.
 install_packages() {
@@ -240,12 +244,13 @@ undo() {
 }
 
 uninstall() {
-  if [ -d /run/systemd/system ] && [ -e "$UNIT" ]; then
-    systemctl disable --quiet --now berth-agent || true
-    rm -f "$UNIT"
-    systemctl daemon-reload
+  # A package or a service by hand has its settings at the same place.
+  if is_ours; then
+    if [ -d /run/systemd/system ]; then systemctl disable --quiet --now berth-agent || true; fi
+    rm -f "$UNIT" "$SETTINGS"
+    if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
   fi
-  rm -f "$SETTINGS" "$ROOT/current"
+  rm -f "$ROOT/current"
   rm -rf "$ROOT"/[0-9]*-*
   rmdir "$ROOT" /etc/berth 2>/dev/null || true
   say "The agent was removed. Sessions, Docker with its images, and $DATA stay: never remove that folder while sessions run here. The manager \

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { makeCertificate } from '../../test/fixtures/smtp-server.ts'
-import { hostLine, hostScript, refusalScript } from './host-line.ts'
+import { hostLine, hostScript, refusalScript, requireSafeAddress } from './host-line.ts'
 
 const run = promisify(execFile)
 const TOKEN = 'A'.repeat(43)
@@ -29,6 +29,18 @@ test('the line is one line, pins the key that the agent pins, and gives the toke
   expect(line.split(TOKEN)).toHaveLength(2)
   // Authorities vouch for the certificate.
   expect(hostLine({ ...invitation, fingerprint: undefined })).not.toMatch(/ -k | --pinnedpubkey/)
+})
+
+test('an address without TLS is refused beyond this computer', () => {
+  for (const url of [
+    'https://berth.example.org',
+    'http://127.0.0.1:8400',
+    'http://localhost:8400',
+    'http://[::1]:8400',
+  ])
+    expect(() => requireSafeAddress(url)).not.toThrow()
+  for (const url of ['http://10.0.0.5:8400', 'http://berth.example.org', 'http://127.0.0.1.example.org'])
+    expect(() => requireSafeAddress(url)).toThrow(expect.objectContaining({ code: 'config_invalid' }))
 })
 
 test('the script is valid for the shell, with the values of the invitation in front', async () => {

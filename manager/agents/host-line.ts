@@ -1,3 +1,6 @@
+import { AppError, because } from '#manager/contract'
+import { isLoopbackName } from '../settings/rules.ts'
+
 /** The part of a join token that the line for a host, and its script, contain. */
 export interface HostInvitation {
   /** Address at which the host reaches this manager: http on this computer, else https. */
@@ -18,6 +21,17 @@ export interface HostProgram {
   readonly sha256: string
   /** Architecture of the manager's computer, as Node names it. */
   readonly architecture: string
+}
+
+/**
+ * Requires TLS beyond this computer: root runs what comes from the address, and agents refuse the address as well.
+ *
+ * @throws AppError `config_invalid`
+ */
+export function requireSafeAddress(url: string): void {
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'https:' && !isLoopbackName(hostname))
+    throw new AppError('config_invalid', because('address_not_encrypted', { url }))
 }
 
 export const HOST_SCRIPT_PATH = '/api/v1/host-setup/script'

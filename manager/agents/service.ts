@@ -53,7 +53,7 @@ import { type Db } from '../store/schema.ts'
 import { countSessions } from '../store/sessions/session-list.ts'
 import { hashToken } from '../users/secrets.ts'
 import { howPartsHold, inMode, modelsOf, sharedOf, withDevices } from './devices.ts'
-import { type HostInvitation, hostLine } from './host-line.ts'
+import { type HostInvitation, hostLine, requireSafeAddress } from './host-line.ts'
 import { moveAgent } from './move-agent.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
 
@@ -81,7 +81,7 @@ export interface AgentService {
     createdBy: UserId | null
     replaces?: AgentId | undefined
   }): Promise<JoinToken>
-  /** The invitation of a host that shows the token of a join string. @throws `join_token_invalid` */
+  /** The invitation of a host that shows the token of a join string. @throws `join_token_invalid`, `config_invalid` (an address without TLS) */
   invitation(token: string): Promise<HostInvitation>
   /** @param id as `createJoinToken` returned it @throws `not_found` */
   joinToken(id: string): Promise<RouteReply<'getJoinToken'>>
@@ -253,6 +253,8 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       await endForgotten(deps, { agentId: id, actor })
     },
     async createJoinToken({ createdBy, replaces, ...wanted }) {
+      // The agent of this computer, for which nobody asked, is told another address.
+      if (createdBy !== null) requireSafeAddress(deps.url())
       const old = replaces && (await findAgent(store.db, replaces))
       if (replaces && (!old || old.status === 'REVOKED')) throw noSuchAgent(replaces)
       const resourceGroup = old?.resource_group ?? wanted.resourceGroup
@@ -271,6 +273,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     async invitation(token) {
       const found = await findOpenJoinToken(store.db, hashToken(token))
       if (!found) throw new AppError('join_token_invalid', because('host_line_over'))
+      requireSafeAddress(deps.url())
       return invite(token, found.agentId, found.replaces)
     },
     async joinToken(id) {
