@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, because, type RouteSpec, type UserId } from '#manager/contract'
+import { AppError, because, becauseOf, type RouteSpec, type UserId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import {
@@ -68,8 +68,8 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
     try {
       if (await insertClaim(db, fresh, box.seal(JSON.stringify({ request }), context))) return fresh
     } catch (error) {
-      // The claim may be there although the database did not confirm it.
-      await release(fresh)
+      // The claim may be there although the database did not confirm it; not if the statement waited for a connection in vain.
+      if (becauseOf(error)?.cause !== 'database_busy') await release(fresh)
       throw error
     }
     const known = await findKey(db, userId, key)
