@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { AppError, because, isAppError, type UploadId } from '#manager/contract'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Db } from '../store/schema.ts'
 import { leaseUpload, releaseUpload, renewLeases } from '../store/storage/uploads.ts'
 
@@ -117,7 +118,7 @@ export function createWriteLeases({ db, livesSeconds }: { db: Db; livesSeconds: 
       const own = { name: randomUUID(), check, controller, ended }
       const writer: Writer = { ...own, arrivedAt: now, isSettled: false, isHeld: false, seenAt: now, renewedAt: now }
       writers.set(id, writer)
-      timer ??= setInterval(onTime, RENEW_MS).unref()
+      timer ??= onBehalfOfAll(() => setInterval(onTime, RENEW_MS).unref())
       try {
         if (!(await leaseUpload(db, id, writer.name, times))) throw locked()
         writer.isHeld = true

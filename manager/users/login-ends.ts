@@ -6,6 +6,7 @@ import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type Log } from '../log.ts'
 import { deleteLogins, listExpiredLogins, listLiveLogins, listLoginsOf } from '../store/identity/logins.ts'
 import { countingOf } from '../store/identity/users.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { type LoginsTable } from '../store/tables/accounts.ts'
 import { type AfterCommit } from './after-commit.ts'
@@ -98,7 +99,8 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
   const forget = (userId: UserId | null) => {
     if (userId === null) cache.clear()
     else cache.drop(({ caller }) => caller.userId === userId).catch(complain)
-    changesToTell ??= setTimeout(tellChanges, Math.max(0, changesToldAt + TELL_CHANGES_MS - performance.now())).unref()
+    const afterMs = Math.max(0, changesToldAt + TELL_CHANGES_MS - performance.now())
+    changesToTell ??= onBehalfOfAll(() => setTimeout(tellChanges, afterMs).unref())
   }
   const forgetEverywhere = (userId: UserId | null) => {
     forget(userId)
