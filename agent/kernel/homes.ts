@@ -53,8 +53,9 @@ export const KERNEL_DIRECTORY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /**
  * Threat model: the directory belongs to the agent (as root: root) and has mode 0700. The users of homes cannot change the names in it,
  * and other users of the host cannot pass through it: a session can leave a set-user-id program in its home, and whoever ran that
- * would become the user of all sessions. The engine mounts homes as root. A home counts only if it is a real directory of a user of sessions; a link is never followed. Everything below a home is
- * hostile: owners are changed without following links, and only of files that belonged to an earlier user of sessions.
+ * would become the user of all sessions. The engine mounts homes as root. A home counts only if it is a real directory of a user of
+ * sessions; a link is never followed. Everything below a home is hostile: owners are changed without following links, and only of files
+ * that belonged to an earlier user of sessions.
  */
 export function createHomes({ directory, recordPath, accounts, limits }: HomesOptions): Homes {
   const asRoot = process.getuid?.() === 0

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises'
 
 /** Part of the list that is read: some 15,000 sockets. The kernel's order is that of a hash. */
 const MOST_BYTES = 2 ** 20
+const CHUNK = 64 * 1024
 
 /**
  * Unix sockets of a container that no descriptor leads to: each is on its way from one process to another itself. Programs do not leave
@@ -14,14 +15,14 @@ const MOST_BYTES = 2 ** 20
 export async function hiddenSockets(pid: number, held: ReadonlySet<string>): Promise<Set<string>> {
   try {
     await using file = await open(`/proc/${pid}/net/unix`)
-    const buffer = Buffer.allocUnsafe(MOST_BYTES)
-    let length = 0
-    for (;;) {
-      const { bytesRead } = await file.read(buffer, length, MOST_BYTES - length, null)
-      length += bytesRead
-      if (bytesRead === 0 || length === MOST_BYTES) break
+    const buffer = Buffer.allocUnsafe(CHUNK)
+    let text = ''
+    while (text.length < MOST_BYTES) {
+      const { bytesRead } = await file.read(buffer, 0, CHUNK, null)
+      if (bytesRead === 0) break
+      text += buffer.toString('latin1', 0, bytesRead)
     }
-    return new Set(inodesOf(buffer.toString('latin1', 0, length)).filter(inode => !held.has(inode)))
+    return new Set(inodesOf(text).filter(inode => !held.has(inode)))
   } catch {
     return new Set() // the container has ended
   }

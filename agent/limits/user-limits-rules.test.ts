@@ -58,7 +58,10 @@ test('a kernel without such a limit has nobody ended for it', () => {
 })
 
 test('limits of processes are those of the session that is refused first, but no session can lower them far', () => {
-  const text = (files: string, signals = '96364') => `Limit                     Soft Limit           Hard Limit           Units
+  const text = (
+    files: string,
+    signals = '96364',
+  ) => `Limit                     Soft Limit           Hard Limit           Units
 Max open files            ${files}                20000                files
 Max pending signals       ${signals}                96364                signals
 `
