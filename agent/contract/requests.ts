@@ -19,7 +19,7 @@ import {
   UserId,
 } from '#manager/contract'
 import { ContainerId, ExitCode, LONGEST_NAME, LONGEST_SAID, LONGEST_VALUE } from './fields.ts'
-import { listOf } from './to-first-fault.ts'
+import { listOf, recordOf } from './to-first-fault.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
 
@@ -113,9 +113,9 @@ export const CommandState = z.object({
   kernelId: KernelId,
   userId: UserId,
   /** In one line, at most 200 characters. */
-  shown: z.string().max(200),
+  shown: TextUpTo(200),
   attached: z.boolean(),
-  startedAt: z.iso.datetime(),
+  startedAt: DateTime(),
   ranMs: z.number().min(0),
   /** Null while it runs. */
   end: CommandEnd.nullable(),
@@ -197,10 +197,10 @@ export const REQUESTS = {
       commandId: CommandId,
       userId: UserId,
       command: CommandWords,
-      environ: z.record(z.string(), z.string()),
+      environ: recordOf(TextUpTo(LONGEST_NAME), TextUpTo(LONGEST_VALUE)),
       /** Null: the home. */
-      workingDirectory: z.string().nullable(),
-      stdin: z.string(),
+      workingDirectory: TextUpTo(LONGEST_VALUE).nullable(),
+      stdin: TextUpTo(LONGEST_SAID),
       /** Null: no limit. */
       timeoutMs: z.int().min(1).nullable(),
       attached: z.boolean(),
@@ -225,7 +225,7 @@ export const REQUESTS = {
     input: z.object({ sessionId: SessionId, commandId: CommandId, stream: CommandStream, offset: z.int().min(0) }),
     reply: z.object({
       offset: z.int().min(0),
-      bytes: z.base64().max(2 * COMMAND_PART_BYTES),
+      bytes: TextUpTo(2 * COMMAND_PART_BYTES).check(z.base64()),
       total: z.int().min(0),
       ended: z.boolean(),
     }),

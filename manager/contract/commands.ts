@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { EnvironmentName } from './app-options.ts'
 import { utf8Length } from './file-paths.ts'
 import { KernelId, SessionId } from './ids.ts'
+import { TextUpTo } from './plain-text.ts'
 import { withVariableLimit } from './session-bytes.ts'
 
 /** Bytes of each stream of a command that are kept: the last ones, if it writes more. */
@@ -19,7 +20,8 @@ export const LONGEST_WAIT_SECONDS = 50
 const SHOWN = 200
 
 /** NUL ends an argument, whatever follows it. */
-const Argument = z.string().regex(/^[^\0]*$/, 'must not hold NUL')
+const ArgumentUpTo = (most: number) => TextUpTo(most).regex(/^[^\0]*$/, 'must not hold NUL')
+const Argument = ArgumentUpTo(COMMAND_BYTES)
 const bytesOf = (words: readonly string[]) => words.reduce((sum, word) => sum + utf8Length(word), 0)
 const tooLong = `at most ${COMMAND_BYTES / 1024} KiB`
 
@@ -41,19 +43,18 @@ export const CommandSpec = z
     command: CommandWords.describe(
       'A list of words: the program and its arguments, as they are. Or one text, for the shell of the image. At most 64 KiB. The first 200 characters are in the audit log: put secrets into `environ` or `stdin`.',
     ),
-    stdin: z
-      .string()
+    stdin: TextUpTo(STDIN_BYTES)
       .refine(text => utf8Length(text) <= STDIN_BYTES, `at most ${STDIN_BYTES / 1024} KiB`)
       .optional()
       .describe('Standard input, at most 256 KiB; it ends after this. Not for attached commands.'),
-    workingDirectory: Argument.max(4_096)
+    workingDirectory: ArgumentUpTo(4_096)
       .optional()
       .describe('Absolute, or below the home. Default: the home. If it cannot be entered, the exit code is 126.'),
     environ: withVariableLimit(
       z
         .record(
           EnvironmentName.refine(name => !name.startsWith('BERTH_'), 'is set by Berth itself'),
-          Argument.max(32_768),
+          ArgumentUpTo(32_768),
         )
         .default({})
         .refine(environ => Object.keys(environ).length <= 200, 'at most 200 variables'),
@@ -66,7 +67,7 @@ export const CommandSpec = z
       .describe(
         'The command and everything that it has started are killed after this time, at most 7 days. Default: 600; an attached command has no limit by default.',
       ),
-    kernel: z.string().max(64).optional().describe('Role (sub1) or id of the container; default main1.'),
+    kernel: TextUpTo(64).optional().describe('Role (sub1) or id of the container; default main1.'),
     waitSeconds: z
       .int()
       .min(0)

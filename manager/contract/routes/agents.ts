@@ -109,7 +109,7 @@ export const AGENT_ROUTES = {
     path: '/api/v1/host-setup/bundles/:sha256',
     access: 'none',
     summary: 'What the script installs: agent, Node, npm packages and toolbox as .tar.gz. Needs the same token.',
-    params: z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal') }),
+    params: z.object({ sha256: TextOf(64, /^[0-9a-f]{64}$/, 'must be a SHA-256 in hexadecimal') }),
     reply: z.string(),
   },
   updateAgent: {

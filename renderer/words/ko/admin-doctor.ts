@@ -49,7 +49,7 @@ export default {
   check_open_files: '열린 파일',
   open_files_many: '컴퓨터의 열린 파일 한도에 이르기 전에 세션의 메모리가 먼저 한도가 됩니다.',
   open_files_few:
-    '이 컴퓨터에서 열 수 있는 파일은 모두 {count}개입니다. 한 세션이 메모리 {size}로 모두 차지할 수 있고, 그러면 다른 세션은 파일을 열 수 없습니다.',
+    '이 컴퓨터에서 열 수 있는 파일은 모두 {count}개입니다. 한 세션이 {size}의 메모리만으로 모두 차지할 수 있고, 그러면 다른 세션은 파일을 열 수 없습니다.',
   open_files_few_mend: '`{command}` 명령을 실행하고 같은 설정을 /etc/sysctl.d의 파일에 쓰세요.',
   check_engine_disk: '엔진의 디스크',
   engine_disk_full: '{path} 경로에 {size}밖에 남지 않아 컨테이너가 쓸 수 없습니다.',
