@@ -65,21 +65,29 @@ test.skipIf(
     () => false,
     () => true,
   ),
-)('curl fetches the script from the holder of the pinned key only', async () => {
-  const certificate = await makeCertificate()
-  const seen: (string | undefined)[] = []
-  await using server = createServer(certificate, (request, response) => {
-    seen.push(request.headers.authorization)
-    response.end('echo fetched')
-  }).listen(0, '127.0.0.1')
-  await new Promise(done => server.once('listening', done))
-  const { port } = server.address() as AddressInfo
-  const key = new X509Certificate(certificate.cert).publicKey.export({ type: 'spki', format: 'der' })
-  const line = (fingerprint: string) =>
-    // As whoever runs this test.
-    hostLine({ url: `https://127.0.0.1:${port}`, token: TOKEN, fingerprint }).replace('command -v sudo', 'true')
-  const shell = async (text: string) => (await run('sh', ['-c', `{ ${text}; } 2>&1`])).stdout
-  expect(await shell(line(createHash('sha256').update(key).digest('hex')))).toBe('fetched\n')
-  expect(await shell(line('00'.repeat(32)))).toMatch(/pinned|public key/i)
-  expect(seen).toEqual([`Bearer ${TOKEN}`])
-})
+)(
+  'the line runs the script of the holder of the pinned key only, no other answer, and tells that it failed',
+  async () => {
+    const certificate = await makeCertificate()
+    const seen: (string | undefined)[] = []
+    let status = 200
+    await using server = createServer(certificate, (request, response) => {
+      seen.push(request.headers.authorization)
+      response.writeHead(status).end(String.raw`printf '%s\n' "fetched $*"`)
+    }).listen(0, '127.0.0.1')
+    await new Promise(done => server.once('listening', done))
+    const { port } = server.address() as AddressInfo
+    const key = new X509Certificate(certificate.cert).publicKey.export({ type: 'spki', format: 'der' })
+    const line = (fingerprint: string) =>
+      // As whoever runs this test.
+      hostLine({ url: `https://127.0.0.1:${port}`, token: TOKEN, fingerprint }).replace('command -v sudo', 'true')
+    const shell = async (text: string) => (await run('sh', ['-c', `{ ${text}; } 2>&1`])).stdout
+    const right = line(createHash('sha256').update(key).digest('hex'))
+    expect(await shell(`${right} -s -- --foreground`)).toBe('fetched --foreground\n')
+    const failed = await shell(line('00'.repeat(32))).catch((error: unknown) => error)
+    expect(failed).toMatchObject({ stdout: expect.stringMatching(/pinned|public key/i) as string })
+    expect(seen).toEqual([`Bearer ${TOKEN}`])
+    status = 502
+    await expect(shell(right)).rejects.toMatchObject({ stdout: expect.not.stringContaining('fetched') as string })
+  },
+)

@@ -41,17 +41,20 @@ const MACHINES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarc
 
 /**
  * The line that makes a computer a host, for the shell of Debian or Ubuntu. It installs curl where it is missing, fetches the script, and runs it
- * as root.
+ * as root. Flags for the script go to its end. Its exit status is that of curl if the script was not fetched, else that of the script.
  *
  * Threat model: whoever reads the line can join one agent within fifteen minutes. The token reaches curl by its standard input, because
  * arguments are visible to every user of the computer. The space in front keeps the line out of the history of most shells. The
- * fingerprint pins the key of the server, so nobody between can answer with another script.
+ * fingerprint pins the key of the server, so nobody between can answer with another script. An answer that is an error, such as a page of a
+ * proxy, or one that breaks off, never reaches the shell. The script, which contains the join string, stays in a variable of the shell that is
+ * not exported.
  */
 export function hostLine({ url, token, fingerprint }: Pick<HostInvitation, 'url' | 'token' | 'fingerprint'>): string {
   const pin = fingerprint === undefined ? '' : ` -k --pinnedpubkey '${pinOf(fingerprint)}'`
   return (
     ` S=$(command -v sudo || :); command -v curl >/dev/null || { $S apt-get update; $S apt-get install -y --no-install-recommends curl ca-certificates; }; ` +
-    `echo 'header="Authorization: Bearer ${token}"' | curl -sSK -${pin} ${quoted(url + HOST_SCRIPT_PATH)} | $S sh`
+    `BERTH=$(echo 'header="Authorization: Bearer ${token}"' | curl -fsSK -${pin} ${quoted(url + HOST_SCRIPT_PATH)}) && ` +
+    `printf '%s\\n' "$BERTH" | $S sh`
   )
 }
 
@@ -72,7 +75,7 @@ export function hostScript(invitation: HostInvitation, program: HostProgram, bod
   return `${head.join('')}${body}`
 }
 
-/** Script that says why there is none: the line runs whatever it gets, and its reader sees a sentence instead of JSON. */
+/** Script that says why there is none, and ends with 1. It goes out with status 200: the line runs no answer that is an error. */
 export function refusalScript(reason: string): string {
   return `printf '%s\\n' ${quoted(`berth: ${reason}`)} >&2\nexit 1\n`
 }

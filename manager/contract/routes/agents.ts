@@ -101,7 +101,7 @@ export const AGENT_ROUTES = {
     path: '/api/v1/host-setup/script',
     access: 'none',
     summary:
-      'The shell script of the line, which needs `Authorization: Bearer` with the token of a join string. A refusal is a script too, which says why.',
+      'The shell script of the line, which needs `Authorization: Bearer` with the token of a join string. A refusal is a script too, which says why, with status 200.',
     reply: z.string(),
   },
   readHostBundle: {

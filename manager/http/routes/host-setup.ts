@@ -17,12 +17,12 @@ export function createHostSetupRoutes(setup: HostSetup): Pick<Handlers, 'readHos
         const script = await setup.script(tokenOf(request.raw))
         answer(request, reply, 200, SCRIPT).end(script)
       } catch (error) {
-        // The reader is a shell: it says why, and ends.
+        // The reader is a shell: it says why, and ends. curl would keep an answer with another status from it.
         const known = toAppError(error)
         if (known.code === 'internal') throw error
-        const { status, title } = ERRORS[known.code]
+        const { title } = ERRORS[known.code]
         const script = refusalScript([`${title}.`, whyOf(known)].filter(Boolean).join(' '))
-        answer(request, reply, status, SCRIPT).end(script)
+        answer(request, reply, 200, SCRIPT).end(script)
       }
       return ''
     },

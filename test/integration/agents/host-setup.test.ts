@@ -30,12 +30,14 @@ test('strangers, sign-ins and tokens whose maker is no superadmin any more get n
   const { api } = await manager.signIn()
   await api.updateUser({ params: { id: maker.id }, body: { role: 'user' } })
   for (const token of [undefined, signIn, 'A'.repeat(43), ended]) {
-    for (const path of [SCRIPT, BUNDLE]) expect((await get(path, token)).status).toBe(401)
+    expect((await get(BUNDLE, token)).status).toBe(401)
+    expect(await (await get(SCRIPT, token)).text()).toMatch(/^printf '.*' '.*' >&2\nexit 1\n$/)
   }
 })
 
 test('a refused script is a script that says why', async () => {
   const answer = await get(SCRIPT, 'A'.repeat(43))
+  expect(answer.status).toBe(200)
   expect(answer.headers.get('content-type')).toContain('shellscript')
   await expect(promisify(execFile)('sh', ['-c', await answer.text()])).rejects.toMatchObject({
     code: 1,
