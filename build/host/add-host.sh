@@ -12,7 +12,6 @@ umask 022
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 ROOT=/opt/berth
-DATA=${BERTH_DATA:-/var/lib/berth}
 SETTINGS=/etc/berth/agent.env
 UNIT=/etc/systemd/system/berth-agent.service
 JOINED_WITHIN_S=60
@@ -41,6 +40,7 @@ main() {
     esac
   done
   [ "$(id -u)" = 0 ] || fail 'The agent needs root: run the line as root, or as a user with sudo.'
+  read_settings
   if [ "$action" = uninstall ]; then
     uninstall
     return
@@ -57,6 +57,16 @@ main() {
   if [ -n "$foreground" ]; then run_here; else run_service; fi
 }
 
+# Data directory and Docker Engine: what the caller names, else what the settings of the service name. Script and service use the same ones.
+read_settings() {
+  BERTH_DATA=${BERTH_DATA:-$(setting BERTH_DATA)}
+  DATA=${BERTH_DATA:-/var/lib/berth}
+  DOCKER_HOST=${DOCKER_HOST:-$(setting DOCKER_HOST)}
+  if [ -n "$DOCKER_HOST" ]; then export DOCKER_HOST; else unset DOCKER_HOST; fi
+}
+
+setting() { sed -n "s/^$1=//p" "$SETTINGS" 2>/dev/null | tail -n 1 | tr -d "'\""; }
+
 # Refuses a computer on which this cannot work, before anything is changed.
 check_computer() {
   [ "$(uname -s)" = Linux ] || fail "Hosts of Berth run Linux; this computer runs $(uname -s)."
@@ -66,6 +76,11 @@ berth-server for $(uname -m) here, put BERTH_JOIN with a join string into $SETTI
     command -v $program >/dev/null || fail "The program $program is missing: install the package of this distribution that has it."
   done
   [ ! -e "$ROOT/package.json" ] || fail "$ROOT is a clone of Berth. Start its agent (docs/admin/agents.md), or move the clone away."
+  # Whoever else writes there would decide what root runs. A link has a mode without meaning.
+  others=$(find -H "$ROOT" -maxdepth 1 \( ! -user root -o ! -type l -perm /022 \) 2>/dev/null | head -n 1)
+  [ -z "$others" ] || fail "$others belongs to another user than root, or others may write to it. Move $ROOT away, or make it root's alone: \
+chown -R root:root $ROOT; chmod -R go-w $ROOT"
+  case $DATA in /*) ;; *) fail "BERTH_DATA is $DATA, and must be an absolute path." ;; esac
   [ ! -e /usr/lib/systemd/system/berth-agent.service ] || fail "The package berth-server is installed here and has an agent: put BERTH_JOIN \
 with a join string into $SETTINGS, and start berth-agent; or remove the package."
   [ ! -e "$UNIT" ] || is_ours || fail "$UNIT was not made by this script. Move it away, or keep the agent that it starts."
@@ -119,13 +134,14 @@ fetch_program() {
   work=
 }
 
-# get PATH FILE: downloads from the manager. The token goes in by the standard input.
+# get PATH FILE: downloads from the manager, and gives up if less than 1 kB a second arrives for a minute. The token goes in by the standard
+# input.
 get() {
   {
     printf 'header = "Authorization: Bearer %s"\n' "$token"
     # The line pins the key, so the certificate needs no authority.
     [ -z "$pin" ] || printf 'insecure\npinnedpubkey = "%s"\n' "$pin"
-  } | curl --config - --silent --show-error --fail --retry 3 --proto '=http,https' --output "$2" "$url$1"
+  } | curl --config - --silent --show-error --fail --retry 3 --speed-limit 1000 --speed-time 60 --proto '=http,https' --output "$2" "$url$1"
 }
 
 # Makes the fetched version the one in use, at one stroke.
@@ -164,7 +180,12 @@ run_here() {
 
 run_service() {
   mkdir -p -m 0700 /etc/berth
-  [ ! -e "$UNIT" ] || old_unit=$(cat "$UNIT")
+  if [ -e "$UNIT" ]; then
+    old_unit=$(cat "$UNIT")
+    case $(systemctl is-active berth-agent || true) in inactive | failed) ;; *) was_running=yes ;; esac
+    ! systemctl is-enabled --quiet berth-agent || was_enabled=yes
+  fi
+  [ ! -e "$SETTINGS" ] || old_settings=$(cat "$SETTINGS")
   started=yes
   cp "$program/berth-agent.service" "$UNIT"
   write_settings with
@@ -180,16 +201,24 @@ run_service() {
   say "This computer is a host of Berth now, as the service berth-agent (log: journalctl -u berth-agent)."
 }
 
-# write_settings with|without: the join string, beside what an administrator has written.
+# write_settings with|without: the join string, beside data directory and engine, if they are not the usual ones, and what an administrator has
+# written.
 write_settings() {
-  umask 077
   {
-    [ ! -e "$SETTINGS" ] || grep -v -e '^BERTH_JOIN=' -e '^BERTH_AGENT_REPLACE=' "$SETTINGS" || true
+    [ -z "$BERTH_DATA" ] || printf 'BERTH_DATA=%s\n' "$BERTH_DATA"
+    [ -z "${DOCKER_HOST:-}" ] || printf 'DOCKER_HOST=%s\n' "$DOCKER_HOST"
+    [ ! -e "$SETTINGS" ] || grep -v -E '^(BERTH_DATA|DOCKER_HOST|BERTH_JOIN|BERTH_AGENT_REPLACE)=' "$SETTINGS" || true
     if [ "$1" = with ]; then
       printf 'BERTH_JOIN=%s\n' "$join"
       [ -z "$replaces" ] || printf 'BERTH_AGENT_REPLACE=1\n'
     fi
-  } >"$SETTINGS.new"
+  } | replace_settings
+}
+
+# Settings from the standard input, for root only.
+replace_settings() {
+  umask 077
+  cat >"$SETTINGS.new"
   umask 022
   mv "$SETTINGS.new" "$SETTINGS"
 }
@@ -222,15 +251,17 @@ undo() {
   trap - EXIT INT TERM HUP
   [ "$status" != 0 ] || return 0
   [ -z "${work:-}" ] || rm -rf "$work"
+  rm -f "$ROOT/.current-$$" "$SETTINGS.new"
   if [ -n "${switched:-}" ]; then
     if [ -n "$previous" ]; then ln -sfn "$previous" "$ROOT/current"; else rm -f "$ROOT/current"; fi
   fi
   if [ -n "${started:-}" ]; then
-    write_settings without
+    if [ -n "${old_settings+x}" ]; then printf '%s\n' "$old_settings" | replace_settings; else rm -f "$SETTINGS"; fi
     if [ -n "${old_unit:-}" ]; then
       printf '%s\n' "$old_unit" >"$UNIT"
       systemctl daemon-reload
-      systemctl restart berth-agent || true
+      [ -n "${was_enabled:-}" ] || systemctl disable --quiet berth-agent || true
+      if [ -n "${was_running:-}" ]; then systemctl restart berth-agent || true; else systemctl stop berth-agent || true; fi
     else
       systemctl disable --quiet --now berth-agent || true
       rm -f "$UNIT"
@@ -238,7 +269,7 @@ undo() {
     fi
   fi
   [ -z "${fetched:-}" ] || rm -rf "$fetched"
-  rmdir "$ROOT" 2>/dev/null || true
+  rmdir "$ROOT" /etc/berth 2>/dev/null || true
   say 'What this script had changed was undone; packages of the distribution stay.'
   exit "$status"
 }

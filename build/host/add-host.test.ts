@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,14 +12,49 @@ let folder: string
 beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'berth-test-'))))
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
+/** Stand-ins of programs: shell functions, which go before programs. The service is in the state `STATE`, and its log is a file. */
+const PROGRAMS = `
+id() { echo 0; }
+curl() { return 1; }
+iptables() { :; }
+dockerd() { :; }
+sleep() { :; }
+journalctl() { cat "$FOLDER/journal" 2>/dev/null; }
+systemctl() {
+  echo "$*" >>"$FOLDER/systemctl"
+  case $* in
+    'is-active berth-agent') echo "$STATE"; [ "$STATE" = active ] ;;
+    is-active*) return 3 ;;
+    is-enabled*) [ "$STATE" = active ] ;;
+  esac
+}
+`
+
 /** Runs the script as if by root, with its paths, and that of systemd, below a folder. */
-const runHere = (...flags: string[]) => {
+const runHere = (...flags: string[]) => runWith({}, ...flags)
+
+/** @param environment of the caller; `PROGRAMS` in it are more stand-ins, `STATE` is that of the service */
+const runWith = (environment: Readonly<Record<string, string>>, ...flags: string[]) => {
   const here = SCRIPT.replaceAll(
     /(?<![\w.$])\/(?=opt\/berth|var\/lib\/berth|etc\/|usr\/lib\/|run\/systemd)/g,
     `${folder}/`,
-  )
+  ).replace('! -user root', `! -user ${process.getuid?.()}`)
   const values = `url=http://127.0.0.1:1 pin= token=x join=x replaces= version=1 machine=$(uname -m) sha256=x\n`
-  return run('sh', ['-c', `id() { echo 0; }\ncurl() { return 1; }\n${values}${here}`, 'sh', ...flags])
+  const { DOCKER_HOST: _, ...inherited } = process.env
+  const env = { ...inherited, BERTH_DATA: '', FOLDER: folder, STATE: 'inactive', ...environment }
+  return run('sh', ['-c', `${PROGRAMS}${environment.PROGRAMS ?? ''}${values}${here}`, 'sh', ...flags], { env })
+}
+
+/** A computer with systemd, where the program of the line is already, and another one is in use. */
+async function placeProgram(): Promise<void> {
+  for (const path of ['run/systemd/system', 'etc/systemd/system', 'etc/berth', 'opt/berth/0-before', 'opt/berth/1-x'])
+    await mkdir(join(folder, path), { recursive: true, mode: 0o755 })
+  for (const name of ['add-host.sh', 'toolbox.tar']) await writeFile(join(folder, 'opt/berth/1-x', name), '')
+  await writeFile(
+    join(folder, 'opt/berth/1-x/berth-agent.service'),
+    `ExecStart=${folder}/opt/berth/current/berth agent\n`,
+  )
+  await symlink(join(folder, 'opt/berth/0-before'), join(folder, 'opt/berth/current'))
 }
 
 async function place(unit: string): Promise<{ readonly unit: string; readonly settings: string }> {
@@ -28,7 +63,7 @@ async function place(unit: string): Promise<{ readonly unit: string; readonly se
     settings: join(folder, 'etc/berth/agent.env'),
   }
   await mkdir(join(folder, 'etc/systemd/system'), { recursive: true })
-  await mkdir(join(folder, 'etc/berth'))
+  await mkdir(join(folder, 'etc/berth'), { recursive: true })
   await writeFile(paths.unit, unit)
   await writeFile(paths.settings, 'BERTH_AGENT_NAME=kept\n')
   return paths
@@ -55,3 +90,63 @@ test.runIf(isLinux)('the service of the script is removed with its settings', as
   await runHere('--uninstall')
   expect([await isThere(unit), await isThere(settings)]).toEqual([false, false])
 })
+
+test.each(['dash', 'bash', 'busybox'])('%s reads the script, where it is installed', async shell => {
+  const applet = shell === 'busybox' ? ['sh'] : []
+  const checked = run(shell, [...applet, '-n', join(import.meta.dirname, 'add-host.sh')])
+  await checked.catch((error: unknown) => expect(error).toMatchObject({ code: 'ENOENT' }))
+})
+
+const BEFORE = () => `# before\nExecStart=${folder}/opt/berth/current/berth agent\n`
+const systemctl = async () => (await readFile(join(folder, 'systemctl'), 'utf8')).trim().split('\n')
+
+test.runIf(isLinux).each([
+  ['inactive', 'stop berth-agent', 1],
+  ['active', 'restart berth-agent', 0],
+])(
+  'after a failure a service that was %s is so again, with its unit, settings and program',
+  async (STATE, last, disabled) => {
+    await placeProgram()
+    const { unit, settings } = await place(BEFORE())
+    await writeFile(join(folder, 'journal'), 'berth: The join string is not complete.\n')
+    await expect(runWith({ STATE, BERTH_DATA: '/srv/berth' })).rejects.toThrow(/not complete[^]*was undone/)
+    expect((await systemctl()).at(-1)).toBe(last)
+    expect((await systemctl()).filter(call => call.startsWith('disable'))).toHaveLength(disabled)
+    expect(await readFile(unit, 'utf8')).toBe(BEFORE())
+    expect(await readFile(settings, 'utf8')).toBe('BERTH_AGENT_NAME=kept\n')
+    expect(await readlink(join(folder, 'opt/berth/current'))).toContain('0-before')
+  },
+)
+
+test.runIf(isLinux)('no file of a step that failed stays', async () => {
+  await placeProgram()
+  await expect(runWith({ PROGRAMS: 'mv() { return 1; }\n' })).rejects.toThrow('was undone')
+  expect((await readdir(join(folder, 'opt/berth'))).toSorted()).toEqual(['0-before', '1-x', 'current'])
+})
+
+test.runIf(isLinux)(
+  'data directory and engine of the caller are those of the service, also for the next line',
+  async () => {
+    await placeProgram()
+    const { settings } = await place(BEFORE())
+    await writeFile(join(folder, 'journal'), '{"ready":"agent"}\n')
+    const named = 'BERTH_DATA=/srv/berth\nDOCKER_HOST=tcp://10.0.0.1:2375\nBERTH_AGENT_NAME=kept\n'
+    await runWith({ BERTH_DATA: '/srv/berth', DOCKER_HOST: 'tcp://10.0.0.1:2375' })
+    expect(await readFile(settings, 'utf8')).toBe(named)
+    await runHere()
+    expect(await readFile(settings, 'utf8')).toBe(named)
+    const { stderr } = await runHere('--uninstall')
+    expect(stderr).toContain('/srv/berth stay')
+    await expect(runWith({ BERTH_DATA: 'here' })).rejects.toThrow('must be an absolute path')
+  },
+)
+
+test.runIf(isLinux)(
+  'a folder for programs into which others may write is refused before anything changes',
+  async () => {
+    await placeProgram()
+    await chmod(join(folder, 'opt/berth/1-x'), 0o777)
+    await expect(runHere()).rejects.toThrow('others may write to it')
+    expect(await isThere(join(folder, 'systemctl'))).toBe(false)
+  },
+)

@@ -109,6 +109,7 @@ stop() {
 }
 unit=/etc/systemd/system/berth-agent.service
 case "$*" in
+  'is-active berth-agent') [ -e /run/agent.pid ] && echo active || echo inactive ;;
   is-active*) exit 3 ;;
   restart*)
     stop
@@ -117,7 +118,7 @@ case "$*" in
     for file in $(sed -n 's/^EnvironmentFile=-//p' $unit); do . "$file"; done
     setsid $(sed -n 's/^ExecStart=//p' $unit) >/run/agent.log 2>&1 </dev/null &
     echo $! >/run/agent.pid ;;
-  disable*) stop ;;
+  disable* | stop*) stop ;;
 esac
 `
 const JOURNALCTL = '#!/bin/sh\ncat /run/agent.log\n'
