@@ -14,16 +14,22 @@ const Failed = z.object({ error: z.string() })
  */
 export async function loadArchive({ streams }: Pick<EngineClient, 'streams'>, file: string): Promise<void> {
   const archive = createReadStream(file)
-  // A file that is not there fails the upload, and must not fail the process as well.
-  const unread = new Promise<never>((_, reject) => archive.once('error', reject))
+  const upload = new AbortController()
+  let unread: Error | undefined
+  // The engine would wait for the rest of the file, and the broken upload must not look like an engine that is away.
+  archive.once('error', error => {
+    unread = error
+    upload.abort()
+  })
   try {
-    const told = await Promise.race([streams.loadImage(archive), unread])
+    const told = await streams.loadImage(archive, { abortSignal: upload.signal })
     for await (const line of readLines(told)) {
       const { data } = Failed.safeParse(parseJson(line))
       if (data) throw new Error(data.error)
     }
+  } catch (error) {
+    throw unread ?? error
   } finally {
     archive.destroy()
-    unread.catch(() => undefined)
   }
 }

@@ -18,7 +18,7 @@ test.each<[string, string, Record<string, string>, boolean]>([
 
 /** An engine whose toolbox image can disappear, whose disk can be full, and whose volume is filled at once. */
 function anEngine() {
-  const it = { hasImage: true, isFull: false, loadError: undefined as string | undefined }
+  const it = { hasImage: true, isFull: false, loadError: undefined as string | undefined, isLoadedAsOther: false }
   const answer = (statusCode: number, message: string) =>
     Promise.reject(Object.assign(new Error(message), { statusCode, json: { message } }))
   let volumes = 0
@@ -36,8 +36,9 @@ function anEngine() {
     getContainer: () => ({ wait: () => Promise.resolve({ StatusCode: 0 }) }),
     async loadImage(archive: Readable) {
       await archive.toArray()
-      it.hasImage = it.loadError === undefined
-      return Readable.from([`${JSON.stringify(it.hasImage ? { stream: 'Loaded' } : { error: it.loadError })}\n`])
+      it.hasImage = it.loadError === undefined && !it.isLoadedAsOther
+      const told = it.loadError === undefined ? { stream: 'Loaded' } : { error: it.loadError }
+      return Readable.from([`${JSON.stringify(told)}\n`])
     },
   }
   return { it, engine: { calls, streams } as unknown as EngineClient }
@@ -74,6 +75,11 @@ test('a toolbox with an archive is loaded whenever the engine lacks it', async (
   const broken = open(import.meta.filename)
   await expect(broken.volume()).rejects.toMatchObject({ code: 'toolbox_missing' })
   expect(broken.problem?.why).toContain('invalid tar header')
+  it.loadError = undefined
+  it.isLoadedAsOther = true
+  const other = open(import.meta.filename)
+  await expect(other.volume()).rejects.toMatchObject({ code: 'toolbox_missing' })
+  expect(other.problem?.cause).toBe('toolbox_image_missing')
   const nowhere = open('/nowhere/toolbox.tar')
   await expect(nowhere.volume()).rejects.toMatchObject({ code: 'toolbox_missing' })
   expect(nowhere.problem?.why).toContain('/nowhere/toolbox.tar')

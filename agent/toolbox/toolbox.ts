@@ -87,19 +87,29 @@ export function createToolbox({ engine, image, archive, onChange, log }: Toolbox
   }
 
   async function findImage(): Promise<string> {
-    try {
-      return await inspectImage()
-    } catch (error) {
-      if (!isMissing(error)) throw error
-      if (archive === undefined) throw new AppError('toolbox_missing', because('toolbox_image_missing', { image }))
+    const found = await inspectImage()
+    if (found !== undefined) return found
+    let loaded: string | undefined
+    if (archive !== undefined) {
       await loadArchive(engine, archive)
-      log.info({ image, archive }, 'the toolbox was loaded from its archive')
-      return await inspectImage()
+      log.info({ image, archive }, 'the archive of the toolbox was loaded')
+      loaded = await inspectImage()
     }
+    // An archive may have the image of another version.
+    if (loaded === undefined) throw new AppError('toolbox_missing', because('toolbox_image_missing', { image }))
+    return loaded
   }
 
-  async function inspectImage(): Promise<string> {
-    const { Id, Config } = await engine.calls.getImage(image).inspect()
+  /** Id of the image; undefined if the engine lacks it. */
+  async function inspectImage(): Promise<string | undefined> {
+    const inspected = await engine.calls
+      .getImage(image)
+      .inspect()
+      .catch((error: unknown) => {
+        if (!isMissing(error)) throw error
+      })
+    if (inspected === undefined) return undefined
+    const { Id, Config } = inspected
     // The types leave out that an image may have no labels, and old engines no configuration.
     const labels = (Config as { Labels?: Record<string, string> | null } | null)?.Labels ?? {}
     if (isToolbox(image, labels)) return Id
