@@ -41,6 +41,13 @@ test('the use of processes is found by the head, whatever columns the driver has
   expect(parseProcessUse(OLD_USE)).toEqual([{ pid: 48_213, isGraphics: false, utilization: 97 }])
 })
 
+test('a line break in the name of a process makes no row of another process', () => {
+  const renamed = NEW_USE.replace('python3        ', 'x\n0 2211 C 99 9')
+  expect(parseProcessUse(renamed)?.filter(({ pid }) => pid === 2211)).toEqual([
+    { pid: 2211, isGraphics: true, utilization: null },
+  ])
+})
+
 test('a GPU without processes is none, and any other answer is unknown', () => {
   const [head = '', units = ''] = NEW_USE.split('\n')
   expect(

@@ -43,8 +43,8 @@ export function parseProcessUse(text: string): ProcessUse[] | undefined {
   if (pid < 0 || sm < 0) return undefined
   return lines.flatMap((line): ProcessUse[] => {
     const cells = line.trim().split(/\s+/)
-    // A GPU without processes is a row of dashes.
-    if (line.startsWith('#') || !/^\d+$/.test(cells[pid] ?? '')) return []
+    // A name may contain a line break: what follows it is no row. A GPU without processes is a row of dashes.
+    if (line.startsWith('#') || cells.length < columns.length || !/^\d+$/.test(cells[pid] ?? '')) return []
     const percent = cells[sm] ?? ''
     return [
       {

@@ -62,7 +62,8 @@ export function createNvidiaGpus({
   kernelLog,
 }: NvidiaOptions = {}): GpuPlugin {
   const ask = createSmi(program)
-  /** Apart from the others: no GPU has a problem because its processes are not counted. */
+  /** Apart from the first one and from each other: no GPU has a problem because its processes are not listed or their use is not counted. */
+  const askForApps = createSmi(program)
   const askForUse = createSmi(program)
   const xids = watchXids(kernelLog)
   const known = new Map<string, FoundGpu>()
@@ -199,7 +200,7 @@ export function createNvidiaGpus({
       looking ??= lookAtUse(own, signal)
         .catch(() => undefined)
         .finally(() => (looking = undefined))
-      const { text, failure } = await ask(signal, ...APPS_QUERY)
+      const { text, failure } = await askForApps(signal, ...APPS_QUERY)
       if (failure !== null) return new Map()
       const apps = parseComputeApps(text)
       return new Map(
