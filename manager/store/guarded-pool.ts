@@ -31,7 +31,7 @@ const PROBE_MS = 1_000
 const WAIT_MS = 7_000
 /** As of node-postgres. */
 const DEFAULT_MOST = 10
-/** Connections that one person can never have. */
+/** Connections that one person can never have, and that the first connections of all people together leave. */
 const LEFT_TO_OTHERS = 2
 
 /**
@@ -54,6 +54,8 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
   const waiting = new Set<AbortController>()
   const most = config.max ?? DEFAULT_MOST
   const permits = createSemaphore(most)
+  /** For the first connections of all work that is for people. */
+  const firstPermits = createSemaphore(Math.max(1, most - LEFT_TO_OTHERS))
   const mostOfOne = Math.max(1, Math.floor(most / 2))
   const mostNested = Math.max(mostOfOne + 1, most - LEFT_TO_OTHERS)
   const stop = new AbortController()
@@ -126,7 +128,7 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
     waiting.add(wait)
     const timer = setTimeout(() => wait.abort(new AppError('unavailable', because('database_busy'))), WAIT_MS)
     try {
-      const leave = await permits.take(work?.who ?? '', { most: mostOf(work), signal: wait.signal })
+      const leave = await permitFor(work, wait.signal)
       clearTimeout(timer)
       const guard = await connectNow(wait.signal).catch((error: unknown) => {
         leave()
@@ -144,10 +146,25 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
     }
   }
 
-  /** A piece of work that has a connection may need a further one before it gives that back, so half are not the end for it. */
-  function mostOf(work: Work | undefined): number {
-    if (!work) return Infinity
-    return work.connections === 0 ? mostOfOne : mostNested
+  /**
+   * Waits for the permit to use a connection. A piece of work that has a connection may need a further one before it gives that back: so half
+   * are not the end for it, and the first ones of all people together leave some, or all could wait for each other.
+   */
+  async function permitFor(work: Work | undefined, signal: AbortSignal): Promise<() => void> {
+    if (!work) return await permits.take('', { signal })
+    const { who, connections } = work
+    if (connections > 0) return await permits.take(who, { most: mostNested, signal })
+    const leaveFirst = await firstPermits.take(who, { most: mostOfOne, signal })
+    try {
+      const leave = await permits.take(who, { most: mostOfOne, signal })
+      return () => {
+        leave()
+        leaveFirst()
+      }
+    } catch (error) {
+      leaveFirst()
+      throw error
+    }
   }
 
   async function connectNow(refused: AbortSignal): Promise<Guard> {

@@ -71,3 +71,26 @@ test.skipIf(DEFAULT_BACKEND === 'embedded')(
     expect(inside).toBe(5)
   },
 )
+
+test.skipIf(DEFAULT_BACKEND === 'embedded')(
+  'two people who have all connections that they may do not wait for each other when they need further ones',
+  async () => {
+    await using it = await setUp()
+    await it.release()
+    const most = Promise.withResolvers<undefined>()
+    let inside = 0
+    const works = ['ada', 'grace'].flatMap(who =>
+      Array.from({ length: 5 }, () =>
+        onBehalfOf(who, () =>
+          it.transaction(async () => {
+            if (++inside === 8) most.resolve(undefined)
+            await most.promise
+            await it.quick()
+          }),
+        ),
+      ),
+    )
+    await Promise.all(works)
+    expect(inside).toBe(10)
+  },
+)
