@@ -38,4 +38,16 @@ describe('two connections', () => {
       detail: { cause: 'database_pooled' },
     })
   })
+
+  test('are not waited for without end', async () => {
+    const limits: unknown[] = []
+    class Limited extends clientsWith(client => 100 + client) {
+      constructor(config: pg.ClientConfig) {
+        super(config)
+        limits.push(config.query_timeout)
+      }
+    }
+    await requireOwnSessions({ Client: Limited })
+    expect(limits).toEqual([7_000, 7_000])
+  })
 })

@@ -40,6 +40,8 @@ export async function checkServer(db: Db, log: Log): Promise<void> {
 
 /** How often both connections are asked. A pooler gives the session that was used last, most often at once. */
 const TURNS = 3
+/** A pooler that has no session left for the second connection lets its statements wait. */
+const ANSWER_MS = 7_000
 
 /**
  * Refuses a pooler that gives a session of the server to another client after each transaction, such as PgBouncer with `pool_mode = transaction`: settings,
@@ -48,7 +50,8 @@ const TURNS = 3
  * @throws AppError `config_invalid`, `unavailable`
  */
 export async function requireOwnSessions({ Client = pg.Client, ...config }: ConnectionConfig): Promise<void> {
-  const [one, other] = [new Client(config), new Client(config)] as const
+  const limited = { query_timeout: ANSWER_MS, ...config }
+  const [one, other] = [new Client(limited), new Client(limited)] as const
   const clients = [one, other]
   for (const client of clients) client.on('error', () => undefined) // the queries report the same error
   try {
