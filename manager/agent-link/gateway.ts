@@ -10,6 +10,7 @@ import {
 } from '#agent/contract'
 import { type Audit } from '../audit/recorder.ts'
 import { createSparing, type Log } from '../log.ts'
+import { strangerOf } from '../http/sender.ts'
 import { type Store } from '../store/open-store.ts'
 import { AgentConnection, type AgentRequests } from './connection.ts'
 import { createConnections } from './connections.ts'
@@ -117,14 +118,18 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
 
   async function serve(
     socket: WebSocket,
-    { agentNonce, via, peer }: { agentNonce: string | undefined; via: string | null; peer: UnauthenticatedPeer },
+    {
+      via,
+      peer,
+      ...claims
+    }: { agentNonce: string | undefined; network: string; via: string | null; peer: UnauthenticatedPeer },
   ): Promise<void> {
     socket.on('error', error => sparing(leftOut => log.warn({ err: error, leftOut }, 'control connection failed')))
     const early: RawData[] = []
     const keep = (data: RawData) => early.push(data)
     const accepted = await acceptAgent(socket, {
       ...handshake,
-      agentNonce,
+      ...claims,
       onAnswered: () => {
         peer.answered()
         socket.on('message', keep)
@@ -180,7 +185,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
         const nonce = request.headers[AGENT_NONCE_HEADER]
         const agentNonce = typeof nonce === 'string' && nonce.length <= NONCE_LENGTH ? nonce : undefined
         const via = managers().find(({ id }) => id === request.headers[VIA_HEADER])?.id ?? null
-        serve(webSocket, { agentNonce, via, peer }).catch((error: unknown) => {
+        serve(webSocket, { agentNonce, network: strangerOf(request), via, peer }).catch((error: unknown) => {
           sparing(leftOut => log.warn({ err: error, leftOut }, 'agent refused'))
         })
       })

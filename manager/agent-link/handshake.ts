@@ -7,6 +7,7 @@ import { toAuditRow } from '../store/operation/audit-row.ts'
 import { insertAuditRows } from '../store/operation/audit-log.ts'
 import { saveJoinedAgent, takeJoinToken } from '../store/agents/agents.ts'
 import { listContainersOn } from '../store/sessions/kernels.ts'
+import { onBehalfOf } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { holdResourceGroup } from '../store/identity/removal.ts'
 import { hashToken } from '../users/secrets.ts'
@@ -23,6 +24,8 @@ export interface HandshakeDeps {
   readonly key: ManagerKey
   /** Nonce that the agent wants signed; older agents send none. */
   readonly agentNonce: string | undefined
+  /** Network of the peer. */
+  readonly network: string
   /** Number of data sockets an agent keeps parked. */
   readonly parkedSockets: number
   readonly timeoutMs: number
@@ -97,7 +100,7 @@ interface Identified {
 async function identify(message: FromAgent, nonce: string, deps: HandshakeDeps): Promise<Identified> {
   const { reads, managerId, audit } = deps
   if (message.type === 'join') {
-    return await join(message, nonce, deps).catch(async (error: unknown) => {
+    return await onBehalfOf(deps.network, () => join(message, nonce, deps)).catch(async (error: unknown) => {
       const { code: result } = toWireError(error)
       await audit?.record({ action: 'agentJoin', target: `agent:${message.agentId}`, result })
       throw error

@@ -1,4 +1,5 @@
 import { type Log } from '../log.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 
 /** Removes in the background directories that users have deleted, one storage host at a time. Closing interrupts it. */
@@ -31,7 +32,12 @@ export function startSweeps({ storage, log }: { storage: Pick<StorageHosts, 'nam
   const start = (host: string) => {
     if (isCut()) return
     if (running.has(host)) again.add(host)
-    else running.set(host, sweep(host))
+    // Others wait for the same sweep.
+    else
+      running.set(
+        host,
+        onBehalfOfAll(() => sweep(host)),
+      )
   }
   const startAll = () => storage.names.forEach(start)
   startAll()

@@ -5,6 +5,7 @@ import { type Log } from '../log.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { watchDirectory } from '../storage/watch-directory.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller } from '../users/authorize.ts'
 
@@ -108,7 +109,8 @@ export function createFileWatches({
 
   function schedule(one: Watched, afterMs: number): void {
     clearTimeout(one.timer)
-    one.timer = setTimeout(() => void scanSafely(one), afterMs).unref()
+    // It is for all who see the directory.
+    one.timer = onBehalfOfAll(() => setTimeout(() => void scanSafely(one), afterMs).unref())
   }
 
   function onChange(one: Watched): void {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type FolderId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { readSizes, readUsage, saveUsage } from '../store/storage/folder-usage.ts'
@@ -78,7 +79,8 @@ export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
   function measureOnce(host: string, id: FolderId): Promise<void> {
     const known = counting.get(id)
     if (known) return known
-    const running = measure(host, id)
+    // Others wait for the same count.
+    const running = onBehalfOfAll(() => measure(host, id))
       .catch((error: unknown) => log.warn({ err: error, folderId: id }, 'a size was not saved'))
       .finally(() => {
         counting.delete(id)
@@ -98,15 +100,15 @@ export function createFolderUsages(deps: FolderUsagesDeps): FolderUsages {
   const written = new Map<FolderId, NodeJS.Timeout>()
   const recounts = new Set<Promise<void>>()
   function countIn(id: FolderId, ms: number): void {
-    const timer = setTimeout(() => {
+    const timer = onBehalfOfAll(() => setTimeout(onTime, ms).unref())
+    written.set(id, timer)
+    function onTime(): void {
       written.delete(id)
       const recount = recountWritten(id)
         .catch((error: unknown) => log.warn({ err: error, folderId: id }, 'a folder was not counted after a write'))
         .finally(() => recounts.delete(recount))
       recounts.add(recount)
-    }, ms)
-    timer.unref()
-    written.set(id, timer)
+    }
   }
   async function recountWritten(id: FolderId): Promise<void> {
     const sizes = await readSizes(store.db, id)

@@ -1,6 +1,7 @@
 import { type SessionId, type UserId } from '#manager/contract'
 import { type Peers } from '../cluster/peers.ts'
 import { type Log } from '../log.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { listSharedSessions } from '../store/sessions/session-shares.ts'
 
@@ -78,7 +79,7 @@ export async function startSessionMembers({ store, peers, log }: SessionMembersD
   function change(userId: UserId | undefined): SessionId[] {
     const sessions = drop(userId)
     unread.add(userId)
-    if (!isReading) reading = readAll()
+    if (!isReading) reading = onBehalfOfAll(readAll)
     for (const listener of listeners) listener(userId)
     return sessions
   }

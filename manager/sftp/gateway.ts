@@ -9,6 +9,7 @@ import { type FileHints } from '../files/hints.ts'
 import { type FolderOpener } from '../files/open-folder.ts'
 import { type FolderQuotas } from '../folders/folder-quotas.ts'
 import { createSparing, type Log } from '../log.ts'
+import { onBehalfOf } from '../store/on-behalf.ts'
 import { type Db } from '../store/schema.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from '../tunnels/websocket-upgrade.ts'
 import { credentialOf } from '../store/identity/credential.ts'
@@ -97,7 +98,8 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
     const before = cuts
     const caller = await authenticateUpgrade(request)
     const credential = credentialOf(caller)
-    if (cuts !== before && !(await isCredentialValid(credential))) {
+    const isValid = () => onBehalfOf(caller.userId, () => isCredentialValid(credential))
+    if (cuts !== before && !(await isValid())) {
       throw new AppError('not_signed_in', { why: 'The sign-in has just ended.' })
     }
     requireFewConnections(caller.userId)
@@ -112,7 +114,12 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   /** A separate function: objects that live as long as the connection keep its scope, and must not keep the request. */
   function join(wire: Socket, who: { caller: Caller; credential: string; address: string }): void {
     const { caller, credential, address } = who
-    const operations = createOperations({ tree: createTree({ db, open, caller }), hints, quotas })
+    const operations = createOperations({
+      userId: caller.userId,
+      tree: createTree({ db, open, caller }),
+      hints,
+      quotas,
+    })
     const local = new SftpLocalEnd({
       operations,
       isFlushed: () => wire.writableLength === 0,

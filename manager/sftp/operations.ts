@@ -1,5 +1,7 @@
+import { type UserId } from '#manager/contract'
 import { type FileHints } from '../files/hints.ts'
 import { type FolderQuotas } from '../folders/folder-quotas.ts'
+import { onBehalfOf } from '../store/on-behalf.ts'
 import { createEntryChanges } from './change-entries.ts'
 import { ChangeCount, type NoteChange } from './changes-made.ts'
 import { ConnectionQuotas } from './connection-quotas.ts'
@@ -31,6 +33,7 @@ export interface Operations extends AsyncDisposable {
 }
 
 export interface OperationsDeps {
+  readonly userId: UserId
   readonly tree: Tree
   readonly hints: Pick<FileHints, 'changed'>
   readonly quotas: Pick<FolderQuotas, 'meter' | 'require' | 'freeing'>
@@ -43,7 +46,7 @@ export interface OperationsDeps {
  * Programs upload under a temporary name; so `rw` also allows renaming and deleting files that the connection itself has created. Each
  * operation checks the right again, also on open files (`leases.ts`).
  */
-export function createOperations({ tree, hints, quotas }: OperationsDeps): Operations {
+export function createOperations({ userId, tree, hints, quotas }: OperationsDeps): Operations {
   const handles = new Handles()
   const changes = new ChangeCount()
   const own = new OwnFiles()
@@ -117,18 +120,20 @@ export function createOperations({ tree, hints, quotas }: OperationsDeps): Opera
     }
   }
 
+  async function close(): Promise<void> {
+    // The client has left without closing these.
+    files.noteUnclosed()
+    await handles[Symbol.asyncDispose]()
+    await taken[Symbol.asyncDispose]()
+    await tree[Symbol.asyncDispose]()
+  }
+
   return {
     changes,
-    answer,
-    read: (handle, position, into) => files.read(handle, position, into),
-    write: (handle, position, parts) => files.write(handle, position, parts),
-    async [Symbol.asyncDispose]() {
-      // The client has left without closing these.
-      files.noteUnclosed()
-      await handles[Symbol.asyncDispose]()
-      await taken[Symbol.asyncDispose]()
-      await tree[Symbol.asyncDispose]()
-    },
+    answer: request => onBehalfOf(userId, () => answer(request)),
+    read: (handle, position, into) => onBehalfOf(userId, () => files.read(handle, position, into)),
+    write: (handle, position, parts) => onBehalfOf(userId, () => files.write(handle, position, parts)),
+    [Symbol.asyncDispose]: () => onBehalfOf(userId, close),
   }
 }
 

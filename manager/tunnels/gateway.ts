@@ -20,6 +20,7 @@ import {
   TUNNEL_PROTOCOL,
   type UserId,
 } from '#manager/contract'
+import { onBehalfOf } from '../store/on-behalf.ts'
 import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
@@ -27,9 +28,9 @@ import { createParkedSockets } from './parked-sockets.ts'
 import { createTunnelLimiter, type TunnelLimits } from './tunnel-limiter.ts'
 import { type MemberTerminal } from './record-terminals.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
-import { watchClient } from './watch-client.ts'
+import { type WatchedClient, watchClient } from './watch-client.ts'
 import { parseTarget, type Target } from './target.ts'
-import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from './websocket-upgrade.ts'
+import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade, type WebSocketUpgrade } from './websocket-upgrade.ts'
 
 /** Location of a session, with the fields that the gateway needs. */
 export interface TunnelPlace {
@@ -124,18 +125,16 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     parked.park(agentId, socket)
   }
 
-  /** Checks that the client may connect to the target, counts the tunnel in the limits, and checks that the agent is reachable. */
-  async function admit(request: IncomingMessage, target: Target, client: Socket, gone: AbortSignal) {
-    const location = await locate(request, target)
-    const { isPublic, ...user } = await authorize(request, target, location)
+  /** Counts an authorized tunnel in the limits, and checks that the agent is reachable. */
+  async function admit({ userId, isPublic }: AdmittedUser, { target, location, client, waiting }: Opening) {
     if (target.kind === 'app' && !offers(location, target.app)) throw new AppError('app_not_found', { app: target.app })
     const { agentId, kernelId } = placeOf(location)
     // A closed socket emits no further `close`, so it would be counted for ever.
     if (client.closed) throw new Error('the client went away')
     // The client's socket is always closed in the end.
-    client.once('close', limiter.take(user.userId, isPublic ? 'visitors' : KINDS[target.kind], target))
-    await deps.agents.reach(agentId, gone)
-    return { agentId, kernelId, user }
+    client.once('close', limiter.take(userId, isPublic ? 'visitors' : KINDS[target.kind], target))
+    await deps.agents.reach(agentId, waiting.gone)
+    return { agentId, kernelId }
   }
 
   /**
@@ -169,12 +168,22 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
 
   async function open(request: IncomingMessage, client: Socket, head: Buffer, url: URL) {
     const target = parseTarget(url)
-    const { key, protocols } = parseWebSocketUpgrade(request)
+    const upgrade = parseWebSocketUpgrade(request)
     const waiting = watchClient(client, head)
+    const asked = cuts
+    const location = await locate(request, target)
+    const admitted = await authorize(request, target, location)
+    const connect = () => openFor(admitted, request, { target, location, client, waiting, asked, ...upgrade })
+    // Visitors of a link are strangers, and do not wait behind the calls of its owner, nor the owner behind theirs.
+    await (admitted.isPublic ? connect() : onBehalfOf(admitted.userId, connect))
+  }
 
-    let asked = cuts
-    const { agentId, kernelId, user: admitted } = await admit(request, target, client, waiting.gone)
-    const { caller, ...user } = admitted
+  async function openFor(admitted: AdmittedUser, request: IncomingMessage, opening: Opening): Promise<void> {
+    const { target, client, waiting, key, protocols } = opening
+    let { asked } = opening
+    const { agentId, kernelId } = await admit(admitted, opening)
+    const { caller, loginId, userId, shared } = admitted
+    const user = { loginId, userId, shared }
 
     const ours = PROTOCOLS[target.kind]
     const protocol = ours.find(name => protocols.includes(name))
@@ -286,6 +295,15 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
 type TunnelUser = Pick<TunnelOwner, 'loginId' | 'userId' | 'shared'>
 /** An admitted `TunnelUser`, with the caller if a sign-in or a signature was checked instead of a grant. */
 type AdmittedUser = TunnelUser & { readonly isPublic: boolean; readonly caller?: TunnelCaller }
+/** An upgrade that was authorized. */
+interface Opening extends WebSocketUpgrade {
+  readonly target: Target
+  readonly location: TunnelPlace
+  readonly client: Socket
+  readonly waiting: WatchedClient
+  /** Cuts before it was authorized. */
+  readonly asked: number
+}
 
 const KINDS = { app: 'tunnels', terminal: 'terminals', command: 'terminals' } as const
 const PROTOCOLS: Readonly<Record<Target['kind'], readonly string[]>> = {

@@ -1,6 +1,7 @@
 import { AppError, because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { addRequests, readRequests, type RequestCount } from '../store/identity/signing.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 
 export const RATE_WINDOW_SECONDS = 15 * 60
@@ -106,10 +107,12 @@ export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps
   }
 
   function schedule(): void {
-    timer ??= setTimeout(() => {
-      timer = undefined
-      share().catch((error: unknown) => log.warn({ err: error }, 'counts of signed requests were not shared'))
-    }, SHARE_MS).unref()
+    timer ??= onBehalfOfAll(() => setTimeout(shareLater, SHARE_MS).unref())
+  }
+
+  function shareLater(): void {
+    timer = undefined
+    share().catch((error: unknown) => log.warn({ err: error }, 'counts of signed requests were not shared'))
   }
 
   function share(): Promise<void> {

@@ -8,7 +8,7 @@ import { findSigners, listUsableKeypairs, type Signer, takeNonce } from '../stor
 import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type UserRow } from '../store/identity/users.ts'
-import { onBehalfOfAll } from '../store/on-behalf.ts'
+import { onBehalfOf, onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Caller } from './authorize.ts'
 import { placeOfKeypair } from './keypairs.ts'
 import { type RateLimits, type RateState } from './rate-limits.ts'
@@ -107,9 +107,25 @@ export function createSigners(deps: SignersDeps): Signers {
     for (const key of keys) if (!usable.has(key)) endHere(key)
   }
 
+  /** Counts a request whose signature is right, and refuses one that was received before. */
+  async function count({ accessKey, date, nonce }: Claim, limit: number): Promise<RateState> {
+    const rate = await rates.take(accessKey, limit)
+    // A nonce is kept until no manager's clock can accept its date any more.
+    const forget = new Date(date.getTime() + 2 * WINDOW_MS)
+    const taken = takeNonce(db, accessKey, nonce, forget).catch((error: unknown) => {
+      // The keypair was deleted since it was read.
+      throw isForeignKeyViolation(error) ? unknown({ cause: error }) : error
+    })
+    if (!(await taken)) {
+      rates.giveBack(accessKey)
+      throw new AppError('signature_replayed', because('sign_separately'))
+    }
+    return rate
+  }
+
   return {
     async authenticate(claim) {
-      const { accessKey, date, nonce } = claim
+      const { accessKey, date } = claim
       const signer = await findSigner(accessKey)
       const secretKey = signer ? box.open(signer.keypair.sealed_secret, placeOfKeypair(accessKey)) : nobody
       const right = timingSafeEqual(Buffer.from(claim.expected(secretKey)), Buffer.from(claim.signature))
@@ -120,17 +136,7 @@ export function createSigners(deps: SignersDeps): Signers {
       }
       const { keypair } = signer
       const usable = usableOf(signer)
-      const rate = await rates.take(accessKey, keypair.rate_limit)
-      // A nonce is kept until no manager's clock can accept its date any more.
-      const forget = new Date(date.getTime() + 2 * WINDOW_MS)
-      const taken = takeNonce(db, accessKey, nonce, forget).catch((error: unknown) => {
-        // The keypair was deleted since it was read.
-        throw isForeignKeyViolation(error) ? unknown({ cause: error }) : error
-      })
-      if (!(await taken)) {
-        rates.giveBack(accessKey)
-        throw new AppError('signature_replayed', because('sign_separately'))
-      }
+      const rate = await onBehalfOf(usable.caller.userId, () => count(claim, keypair.rate_limit))
       return {
         ...usable,
         bodyHash: claim.bodyHash,

@@ -6,11 +6,13 @@ import { createOwnApps, type OwnApps } from '../grants/own-apps.ts'
 import { createPublishedApps, type PublishedApps } from '../grants/published-apps.ts'
 import { createAuthenticateUpgrade } from '../http/credentials.ts'
 import { clientAddress } from '../http/origin.ts'
+import { strangerOf } from '../http/sender.ts'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type SessionMembers } from '../sessions/members.ts'
 import { type Settings } from '../settings/settings.ts'
 import { createSftpGateway, type SftpGateway } from '../sftp/gateway.ts'
+import { onBehalfOf } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { createTunnelGateway, type TunnelGateway } from '../tunnels/gateway.ts'
 import { createTerminalRecord } from '../tunnels/record-terminals.ts'
@@ -112,7 +114,8 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
   for (const gateway of [tunnels, via, sftp]) {
     upgrades.on(
       address => gateway.match(address),
-      (request, socket, head) => gateway.handle(request, socket, head),
+      // Until the gateway knows whom it is for.
+      (request, socket, head) => onBehalfOf(strangerOf(request), () => gateway.handle(request, socket, head)),
     )
   }
 

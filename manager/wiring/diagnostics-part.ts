@@ -12,6 +12,7 @@ import { type ManagerList } from '../scheduler/managers.ts'
 import { readKnownSecrets } from '../secrets/known-secrets.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Settings } from '../settings/settings.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { readMigrationNames } from '../store/operation/snapshot.ts'
 import { listResourceGroups } from '../store/quotas/resource-groups.ts'
 import { listPending } from '../store/sessions/queue.ts'
@@ -46,7 +47,7 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
     ...(await readKnownSecrets(db, box)),
   ]
   let running: Promise<Diagnosis> | undefined
-  const doctor = () => (running ??= deps.doctor().finally(() => (running = undefined)))
+  const doctor = () => (running ??= onBehalfOfAll(() => deps.doctor()).finally(() => (running = undefined)))
   const others = createOtherManagers({
     db,
     cluster,
