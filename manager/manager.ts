@@ -118,6 +118,7 @@ export async function startManager(
     await startSessionsPart({
       settings,
       notifier,
+      logins,
       tlsKeyFor: url => certificates.keyFor(url),
       hostBundles,
       tellHost: news => tellHostNews({ store, settings, mailer, events: bus }, news),

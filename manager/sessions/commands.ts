@@ -24,6 +24,7 @@ import { newId } from '../store/new-id.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { type Store } from '../store/open-store.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
+import { listActiveRoles } from '../store/identity/users.ts'
 import { findSession, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type Caller, canEnter } from '../users/authorize.ts'
 import { requireStillSignedIn } from '../users/still-authorized.ts'
@@ -54,7 +55,8 @@ export interface CommandPlace {
  * agent.
  *
  * Threat model: who may open a terminal in a session may run commands in it, and read and end those of the others who may: all of them are
- * the same user there. The right is read at each request. A person who loses it loses the commands too: the agents are asked for theirs.
+ * the same user there. The right is read at each request. A person who loses it, or whose account is deactivated, loses the commands
+ * too: the agents are asked for theirs.
  * Output is data of hostile programs, bounded by the agent, and by what is read here.
  */
 export interface CommandsOfSessions {
@@ -75,6 +77,8 @@ export interface CommandsOfSessions {
   end(caller: Caller, place: CommandPlace): Promise<Command>
   /** Ends the commands of a person, or of all (undefined), in sessions that they may not use any more. Never rejects. */
   checkRights(userId?: UserId): Promise<void>
+  /** The same for those of these people whose accounts were deactivated; null: those of anybody. Never rejects. */
+  checkAccounts(userIds: ReadonlySet<UserId> | null): Promise<void>
   /** The same for all commands of an agent: rights may have been withdrawn while it had no connection. Never rejects. */
   checkAgent(agentId: AgentId): Promise<void>
 }
@@ -163,10 +167,13 @@ export function createCommandsOfSessions({
     }
   }
 
-  async function endIfLost(agentId: AgentId, { id, sessionId, userId, end }: CommandState): Promise<void> {
-    if (end !== null) return
+  async function endIfLost(
+    agentId: AgentId,
+    { id, sessionId, userId }: CommandState,
+    active: { has(userId: UserId): boolean },
+  ): Promise<void> {
     const session = await findSession(db, sessionId)
-    if (session && canEnter({ userId }, ownedOf(session))) return
+    if (active.has(userId) && session && canEnter({ userId }, ownedOf(session))) return
     await agents.request(agentId, 'end_command', { sessionId, commandId: id }, HOW)
     log.info({ sessionId, userId }, 'a command was ended, because its user may not use the session any more')
   }
@@ -176,11 +183,22 @@ export function createCommandsOfSessions({
       const { commands } = await agents.request(agentId, 'list_commands', defined({ userId }), {
         timeoutMs: AGENT_TIMEOUT_MS,
       })
-      for (const command of commands) await endIfLost(agentId, command)
+      const running = commands.filter(({ end }) => end === null)
+      const active = await listActiveRoles(db, [...new Set(running.map(command => command.userId))])
+      for (const command of running) await endIfLost(agentId, command, active)
     } catch (error) {
       // An agent of an earlier version has no commands. One that has gone is asked when it comes back.
       if (isAppError(error) && (error.code === 'agent_failed' || error.code === 'agent_unreachable')) return
       log.warn({ err: error, agentId, userId }, UNCHECKED)
+    }
+  }
+
+  async function checkRights(userId?: UserId): Promise<void> {
+    try {
+      const connected = (await listAgents(db)).filter(({ id }) => isConnected(id))
+      await Promise.all(connected.map(({ id }) => check(id, userId)))
+    } catch (error) {
+      log.error({ err: error, userId }, UNCHECKED)
     }
   }
 
@@ -246,12 +264,16 @@ export function createCommandsOfSessions({
       const { id: sessionId, commandId } = place
       return toCommand(await agents.request(agentId, 'end_command', { sessionId, commandId }, HOW))
     },
-    async checkRights(userId) {
+    checkRights,
+    async checkAccounts(userIds) {
+      if (userIds === null) return await checkRights()
       try {
-        const connected = (await listAgents(db)).filter(({ id }) => isConnected(id))
-        await Promise.all(connected.map(({ id }) => check(id, userId)))
+        // Most changes deactivate nobody, and no agent is asked then.
+        const active = await listActiveRoles(db, [...userIds])
+        const [first, ...others] = [...userIds].filter(id => !active.has(id))
+        if (first !== undefined) await checkRights(others.length === 0 ? first : undefined)
       } catch (error) {
-        log.error({ err: error, userId }, UNCHECKED)
+        log.error({ err: error }, UNCHECKED)
       }
     },
     checkAgent: agentId => check(agentId),

@@ -57,15 +57,17 @@ export interface LoginEnds extends Disposable, Pick<LoginCache, 'authenticate' |
   forget(userId: UserId | null): void
   /**
    * Listens for possible changes of roles, domains or accounts, made here or by another manager: everything that outlives a request must
-   * check its rights again. Returns the unsubscribe function.
+   * check its rights again. The listener gets the users whose rows may have changed; null: those of all. Returns the unsubscribe function.
    */
-  onChange(listener: () => void): () => void
+  onChange(listener: ChangeListener): () => void
   /**
    * Listens for every end of a sign-in, including expiry. For everything that outlives a request (event streams, tunnels). Returns the
    * unsubscribe function.
    */
   onEnd(listener: (loginId: string) => void): () => void
 }
+
+export type ChangeListener = (userIds: ReadonlySet<UserId> | null) => void
 
 export interface LoginEndsDeps {
   readonly store: Store
@@ -85,7 +87,8 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
   const { db } = store
   const cache = createLoginCache({ db, now })
   const listeners = new Set<(loginId: string) => void>()
-  const changeListeners = new Set<() => void>()
+  const changeListeners = new Set<ChangeListener>()
+  let changed: Set<UserId> | null = new Set()
   let changesToTell: NodeJS.Timeout | undefined
   let changesToldAt = Number.NEGATIVE_INFINITY
   /** Expired sign-ins whose end was announced. Their rows stay for an hour, so that every manager sees them. */
@@ -99,6 +102,7 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
   const forget = (userId: UserId | null) => {
     if (userId === null) cache.clear()
     else cache.drop(({ caller }) => caller.userId === userId).catch(complain)
+    changed = userId === null ? null : (changed?.add(userId) ?? null)
     const afterMs = Math.max(0, changesToldAt + TELL_CHANGES_MS - performance.now())
     changesToTell ??= onBehalfOfAll(() => setTimeout(tellChanges, afterMs).unref())
   }
@@ -109,7 +113,9 @@ export function createLoginEnds(deps: LoginEndsDeps): LoginEnds {
   function tellChanges(): void {
     changesToTell = undefined
     changesToldAt = performance.now()
-    inTurn(changeListeners).catch(complain)
+    const told = changed
+    changed = new Set()
+    inTurn([...changeListeners].map(listener => () => listener(told))).catch(complain)
   }
   // Messages and timers have no caller that could handle an error: if it were thrown, the process would end.
   function complain(error: unknown): void {

@@ -28,6 +28,7 @@ import { createSessionTemplates } from '../sessions/templates.ts'
 import { createSessionSharing, type SessionSharing } from '../sessions/sharing.ts'
 import { type Settings } from '../settings/settings.ts'
 import { type AccountNotifier } from '../users/account-notifier.ts'
+import { type Logins } from '../users/logins.ts'
 import { type OverviewDeps } from '../usage/overview.ts'
 import { createUsages } from '../usage/usage.ts'
 import { type ImagesPart } from './images-part.ts'
@@ -43,6 +44,8 @@ export interface SessionHandlersDeps {
   readonly hostBundles: HostBundles
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
+  /** Tells which accounts may have changed. */
+  readonly logins: Pick<Logins, 'onChange'>
   /** Called after a resource policy, or its assignment, has changed. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
@@ -68,6 +71,7 @@ export function createSessionHandlers(
     hostBundles,
     settings,
     notifier,
+    logins,
     onPoliciesChanged,
     readSetUp,
   }: SessionHandlersDeps,
@@ -127,6 +131,7 @@ export function createSessionHandlers(
   })
   // These promises never reject.
   members.onChanged(userId => void commands.checkRights(userId))
+  logins.onChange(userIds => void commands.checkAccounts(userIds))
   core.onAgentCame(id => void commands.checkAgent(id))
   const handlers = {
     ...createSessionRoutes({

@@ -11,6 +11,7 @@ import { type Settings } from '../settings/settings.ts'
 import { type SessionActivity } from '../tunnels/activity.ts'
 import { type OverviewDeps } from '../usage/overview.ts'
 import { type AccountNotifier } from '../users/account-notifier.ts'
+import { type Logins } from '../users/logins.ts'
 import { createSessionHandlers, type SessionHandlers } from './session-handlers.ts'
 import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
 
@@ -22,6 +23,8 @@ export interface SessionsPartDeps extends SessionsCoreDeps {
   readonly hostBundles: HostBundles
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
+  /** Tells which accounts may have changed. */
+  readonly logins: Pick<Logins, 'onChange'>
   /** Called after a resource policy has changed, or was assigned to another user. */
   readonly onPoliciesChanged: () => void
   readonly readSetUp: OverviewDeps['readSetUp']
@@ -62,6 +65,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     hostBundles: deps.hostBundles,
     settings: deps.settings,
     notifier: deps.notifier,
+    logins: deps.logins,
     onPoliciesChanged: deps.onPoliciesChanged,
     readSetUp: deps.readSetUp,
   })

@@ -80,6 +80,27 @@ test('a command of somebody who lost the right while the agent was away ends whe
   await vi.waitFor(() => expect(agent.commands.get(id)?.end?.reason).toBe('killed'), { timeout: 60_000 })
 })
 
+test('commands end with the account of their user, also those whose agent was away', async () => {
+  const late = await cluster.addUser('late@example.org')
+  const other = await owner.shareSession({
+    params: { id: session.id },
+    body: { email: 'late@example.org', permission: 'use' },
+  })
+  const { userId } = await share()
+  const [own, theirs, last] = [await run(owner), await run(member), await run(late)]
+  const set = (id: string, active: boolean) => cluster.api.updateUser({ params: { id }, body: { active } })
+  const isKilled = ({ id }: { id: string }) =>
+    expect.poll(() => agent.commands.get(id)?.end?.reason, { timeout: 60_000 }).toBe('killed')
+  await set(userId, false)
+  await isKilled(theirs)
+  await agent.disconnect()
+  await set(other.userId, false)
+  await agent.connect()
+  await isKilled(last)
+  expect(agent.commands.get(own.id)?.end).toBeNull()
+  member = await set(userId, true).then(() => cluster.signIn('member@example.org'))
+})
+
 test('an agent that answers nonsense is not believed', async () => {
   const { id: commandId } = await run(owner)
   agent.script.read_command = () => ({ offset: 0, bytes: Buffer.alloc(100).toString('base64'), total: 1, ended: false })
