@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import swagger from '@fastify/swagger'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import {
   createJsonSchemaTransform,
   createJsonSchemaTransformObject,
@@ -12,7 +12,6 @@ import {
   type Access,
   AppError,
   because,
-  isAppError,
   type ManagerWarning,
   ORIGIN_SECRET_HEADER,
   ROUTES,
@@ -20,8 +19,6 @@ import {
   sayFormErrorsPlainly,
 } from '#manager/contract'
 import { hangUp } from '#base/hang-up'
-import { createRequestTurns } from '#base/request-turns'
-import { createUnprovenConnections } from '#base/unproven-connections'
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from './record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
@@ -34,17 +31,13 @@ import { type SecretBox } from '../secrets/secret-box.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
 import { hasUnstorableText, UNSTORABLE_TEXT } from '../store/storable-text.ts'
-import { authorizeRoute } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
-import { RATE_WINDOW_SECONDS } from '../users/rate-limits.ts'
 import { type Signers } from '../users/signers.ts'
+import { admitRequests } from './admission.ts'
 import { limitBodies } from './body-deadlines.ts'
-import { createCallLimiter } from './call-limiter.ts'
-import { type Credentials, readCredentials, readCredentialsAgain } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
 import { hasManyJsonParts, JSON_PARTS } from './json-parts.ts'
-import { createLargeAnswers } from './large-answers.ts'
 import { overrideMethod } from './method-override.ts'
 import { type Forwarders, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
@@ -56,16 +49,9 @@ import { registerSsoCallback } from './routes/sign-in-providers.ts'
 import { type SsoAttempts } from '../sso/attempts.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
-import { checkedBody } from './signatures/check-body.ts'
 import { type UpgradeHandler, type Upgrades } from '../agent-link/upgrades.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest {
-    /** Credentials of the sender; null if nobody is signed in, which only access `none` lets through. */
-    credentials: Credentials | null
-    /** Whether the body was incomplete when the head was authenticated. */
-    isBodyLate: boolean
-  }
   interface FastifyContextConfig {
     access?: Access
     byPerson?: true
@@ -120,20 +106,8 @@ const BODY_LIMIT = 1024 * 1024
 const MAX_HEADER_BYTES = 32 * 1024
 /** Deadline for the head of a request, and separately for its body; replies may take longer. */
 const REQUEST_MS = 30_000
-/** Routes with long-lasting answers, which yield to other routes. */
-const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
-  'readFile',
-  'archiveFiles',
-  'downloadByTicket',
-  'readBundle',
-  'readChecksums',
-  'readHostBundle',
-])
 /** A connection without traffic for this long is closed, so that a client that does not read cannot keep an answer in memory for longer. */
 const STALLED_MS = 5 * 60_000
-/** Connections on which nobody has proved who they are, of a process with so many descriptors. Sign-ins and refused calls take one for a moment. */
-const mostUnproven = (descriptors: number) => Math.min(1_024, Math.floor(descriptors / 8))
-
 /**
  * The manager's HTTP server.
  *
@@ -173,8 +147,6 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   app.setErrorHandler(handleError)
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(createSerializerCompiler(log))
-  app.decorateRequest('credentials', null)
-  app.decorateRequest('isBodyLate', false)
   acceptJson(app)
   acceptStreams(app)
   const bodyDeadlines = limitBodies(app.server, REQUEST_MS, ({ socket }, response) => {
@@ -189,74 +161,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })
 
-  const unproven = createUnprovenConnections<Socket>(mostUnproven(deps.descriptors))
-  app.server.on('connection', (socket: Socket) => unproven.add(socket))
+  const admission = admitRequests(app, deps)
   app.server.on('timeout', (socket: Socket) => hangUp(socket))
-  const turns = createRequestTurns<IncomingMessage>()
-  const callLimiter = createCallLimiter()
-  const largeAnswers = createLargeAnswers()
-  app.addHook('onRequest', (request, reply, done) => turns.enter(request.raw, reply.raw, done))
-  app.addHook('onRequest', (request, _reply, done) => {
-    const { route, streamedBody } = request.routeOptions.config
-    if (route !== undefined && streamedBody === undefined && !LASTING.has(route)) {
-      const given = deps.heavyWork.give()
-      turns.onOver(request.raw, () => given[Symbol.dispose]())
-    }
-    done()
-  })
-  const turnsOfStrangers = createTurns(setImmediate)
-  app.addHook('onRequest', async (request, reply) => {
-    const { isConsole } = noteOrigin(request.raw, deps)
-    if (isConsole) unproven.keep(request.raw.socket)
-    void reply.headers({ ...SECURITY_HEADERS, ...UNLIMITED, 'x-request-id': request.id })
-    // The console forwards no request of a client to these addresses.
-    const isOfConsole = isConsole && request.routeOptions.config.access === 'console'
-    try {
-      rules.check(request.headers)
-      if (!isOfConsole) await admit(request, reply)
-    } finally {
-      // Refusals included: a thousand at once would keep everybody else waiting for a second.
-      if (!request.credentials && !isOfConsole) await turnsOfStrangers.run(senderOf(request), () => undefined)
-    }
-  })
-  async function admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (request.is404) return
-    const { access, byPerson } = request.routeOptions.config
-    if (access === undefined) throw new AppError('forbidden')
-    if (access === 'none') return
-    request.credentials =
-      (await readCredentials({ logins, signers }, request.raw).catch((error: unknown) => {
-        if (isAppError(error) && error.code === 'rate_limited')
-          void reply.headers(rateHeaders(Number(error.detail.limit), 0))
-        throw error
-      })) ?? null
-    const rate = request.credentials?.signed?.rate
-    if (rate) void reply.headers(rateHeaders(rate.limit, rate.remaining))
-    authorizeRoute({ access, byPerson }, request.credentials?.caller ?? null)
-    request.isBodyLate = !request.raw.complete
-    const { route, streamedBody } = request.routeOptions.config
-    if (request.credentials) turns.onOver(request.raw, unproven.prove(request.raw.socket))
-    if (!request.credentials || route === undefined) return
-    const { userId } = request.credentials.caller
-    turns.onOver(request.raw, callLimiter.take(userId, { route, isUpload: streamedBody !== undefined }))
-  }
-  // A client may hold its body back until its rights have ended: what the handler does is decided by those of now. A route that reads a
-  // stream asks by itself, while the body arrives.
-  app.addHook('preValidation', async request => {
-    const { access, byPerson, streamedBody } = request.routeOptions.config
-    if (!request.credentials || !request.isBodyLate || access === undefined || streamedBody !== undefined) return
-    request.credentials = await readCredentialsAgain({ logins, signers }, request.raw, request.credentials)
-    authorizeRoute({ access, byPerson }, request.credentials.caller)
-  })
-  app.addHook('preParsing', (request, _reply, body, done) => {
-    const signed = request.credentials?.signed
-    done(null, signed ? checkedBody(body, signed.bodyHash) : body)
-  })
-  app.addHook('onSend', (request, _reply, payload, done) => {
-    if (request.credentials && typeof payload === 'string')
-      turns.onOver(request.raw, largeAnswers.hold(request.credentials.caller.userId, payload.length))
-    done(null, payload)
-  })
   recordRequests(app, { audit: deps.audit, db: deps.db, log })
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none'
@@ -287,7 +193,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       handlers: deps.handlers,
       once: createIdempotency({ db: deps.db, box: deps.box, log }),
       bodyDeadlines,
-      largeAnswers,
+      largeAnswers: admission.largeAnswers,
     })
     registerSsoCallback(app, deps.sso)
     registerEventRoute(app, { bus: deps.bus, fileWatches: deps.fileWatches, logins, signers, db: deps.db })
@@ -303,7 +209,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   app.server.on('upgrade', (request, socket, head) => {
     logErrors(socket, log)
     // From here on Node applies no limit to the connection: an earlier answer that is not read would be kept for ever.
-    if (turns.unanswered(request.socket) > 0) {
+    if (admission.unanswered(request.socket) > 0) {
       socket.destroy()
       return
     }
@@ -316,7 +222,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
         if (!url || !handler)
           throw new AppError('not_found', { why: 'This address does not accept WebSocket connections.' })
         await handler(request, socket, head, url)
-        unproven.keep(request.socket)
+        admission.keep(request.socket)
       } catch (error) {
         const known = toAppError(error)
         if (known.code === 'internal') log.error({ err: error, path: request.url?.split('?')[0] }, 'upgrade failed')
@@ -346,14 +252,6 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     },
   }
 }
-
-const rateHeaders = (limit: number, remaining: number) => ({
-  'x-ratelimit-limit': String(limit),
-  'x-ratelimit-remaining': String(remaining),
-  'x-ratelimit-window': String(RATE_WINDOW_SECONDS),
-})
-/** Rate headers of a reply without a keypair, as in the original system (Backend.AI): nothing is limited. */
-const UNLIMITED = rateHeaders(1000, 1000)
 
 /** Not inlined: a listener created in the handler would keep the request in memory for as long as the socket lives. */
 function logErrors(socket: Duplex, log: Log): void {

@@ -266,7 +266,10 @@ export function createCommandsOfSessions({
     },
     checkRights,
     async checkAccounts(userIds) {
-      if (userIds === null) return await checkRights()
+      if (userIds === null) {
+        await checkRights()
+        return
+      }
       try {
         // Most changes deactivate nobody, and no agent is asked then.
         const active = await listActiveRoles(db, [...userIds])
