@@ -109,7 +109,7 @@ export function createFileWatches({
 
   function schedule(one: Watched, afterMs: number): void {
     clearTimeout(one.timer)
-    // It is for all who see the directory.
+    // The scan is for all who see the directory.
     one.timer = onBehalfOfAll(() => setTimeout(() => void scanSafely(one), afterMs).unref())
   }
 

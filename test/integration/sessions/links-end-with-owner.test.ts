@@ -3,6 +3,7 @@ import { PublishedAppId } from '#manager/contract'
 import { createPublishedApps } from '../../../manager/grants/published-apps.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { insertPublished } from '../../../manager/store/sessions/published-apps.ts'
+import { type ChangeListener } from '../../../manager/users/login-ends.ts'
 import { insertWaiting, openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
 let opened: TestStore
@@ -19,8 +20,8 @@ test('a link in use ends with the news that its owner was deactivated', async ()
   const id = newId(PublishedAppId)
   const place = { name: 'a-name', port: null, sessionId, app: 'jupyter', userId: ownerId }
   await insertPublished(store.db, { id, ...place, passwordHash: null, addresses: [], lifetimeMs: NEVER_MS })
-  const listeners = new Set<() => void>()
-  const onChange = (listener: () => void) => {
+  const listeners = new Set<ChangeListener>()
+  const onChange = (listener: ChangeListener) => {
     listeners.add(listener)
     return () => void listeners.delete(listener)
   }
@@ -33,7 +34,7 @@ test('a link in use ends with the news that its owner was deactivated', async ()
 
   await store.db.updateTable('users').set({ active: false }).where('id', '=', ownerId).execute()
   expect(ended).toEqual([])
-  listeners.forEach(listener => listener())
+  listeners.forEach(listener => listener(null))
   await expect.poll(() => ended, { timeout: 60_000 }).toEqual([id])
   apps[Symbol.dispose]()
   expect(listeners.size).toBe(0)
