@@ -87,11 +87,15 @@ export function startMeter(root: number, checkEveryMs = CHECK_EVERY_MS): Meter {
   const { setInterval: every, clearInterval: end } = globalThis
   let family: Family | undefined
   let strangers: ReadonlySet<number> = new Set()
+  let unknown: ReadonlySet<number> = new Set()
   const check = () => {
     const pids = listProcesses()
     const seen = checkAgain(root, readProcesses(pids.filter(pid => !strangers.has(pid))), family)
-    // A process that is no member when it is first seen never becomes one: it need not be read again.
-    strangers = new Set(pids.filter(pid => !seen.members.has(pid)))
+    // A process that is no member at two looks never becomes one: it need not be read again. At one look its parent may be missing, because
+    // the list of a busy machine is read in parts.
+    const others = pids.filter(pid => !seen.members.has(pid))
+    strangers = new Set(others.filter(pid => unknown.has(pid)))
+    unknown = new Set(others)
     family = seen
     return seen
   }

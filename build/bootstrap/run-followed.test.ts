@@ -41,7 +41,8 @@ describe.skipIf(process.platform !== 'linux')('a program that is followed', () =
     const leaves = nodeProgram(`start('left'); console.log('said'); setTimeout(() => process.exit(3), 1_500)`)
     const ended = await runFollowed(leaves, new AbortController().signal)
     expect(ended.code, readFileSync(file('log'), 'utf8')).toBe(3)
-    expect(ended.processor.user).toBeGreaterThan(0)
+    // The kernel divides so little time between the two by a sample.
+    expect(ended.processor.user + ended.processor.system).toBeGreaterThan(0)
     expect(readFileSync(file('log'), 'utf8')).toBe('said\n')
     expect(lives('left')).toBe(false)
   })

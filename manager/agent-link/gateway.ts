@@ -1,3 +1,4 @@
+import { type IncomingMessage } from 'node:http'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import { type AgentId, AppError, because, type Because, type ManagerId } from '#manager/contract'
 import {
@@ -10,7 +11,6 @@ import {
 } from '#agent/contract'
 import { type Audit } from '../audit/recorder.ts'
 import { createSparing, type Log } from '../log.ts'
-import { strangerOf } from '../http/sender.ts'
 import { type Store } from '../store/open-store.ts'
 import { AgentConnection, type AgentRequests } from './connection.ts'
 import { createConnections } from './connections.ts'
@@ -55,6 +55,8 @@ export interface AgentGatewayDeps {
   /** Called when a new agent has replaced this one: the old agent's connections to other managers are void. */
   readonly onReplaced?: (agentId: AgentId) => void
   readonly upgrades: Upgrades
+  /** The network of a sender who has proved nothing yet. */
+  readonly strangerOf: (request: IncomingMessage) => string
   readonly listener: AgentListener
   readonly audit?: Audit | undefined
   readonly log: Log
@@ -185,7 +187,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
         const nonce = request.headers[AGENT_NONCE_HEADER]
         const agentNonce = typeof nonce === 'string' && nonce.length <= NONCE_LENGTH ? nonce : undefined
         const via = managers().find(({ id }) => id === request.headers[VIA_HEADER])?.id ?? null
-        serve(webSocket, { agentNonce, network: strangerOf(request), via, peer }).catch((error: unknown) => {
+        serve(webSocket, { agentNonce, network: deps.strangerOf(request), via, peer }).catch((error: unknown) => {
           sparing(leftOut => log.warn({ err: error, leftOut }, 'agent refused'))
         })
       })

@@ -2,6 +2,7 @@ import { defined } from '#base/defined'
 import { type AgentId, type ManagerId, type SessionId } from '#manager/contract'
 import { type AgentGateway, startAgentGateway } from '../agent-link/gateway.ts'
 import { type ManagerKey } from '../agent-link/manager-key.ts'
+import { strangerOf } from '../http/sender.ts'
 import { createLiveStats } from '../stats/live.ts'
 import { type ChangedMounts } from '../sessions/added-folders.ts'
 import { createReports } from '../agents/reports.ts'
@@ -226,6 +227,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   )
   const gateway = stack.use(
     startAgentGateway({
+      strangerOf,
       store,
       managerId,
       processId: cluster.processId,

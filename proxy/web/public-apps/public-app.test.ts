@@ -131,7 +131,10 @@ test.each([
     600,
     index => `${head('POST /_berth/open', { 'X-From': addressOf(index), 'Content-Length': '100' })}key=`,
   )
-  await expect.poll(entered).toBe(600)
+  let closed = 0
+  for (const socket of slow) socket.once('close', () => closed++)
+  // The first ones may have made room before they were heard.
+  await expect.poll(() => entered() + closed).toBeGreaterThanOrEqual(600)
   expect([await statusAt(port, '/', { cookie }), await statusAt(port, '/_berth/open?key=k')]).toEqual([200, 303])
   for (const socket of slow) socket.destroy()
 })
