@@ -91,6 +91,8 @@ describe('warnings of the app', () => {
     expect(await app.getByRole('dialog').count()).toBe(0)
     // The message stays while the person continues to work, and after a reload.
     await app.locator('a[href="#/sessions"]').first().click()
+    const sessions = app.getByRole('heading', { name: 'Sessions', level: 1 })
+    await sessions.waitFor()
     await app.reload()
     await app.getByText('(no Secret Service). Unlock or set it up, then sign in again').waitFor()
     await app.clock.install()
@@ -100,7 +102,7 @@ describe('warnings of the app', () => {
     await app.getByRole('button', { name: 'Dismiss' }).click()
     await expect.poll(() => messages(app)).toEqual([])
     await app.reload()
-    await app.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+    await sessions.waitFor()
     expect(await messages(app)).toEqual([])
   })
 
