@@ -1,3 +1,4 @@
+import { sumKnown } from '#base/sum-known'
 import { type GpuProcess } from './gpu-plugin.ts'
 
 const MiB = 2 ** 20
@@ -64,9 +65,8 @@ export function joinProcesses(apps: readonly ComputeApp[], uses: readonly Proces
     const percents = uses.filter(use => use.pid === pid).flatMap(({ utilization }) => utilization ?? [])
     return {
       pid,
-      memBytes:
-        memory.length === 0 ? null : memory.reduce((sum, one) => (sum === null || one === null ? null : sum + one), 0),
-      utilization: percents.length === 0 ? null : percents.reduce((sum, one) => sum + one, 0),
+      memBytes: sumKnown(memory),
+      utilization: sumKnown(percents),
     }
   })
 }

@@ -1,3 +1,4 @@
+import { sumKnown } from '#base/sum-known'
 import { type DeviceFigures } from '#manager/contract'
 import { type GpuProcess } from '../gpu/gpu-plugin.ts'
 
@@ -20,10 +21,7 @@ export function ownGpuUse(device: Use, processes: readonly GpuProcess[], isOwn: 
   const own = processes.filter(({ pid }) => isOwn(pid))
   if (own.length === 0) return { utilization: 0, memBytes: 0 }
   return {
-    memBytes: own.reduce<number | null>(
-      (sum, { memBytes }) => (sum === null || memBytes === null ? null : sum + memBytes),
-      0,
-    ),
+    memBytes: sumKnown(own.map(({ memBytes }) => memBytes)),
     utilization: ownUtilization(device, processes, own),
   }
 }

@@ -1,3 +1,4 @@
+import { sumKnown } from '#base/sum-known'
 import { type ResourceSlots, type SessionGpu, type SessionStats } from '#manager/contract'
 import { Mean } from './mean.ts'
 
@@ -32,11 +33,6 @@ export function addGpus(one: readonly SessionGpu[], other: readonly SessionGpu[]
 }
 
 const capped = (percent: number | null) => (percent === null ? null : Math.min(100, percent))
-
-/** The sum; unknown (null) as soon as one part is. */
-export function sumKnown(parts: readonly (number | null)[]): number | null {
-  return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0)
-}
 
 /** Means of the known figures of each GPU. */
 export class GpuMeans {

@@ -1,5 +1,6 @@
+import { sumKnown } from '#base/sum-known'
 import { type SessionStats } from '#manager/contract'
-import { addGpus, sumKnown } from './gpu-figures.ts'
+import { addGpus } from './gpu-figures.ts'
 
 /** Figures of a session: the sum over its kernels, with the time of the latest. Null without any. */
 export function sumStats(all: readonly SessionStats[]): SessionStats | null {

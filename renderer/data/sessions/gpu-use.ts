@@ -1,3 +1,4 @@
+import { sumKnown } from '#base/sum-known'
 import { type SessionGpu } from '#manager/contract'
 
 /** Figures of all GPUs of a session, or of the whole devices, together; null where one of them is not known, which is not 0. */
@@ -23,10 +24,4 @@ function together(parts: readonly GpuUse[]): GpuUse {
     utilization: utilization === null ? null : utilization / parts.length,
     memBytes: sumKnown(parts.map(part => part.memBytes)),
   }
-}
-
-/** Null for no parts, and as soon as one is not known. */
-function sumKnown(parts: readonly (number | null)[]): number | null {
-  const known = parts.flatMap(part => part ?? [])
-  return parts.length > 0 && known.length === parts.length ? known.reduce((sum, one) => sum + one, 0) : null
 }
