@@ -3,14 +3,12 @@ import { type Duplex } from 'node:stream'
 import type Docker from 'dockerode'
 import { type CommandEnd, type CommandReason, type CommandSignal, type CommandStream } from '#manager/contract'
 import { createDemuxer } from '../docker/demux.ts'
+import { type ExecPlace, openExec } from '../docker/session-exec.ts'
 import { COMMAND_VARIABLE, type CommandInput, commandOf, lifelineOf } from './command-scripts.ts'
 import { createMarkedStream } from './end-marker.ts'
 
-export interface Place {
+export interface Place extends ExecPlace {
   readonly docker: Pick<Docker, 'getContainer'>
-  readonly containerId: string
-  /** `uid:gid` */
-  readonly user: string
 }
 
 export interface RunningCommand {
@@ -47,23 +45,10 @@ export async function runCommand(
   input: CommandInput,
   onOutput: (stream: CommandStream, bytes: Buffer) => void,
 ): Promise<RunningCommand> {
-  const container = place.docker.getContainer(place.containerId)
-  const open = async (command: readonly string[], variables: readonly string[]) => {
-    const exec = await container.exec({
-      Cmd: [...command],
-      // The image's loader settings are meant for the image's own programs; berth-shell restores them.
-      Env: ['LD_LIBRARY_PATH=', 'LD_PRELOAD=', ...variables],
-      User: place.user,
-      WorkingDir: '/',
-      AttachStdin: true,
-      AttachStdout: true,
-      AttachStderr: true,
-      Tty: false,
-    })
-    return await exec.start({ hijack: true, stdin: true, Tty: false })
-  }
+  const { docker } = place
   const marker = Buffer.from(`\u001b]berth-end ${randomBytes(16).toString('hex')}\u0007`, 'latin1')
-  const raw = await open(commandOf(input, marker.toString('latin1')), [`${COMMAND_VARIABLE}=${input.commandId}`])
+  const words = commandOf(input, marker.toString('latin1'))
+  const raw = await openExec(docker, place, words, [`${COMMAND_VARIABLE}=${input.commandId}`])
 
   const { promise: ended, resolve } = Promise.withResolvers<CommandEnd>()
   let isOver = false
@@ -101,7 +86,7 @@ export async function runCommand(
 
   const lifeline = createLifeline(async () => {
     if (!pid) throw new Error('the command has no process')
-    return await open(lifelineOf(pid, input.commandId), [])
+    return await openExec(docker, place, lifelineOf(pid, input.commandId))
   })
 
   const push = createDemuxer({
@@ -141,7 +126,7 @@ export async function runCommand(
     kill(reason) {
       if (isOver || killed !== undefined) return
       killed = reason
-      // Nobody reads what it still writes: its end must not wait for a reader.
+      // The command may go on writing, and nobody reads that: its end must not wait for a reader.
       raw.resume()
       lifeline.end()
       killTimer = setTimeout(() => {

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { readKernelText } from '../read-kernel-text.ts'
 import { cgroupPaths } from '../stats/cgroup.ts'
 
@@ -8,4 +9,13 @@ export function processesOf(pid: number, containerId: string): number[] {
   if (!paths) return []
   const directory = paths.version === 2 ? paths.unified : paths.memory
   return readKernelText(`${directory}/cgroup.procs`).split('\n').filter(Boolean).map(Number)
+}
+
+/** Ids of the threads of a process; empty if the process has ended. */
+export function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+  } catch {
+    return []
+  }
 }

@@ -1,7 +1,8 @@
-import { opendirSync, readdirSync, readlinkSync } from 'node:fs'
+import { opendirSync, readlinkSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { readKernelText } from '../read-kernel-text.ts'
+import { threadsOf } from './container-processes.ts'
 import { type Counts } from './user-limits-rules.ts'
 
 /** Counts of what descriptors show. */
@@ -102,14 +103,6 @@ function* namesOf(pid: number): Generator<string> {
       // The thread has ended. If it had none to list, another thread is asked; if the process has ended, there is none.
       if (isListed) return
     }
-  }
-}
-
-function threadsOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`)
-  } catch {
-    return []
   }
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { readdirSync } from 'node:fs'
 import { readKernelText } from '../read-kernel-text.ts'
+import { threadsOf } from './container-processes.ts'
 import { countBits, type HeldSignals } from './pending-signal-rules.ts'
 
 /** Calls before the agent's other work gets its turn. */
@@ -26,12 +26,4 @@ export async function heldSignals(pids: readonly number[]): Promise<Map<number, 
     if (certain > 0 || hasQueue) held.set(pid, { certain, hasQueue })
   }
   return held
-}
-
-function threadsOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`)
-  } catch {
-    return [] // the process has ended
-  }
 }

@@ -1,6 +1,7 @@
 import { Duplex } from 'node:stream'
 import type Docker from 'dockerode'
 import { createDemuxer } from '../docker/demux.ts'
+import { type ExecPlace, openExec } from '../docker/session-exec.ts'
 
 export type Engine = Pick<Docker, 'getContainer'>
 
@@ -17,23 +18,10 @@ const SERVICE_ENDED = /socket 2 \(fd \d+\) is at EOF/
  *
  * @throws Error when nothing listens there
  */
-export async function openRelay(
-  docker: Engine,
-  kernel: { readonly containerId: string; readonly user: string },
-  port: number,
-): Promise<Duplex> {
-  const exec = await docker.getContainer(kernel.containerId).exec({
-    Cmd: ['/opt/berth/bin/socat', '-d', '-d', '-t', '86400', '-b', '65536', 'STDIO', `TCP4:127.0.0.1:${port},nodelay`],
-    // Reset the image's loader settings, which are meant for the image's own programs.
-    Env: ['LD_LIBRARY_PATH=', 'LD_PRELOAD='],
-    User: kernel.user,
-    WorkingDir: '/',
-    AttachStdin: true,
-    AttachStdout: true,
-    AttachStderr: true,
-    Tty: false,
-  })
-  const raw = await exec.start({ hijack: true, stdin: true, Tty: false })
+export async function openRelay(docker: Engine, kernel: ExecPlace, port: number): Promise<Duplex> {
+  const target = `TCP4:127.0.0.1:${port},nodelay`
+  const socat = ['/opt/berth/bin/socat', '-d', '-d', '-t', '86400', '-b', '65536', 'STDIO', target]
+  const raw = await openExec(docker, kernel, socat)
   return new Promise((resolve, reject) => {
     let said = ''
     let connected = false
