@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { AppError, because, isAppError } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { ANSWER_LIMIT_MS } from './answer-limits.ts'
 import { DISK_FULL } from './guarded-pool.ts'
 import { type ConnectionConfig } from './primary-client.ts'
 import { type Db } from './schema.ts'
@@ -40,8 +41,6 @@ export async function checkServer(db: Db, log: Log): Promise<void> {
 
 /** How often both connections are asked. A pooler gives the session that was used last, most often at once. */
 const TURNS = 3
-/** A pooler that has no session left for the second connection lets its statements wait. */
-const ANSWER_MS = 7_000
 
 /**
  * Refuses a pooler that gives a session of the server to another client after each transaction, such as PgBouncer with `pool_mode = transaction`: settings,
@@ -50,7 +49,8 @@ const ANSWER_MS = 7_000
  * @throws AppError `config_invalid`, `unavailable`
  */
 export async function requireOwnSessions({ Client = pg.Client, ...config }: ConnectionConfig): Promise<void> {
-  const limited = { query_timeout: ANSWER_MS, ...config }
+  // A pooler that has no session left for the second connection lets its statements wait.
+  const limited = { query_timeout: ANSWER_LIMIT_MS, ...config }
   const [one, other] = [new Client(limited), new Client(limited)] as const
   const clients = [one, other]
   for (const client of clients) client.on('error', () => undefined) // the queries report the same error

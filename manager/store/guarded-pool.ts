@@ -5,6 +5,7 @@ import { createSemaphore } from '#base/semaphore'
 import { untilAborted } from '#base/within'
 import { AppError, type Because, because } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { ANSWER_LIMIT_MS } from './answer-limits.ts'
 import { currentWork, type Work } from './on-behalf.ts'
 import { type ConnectionConfig } from './primary-client.ts'
 import { probeDatabase } from './probe.ts'
@@ -27,8 +28,6 @@ export interface GuardedPool extends PostgresPool {
 
 const PROBE_MS = 1_000
 
-/** Longest wait for a connection. */
-const WAIT_MS = 7_000
 /** As of node-postgres. */
 const DEFAULT_MOST = 10
 /** Connections that one person can never have, and that the first connections of all people together leave. */
@@ -126,7 +125,7 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
     const work = currentWork()
     const wait = new AbortController()
     waiting.add(wait)
-    const timer = setTimeout(() => wait.abort(new AppError('unavailable', because('database_busy'))), WAIT_MS)
+    const timer = setTimeout(() => wait.abort(new AppError('unavailable', because('database_busy'))), ANSWER_LIMIT_MS)
     try {
       const leave = await permitFor(work, wait.signal)
       clearTimeout(timer)

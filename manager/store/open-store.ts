@@ -5,6 +5,7 @@ import { type Log } from '../log.ts'
 import { type Clock, startClock } from './clock.ts'
 import { withDiskInMind } from './embedded/no-space.ts'
 import { type Embedded, openEmbedded } from './embedded/open-embedded.ts'
+import { ANSWER_LIMIT_MS, STATEMENT_TIMEOUT_MS } from './answer-limits.ts'
 import { checkServer, requireOwnSessions } from './check-server.ts'
 import { createGuardedPool, type GuardedPool } from './guarded-pool.ts'
 import { createHealth } from './health.ts'
@@ -44,13 +45,6 @@ export interface StoreOptions {
 const POOL_SIZE = 10
 /** A page sends several requests at once: on a new connection, each would wait until the database has started a process. */
 const KEPT_IDLE_MS = 300_000
-/**
- * A request is answered within 10 s, of which writing its audit row may take 2. The server's limit for a statement (for example, one that
- * waits for a lock) is shorter than the limit after which we treat the server as hanging.
- */
-const STATEMENT_TIMEOUT_MS = 6_000
-const ANSWER_LIMIT_MS = 7_000
-const CONNECT_TIMEOUT_MS = 7_000
 const SILENT_TRANSACTION_MS = 30_000
 const GOOD_BYE_MS = 2_000
 
@@ -74,7 +68,7 @@ export async function openStore({
   const shared: ConnectionConfig = {
     ...connection,
     application_name: 'berth-manager',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: ANSWER_LIMIT_MS,
     keepAlive: true,
     types: { getTypeParser: typeParserOf },
   }

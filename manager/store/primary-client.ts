@@ -82,7 +82,7 @@ async function requireWritable(connectionString: string): Promise<Place> {
 }
 
 /** Whether the server is a standby, or was set to refuse writes. */
-export async function isReadOnly(client: Pick<pg.Client, 'query'>): Promise<boolean> {
+async function isReadOnly(client: Pick<pg.Client, 'query'>): Promise<boolean> {
   const { rows } = await client.query<{ value: string }>(`select current_setting('transaction_read_only') as value`)
   return rows[0]?.value === 'on'
 }

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { ANSWER_LIMIT_MS } from './answer-limits.ts'
 
 export interface SessionSettings {
   /** Limit of a statement; undefined for none. */
@@ -8,9 +9,6 @@ export interface SessionSettings {
   /** False leaves the compiler of queries to the `options` of the URL. */
   readonly jitOff: boolean
 }
-
-/** A server that is silent for longer hangs. */
-const ANSWER_LIMIT_MS = 7_000
 
 /**
  * Settles a new connection. By statements, not as parameters of its start: a pooler in session mode refuses parameters that it does not know.
