@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { request, type RequestOptions } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { join } from 'node:path'
 
@@ -47,15 +47,24 @@ export function engineEndpoint(
   }
 }
 
+/** Begins a GET of the engine; the caller ends it and listens for its errors. */
+export function beginGet(
+  { options }: EngineEndpoint,
+  more: Pick<RequestOptions, 'path' | 'timeout'>,
+  onResponse: (response: IncomingMessage) => void,
+): ClientRequest {
+  const send = options.protocol === 'https:' ? requestTls : request
+  return send({ ...options, ...more }, onResponse)
+}
+
 /**
  * Sends one GET to the engine.
  * @returns the parsed JSON, or the text of an answer of another type
  * @throws the system's error (`code`: ENOENT, EACCES, ECONNREFUSED …); an Error with `status` for a status of 400 and above
  */
-export function getFromEngine({ options }: EngineEndpoint, path: string): Promise<unknown> {
+export function getFromEngine(engine: EngineEndpoint, path: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const send = options.protocol === 'https:' ? requestTls : request
-    const call = send({ ...options, path, timeout: TIMEOUT_MS }, response => {
+    const call = beginGet(engine, { path, timeout: TIMEOUT_MS }, response => {
       let text = ''
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
       response.on('error', reject)

@@ -3,11 +3,9 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { request, type RequestOptions } from 'node:http'
-import { request as requestTls } from 'node:https'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { engineEndpoint, inspectLocalImage } from '../bootstrap/engine-client.ts'
+import { beginGet, type EngineEndpoint, engineEndpoint, inspectLocalImage } from '../bootstrap/engine-client.ts'
 import { ROOT, toolboxReference } from '../bootstrap/image-recipes.ts'
 import { stageNode, stagePackage, strip } from '../packages/stage-runtime.ts'
 import { writeTarGz } from '../packages/tar-folder.ts'
@@ -87,14 +85,13 @@ async function saveToolbox(file: string): Promise<string | null> {
   const reference = toolboxReference()
   const image = engine && (await inspectLocalImage(engine, reference).catch(() => undefined))
   if (!engine || image?.Architecture !== ARCHITECTURES[process.arch]) return null
-  await download(engine.options, `/images/${reference}/get`, file)
+  await download(engine, `/images/${reference}/get`, file)
   return reference
 }
 
-function download(options: RequestOptions, path: string, file: string): Promise<void> {
+function download(engine: EngineEndpoint, path: string, file: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<undefined>()
-  const send = options.protocol === 'https:' ? requestTls : request
-  const call = send({ ...options, path }, response => {
+  const call = beginGet(engine, { path }, response => {
     if (response.statusCode === 200) pipeline(response, createWriteStream(file)).then(() => resolve(undefined), reject)
     else {
       response.resume()
