@@ -9,7 +9,7 @@ export interface SyncNode {
   readonly etag?: string | null
   /** Whether a file may be run; left out where files do not say so. */
   readonly executable?: boolean
-  /** Nobody but its owner may read it; set for files in the folder only. */
+  /** Whether the file is readable by its owner alone; set for files in the folder only. */
   readonly ownerOnly?: boolean
   /** A file that a link in the folder leads to. */
   readonly isLinked?: boolean

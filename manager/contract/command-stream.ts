@@ -5,7 +5,7 @@
  *     to the session:    stdin, stdinEnd (empty), signal (its name: INT, TERM, …)
  *     from the session:  stdout, stderr, exit (a `CommandEnd` as JSON), which is the last one
  *
- * What the sender writes into a frame may be cut and joined on the way, so a frame of bytes says nothing about writes.
+ * A frame of bytes may be cut, or joined with others, on the way, so it says nothing about the writes of its sender.
  */
 export const COMMAND_FRAME = { stdin: 0, stdout: 1, stderr: 2, stdinEnd: 3, signal: 4, exit: 5 } as const
 

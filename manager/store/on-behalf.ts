@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Whom a piece of work is for. Its statements take turns with those for others (`guarded-pool.ts`). */
+/** A person, or a network of strangers, for whom work is done. Its statements take turns with those for others (`guarded-pool.ts`). */
 export interface Work {
   /** Id of a user, or the network of strangers. */
   readonly who: string

@@ -37,7 +37,7 @@ export interface TunnelLimiter {
   /**
    * Counts a connection of a person, or of the owner of the link that a visitor uses. Kinds are counted apart.
    *
-   * Of the places of everybody, a person has at most as many as are still free. So one person gets half of them, two get a third each, and
+   * A person has at most as many of the places of everybody as are still free. So one person gets half of them, two get a third each, and
    * somebody with few connections gets a further one, however many others have as many as they can.
    *
    * @param of where the connection goes: its app or port, none for a terminal

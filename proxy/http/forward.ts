@@ -165,7 +165,7 @@ export function forwardRequest(
   const isBodiless = !hasBody(request.rawHeaders)
   if (connections && isBodiless) sendPlain(connections, '')
   else if (connections && hasSmallBody(request)) {
-    // By the next tick Node has parsed the part of the body that came with the head.
+    // Node has parsed the part of the body that came with the head by the next tick.
     process.nextTick(
       contained(() => {
         if (response.destroyed) return
@@ -201,7 +201,7 @@ function answer(
   incoming.on('close', () => {
     if (!incoming.complete) response.destroy()
   })
-  // By the next tick Node has parsed everything that came with the head: a small answer is then complete.
+  // Node has parsed everything that came with the head by the next tick: a small answer is then complete.
   process.nextTick(
     contained(() => {
       if (response.destroyed) {
