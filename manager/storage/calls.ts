@@ -56,13 +56,16 @@ async function counted<T>(work: () => Promise<T>): Promise<T> {
  */
 export const hasCallsInFlight = (): boolean => inFlight > 0
 
+/** @param user whose turn the calls take; the manager's own if left out */
+export type CallsOf = (host: string, user?: string) => StorageCalls
+
 /**
  * Limits the calls to file systems that are in flight, for each storage host and for all together. Each call occupies a thread of libuv
  * until it returns, and there are few: without limits, one storage that does not answer would stop sign-ins, name look-ups and all other
  * storages. Users take turns at the permits and at the thread of a storage host, so a user with hundreds of requests slows down only their
  * own.
  */
-export function createStorageCalls(options: Options = {}): (host: string, user?: string) => StorageCalls {
+export function createStorageCalls(options: Options = {}): CallsOf {
   const { threads = poolSize(), answerMs = ANSWER_MS } = options
   const total = Math.max(1, threads - RESERVED)
   const all = createSemaphore(total)

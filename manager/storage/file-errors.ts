@@ -59,3 +59,8 @@ export function errnoOf(error: unknown): string | undefined {
   if ('syscall' in error && 'code' in error && typeof error.code === 'string') return error.code
   return error.cause === undefined ? undefined : errnoOf(error.cause)
 }
+
+/** Whether a system call on a file has failed; the database's errors have codes too. */
+export function isOfFileSystem(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'path' in error
+}

@@ -1,22 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rmdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, because, type Because, type FolderId, type StorageHost, type UserId } from '#manager/contract'
-import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
+import { AppError, because, type FolderId, type StorageHost, type UserId } from '#manager/contract'
+import { readMarkers } from '../store/storage/storage-hosts.ts'
 import { type Log } from '../log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
 import { createStorageCalls } from './calls.ts'
-import { closeToOthers } from './close-to-others.ts'
-import { errnoOf } from './file-errors.ts'
+import { FOLDERS, REMOVED, UPLOADS } from './directories.ts'
+import { errnoOf, isOfFileSystem } from './file-errors.ts'
 import { createFolderQuotas, type FolderLimits, type FolderQuotas, type Unenforced } from './folder-quota.ts'
-import { createMarkerReader, MARKER, readMarkerIn, writeMarker } from './marker.ts'
+import { readMarkerIn } from './marker.ts'
 import { measureTree, type TreeSize } from './measure-tree.ts'
 import { removeTree } from './remove-tree.ts'
+import { createStorageCheck } from './storage-check.ts'
 
-const FOLDERS = 'folders'
-const REMOVED = 'removed'
-const UPLOADS = 'uploads'
 /** Prefix of the names of directories that were taken out of folders. */
 const AWAY = 'files-'
 
@@ -84,10 +82,8 @@ export function createStorageHosts({
   quotas?: FolderQuotas
   log?: Pick<Log, 'warn'>
 }): StorageHosts {
-  const readMarker = createMarkerReader()
-  /** Markers of the storages whose directories this manager has closed to other users of the computer. */
-  const closed = new Set<string>()
   const callsOf = createStorageCalls()
+  const problemOf = createStorageCheck({ db, callsOf, log })
 
   /** @throws AppError `storage_host_not_found`, `storage_away` */
   async function rootOf(host: string): Promise<string> {
@@ -98,46 +94,6 @@ export function createStorageHosts({
     const problem = await problemOf(host, path, (await readMarkers(db)).get(host))
     if (problem !== null) throw new AppError('storage_away', { name: host, ...problem })
     return path
-  }
-
-  /**
-   * Writes the marker of a storage that is used for the first time.
-   *
-   * @param known its marker, as the database has it
-   * @returns why the storage cannot be used, or null
-   */
-  async function problemOf(host: string, path: string, known: string | undefined): Promise<Because | null> {
-    try {
-      const read = await readMarker(path, callsOf(host))
-      if (!read.answered) return because('storage_at_silent', { storage: host, path })
-      const found = read.marker
-      if (found !== undefined && found === known) {
-        await closeOnce(host, path, found)
-        return null
-      }
-      // While no folder is kept there, another directory may take the name.
-      if (known === undefined || !(await hasFolders(db, host))) return await adopt(host, path, found)
-      if (found !== undefined) return because('storage_at_other', { storage: host, path })
-      return because('storage_at_unmounted', { storage: host, path, file: MARKER })
-    } catch (error) {
-      if (!isOfFileSystem(error)) throw error
-      return because('storage_at_unusable', { storage: host, path, text: error.message })
-    }
-  }
-
-  /** Earlier versions let every user of the computer pass through the directory of folders. */
-  async function closeOnce(host: string, path: string, marker: string): Promise<void> {
-    if (closed.has(marker)) return
-    try {
-      for (const name of [FOLDERS, REMOVED, UPLOADS]) await callsOf(host).run(() => closeToOthers(join(path, name)))
-    } catch (error) {
-      // A storage that does not answer now is closed when it is used next.
-      if (error instanceof AppError) return
-      if (!isOfFileSystem(error)) throw error
-      // Some shares have fixed modes or owners, and were of use before. `berth doctor` says what to do.
-      log?.warn({ storageHost: host, err: error }, 'other users of this computer may reach the files of sessions')
-    }
-    closed.add(marker)
   }
 
   /** @returns null where the file system does not answer */
@@ -165,20 +121,6 @@ export function createStorageHosts({
       return root
     }
     throw new AppError('storage_away', { name: host, ...because('storage_unmounted', { storage: host }) })
-  }
-
-  async function adopt(host: string, path: string, found: string | undefined): Promise<Because | null> {
-    const marker = found ?? (await writeMarker(path))
-    if (marker === undefined) {
-      return because('storage_at_not_empty', { storage: host, path })
-    }
-    if (await setMarker(db, host, marker)) {
-      await closeOnce(host, path, marker)
-      return null
-    }
-    return (await readMarkers(db)).get(host) === undefined
-      ? because('storage_at_has_name', { storage: host, path })
-      : because('storage_at_differs', { storage: host, path })
   }
 
   return {
@@ -283,9 +225,4 @@ export function createStorageHosts({
       await removeTree(join(root, REMOVED, id), { signal })
     },
   }
-}
-
-/** Whether a system call on a file has failed; the database's errors have codes too. */
-function isOfFileSystem(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'path' in error
 }
