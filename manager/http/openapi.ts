@@ -1,12 +1,14 @@
 import { ERRORS, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { IDEMPOTENCY_HEADER } from './idempotency.ts'
+import { answerText, operationTexts, withDefaultsInWords } from './openapi-words.ts'
 import { PROBLEM_TYPE } from './problems.ts'
 
 type Json = Record<string, unknown>
 interface Operation extends Json {
   operationId?: string
   parameters?: unknown[]
-  responses: Record<string, unknown>
+  requestBody?: unknown
+  responses: Record<string, Json>
 }
 interface Document extends Json {
   paths?: Record<string, Record<string, Operation>>
@@ -17,19 +19,23 @@ const PROBLEM_REF = '#/components/schemas/Problem'
 
 /**
  * Completes the document that the framework wrote from the schemas of the routes: adds the problem documents of every
- * operation and the header `Idempotency-Key`, and removes components that nothing refers to. Pure.
+ * operation, the header `Idempotency-Key` and who may call it, and removes components that nothing refers to. Pure.
  */
 export function completeDocument(written: object, problemSchema: unknown): Document {
   const document = structuredClone(written) as Document
   for (const operations of Object.values(document.paths ?? {})) {
     for (const operation of Object.values(operations)) complete(operation)
   }
-  const schemas = { ...document.components?.schemas, Problem: problemSchema }
+  const schemas = { ...inputsInWords(document.components?.schemas), Problem: problemSchema }
   return { ...document, components: { ...document.components, schemas: onlyUsed(document.paths, schemas) } }
 }
 
 function complete(operation: Operation): void {
   const route = routeOf(operation.operationId)
+  if (route) Object.assign(operation, operationTexts(route))
+  for (const [status, answer] of Object.entries(operation.responses)) answer.description = answerText(status)
+  if (operation.parameters) operation.parameters = operation.parameters.map(withDefaultsInWords)
+  if (operation.requestBody) operation.requestBody = withDefaultsInWords(operation.requestBody)
   for (const status of refusalsOf(route)) {
     operation.responses[String(status)] ??= {
       description: descriptionOf(status),
@@ -37,6 +43,16 @@ function complete(operation: Operation): void {
     }
   }
   if (route?.idempotencyKey) operation.parameters = [...(operation.parameters ?? []), KEY_PARAMETER]
+}
+
+/** The framework writes the schemas of input under names of their own, which end with `Input`. */
+function inputsInWords(schemas: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [
+      name,
+      name.endsWith('Input') ? withDefaultsInWords(schema) : schema,
+    ]),
+  )
 }
 
 const KEY_PARAMETER = {
@@ -48,8 +64,10 @@ const KEY_PARAMETER = {
     'Chosen by the client, new for each request. A repeated request with the same key is carried out only once.',
 }
 
-function routeOf(name: string | undefined): RouteSpec | undefined {
-  return name !== undefined && Object.hasOwn(ROUTES, name) ? ROUTES[name as RouteName] : undefined
+/** Fastify adds a HEAD to a GET, and calls it by the name of the GET with `-head`. */
+function routeOf(operationId = ''): RouteSpec | undefined {
+  const name = operationId.replace(/-head$/, '')
+  return Object.hasOwn(ROUTES, name) ? ROUTES[name as RouteName] : undefined
 }
 
 /** Statuses with which a route can refuse a request. The event stream is not in the table; it needs a sign-in and has a query. */

@@ -179,9 +179,11 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer' },
-          cookie: { type: 'apiKey', in: 'cookie', name: 'berth_<port>' },
+          // Clients that were made of the description take the name as it is: it has to be a legal one.
+          cookie: { type: 'apiKey', in: 'cookie', name: 'berth_PORT' },
           originSecret: { type: 'apiKey', in: 'header', name: ORIGIN_SECRET_HEADER },
-          signature: { type: 'http', scheme: 'Berth-HMAC-SHA256' },
+          // Generators know no scheme of HTTP but `basic` and `bearer`.
+          signature: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'Berth-HMAC-SHA256 …' },
         },
       },
     },

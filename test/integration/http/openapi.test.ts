@@ -6,7 +6,9 @@ import { rawRequest } from '../../fixtures/raw-http.ts'
 
 interface Operation {
   readonly operationId?: string
-  readonly responses: Record<string, { content?: Record<string, { schema?: { $ref?: string } }> }>
+  readonly summary?: string
+  readonly description?: string
+  readonly responses: Record<string, { description?: string; content?: Record<string, { schema?: { $ref?: string } }> }>
 }
 interface Description {
   readonly paths: Record<string, Record<string, Operation>>
@@ -69,4 +71,19 @@ test('every operation names problem documents for refused requests and for inter
     const statuses = refusals.map(([status]) => status)
     expect(statuses, operationId).toEqual(expect.arrayContaining(['403', '429', '500', '503']))
   }
+})
+
+test('operations and answers have words for people', () => {
+  const operations = Object.values(description.paths).flatMap(methods => Object.values(methods))
+  for (const { operationId, summary, description: words, responses } of operations) {
+    expect(summary, operationId).toMatch(/^[^.]/)
+    if (operationId !== 'events') expect(words, operationId).toContain(summary)
+    const success = Object.entries(responses).filter(([status]) => Number(status) < 400)
+    expect(
+      success.map(([, { description: text }]) => text),
+      operationId,
+    ).not.toContain('Default Response')
+  }
+  const byName = new Map(operations.map(operation => [operation.operationId, operation]))
+  expect(byName.get('createResourcePolicy')?.description).toContain('For superadmins.')
 })
