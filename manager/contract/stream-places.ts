@@ -1,4 +1,3 @@
-import { createOpenCounts } from '#base/open-counts'
 import { because } from './causes/causes.ts'
 import { AppError } from './errors.ts'
 
@@ -9,26 +8,63 @@ import { AppError } from './errors.ts'
 export const STREAM_LIMITS = { signIn: 32, person: 128 } as const
 
 export interface StreamPlaces {
-  /** Counts one more stream. @param signIn or keypair @returns a function that ends the count @throws AppError `rate_limited` */
-  take(signIn: string, person: string): () => void
+  /**
+   * Counts one more stream.
+   *
+   * @param signIn or keypair
+   * @param makeRoom closes the stream, whose place another sign-in of the person gets; it has been counted as closed
+   * @returns a function that ends the count
+   * @throws AppError `rate_limited`
+   */
+  take(signIn: string, person: string, makeRoom: () => void): () => void
 }
 
-/** Counts event streams. Limiting sign-ins alone would not suffice, because one person may have any number of them. */
+interface Place {
+  readonly makeRoom: () => void
+}
+
+/**
+ * Counts event streams, of each sign-in and of each person: one person may have any number of sign-ins.
+ *
+ * Fairness: programs that hold all streams of a person would keep that person's browser out. So where a person has all, the sign-in with
+ * most gives up its oldest stream to one that has at least two fewer. The stream that was closed cannot take its place back in the same
+ * way, so sign-ins do not close each other's streams in turns.
+ */
 export function createStreamPlaces(): StreamPlaces {
-  const counts = createOpenCounts()
+  const persons = new Map<string, Map<string, Set<Place>>>()
+
+  function leave(person: string, signIn: string, place: Place): void {
+    const own = persons.get(person)
+    const places = own?.get(signIn)
+    places?.delete(place)
+    if (places?.size === 0) own?.delete(signIn)
+    if (own?.size === 0) persons.delete(person)
+  }
+
+  /** Closes the oldest stream of the sign-in with most. @returns whether it did: not if the newcomer would then have as many */
+  function makeRoom(person: string, count: number): boolean {
+    const [signIn, places] = [...(persons.get(person) ?? [])].reduce((most, one) =>
+      one[1].size > most[1].size ? one : most,
+    )
+    const [oldest] = places
+    if (!oldest || places.size < count + 2) return false
+    leave(person, signIn, oldest)
+    oldest.makeRoom()
+    return true
+  }
+
   return {
-    take(signIn, person) {
-      const leave = counts.take(`sign-in:${signIn}`, STREAM_LIMITS.signIn)
-      if (!leave) throw tooMany('streams_at_most', STREAM_LIMITS.signIn)
-      const leavePerson = counts.take(`person:${person}`, STREAM_LIMITS.person)
-      if (leavePerson) {
-        return () => {
-          leavePerson()
-          leave()
-        }
-      }
-      leave()
-      throw tooMany('streams_of_person', STREAM_LIMITS.person)
+    take(signIn, person, close) {
+      const own = persons.get(person) ?? new Map<string, Set<Place>>()
+      const count = own.get(signIn)?.size ?? 0
+      if (count >= STREAM_LIMITS.signIn) throw tooMany('streams_at_most', STREAM_LIMITS.signIn)
+      const all = [...own.values()].reduce((sum, { size }) => sum + size, 0)
+      if (all >= STREAM_LIMITS.person && !makeRoom(person, count))
+        throw tooMany('streams_of_person', STREAM_LIMITS.person)
+      const place: Place = { makeRoom: close }
+      own.set(signIn, (own.get(signIn) ?? new Set<Place>()).add(place))
+      persons.set(person, own)
+      return () => leave(person, signIn, place)
     },
   }
 }

@@ -56,11 +56,12 @@ export interface Guests extends AsyncDisposable {
   /** Call when this sign-in has ended; the user's tunnels close with the last one. */
   signedOut(credentials: Credentials): Promise<void>
   /**
-   * Marks the guest as in use by an event stream until disposed; `onSignedOut` is called when this sign-in ends.
+   * Marks the guest as in use by an event stream until disposed. `onEnd` is called when this sign-in ends, or when the stream makes room
+   * for one of another sign-in of the person.
    *
    * @throws AppError `rate_limited` if the sign-in or its person has too many streams
    */
-  hold(guest: Guest, credentials: Credentials, onSignedOut: () => void): Disposable
+  hold(guest: Guest, credentials: Credentials, onEnd: () => void): Disposable
 }
 
 interface Entry {
@@ -144,7 +145,7 @@ export function createGuests(deps: GuestsDeps): Guests {
 
   /** Ends everything that depends on this sign-in. */
   function letGo(key: string) {
-    for (const onSignedOut of holders.get(key) ?? []) onSignedOut()
+    for (const onEnd of holders.get(key) ?? []) onEnd()
     holders.delete(key)
     for (const { signIns } of entries.values()) signIns.delete(key)
     void rechecking.now()
@@ -237,19 +238,19 @@ export function createGuests(deps: GuestsDeps): Guests {
         if (theirs.length > 0 && signIns.size === 0) await close(userId)
       }
     },
-    hold(guest, credentials, onSignedOut) {
+    hold(guest, credentials, onEnd) {
       const entry = entries.get(guest.me.user.id)
       const key = keyOf(headersOf(credentials))
       const { originSecret } = credentials
       // Other cookies beside the right one do not make it another sign-in: its origin secret stays.
-      const leave = places.take(originSecret, guest.me.user.id)
+      const leave = places.take(originSecret, guest.me.user.id, onEnd)
       const ours = holders.get(key) ?? new Set()
-      holders.set(key, ours.add(onSignedOut))
+      holders.set(key, ours.add(onEnd))
       if (entry) entry.held++
       return {
         [Symbol.dispose]() {
           leave()
-          ours.delete(onSignedOut)
+          ours.delete(onEnd)
           if (ours.size === 0 && holders.get(key) === ours) holders.delete(key)
           if (!entry) return
           entry.held--

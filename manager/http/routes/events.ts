@@ -75,7 +75,7 @@ interface Stream {
  * once, or with the next ping if the message of the change was lost. A client that may still have a stream opens it again.
  *
  * Threat model: a stream occupies a descriptor and memory here, and a person may sign in any number of times. So the streams of one person
- * are counted over all sign-ins and keypairs.
+ * are counted over all sign-ins and keypairs, and where there are too many, the sign-in with most makes room for one with few.
  */
 export function registerEventRoute(
   app: FastifyInstance,
@@ -132,10 +132,13 @@ export function registerEventRoute(
     handler(request, reply) {
       const credentials = signedIn(request.credentials)
       const { caller, endsWith } = credentials
-      const own = streams.get(endsWith) ?? new Set<Stream>()
-      const leavePlace = places.take(endsWith, caller.userId)
-      reply.hijack()
       const { raw } = reply
+      const own = streams.get(endsWith) ?? new Set<Stream>()
+      const leavePlace = places.take(endsWith, caller.userId, () => {
+        leave()
+        raw.destroy()
+      })
+      reply.hijack()
       // If the client left meanwhile, no `close` event follows: its stream would stay for ever.
       if (raw.destroyed) {
         leavePlace()

@@ -214,20 +214,28 @@ test('a sign-in has at most 32 event streams, whatever cookies of others come wi
   await expect.poll(async () => (await open(50)).statusCode).toBe(200)
 })
 
-test('one person has a bounded number of event streams over all sign-ins', async () => {
+test('one person has a bounded number of event streams, shared fairly by all sign-ins', async () => {
   const { web, manager, host } = await setUp()
-  const open = async (index: number) => {
-    const secret = `berth_${String(index % 6).padEnd(43, '_')}`
+  const open = async (signIn: number) => {
+    const secret = `berth_${String(signIn).padEnd(43, '_')}`
     manager.otherSecrets.add(secret)
     const headers = { ...signedIn(manager, web.port), host, [ORIGIN_SECRET_HEADER]: secret }
     const sent = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
     stack.defer(() => void sent.on('error', () => undefined).destroy())
     const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-    return answer.statusCode
+    return answer.resume()
   }
-  const answers = await Promise.all(Array.from({ length: STREAM_LIMITS.person + 12 }, (_, index) => open(index)))
-  expect(answers.filter(status => status === 200)).toHaveLength(STREAM_LIMITS.person)
-  expect(answers.filter(status => status === 429)).toHaveLength(12)
+  const { person, signIn } = STREAM_LIMITS
+  const first = await open(0)
+  const others = await Promise.all(
+    Array.from({ length: person - 1 }, (_, index) => open(Math.floor((index + 1) / signIn))),
+  )
+  expect(others.map(({ statusCode }) => statusCode)).toEqual(others.map(() => 200))
+  const ended = once(first, 'end')
+  expect((await open(signIn)).statusCode).toBe(200)
+  await ended
+  // The client of the stream that was closed is told why it cannot have another one.
+  expect((await open(0)).statusCode).toBe(429)
 })
 
 test.each([
