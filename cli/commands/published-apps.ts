@@ -47,7 +47,8 @@ export function addPublishedAppCommands(app: Command, parsePort: (text: string) 
   app
     .command('unpublish <id>')
     .description('End a link at once, and the connections of its visitors. Name it by its id, or the beginning of it.')
-    .action(async (reference: string) => {
+    .option('--json', 'print JSON')
+    .action(async (reference: string, { json = false }: { json?: boolean }) => {
       const { api } = await connect()
       const { items } = await api.listPublishedApps()
       const found = items.filter(({ id }) => id.startsWith(reference.toLowerCase()))
@@ -56,7 +57,11 @@ export function addPublishedAppCommands(app: Command, parsePort: (text: string) 
         const why = one ? `Several links begin with "${reference}".` : `No open link has the id "${reference}".`
         throw new AppError('published_app_not_found', { why })
       }
-      await api.unpublishApp({ params: { publishedId: one.id } })
+      const { connections } = await api.unpublishApp({ params: { publishedId: one.id } })
+      createOutput(json).data(
+        { connections },
+        () => `The link has ended. Connections of visitors that ended with it: ${connections}`,
+      )
     })
 
   app

@@ -74,6 +74,26 @@ export const Publishing = z
   .meta({ id: 'Publishing' })
 export type Publishing = z.infer<typeof Publishing>
 
+/** Why a link has ended. `withdrawn`: by its owner or an administrator, or because the account has ended. */
+export const LINK_ENDS = ['withdrawn', 'expired', 'app_ended'] as const
+export type LinkEnd = (typeof LINK_ENDS)[number]
+
+/** Links that had an address, for the console, which tells whoever held one of them why it has ended. */
+export const EndedLinks = z.object({
+  items: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      why: z.enum(LINK_ENDS),
+      /** Whether the key that was shown is that of this link. */
+      isShown: z.boolean(),
+      /** As in ServedApp. */
+      visitSecret: z.string(),
+    }),
+  ),
+})
+export type EndedLinks = z.infer<typeof EndedLinks>
+
 /** An app as the console serves it at its own address. Holds secrets: only the console gets it. */
 export const ServedApp = z.object({
   id: z.string(),

@@ -5,6 +5,7 @@ import {
   AppError,
   because,
   type AppsAddress,
+  type EndedLinks,
   type Grant,
   isWebApp,
   originOfApp,
@@ -34,6 +35,7 @@ import {
   findPublished,
   findPublishedAt,
   insertPublished,
+  listEndedAt,
   listOpen,
   listPublished,
   type PublishedRow,
@@ -56,7 +58,7 @@ import { holdSignedIn } from '../users/still-authorized.ts'
  * of accounts, and guesses are delayed more and more, per link and per address. A visitor reaches only this app, with the rights that the
  * app gives: JupyterLab gives a shell in the session. Visitors get no credentials of Berth: grants and the app's own secret stay in the
  * console's process. A link is a credential like a sign-in: its grants and tunnels end with it, at every manager, when it is withdrawn or
- * expires, when its session ends, when its owner or the owner's domain is deactivated, and when the administrators switch publishing off.
+ * expires (whoever shows the key, or a cookie of a visit, learns which), when its session ends, when its owner or the owner's domain is deactivated, and when the administrators switch publishing off.
  * Only the owner of a session publishes its apps, and only while the administrators allow it. Files and programs of visitors with a shell
  * stay in the session, so it is marked as used by others: from then on no dot-folder, which each session of the owner mounts, is added to
  * it. One that is mounted already stays, and the guide warns of this: links for apps without a shell are as common.
@@ -72,8 +74,8 @@ export interface PublishedApps extends Disposable {
     spec: PublishSpec,
   ): Promise<PublishedApp>
   list(caller: Caller, sessionId?: SessionId): Promise<{ items: PublishedApp[]; publishing: Publishing }>
-  /** @throws `published_app_not_found` */
-  unpublish(caller: Caller, id: PublishedAppId): Promise<void>
+  /** @returns how many connections of visitors ended here @throws `published_app_not_found` */
+  unpublish(caller: Caller, id: PublishedAppId): Promise<{ readonly connections: number }>
   /** Ends all links, because the administrators have switched publishing off. */
   endAll(): Promise<void>
   /** Ends the links of a session that has ended. */
@@ -83,6 +85,8 @@ export interface PublishedApps extends Disposable {
   serve(place: string): Promise<ServedApp>
   /** For the console. @throws `published_app_not_found`, `public_link_refused`, `rate_limited` */
   visit(place: string, visit: Visit & { readonly address: string }): Promise<void>
+  /** For the console: links that were at this place, with why they ended. @param key of the link that a visitor has shown */
+  ended(place: string, key: string | undefined): Promise<EndedLinks>
   /** For the console. @throws `published_app_not_found`, those of `Grants.create` */
   grant(place: string, signal: AbortSignal): Promise<Grant>
 
@@ -90,8 +94,8 @@ export interface PublishedApps extends Disposable {
   watch(id: string): void
   /** Whether this is the id of a watched link, as opposed to a sign-in or a keypair. */
   isWatched(id: string): boolean
-  /** Listens for links that end, at this manager or another one. */
-  onEnd(listener: (id: string) => void): void
+  /** Listens for links that end, at this manager or another one. @param listener returns how many connections it has ended */
+  onEnd(listener: (id: string) => number): void
 }
 
 export interface PublishedAppsDeps {
@@ -121,23 +125,24 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
   const { store, box, passwords, settings, grants, address, peers = NO_PEERS, recheckMs = RECHECK_MS } = deps
   const { db } = store
   const watched = new Set<string>()
-  const listeners: ((id: string) => void)[] = []
+  const listeners: ((id: string) => number)[] = []
   // If the database does not answer, nothing ends now; the next round tries again.
   const rechecking = every(recheckMs, recheck)
   // Not joined with a round in progress, which may have read what held before the change.
   const stopListening = deps.logins.onChange(() => void recheck().catch(() => undefined))
   const ended = peers.topic<string>('published_app_ended')
-  ended.on(endHere)
+  ended.on(id => void endHere(id))
 
-  function endHere(id: string): void {
+  /** @returns how many connections ended */
+  function endHere(id: string): number {
     watched.delete(id)
-    for (const listener of listeners) listener(id)
+    return listeners.reduce((sum, listener) => sum + listener(id), 0)
   }
-  function end(ids: readonly string[]): void {
-    for (const id of ids) {
-      endHere(id)
+  function end(ids: readonly string[]): number {
+    return ids.reduce((sum, id) => {
       ended.tell(id)
-    }
+      return sum + endHere(id)
+    }, 0)
   }
   async function recheck(): Promise<void> {
     const ids = [...watched]
@@ -181,6 +186,14 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
     const row = await findPublishedAt(db, place)
     if (!row || !(await publishing()).on) throw new AppError('published_app_not_found')
     return row
+  }
+
+  async function listEnded(place: string, key: string | undefined): Promise<EndedLinks> {
+    const rows = await listEndedAt(db, place)
+    const items = rows.map(({ id, name, why }) => {
+      return { id, name, why, isShown: key !== undefined && box.isMac(key, id, KEY), visitSecret: box.mac(id, VISITS) }
+    })
+    return { items }
   }
 
   return {
@@ -244,7 +257,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       if (!row || !canSee(caller, { ownerId: row.user_id, domain: row.domain })) {
         throw new AppError('published_app_not_found', { id })
       }
-      end(await deletePublished(db, { id }))
+      return { connections: end(await deletePublished(db, { id })) }
     },
     async endAll() {
       end(await deletePublished(db, 'all'))
@@ -276,6 +289,9 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
     },
     async visit(place, { key, password, address: from }) {
       const { id, password_hash: hash } = await findAt(place)
+      // A port may have had another link before.
+      const isOld = !box.isMac(key, id, KEY) && (await listEnded(place, key)).items.some(({ isShown }) => isShown)
+      if (isOld) throw new AppError('published_app_not_found')
       // The key has 256 bits and cannot be guessed, so wrong keys need no limit.
       if (!box.isMac(key, id, KEY)) throw new AppError('public_link_refused', { reason: 'key' })
       if (hash !== null) {
@@ -287,6 +303,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       }
       await countVisit(db, id)
     },
+    ended: listEnded,
     async grant(place, signal) {
       const { id, user_id: userId, session_id: sessionId, app } = await findAt(place)
       return grants.createFor({ userId, publishedApp: id }, { sessionId, app }, signal)

@@ -24,6 +24,7 @@ import {
   type OwnAppTicketsTable,
   type AppPortsTable,
   type ClosedAppPortsTable,
+  type EndedPublishedAppsTable,
   type PublishedAppsTable,
 } from './tables/grants.ts'
 import {
@@ -108,6 +109,7 @@ export interface Database {
   session_events: SessionEventsTable
   grants: GrantsTable
   published_apps: PublishedAppsTable
+  ended_published_apps: EndedPublishedAppsTable
   own_apps: OwnAppsTable
   own_app_tickets: OwnAppTicketsTable
   app_ports: AppPortsTable

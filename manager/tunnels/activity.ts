@@ -46,7 +46,7 @@ interface Sums {
 export interface Activity {
   add(tunnel: Splice, owner: TunnelOwner): void
   remove(tunnel: Splice): void
-  cut(which: (owner: TunnelOwner) => boolean): void
+  cut(which: (owner: TunnelOwner) => boolean): number
   readonly openedWith: () => readonly string[]
   /** Open tunnels to sessions of other users. */
   readonly shared: () => readonly TunnelOwner[]
@@ -89,7 +89,9 @@ export function createActivity(): Activity {
       if (owners.size === 0) for (const resolve of whenEmpty.splice(0)) resolve()
     },
     cut(which) {
-      for (const [tunnel, owner] of owners) if (which(owner)) tunnel.destroy()
+      const found = [...owners].filter(([, owner]) => which(owner))
+      for (const [tunnel] of found) tunnel.destroy()
+      return found.length
     },
     shared: () => [...owners.values()].filter(owner => owner.shared),
     openedWith: () => [...new Set([...owners.values()].map(owner => owner.loginId))],

@@ -81,8 +81,8 @@ export interface TunnelGateway {
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   /** Cuts the tunnels of a session that has ended or become inaccessible. */
   closeSession(sessionId: string): void
-  /** Cuts the tunnels opened with a sign-in or keypair that was revoked. */
-  closeLogin(loginId: string): void
+  /** Cuts the tunnels opened with a sign-in, keypair or link that was revoked. @returns how many were open */
+  closeLogin(loginId: string): number
   /** Cuts the tunnels of a user to sessions of others that are not shared for use any more. @param userId every user if left out */
   checkShared(userId?: UserId): Promise<void>
   /**
@@ -116,7 +116,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   let cuts = 0
   const cut: typeof activity.cut = which => {
     cuts++
-    activity.cut(which)
+    return activity.cut(which)
   }
 
   function park(request: IncomingMessage, socket: Socket, head: Buffer) {

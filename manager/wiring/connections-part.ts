@@ -142,8 +142,8 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
   sessions.onAgentGone(id => tunnels.dropAgent(id))
   const endAll = (credential: string) => {
     grants.forgetLogin(credential)
-    tunnels.closeLogin(credential)
     sftp.closeLogin(credential)
+    return tunnels.closeLogin(credential)
   }
   logins.onEnd(endAll)
   signers.onEnd(endAll)

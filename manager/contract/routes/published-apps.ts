@@ -2,7 +2,15 @@ import { z } from 'zod'
 import { TextUpTo, TextOf } from '../plain-text.ts'
 import { Grant } from '../grants.ts'
 import { SessionId } from '../ids.ts'
-import { PublishedApp, PublishedAppId, Publishing, PublishSpec, ServedApp, Visit } from '../published-apps.ts'
+import {
+  EndedLinks,
+  PublishedApp,
+  PublishedAppId,
+  Publishing,
+  PublishSpec,
+  ServedApp,
+  Visit,
+} from '../published-apps.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Name of a published app, or its port. */
@@ -34,8 +42,11 @@ export const PUBLISHED_APP_ROUTES = {
     access: 'user',
     summary: 'End a link at once, and the connections of its visitors.',
     params: z.object({ publishedId: PublishedAppId }),
-    status: 204,
-    reply: z.void(),
+    reply: z.object({
+      connections: z
+        .int()
+        .describe('Connections of visitors that were ended at this manager; those at other managers end at once, too.'),
+    }),
   },
 
   getServedApp: {
@@ -55,6 +66,17 @@ export const PUBLISHED_APP_ROUTES = {
     body: Visit,
     status: 204,
     reply: z.void(),
+  },
+  listEndedLinks: {
+    method: 'POST',
+    path: '/console/v1/published-apps/:place/ended',
+    access: 'console',
+    summary:
+      'For the console: the links that this name or port had in the last 30 days, newest first, and why they ended.',
+    params: place,
+    body: z.strictObject({ key: TextUpTo(200).optional() }),
+    status: 200,
+    reply: EndedLinks,
   },
   grantServedApp: {
     method: 'POST',

@@ -15,6 +15,7 @@ type ServedAppHandlers = Pick<
   | 'getServedApp'
   | 'visitServedApp'
   | 'grantServedApp'
+  | 'listEndedLinks'
   | 'redeemAppTicket'
   | 'grantOwnApp'
   | 'reportAppPorts'
@@ -53,6 +54,7 @@ export function createServedAppRoutes(
     getServedApp: async (_context, { params: { place } }) => (await own.serve(place)) ?? (await published.serve(place)),
     visitServedApp: ({ request }, { params, body }) =>
       published.visit(params.place, { ...body, address: clientAddress(request.raw) }),
+    listEndedLinks: (_context, { params, body }) => published.ended(params.place, body.key),
     grantServedApp: ({ signal }, { params }) => published.grant(params.place, signal),
     redeemAppTicket: (_context, { params, body }) => own.redeem(params.place, body),
     reportAppPorts: (_context, { params, body }) => own.reportPorts(params.console, body.closed),

@@ -36,6 +36,7 @@ export const KEPT = {
   diagnoses: over(sql`asked_at < now() - interval '5 minutes'`),
   messages: over(sql`created_at < now() - interval '30 days'`),
   published_apps: over(sql`expires_at < now()`),
+  ended_published_apps: over(sql`ended_at < now() - interval '30 days'`),
   own_apps: over(sql`expires_at < now()`),
   own_app_tickets: over(sql`expires_at < now()`),
   // Ports are reserved for a day (REST_MS): older rows have no effect.

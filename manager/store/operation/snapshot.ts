@@ -29,6 +29,7 @@ const PASSING: readonly string[] = [
   'join_tokens',
   'grants',
   'published_apps',
+  'ended_published_apps',
   'own_apps',
   'own_app_tickets',
   'closed_app_ports',

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { LIVE_STATUSES, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
+import { type LinkEnd, LIVE_STATUSES, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 
@@ -65,6 +65,29 @@ export function findPublishedAt(db: Db, place: string): Promise<PublishedRow | u
   return (
     /^\d+$/.test(place) ? query.where('p.port', '=', Number(place)) : query.where('p.name', '=', place)
   ).executeTakeFirst()
+}
+
+const MOST_ENDED = 50
+
+/** Links at a place that are not open any more, latest first: those that were deleted, and those that ended without it. @param place the name or the port */
+export async function listEndedAt(
+  db: Db,
+  place: string,
+): Promise<{ id: PublishedAppId; name: string; why: LinkEnd }[]> {
+  const isHere = (table: 'e' | 'p') =>
+    /^\d+$/.test(place)
+      ? sql<boolean>`${sql.ref(`${table}.port`)} = ${Number(place)}`
+      : sql<boolean>`${sql.ref(`${table}.name`)} = ${place}`
+  const { rows } = await sql<{ id: PublishedAppId; name: string; why: LinkEnd }>`
+    select id, name, why from (
+      select e.id, e.name, e.why, e.ended_at from ended_published_apps e where ${isHere('e')}
+      union all
+      select p.id, p.name, case when p.expires_at <= now() then 'expired'
+          when s.status in (${sql.join(LIVE_STATUSES)}) then 'withdrawn' else 'app_ended' end, now()
+        from published_apps p join sessions s on s.id = p.session_id
+        where ${isHere('p')} and p.id not in (${selectOpen(db).clearSelect().select('p.id')})
+    ) ended order by ended_at desc, id desc limit ${MOST_ENDED}`.execute(db)
+  return rows
 }
 
 /** The given links that are still open. */

@@ -54,6 +54,10 @@ export interface JoinTokensTable {
   agent_id: AgentId | null
   /** Existing agent that the agent joining with this token replaces. */
   replaces: AgentId | null
+  /** Sign-in with which it was made; null for a signed request, and for tokens that no person made. */
+  login_id: Default<string | null>
+  /** Access key with which it was made, in a signed request or a sign-in with it. */
+  keypair: Default<string | null>
 }
 
 export interface AgentImagesTable {

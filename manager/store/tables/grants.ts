@@ -1,5 +1,5 @@
 import { type Default, type Json, type MaybeTime, type Time } from './columns.ts'
-import { type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
+import { type LinkEnd, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
 
 /** Apps that are open to people without an account. */
 export interface PublishedAppsTable {
@@ -15,6 +15,15 @@ export interface PublishedAppsTable {
   expires_at: Time
   visits: Default<number>
   last_visit_at: MaybeTime
+}
+
+/** Links to apps that have ended; a trigger writes them. */
+export interface EndedPublishedAppsTable {
+  id: PublishedAppId
+  name: string
+  port: number | null
+  why: LinkEnd
+  ended_at: Time
 }
 
 /** Addresses of web apps for browsers of one person. */

@@ -1,15 +1,16 @@
 import { type IncomingMessage } from 'node:http'
 import { defined } from '#base/defined'
-import { type ApiClient, isAppError, PUBLIC_OPEN_PATH, type ServedApp } from '#manager/contract'
+import { type ApiClient, isAppError, type ServedApp } from '#manager/contract'
+import { endedPage } from './ended-page.ts'
 import { letIn } from './let-in.ts'
-import { readForm } from './read-form.ts'
+import { keyIn, readForm } from './read-form.ts'
 import { type PublicDoor } from './public-gate.ts'
 import { passwordPage, type PublicPage, publicRefusal } from './public-pages.ts'
 
 export interface DoorDeps {
   readonly served: ServedApp
   readonly place: string
-  readonly api: Pick<ApiClient, 'visitServedApp'>
+  readonly api: Pick<ApiClient, 'visitServedApp' | 'listEndedLinks'>
   readonly door: PublicDoor
   /** Address of the visitor; the manager counts wrong passwords per address. */
   readonly address: string
@@ -39,14 +40,17 @@ export async function answerAtDoor(request: IncomingMessage, deps: DoorDeps): Pr
     const { door, served, isShared } = deps
     return letIn({ door, cookie: request.headers.cookie, expiresAt: served.expiresAt, to: served.path, isShared })
   } catch (error) {
-    return refusalOf(error, { key, title: deps.served.title })
+    if (!isAppError(error) || error.code !== 'published_app_not_found')
+      return refusalOf(error, { key, title: deps.served.title })
+    const { place, door } = deps
+    const visit = { place, key, cookie: request.headers.cookie, scheme: door.scheme }
+    return await endedPage(deps.api, visit, AbortSignal.timeout(CHECK_MS))
   }
 }
 
 function refusalOf(error: unknown, { key, title }: { readonly key: string; readonly title: string }): PublicPage {
   if (!isAppError(error)) throw error
   const { code, detail } = error
-  if (code === 'published_app_not_found') return publicRefusal('ended')
   if (code === 'rate_limited') {
     const { retryAfterSeconds: wait } = detail
     return passwordPage({
@@ -63,8 +67,8 @@ function refusalOf(error: unknown, { key, title }: { readonly key: string; reado
 /** The key (and password) of a visitor; undefined if there is none. */
 async function readShown(request: IncomingMessage): Promise<{ key: string; password?: string } | undefined> {
   if (request.method === 'GET') {
-    const key = new URLSearchParams((request.url ?? '').slice(PUBLIC_OPEN_PATH.length)).get('key')
-    return key === null || key.length > 200 ? undefined : { key }
+    const key = keyIn(request.url)
+    return key === undefined ? undefined : { key }
   }
   if (request.method !== 'POST') return undefined
   const form = await readForm(request)

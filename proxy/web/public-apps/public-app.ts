@@ -23,7 +23,13 @@ export interface PublicAppDeps {
   readonly address: AppsAddress
   readonly api: Pick<
     ApiClient,
-    'getServedApp' | 'grantServedApp' | 'grantOwnApp' | 'renewGrant' | 'visitServedApp' | 'redeemAppTicket'
+    | 'getServedApp'
+    | 'grantServedApp'
+    | 'grantOwnApp'
+    | 'renewGrant'
+    | 'visitServedApp'
+    | 'redeemAppTicket'
+    | 'listEndedLinks'
   >
   readonly transport: Transport
   /** Address of the client of a request. */

@@ -13,8 +13,10 @@ import { createTransport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { clientOf } from '../client.ts'
 import { createTurnstile } from '../turnstile.ts'
+import { endedPage, mayHaveHeld } from './ended-page.ts'
 import { createPublicApp, type PublicApp, refuseRaw, sendPage } from './public-app.ts'
 import { type PublicPage, publicRefusal } from './public-pages.ts'
+import { keyIn } from './read-form.ts'
 import { READY_HEADER, READY_PATH } from './watch-address.ts'
 import { fetchByEnvironment } from '../../network/environment-network.ts'
 
@@ -153,12 +155,26 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     return await asked
   }
 
+  async function ended(place: string, request: IncomingMessage): Promise<PublicPage> {
+    const visit = { place, key: keyIn(request.url), cookie: request.headers.cookie, scheme: address.scheme }
+    if (!mayHaveHeld(visit)) return publicRefusal('ended')
+    const giveUp = new AbortController()
+    const asked = endedPage(api, visit, AbortSignal.any([AbortSignal.timeout(ASK_MS), giveUp.signal]))
+    strange.enter(addressOf(request), {
+      once: (_, left) => void asked.then(left, left),
+      destroy: () => {
+        giveUp.abort()
+      },
+    })
+    return await asked
+  }
+
   async function appAt(place: string, request: IncomingMessage): Promise<PublicApp | PublicPage> {
     try {
       const isAtDoor = request.url?.startsWith(PUBLIC_OPEN_PATH) === true
       const found = await find(place, isAtDoor, addressOf(request))
       if (found === 'busy') return publicRefusal('busy')
-      if (!found) return publicRefusal('ended')
+      if (!found) return await ended(place, request)
       found.lastUsed = now()
       return found.app
     } catch (error) {

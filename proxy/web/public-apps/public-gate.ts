@@ -86,6 +86,9 @@ export function visitCookie({ scheme, name }: Pick<PublicDoor, 'scheme' | 'name'
   return { name: `${isSecure ? '__Host-' : ''}berth_visit_${name}`, attributes: isSecure ? '; Secure' : '' }
 }
 
+/** Whether the cookies include one that has the form of a visit's. */
+export const mayHoldVisit = (cookie: string | undefined) => /(^|;\s*)(__Host-)?berth_visit_/.test(cookie ?? '')
+
 /** A visit lasts until the link ends, at most this long; then the visitor opens the link again. */
 export const VISIT_MS = 24 * 3_600_000
 

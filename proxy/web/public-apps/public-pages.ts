@@ -1,10 +1,17 @@
-import { PUBLIC_OPEN_PATH } from '#manager/contract'
+import { type LinkEnd, PUBLIC_OPEN_PATH } from '#manager/contract'
 import { type AppFailure } from '../../http-origins/app-forward.ts'
 import { escapeHtml, page, PAGE_HEADERS } from '../../http-origins/pages.ts'
 import { type PageLanguage } from '../../http-origins/page-language.ts'
 import { type PublicAdmission } from './public-gate.ts'
 
-type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason'] | 'ended' | 'key' | 'busy' | 'ticket' | 'not_open'
+type Refusal =
+  | Extract<PublicAdmission, { kind: 'refuse' }>['reason']
+  | 'ended'
+  | LinkEnd
+  | 'key'
+  | 'busy'
+  | 'ticket'
+  | 'not_open'
 
 interface RefusalText {
   readonly status: number
@@ -79,6 +86,24 @@ const REFUSALS: Readonly<Record<Refusal, RefusalText>> = {
       '링크가 만료되었거나 취소되었거나 앱이 종료되었습니다. 보낸 사람에게 새 링크를 요청하세요.',
     ],
   },
+  withdrawn: {
+    status: 410,
+    en: [
+      'This link was withdrawn',
+      'The person who published the app, or an administrator, has ended the link. Ask the person who sent it.',
+    ],
+    ko: ['취소된 링크입니다', '앱을 공개한 사람이나 관리자가 링크를 종료했습니다. 링크를 보낸 사람에게 문의하세요.'],
+  },
+  expired: {
+    status: 410,
+    en: ['This link has expired', 'Its time is over. Ask the person who sent it for a new one.'],
+    ko: ['만료된 링크입니다', '링크의 유효 기간이 끝났습니다. 보낸 사람에게 새 링크를 요청하세요.'],
+  },
+  app_ended: {
+    status: 410,
+    en: ['The app of this link has ended', 'Its session was ended. Ask the person who sent the link for a new one.'],
+    ko: ['링크의 앱이 종료되었습니다', '앱의 세션이 종료되었습니다. 보낸 사람에게 새 링크를 요청하세요.'],
+  },
   key: {
     status: 403,
     en: ['This link is not complete', 'A part of the link is missing or wrong. Copy the whole link again.'],
@@ -139,6 +164,8 @@ export function publicRefusal(reason: Refusal): PublicPage {
 
 /** Page for an app that does not answer. Visitors learn neither the session's name nor the reason. */
 export function publicFailure({ code, retry, broken, language }: AppFailure): string {
+  // The next request learns why; a page that was open reloads for it.
+  if (code === 'published_app_not_found') return publicRefusal('ended').body(language)
   const { away, unreadable, again, ask } = FAILURE[language]
   const title = broken && broken.kind !== 'none' ? unreadable : away
   return page({ title, text: retry ? again : ask, code, language, refreshSeconds: retry ? 3 : undefined })

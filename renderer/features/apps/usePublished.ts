@@ -35,12 +35,13 @@ export function usePublished(sessionId?: SessionId) {
     return made
   }
 
-  /** Ends a link. @throws AppError of the manager; the link then stays listed */
-  async function end(id: PublishedAppId): Promise<void> {
+  /** Ends a link. @returns how many connections of visitors ended @throws AppError of the manager; the link then stays listed */
+  async function end(id: PublishedAppId): Promise<number> {
     ending.value.add(id)
     try {
-      await api.unpublishApp({ params: { publishedId: id } })
+      const { connections } = await api.unpublishApp({ params: { publishedId: id } })
       putLinks(links.value.filter(link => link.id !== id))
+      return connections
     } finally {
       ending.value.delete(id)
     }

@@ -89,6 +89,8 @@ const en = {
   linkTo: 'Link to {app}',
   endLink: 'End',
   endLinkOf: 'End the link to {app}',
+  linkEnded:
+    'The link to {app} has ended{count, plural, =0 {. No visitor was connected.} one {, and with it # connection of a visitor.} other {, and with it # connections of visitors.}}',
   linkUntil: 'until {time}',
   linkVisits: '{count, plural, one {# visit} other {# visits}}',
   linkPassword: 'asks for a password',

@@ -87,6 +87,8 @@ export default {
   linkTo: '{app} 링크',
   endLink: '종료',
   endLinkOf: '{app} 링크 종료',
+  linkEnded:
+    '{app} 링크를 종료했습니다. {count, plural, =0 {연결된 방문자가 없었습니다.} other {방문자의 연결 #개도 끊었습니다.}}',
   linkUntil: '{time}까지',
   linkVisits: '{count, plural, other {방문 #회}}',
   linkPassword: '비밀번호 필요',

@@ -122,7 +122,7 @@ test('visitors reach a published app through whichever console and manager they 
   await apis[1]!.unpublishApp({ params: { publishedId: app.id } })
   await ends
   for (const web of consoles) {
-    await expect.poll(async () => (await open(web, link, '/lab', cookie)).resume().statusCode, LIVE).toBe(404)
+    await expect.poll(async () => (await open(web, link, '/lab', cookie)).resume().statusCode, LIVE).toBe(410)
   }
 })
 
@@ -137,6 +137,6 @@ test('a session that ends takes its links along at every console', async () => {
   await apis[0]!.deleteSession({ params: { id } })
   await ends
   for (const web of consoles) {
-    await expect.poll(async () => (await open(web, link)).resume().statusCode, LIVE).toBe(404)
+    await expect.poll(async () => (await open(web, link)).resume().statusCode, LIVE).toBe(410)
   }
 })

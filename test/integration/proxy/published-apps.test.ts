@@ -321,14 +321,40 @@ test('withdrawing a link ends its open connections at once', async () => {
   await expect(stranger.unpublishApp({ params: { publishedId: app.id } })).rejects.toMatchObject({
     code: 'published_app_not_found',
   })
-  await mira.unpublishApp({ params: { publishedId: app.id } })
+  expect(await mira.unpublishApp({ params: { publishedId: app.id } })).toEqual({ connections: 2 })
   await ends
-  await expect.poll(async () => (await visit(app, { path: '/lab', cookie })).status).toBe(404)
-  expect((await visit(app)).status).toBe(404)
+  await expect.poll(async () => (await visit(app, { path: '/lab', cookie })).status).toBe(410)
   const { items } = await cluster.api.listAuditLog({ query: {} })
   const told = items.map(({ action, target }) => `${action} ${target}`)
   expect(told).toContain(`publishApp session:${session.id}`)
   expect(told.some(line => line.startsWith('unpublishApp '))).toBe(true)
+})
+
+test('whoever held a link learns why it has ended, and nobody else that there was one', async () => {
+  const [withdrawn, expired] = [await publish(), await publish()]
+  const cookies = { withdrawn: (await visit(withdrawn)).cookie, expired: (await visit(expired)).cookie }
+  await mira.unpublishApp({ params: { publishedId: withdrawn.id } })
+  await sql(`update published_apps set expires_at = now() where id = '${expired.id}'`)
+  const inside = { path: '/lab', cookie: cookies.withdrawn }
+  await expect.poll(async () => (await visit(withdrawn, inside)).body).toContain('This link was withdrawn')
+  const withKey = await visit(withdrawn)
+  expect(withKey).toMatchObject({ status: 410, cookies: [] })
+  expect(withKey.body).toContain('or an administrator, has ended the link')
+  expect((await visit(withdrawn, { headers: { 'accept-language': 'ko' } })).body).toContain('취소된 링크입니다')
+  expect((await visit(expired)).body).toContain('This link has expired')
+  const unknown = await visit(withdrawn, { host: 'abcdefghijklmnop.apps.example.org', path: '/' })
+  const strange: Visitor[] = [
+    { path: '/' },
+    { path: '/_berth/open' },
+    { path: `/_berth/open?key=${'A'.repeat(43)}` },
+    { path: new URL(expired.url ?? '').pathname + new URL(expired.url ?? '').search },
+    { path: '/lab', cookie: cookies.expired },
+    { path: '/lab', cookie: `${cookies.withdrawn ?? ''}x` },
+  ]
+  for (const visitor of strange) {
+    const { status, body } = await visit(withdrawn, visitor)
+    expect([visitor, status, body]).toEqual([visitor, 404, unknown.body])
+  }
 })
 
 test('a link expires by itself, also for an open connection', async () => {
@@ -342,7 +368,7 @@ test('a link expires by itself, also for an open connection', async () => {
   const ended = closeOf(answer)
   await sql(`update published_apps set expires_at = now() where id = '${app.id}'`)
   await ended
-  expect((await visit(app)).status).toBe(404)
+  expect((await visit(app)).status).toBe(410)
 })
 
 test('only the owner publishes, within the limits of the administrators; admins see links without their keys', async () => {
@@ -382,14 +408,14 @@ test('switching publishing off ends every link, and the end of a session ends it
   const app = await publish()
   const { cookie } = await visit(app)
   await cluster.api.updateSettings({ body: { publishApps: false } })
-  await expect.poll(async () => (await visit(app, { path: '/lab', cookie })).status).toBe(404)
+  await expect.poll(async () => (await visit(app, { path: '/lab', cookie })).status).toBe(410)
   await expect(publish()).rejects.toMatchObject({ code: 'publishing_off' })
   await cluster.api.updateSettings({ body: { publishApps: true } })
-  expect((await visit(app)).status).toBe(404)
+  expect((await visit(app)).body).toContain('This link was withdrawn')
   const last = await publish()
   await mira.deleteSession({ params: { id: session.id } })
   await cluster.reach(session.id, 'TERMINATED')
-  await expect.poll(async () => (await visit(last)).status).toBe(404)
+  await expect.poll(async () => (await visit(last)).body).toContain('The app of this link has ended')
   expect((await mira.listPublishedApps()).items).toEqual([])
 })
 

@@ -29,7 +29,7 @@ test('a link in use ends with the news that its owner was deactivated', async ()
   const deps = { box: unused, passwords: unused, settings: unused, grants: unused, address: undefined }
   const apps = createPublishedApps({ ...deps, store, logins: { onChange }, recheckMs: NEVER_MS })
   const ended: string[] = []
-  apps.onEnd(one => void ended.push(one))
+  apps.onEnd(one => ended.push(one))
   apps.watch(id)
 
   await store.db.updateTable('users').set({ active: false }).where('id', '=', ownerId).execute()

@@ -35,6 +35,9 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     logins: age =>
       sql`insert into logins (id, user_id, token_hash, kind, address, expires_at, ends_at)
       values (${newUuid()}, ${user}, ${bytes()}, 'token', '', ${ago(age)}, now() + interval '1 year')`.execute(db),
+    ended_published_apps: age =>
+      sql`insert into ended_published_apps (id, name, why, ended_at)
+      values (${newUuid()}, 'gone', 'expired', ${ago(age)})`.execute(db),
     sign_in_tickets: age =>
       sql`insert into sign_in_tickets (ticket_hash, user_id, expires_at)
       values (${bytes()}, ${user}, ${ago(age)})`.execute(db),
