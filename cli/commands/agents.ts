@@ -64,6 +64,40 @@ export function addAgentCommands(program: Command): void {
       createOutput(json).data(token, () => (command ? token.command : token.join))
     })
 
+  agent
+    .command('join-tokens')
+    .description('Join strings and lines with which hosts may still join, with who made them.')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: JsonFlag) => {
+      const { items } = await (await connect()).api.listJoinTokens()
+      createOutput(json).data(items, () =>
+        table(
+          ['ID', 'GROUP', 'REPLACES', 'MAKER', 'STATUS', 'VALID'],
+          items.map(one => [
+            one.id.slice(0, 12),
+            one.resourceGroup,
+            one.replaces ?? '-',
+            one.maker ?? '-',
+            one.status,
+            `until ${one.expiresAt}`,
+          ]),
+        ),
+      )
+    })
+
+  agent
+    .command('revoke-join-token <id>')
+    .description('Withdraw a join string that no host has used. Name it by its id, or the beginning of it.')
+    .action(async (wanted: string) => {
+      const { api } = await connect()
+      const [one, ...more] = (await api.listJoinTokens()).items.filter(({ id }) => id.startsWith(wanted.toLowerCase()))
+      if (!one || more.length > 0) {
+        const why = one ? `Several join strings begin with "${wanted}".` : `No open join string has the id "${wanted}".`
+        throw new AppError('not_found', { why })
+      }
+      await api.withdrawJoinToken({ params: { id: one.id } })
+    })
+
   for (const [name, schedulable, description] of SWITCH) {
     const command = agent.command(`${name} <agent>`).description(description).option('--json', 'print JSON')
     if (!schedulable) command.option('--message <text>', 'also tell the owners of the sessions on it')

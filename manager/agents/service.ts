@@ -20,7 +20,6 @@ import {
   type RouteReply,
   SLOT_NAMES,
   type SlotName,
-  type UserId,
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
@@ -34,7 +33,10 @@ import {
   findAgent,
   findJoinToken,
   findOpenJoinToken,
+  deleteJoinToken,
   insertJoinToken,
+  type JoinTokenMaker,
+  listOpenJoinTokens,
   listAgents,
   listDeviceHolders,
   lockAgent,
@@ -78,9 +80,13 @@ export interface AgentService {
    */
   createJoinToken(options: {
     resourceGroup: string
-    createdBy: UserId | null
+    madeBy: JoinTokenMaker | null
     replaces?: AgentId | undefined
   }): Promise<JoinToken>
+  /** Tokens with which hosts may still join, newest first. */
+  openJoinTokens(): Promise<RouteReply<'listJoinTokens'>>
+  /** Withdraws a token that nobody has used. @param id as `createJoinToken` returned it @throws `not_found` */
+  withdrawJoinToken(id: string): Promise<void>
   /** The invitation of a host that shows the token of a join string. @throws `join_token_invalid`, `config_invalid` (an address without TLS) */
   invitation(token: string): Promise<HostInvitation>
   /** @param id as `createJoinToken` returned it @throws `not_found` */
@@ -252,9 +258,9 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       announce(row)
       await endForgotten(deps, { agentId: id, actor })
     },
-    async createJoinToken({ createdBy, replaces, ...wanted }) {
+    async createJoinToken({ madeBy, replaces, ...wanted }) {
       // The agent of this computer, for which nobody asked, is told another address.
-      if (createdBy !== null) requireSafeAddress(deps.url())
+      if (madeBy !== null) requireSafeAddress(deps.url())
       const old = replaces && (await findAgent(store.db, replaces))
       if (replaces && (!old || old.status === 'REVOKED')) throw noSuchAgent(replaces)
       const resourceGroup = old?.resource_group ?? wanted.resourceGroup
@@ -263,7 +269,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const tokenHash = hashToken(token)
       const lifetimeMs = TOKEN_LIFETIME_MS
       const agentId = replaces ?? newId(AgentId)
-      const made = { tokenHash, resourceGroup, createdBy, lifetimeMs, agentId, replaces }
+      const made = { tokenHash, resourceGroup, madeBy, lifetimeMs, agentId, replaces }
       const expiresAt = await insertJoinToken(store.db, made)
       const invitation = await invite(token, agentId, replaces ?? null)
       const { join, url } = invitation
@@ -280,6 +286,21 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const found = await findJoinToken(store.db, Buffer.from(id, 'hex'))
       if (!found) throw new AppError('not_found', because('join_string_gone'))
       return { expiresAt: found.expiresAt.toISOString(), agent: found.agent }
+    },
+    async openJoinTokens() {
+      const tokens = await listOpenJoinTokens(store.db)
+      const items = tokens.map(({ tokenHash, createdAt, expiresAt, entitled, ...token }) => ({
+        ...token,
+        id: tokenHash.toString('hex'),
+        status: entitled ? ('open' as const) : ('ended' as const),
+        createdAt: createdAt.toISOString(),
+        expiresAt: expiresAt.toISOString(),
+      }))
+      return { items }
+    },
+    async withdrawJoinToken(id) {
+      if (!(await deleteJoinToken(store.db, Buffer.from(id, 'hex'))))
+        throw new AppError('not_found', because('join_string_gone'))
     },
     async resources(groups) {
       const rows = (await listAgents(store.db)).filter(row => groups?.has(row.resource_group) ?? true)

@@ -34,7 +34,7 @@ export function createParentRequests(deps: ParentRequestsDeps): ParentRequests {
   const { store, logins, agentService, agents, audit, log } = deps
   return {
     async createJoinToken() {
-      const made = await agentService.createJoinToken({ resourceGroup: 'default', createdBy: null })
+      const made = await agentService.createJoinToken({ resourceGroup: 'default', madeBy: null })
       await audit.record({ action: 'createJoinToken', result: 'ok', detail: { resourceGroup: 'default' } })
       return made
     },
@@ -43,7 +43,7 @@ export function createParentRequests(deps: ParentRequestsDeps): ParentRequests {
       if (!replaces) throw new AppError('agent_not_found', { agentId: id })
       if (agents.isConnected(replaces)) throw new AppError('agent_running_elsewhere', { agentId: replaces })
       const resourceGroup = 'default' // ignored: the group of the replaced agent is used
-      const made = await agentService.createJoinToken({ resourceGroup, createdBy: null, replaces })
+      const made = await agentService.createJoinToken({ resourceGroup, madeBy: null, replaces })
       await audit.record({ action: 'createJoinToken', result: 'ok', detail: { replaces } })
       return made
     },

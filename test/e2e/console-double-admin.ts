@@ -328,6 +328,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       return list(admin.agents)
     case 'POST /api/v1/agents/join-tokens':
       return { status: 201, value: joinTokenFor(admin.joinUrl ?? 'https://berth.example.org') }
+    case 'GET /api/v1/join-tokens':
+      return { status: 200, value: { items: [] } }
     case `GET /api/v1/join-tokens/${JOIN_TOKEN_ID}`:
       return { status: 200, value: { expiresAt: new Date(Date.now() + 900_000).toISOString(), agent: null } }
     case 'GET /api/v1/users': {

@@ -6,10 +6,11 @@ export const ADMINISTRATION_CAUSES = {
   agent_has_files:
     '{agent} has the files with which {sessions} will continue. Wait for these sessions to end, or end them.',
   one_holder_of_limits: 'Name a resource policy, a project or a domain: one of them.',
-  join_string_gone: 'This join string was removed. Make another one.',
+  join_string_gone: 'This join string was used or removed. Make another one.',
   address_not_encrypted:
     '{url} is not encrypted, so hosts refuse it. Set manager.advertiseUrl to an address with https.',
-  host_line_over: 'The line is older than fifteen minutes, or its maker is no administrator any more. Make a new line.',
+  host_line_over:
+    'The line is older than fifteen minutes or was withdrawn, or its maker is no administrator any more or has signed out. Make a new line.',
   host_bundle_gone: 'The manager was started anew. Run the line again.',
   host_bundle_not_made:
     'The manager could not pack the program for hosts; its log says why. Hosts can be added with the package berth-server meanwhile.',

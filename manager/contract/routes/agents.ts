@@ -13,6 +13,22 @@ import { AgentId, KernelId } from '../ids.ts'
 import { PlainText, TextUpTo, TextOf } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
+const joinTokenId = z.object({ id: TextOf(64, /^[0-9a-f]{64}$/, 'must be the id of a join token') })
+
+const JoinTokenInfo = z
+  .object({
+    id: z.string(),
+    resourceGroup: z.string(),
+    maker: z.string().nullable().describe('E-mail address; null for a token of the agent that Berth starts itself.'),
+    replaces: z.string().nullable().describe('Name of the agent that the new one replaces.'),
+    status: z
+      .enum(['open', 'ended'])
+      .describe('`ended`: its maker may not add hosts any more, or the sign-in or keypair has ended.'),
+    createdAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime(),
+  })
+  .meta({ id: 'JoinTokenInfo' })
+
 /** Agents and what they offer. */
 export const AGENT_ROUTES = {
   getResources: {
@@ -64,7 +80,8 @@ export const AGENT_ROUTES = {
     path: '/api/v1/agents/join-tokens',
     access: 'superadmin',
     idempotencyKey: true,
-    summary: 'A one-time token (15 minutes) with which an agent joins, and the line that makes a computer a host.',
+    summary:
+      'A one-time token (15 minutes, as long as its maker is a superadmin and the sign-in or keypair is there) with which an agent joins, and the line that makes a computer a host.',
     body: z.strictObject({
       resourceGroup: TextUpTo(64).default('default'),
       prepare: z
@@ -90,11 +107,28 @@ export const AGENT_ROUTES = {
     path: '/api/v1/join-tokens/:id',
     access: 'superadmin',
     summary: 'The agent that joined with a token.',
-    params: z.object({ id: TextOf(64, /^[0-9a-f]{64}$/, 'must be the id of a join token') }),
+    params: joinTokenId,
     reply: z.object({
       expiresAt: z.iso.datetime(),
       agent: Agent.pick({ id: true, name: true, status: true }).nullable().describe('Null until an agent joins.'),
     }),
+  },
+  listJoinTokens: {
+    method: 'GET',
+    path: '/api/v1/join-tokens',
+    access: 'superadmin',
+    summary:
+      'Tokens that no agent has used and that have not expired, newest first. Nobody can join with what is listed.',
+    reply: z.object({ items: z.array(JoinTokenInfo).describe('At most 500.') }),
+  },
+  withdrawJoinToken: {
+    method: 'DELETE',
+    path: '/api/v1/join-tokens/:id',
+    access: 'superadmin',
+    summary: 'Withdraw a token that no agent has used.',
+    params: joinTokenId,
+    status: 204,
+    reply: z.void(),
   },
   readHostScript: {
     method: 'GET',

@@ -9,6 +9,8 @@ type AgentRoutes =
   | 'getAgent'
   | 'createJoinToken'
   | 'getJoinToken'
+  | 'listJoinTokens'
+  | 'withdrawJoinToken'
   | 'updateAgent'
   | 'setDeviceMode'
   | 'forgetAgent'
@@ -30,9 +32,11 @@ export function createAgentRoutes({
     getAgent: (_context, { params }) => agents.get(params.id),
     createJoinToken({ caller }, { body: { prepare, ...wanted } }) {
       if (prepare) setup.prepare()
-      return agents.createJoinToken({ ...wanted, createdBy: caller.userId })
+      return agents.createJoinToken({ ...wanted, madeBy: caller })
     },
     getJoinToken: (_context, { params }) => agents.joinToken(params.id),
+    listJoinTokens: () => agents.openJoinTokens(),
+    withdrawJoinToken: (_context, { params }) => agents.withdrawJoinToken(params.id),
     updateAgent: (_context, { params, body }) => agents.change(params.id, body),
     setDeviceMode: (_context, { params, body }) => agents.setDeviceMode(params.id, params.uuid, body.mode),
     listUnknownContainers: async (_context, { params }) => ({ items: await unknown.list(params.id) }),

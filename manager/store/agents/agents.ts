@@ -207,10 +207,17 @@ export async function setLastSeen(db: Db, ids: readonly AgentId[]): Promise<void
     .execute()
 }
 
+/** Maker of a token: the account, and the sign-in or keypair that was used. */
+export interface JoinTokenMaker {
+  readonly userId: UserId
+  readonly loginId: string | null
+  readonly keypair: string | null
+}
+
 export interface NewJoinToken {
   readonly tokenHash: Buffer
   readonly resourceGroup: string
-  readonly createdBy: UserId | null
+  readonly madeBy: JoinTokenMaker | null
   readonly lifetimeMs: number
   /** Id for the agent that joins with this token. */
   readonly agentId: AgentId
@@ -223,7 +230,9 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
     .values({
       token_hash: token.tokenHash,
       resource_group: token.resourceGroup,
-      created_by: token.createdBy,
+      created_by: token.madeBy?.userId ?? null,
+      login_id: token.madeBy?.loginId ?? null,
+      keypair: token.madeBy?.keypair ?? null,
       expires_at: sql<Date>`now() + ${token.lifetimeMs} * interval '1 millisecond'`,
       used_by: null,
       agent_id: token.agentId,
@@ -234,9 +243,52 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
   return row.expires_at
 }
 
-/** Whether the maker of a token is a superadmin now; tokens of the desktop app and `berth up` have no maker. */
-const makerMayJoin = sql<boolean>`(join_tokens.created_by is null or exists (
-  select from users maker where maker.id = join_tokens.created_by and maker.role = 'superadmin' and ${accountHolds('maker')}))`
+/**
+ * Whether the maker of a token is a superadmin now, and the sign-in or keypair with which it was made is there; tokens of the desktop app
+ * and `berth up` have no maker.
+ */
+const makerMayJoin = sql<boolean>`((join_tokens.created_by is null or exists (
+    select from users maker where maker.id = join_tokens.created_by and maker.role = 'superadmin' and ${accountHolds('maker')}))
+  and (join_tokens.login_id is null or exists (
+    select from logins l where l.id = join_tokens.login_id and l.expires_at > now()))
+  and (join_tokens.keypair is null or exists (
+    select from keypairs k where k.access_key = join_tokens.keypair and k.active)))`
+
+export interface OpenJoinToken {
+  readonly tokenHash: Buffer
+  readonly resourceGroup: string
+  /** Address of its maker; null for one of this computer's own agent. */
+  readonly maker: string | null
+  readonly createdAt: Date
+  readonly expiresAt: Date
+  /** Name of the agent that it replaces. */
+  readonly replaces: string | null
+  /** Whether a host may join with it now; false if its maker may not add hosts any more. */
+  readonly entitled: boolean
+}
+
+const MOST_OPEN_TOKENS = 500
+
+/** Tokens that nobody has used and that have not expired, newest first. */
+export function listOpenJoinTokens(db: Db): Promise<OpenJoinToken[]> {
+  return db
+    .selectFrom('join_tokens')
+    .leftJoin('agents', 'agents.id', 'join_tokens.replaces')
+    .select(['token_hash as tokenHash', 'join_tokens.resource_group as resourceGroup', 'agents.name as replaces'])
+    .select(['created_at as createdAt', 'expires_at as expiresAt', makerMayJoin.as('entitled')])
+    .select(sql<string | null>`(select email from users maker where maker.id = join_tokens.created_by)`.as('maker'))
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', sql<Date>`now()`)
+    .orderBy('created_at', 'desc')
+    .limit(MOST_OPEN_TOKENS)
+    .execute()
+}
+
+/** Deletes a token that nobody has used. @returns whether it existed */
+export async function deleteJoinToken(db: Db, tokenHash: Buffer): Promise<boolean> {
+  const query = db.deleteFrom('join_tokens').where('token_hash', '=', tokenHash).where('used_at', 'is', null)
+  return (await query.executeTakeFirst()).numDeletedRows === 1n
+}
 
 /**
  * A token that is valid now, for a host that prepares to join; also one that an agent has used, which may set itself up again until it
@@ -274,8 +326,8 @@ export async function findJoinToken(
 /**
  * Consumes a join token. The agent that used it may use it again until it expires, because our answer may have been lost; it proves itself
  * by its key and must not be revoked. A new agent must have the id that the manager made with the token. A known agent, proven by its key,
- * keeps its own id, unless the token replaces an agent. A token of a superadmin is valid only while its maker is a superadmin: rights are
- * read when they are used (ADR 60).
+ * keeps its own id, unless the token replaces an agent. A token of a superadmin is valid only while its maker is a superadmin, and the
+ * sign-in or keypair is there with which it was made: rights are read when they are used (ADR 60).
  *
  * @returns the token's resource group and the agent that it replaces; undefined if the token is unknown, expired, used by another agent, or
  *   made for another agent

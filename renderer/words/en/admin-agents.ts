@@ -44,6 +44,13 @@ const en = {
   joinCommand: 'Command',
   joinWaiting: 'Waiting for the host…',
   joined: '{name} has joined.',
+  joinOpen: '{count, plural, one {# other open line} other {# other open lines}}',
+  joinOpenBy: 'by {maker}, until {time}',
+  joinOpenEnded: 'by {maker}, who may not add hosts any more',
+  joinOpenOwn: 'for the host of Berth itself, until {time}',
+  joinWithdraw: 'Withdraw',
+  joinWithdrawOf: 'Withdraw the line by {maker}',
+  joinWithdrawn: 'The line was withdrawn. No host joins with it.',
   showAgent: 'Show the agent',
 
   // Page of an agent

@@ -132,6 +132,7 @@ const en = {
   testRegistry: 'Test a registry',
   cancelTask: 'Cancel a task',
   createJoinToken: 'Make a join token',
+  withdrawJoinToken: 'Withdraw a join token',
   updateAgent: 'Change an agent',
   setDeviceMode: 'Change the mode of a GPU',
   forgetAgent: 'Forget an agent',

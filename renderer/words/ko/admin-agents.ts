@@ -46,6 +46,13 @@ export default {
   joinCommand: '명령',
   joinWaiting: '호스트를 기다리는 중…',
   joined: '{name} 호스트가 참여했습니다.',
+  joinOpen: '다른 유효한 명령 {count}개',
+  joinOpenBy: '만든 사람: {maker}, {time}까지',
+  joinOpenEnded: '만든 사람: {maker} (더 이상 호스트를 추가할 수 없음)',
+  joinOpenOwn: 'Berth 자체의 호스트용, {time}까지',
+  joinWithdraw: '취소',
+  joinWithdrawOf: '{maker} 사용자의 명령 취소',
+  joinWithdrawn: '명령을 취소했습니다. 이 명령으로는 호스트가 참여할 수 없습니다.',
   showAgent: '에이전트 보기',
 
   // Page of an agent

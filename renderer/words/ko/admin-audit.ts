@@ -132,6 +132,7 @@ export default {
   testRegistry: '레지스트리 시험',
   cancelTask: '작업 취소',
   createJoinToken: '참가 토큰 만들기',
+  withdrawJoinToken: '참가 토큰 취소',
   updateAgent: '에이전트 변경',
   setDeviceMode: 'GPU 모드 변경',
   forgetAgent: '에이전트 제거',

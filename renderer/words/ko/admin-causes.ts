@@ -9,10 +9,11 @@ export default {
     '{agent}에서 실행 중인 세션: {sessions}. 새 세션을 시작하지 않게 하고, 세션이 끝나기를 기다리거나 종료하세요.',
   agent_has_files: '{agent}에 다음 세션을 이어 갈 파일이 있습니다: {sessions}. 세션이 끝나기를 기다리거나 종료하세요.',
   one_holder_of_limits: '자원 정책, 프로젝트, 도메인 중 하나만 지정하세요.',
-  join_string_gone: '이 참여 문자열은 삭제되었습니다. 새로 만드세요.',
+  join_string_gone: '이 참여 문자열은 사용되었거나 삭제되었습니다. 새로 만드세요.',
   address_not_encrypted:
     '{url} 주소는 암호화되지 않아 호스트가 거부합니다. manager.advertiseUrl을 https 주소로 설정하세요.',
-  host_line_over: '명령을 만든 지 15분이 지났거나 만든 사람이 더 이상 관리자가 아닙니다. 명령을 새로 만드세요.',
+  host_line_over:
+    '명령을 만든 지 15분이 지났거나 취소되었거나, 만든 사람이 로그아웃했거나 더 이상 관리자가 아닙니다. 명령을 새로 만드세요.',
   host_bundle_gone: '매니저가 다시 시작되었습니다. 명령을 다시 실행하세요.',
   host_bundle_not_made:
     '매니저가 호스트용 프로그램을 묶지 못했습니다. 이유는 매니저의 로그에 있습니다. 그동안은 berth-server 패키지로 호스트를 추가할 수 있습니다.',

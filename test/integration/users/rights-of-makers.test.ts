@@ -112,6 +112,56 @@ test.each<[string, (id: string, domain: string) => Promise<unknown>]>([
   expect(agent.refusal).toBeUndefined()
 })
 
+test.each<[string, (maker: ApiClient, id: string) => Promise<{ maker: ApiClient; lose: () => Promise<unknown> }>]>([
+  ['signed out', maker => Promise.resolve({ maker, lose: () => maker.logout() })],
+  [
+    'deactivated the keypair',
+    async maker => {
+      const keypair = await maker.createKeypair({ body: {} })
+      const { accessKey } = keypair
+      const lose = () => maker.updateKeypair({ params: { accessKey }, body: { active: false } })
+      return { maker: signedApi(manager.url, keypair), lose }
+    },
+  ],
+])('no agent joins with the token of a superadmin who has %s since', async (_what, by) => {
+  const { id, api } = await manager.addUser(fresh(), 'superadmin')
+  const { maker, lose } = await by(api, id)
+  const token = await maker.createJoinToken({ body: {} })
+  const listed = async () => (await admin.listJoinTokens()).items.find(one => one.id === token.id)
+  expect(await listed()).toMatchObject({ status: 'open', resourceGroup: 'default', replaces: null })
+  await lose()
+  expect(await listed()).toMatchObject({ status: 'ended' })
+  await using late = new ScriptedAgent({ url: manager.url, join: token.join, name: 'late' })
+  await late.connect()
+  expect(late.refusal?.code).toBe('join_token_invalid')
+})
+
+test('superadmins see open join strings with their makers, and withdraw them; the one that a host used is gone from the list', async () => {
+  const email = fresh()
+  const { api } = await manager.addUser(email, 'superadmin')
+  const [used, withdrawn] = [await api.createJoinToken({ body: {} }), await api.createJoinToken({ body: {} })]
+  const { url } = manager
+  await using agent = new ScriptedAgent({ url, join: used.join, name: 'in-time' })
+  await agent.connect()
+  const { items } = await admin.listJoinTokens()
+  expect(items.filter(({ maker }) => maker === email)).toMatchObject([{ id: withdrawn.id, status: 'open' }])
+  expect(JSON.stringify(items)).not.toContain(withdrawn.token)
+  const setUp = (token: string) =>
+    fetch(`${url}/api/v1/host-setup/script`, { headers: { authorization: `Bearer ${token}` } }).then(reply =>
+      reply.text(),
+    )
+  const why = 'or was withdrawn'
+  await admin.withdrawJoinToken({ params: { id: withdrawn.id } })
+  expect(await setUp(withdrawn.token)).toContain(why)
+  await using late = new ScriptedAgent({ url, join: withdrawn.join, name: 'too-late' })
+  await late.connect()
+  expect(late.refusal?.code).toBe('join_token_invalid')
+  for (const id of [withdrawn.id, used.id])
+    expect(await codeOf(admin.withdrawJoinToken({ params: { id } }))).toBe('not_found')
+  for (const call of [lead.api.listJoinTokens(), lead.api.withdrawJoinToken({ params: { id: used.id } })])
+    expect(await codeOf(call)).toBe('forbidden')
+})
+
 test('a link in hand ends where its account has become a superadmin', async () => {
   const { id } = await lead.api.createUser({ body: { email: fresh(), name: 'Ann', password: PASSWORD } })
   const { items } = await lead.api.importUsers({ body: { rows: [{ email: fresh() }] } })
