@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { shareRuns } from '#base/share-runs'
-import { type AgentId, createRecentLines } from '#manager/contract'
+import { type KernelWarning } from '#agent/contract'
+import { type AgentId, type Because, createRecentLines } from '#manager/contract'
 import { localCores } from './capacity.ts'
 import { createCommands } from './commands/commands.ts'
 import { type Config } from './config.ts'
@@ -20,6 +21,7 @@ import { createKernelManager, type KernelManager } from './kernel/kernel-manager
 import { createKeptLogs } from './kernel/kept-logs.ts'
 import { createMemoryKills } from './kernel/memory-kills.ts'
 import { createLiveFolders } from './kernel/live-folders.ts'
+import { tellTerminals } from './kernel/tell-terminals.ts'
 import { startGuards } from './limits/guards.ts'
 import { createLog } from './log.ts'
 import { type Isolation } from './network/firewall.ts'
@@ -134,6 +136,15 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     if (kernel?.state.state !== 'running' || !isNewKill(kernelId)) return
     parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0, memoryKill: true })
   }
+  function warn(kernelId: string, { why: message, ...key }: Because): void {
+    const kernel = kernels.reports().find(one => one.kernelId === kernelId)
+    if (kernel?.state.state !== 'running') return
+    const warning: KernelWarning = { code: 'gpu_warned', message, ...key }
+    parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0, warning })
+    const running = kernels.find(kernelId)
+    // The timeline has the warning in any case.
+    if (running) void tellTerminals(engine, running, message).catch(() => undefined)
+  }
   const enginePart = stack.use(
     startEnginePart({ engine, host, kernels, images, holdEngine, onChange, onMemoryKill, log }),
   )
@@ -192,6 +203,9 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       limits: config.homeLimits,
       homeLimits: async kernelId => (await files.homeQuota()).unenforced(files.paths(kernelId).scratch),
       stop: (kernelId, why) => kernels.halt(kernelId, why),
+      devices,
+      guard: config.gpuGuard,
+      warn,
       log,
     }),
   )

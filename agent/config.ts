@@ -3,6 +3,7 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { AppError, StoragePaths } from '#manager/contract'
 import { parseJoinString, type JoinInvitation } from './control/join-string.ts'
 import { type DiskLimits } from './limits/disk-rules.ts'
+import { GPU_GUARD_MODES, type GpuGuardMode } from './limits/gpu-guard-mode.ts'
 import { type Cidr, parseCidr, SESSION_BITS } from './network/subnets.ts'
 
 export interface Config {
@@ -22,6 +23,8 @@ export interface Config {
   readonly networkDeny: readonly Cidr[]
   /** UUIDs of the GPUs that are shared in parts (`all` = every GPU) until an admin sets a mode; other GPUs are given out whole. */
   readonly sharedGpus: ReadonlySet<string>
+  /** Fate of a session that uses more memory of a shared GPU than its share. */
+  readonly gpuGuard: GpuGuardMode
   /** Image with python3, in which the agent tests whether GPU memory limits are enforced. */
   readonly gpuProbeImage: string
   /** Path of the TOML file that describes simulated GPUs; undefined: the agent looks for NVIDIA GPUs. */
@@ -52,7 +55,7 @@ const MOST_LOG_MIB = 256
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
@@ -89,6 +92,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       amount('BERTH_AGENT_NETWORKS_AHEAD', read('BERTH_AGENT_NETWORKS_AHEAD') ?? '2'),
     ),
     sharedGpus: gpuNames(read('BERTH_GPU_SHARED') ?? ''),
+    gpuGuard: guardMode(read('BERTH_GPU_GUARD') ?? 'end'),
     gpuProbeImage: read('BERTH_GPU_PROBE_IMAGE') ?? 'berth/python:3.13',
     simulatedGpus: read('BERTH_SIMULATED_GPUS'),
     toolboxImage: read('BERTH_TOOLBOX_IMAGE') ?? 'berth/toolbox:latest',
@@ -140,6 +144,12 @@ function gpuNames(text: string): Set<string> {
     )
   }
   return new Set(names)
+}
+
+function guardMode(text: string): GpuGuardMode {
+  const mode = GPU_GUARD_MODES.find(one => one === text)
+  if (mode === undefined) throw invalid(`BERTH_GPU_GUARD is "${text}"; the value must be end, warn or off.`)
+  return mode
 }
 
 function architectures(text: string): string[] {

@@ -1,4 +1,4 @@
-import { type KernelApp } from '#agent/contract'
+import { type KernelApp, type KernelSpec } from '#agent/contract'
 import { type AppOptions, type KernelId, type SessionId } from '#manager/contract'
 
 /** A kernel whose container runs, as seen by the parts of the agent that connect to it. */
@@ -20,6 +20,8 @@ export interface RunningKernel {
   readonly volumes?: readonly string[]
   /** UUIDs of its GPUs. */
   readonly devices: readonly string[]
+  /** Parts of GPUs in the mode `shared`, as they were requested. */
+  readonly shares: KernelSpec['devices']
 }
 
 /** Queries of other parts of the agent about kernels. */

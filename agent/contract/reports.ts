@@ -55,13 +55,17 @@ export type AgentImage = z.infer<typeof AgentImage>
 
 /** Cause for which an agent ended a session by itself: a reason code, and a sentence for the owner of the session. */
 export const StoppedFor = z.object({
-  code: z.enum(['disk_limit', 'host_limit']),
+  code: z.enum(['disk_limit', 'gpu_limit', 'host_limit']),
   message: TextUpTo(400).regex(/^[\x20-\x7e]*$/),
   /** Key and values of the message for translations; left out by older agents. */
   cause: Token(64).optional(),
   values: recordOf(Token(64), z.union([z.number(), CleanLine()])).optional(),
 })
 export type StoppedFor = z.infer<typeof StoppedFor>
+
+/** Warning of an agent to the owner of a session, which runs on. */
+export const KernelWarning = StoppedFor.extend({ code: z.enum(['gpu_warned']) })
+export type KernelWarning = z.infer<typeof KernelWarning>
 
 /** `starting`: being created; `running`; `exited`: the container exists but has ended; `gone`: the container does not exist. */
 export const KernelState = z.discriminatedUnion('state', [
@@ -126,6 +130,8 @@ const ReportedDevice = Device.extend({
   isolationReasonBy: ReportedKeys.optional(),
   problem: CleanLine().nullable(),
   problemBy: ReportedKeys.optional(),
+  warning: CleanLine().nullable().optional(),
+  warningBy: ReportedKeys.optional(),
 })
 
 /** Devices of one host. */
@@ -173,6 +179,8 @@ export const KernelChanged = z.object({
   ageMs: Milliseconds,
   /** True if the system has killed a program in the kernel because its memory was used up. Left out otherwise, and by older agents. */
   memoryKill: z.boolean().optional(),
+  /** Left out without one, and by older agents. */
+  warning: KernelWarning.optional(),
 })
 const isSane = (figures: object) =>
   Object.values(figures).every(value => typeof value !== 'number' || (value >= 0 && value <= 2 ** 63))

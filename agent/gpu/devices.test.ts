@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from 'vitest'
 import { AppError, type Because, because } from '#manager/contract'
 import { NO_GPUS } from '../docker/container-config.ts'
+import { type GpuGuardMode } from '../limits/gpu-guard-mode.ts'
 import { type Log } from '../log.ts'
 import { type Devices, openDevices } from './devices.ts'
 import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'
@@ -22,6 +23,7 @@ let limited: unknown[]
 /** Refusal of a container of the agent's own with a GPU; null if it starts. */
 let refusedTest: string | null
 let tests: number
+let changes: number
 let devices: Devices
 let probe: Mock<GpuPlugin['probe']>
 
@@ -46,8 +48,13 @@ beforeEach(async () => {
   limited = []
   refusedTest = null
   tests = 0
+  changes = 0
   probe = vi.fn(() => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }))
-  devices = await openDevices({
+  devices = await open('off')
+})
+
+function open(guard: GpuGuardMode, seesProcesses = true): Promise<Devices> {
+  return openDevices({
     plugins: [
       {
         name: 'nvidia',
@@ -75,10 +82,12 @@ beforeEach(async () => {
     },
     held: () => held,
     isEngineUp: () => isEngineUp,
-    onChange() {},
+    guard,
+    seesProcesses: () => seesProcesses,
+    onChange: () => changes++,
     log,
   })
-})
+}
 afterEach(async () => {
   for (const { answer } of probes) answer(ACCOUNTED)
   await devices[Symbol.asyncDispose]()
@@ -320,4 +329,43 @@ test('a session with a share is told the memory of its GPU; one with a whole GPU
   expect(devices.sharesOf(part('GPU-1', 25))).toEqual([{ uuid: 'GPU-1', hundredths: 25, memBytes: 40 * GiB }])
   expect(devices.sharesOf({ devices: [{ uuid: 'GPU-0', slot: 'cuda.device', amount: 1 }] })).toEqual([])
   expect(devices.sharesOf(part('GPU-gone', 25))).toEqual([{ uuid: 'GPU-gone', hundredths: 25, memBytes: 0 }])
+})
+
+test.each([
+  ['end', true, 'guarded', 'guard_ends', ['GPU-1']],
+  ['warn', true, 'accounted', 'guard_warns', ['GPU-1']],
+  ['off', true, 'accounted', 'limits_passed_by_one', []],
+  ['end', false, 'accounted', 'guard_without_processes', ['GPU-1']],
+] as const)(
+  'with the guard at %s (it sees processes: %s) shares are %s',
+  async (mode, sees, isolation, cause, guarded) => {
+    await answer(ACCOUNTED)
+    await using own = await open(mode, sees)
+    await answer(ACCOUNTED)
+    expect(own.list()[1]).toMatchObject({ isolation, isolationReasonBy: { cause } })
+    expect(own.list()[0]?.isolation).toBe('whole')
+    expect(own.guarded()).toEqual(guarded)
+  },
+)
+
+test('what the guard finds changes the class and adds a warning, and is told once', async () => {
+  await answer(ACCOUNTED)
+  await using own = await open('end')
+  await answer(ENFORCED)
+  // The driver limits the shares of this GPU, so that nobody has to watch them.
+  expect([own.guarded(), own.list()[1]?.isolation]).toEqual([[], 'enforced'])
+  await own.engineCameUp()
+  await answer(ACCOUNTED)
+  changes = 0
+  own.noteShares('GPU-1', { blind: because('guard_without_figures') })
+  own.noteShares('GPU-1', { blind: because('guard_without_figures') })
+  expect([changes, own.list()[1]?.isolation]).toEqual([1, 'accounted'])
+  for (const unattributed of [10 * GiB, 10.2 * GiB, 9.9 * GiB]) own.noteShares('GPU-1', { unattributed })
+  expect(changes).toBe(2)
+  expect(own.list()[1]).toMatchObject({
+    isolation: 'guarded',
+    warningBy: { cause: 'gpu_memory_unattributed', values: { size: '10 GiB' } },
+  })
+  own.noteShares('GPU-1', {})
+  expect(own.list()[1]).not.toHaveProperty('warning')
 })

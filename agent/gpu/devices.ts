@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type KernelSpec } from '#agent/contract'
+import { sizeText } from '#base/size-text'
 import {
   AppError,
   type Because,
@@ -8,11 +10,13 @@ import {
   isAppError,
   keysOf,
   type SettableMode,
+  together,
 } from '#manager/contract'
 import { type GpuRequest, gpusOf } from '../docker/container-config.ts'
 import { engineMessage } from '../docker/engine-client.ts'
 import { type GpuShare } from '../docker/share-environment.ts'
 import { hasCause } from '../has-cause.ts'
+import { type GpuGuardMode } from '../limits/gpu-guard-mode.ts'
 import { type Log } from '../log.ts'
 import { type FoundGpu, type GpuPlugin, type GpuProcess } from './gpu-plugin.ts'
 import { type GpuRequests } from './gpu-requests.ts'
@@ -28,6 +32,10 @@ export interface Devices extends AsyncDisposable {
   /** Processes on these devices; a device is missing if nothing lists its processes. */
   processes(uuids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly GpuProcess[]>>
   setModes(modes: Readonly<Record<string, SettableMode>>): void
+  /** UUIDs of shared GPUs on which the driver does not limit sessions to their shares, so that the agent has to watch. */
+  guarded(): string[]
+  /** Records what the watch of a GPU's shares found; it counts for the class of the device, and for its warning. */
+  noteShares(uuid: string, found: WatchedShares): void
   /** Call it when the engine is available (again): limits verified earlier no longer count, and the engine may offer other GPUs. */
   engineCameUp(): Promise<void>
   /** How to request the GPUs of this kernel from the engine, looked up for each start. @throws `kernel_create_failed` if there is no way */
@@ -52,6 +60,14 @@ export interface Devices extends AsyncDisposable {
   told(spec: Pick<KernelSpec, 'devices'>, error: unknown): Promise<unknown>
 }
 
+/** Findings of the guard of GPU shares about one GPU. */
+export interface WatchedShares {
+  /** Why the guard cannot see what sessions use. */
+  readonly blind?: Because
+  /** Bytes that belong to no process, while several sessions use the GPU. */
+  readonly unattributed?: number
+}
+
 export interface DevicesDeps {
   readonly plugins: readonly GpuPlugin[]
   readonly probe: Probe
@@ -62,6 +78,10 @@ export interface DevicesDeps {
   /** UUIDs held by kernels, including kernels that are being started. */
   readonly held: () => ReadonlySet<string>
   readonly isEngineUp: () => boolean
+  /** Reaction of the agent to sessions that use more than their share. */
+  readonly guard: GpuGuardMode
+  /** Whether the engine's processes are those of this host: the guard sees no others. */
+  readonly seesProcesses: () => boolean
   readonly onChange: () => void
   readonly log: Log
   readonly checkEveryMs?: number
@@ -79,6 +99,8 @@ const TRY_AGAIN_MS = 10 * 60_000
 const MAY_BE_GPU = hasCause('docker_not_started', 'docker_says', 'gpu_limit_not_set', 'gpu_not_checked')
 /** Shares of a whole GPU, in hundredths. */
 const SHARES = 100
+/** Step in which memory that belongs to no process is told: each other figure is a report to the managers. */
+const UNATTRIBUTED_STEP = 2 ** 30
 
 /** @throws `config_invalid` */
 export async function openDevices(deps: DevicesDeps): Promise<Devices> {
@@ -92,6 +114,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   let modes: Readonly<Record<string, SettableMode>> = {}
   const verdicts = new Map<string, Verdict & { readonly againAt: number }>()
   const probing = new Map<string, Promise<void>>()
+  const watched = new Map<string, WatchedShares>()
   const stop = new AbortController()
 
   const modeOf = ({ uuid, mode }: FoundGpu) => (mode === 'mig' ? mode : (modes[uuid] ?? mode))
@@ -162,14 +185,31 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     const state = { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
     const common = { uuid, model, memBytes, mode, ...state, plugin }
     if (mode === 'shared') {
+      const verdict = verdicts.get(uuid) ?? unknown(plugin, deps.held().has(uuid))
+      const warning = warningOf(watched.get(uuid) ?? {})
       return {
         ...common,
         slot: 'cuda.shares',
-        ...isolationOf(verdicts.get(uuid) ?? unknown(plugin, deps.held().has(uuid))),
+        ...isolationOf(isGuardable({ gpu, plugin }) ? guardedBy(watched.get(uuid) ?? {}, verdict) : verdict),
+        ...(warning && { warning: warning.why, warningBy: keysOf(warning) }),
       }
     }
     const isolation = isolationOf({ isolation: sharedBecause === null ? mode : 'accounted', reason: sharedBecause })
     return { ...common, slot: 'cuda.device', ...isolation }
+  }
+
+  /** Whether the agent has to watch the shares of this GPU: there is one driver, and it was not seen to limit them. */
+  function isGuardable({ gpu, plugin }: Entry): boolean {
+    return plugin === 'nvidia' && modeOf(gpu) === 'shared' && verdicts.get(gpu.uuid)?.isolation !== 'enforced'
+  }
+
+  /** The class of shares of a GPU whose driver does not limit them. */
+  function guardedBy({ blind }: WatchedShares, { reason }: Pick<Verdict, 'reason'>): Classified {
+    if (deps.guard === 'off') return { isolation: 'accounted', reason }
+    const hindrance = blind ?? (deps.seesProcesses() ? undefined : because('guard_without_processes'))
+    if (hindrance) return { isolation: 'accounted', reason: together(hindrance, reason) }
+    if (deps.guard === 'warn') return { isolation: 'accounted', reason: together(because('guard_warns'), reason) }
+    return { isolation: 'guarded', reason: together(because('guard_ends'), reason) }
   }
 
   function areWell(spec: Pick<KernelSpec, 'devices'>): boolean {
@@ -203,6 +243,18 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       modes = wanted
       for (const { gpu } of entries) if (modeOf(gpu) !== 'shared') verdicts.delete(gpu.uuid)
       probeWhatIsFree()
+      onChange()
+    },
+    guarded: () => (deps.guard === 'off' ? [] : entries.filter(isGuardable).map(({ gpu }) => gpu.uuid)),
+    noteShares(uuid, { blind, unattributed = 0 }) {
+      const before = watched.get(uuid)
+      const steps = Math.round(unattributed / UNATTRIBUTED_STEP)
+      const now: WatchedShares = {
+        ...(blind && { blind }),
+        ...(steps > 0 && { unattributed: steps * UNATTRIBUTED_STEP }),
+      }
+      if (isDeepStrictEqual(before ?? {}, now)) return
+      watched.set(uuid, now)
       onChange()
     },
     async engineCameUp() {
@@ -273,7 +325,15 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
 
 const noAnswer = () => undefined
 
-const isolationOf = ({ isolation, reason }: { isolation: Device['isolation']; reason: Because | null }) => ({
+interface Classified {
+  readonly isolation: Device['isolation']
+  readonly reason: Because | null
+}
+
+const warningOf = ({ unattributed }: WatchedShares): Because | null =>
+  unattributed === undefined ? null : because('gpu_memory_unattributed', { size: sizeText(unattributed) })
+
+const isolationOf = ({ isolation, reason }: Classified) => ({
   isolation,
   isolationReason: reason?.why ?? null,
   ...(reason && { isolationReasonBy: keysOf(reason) }),

@@ -1,10 +1,9 @@
 import { createKeyedMutex } from '#base/mutex'
 import { AppError, type KernelId } from '#manager/contract'
-import { TOOLBOX } from '../docker/container-config.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
-import { runInside } from '../docker/run-inside.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type KernelFiles } from './kernel-files.ts'
+import { tellTerminals } from './tell-terminals.ts'
 
 /**
  * Shell script that notifies the programs of a container of an upcoming interruption. A process gets SIGUSR1 only if it has a handler for
@@ -26,12 +25,6 @@ for status in /proc/[0-9]*/status; do
 done
 `
 
-/** Shell script that writes a line to all terminals, as `wall` does. A terminal that nobody reads must not delay the others. */
-const TELL = `for terminal in /dev/pts/[0-9]*; do
-  timeout 2 sh -c 'printf "\\r\\n\\007*** %s ***\\r\\n" "$TEXT" > "$0"' "$terminal" 2> /dev/null &
-done
-wait`
-
 /**
  * Notifies a running container when its session will be interrupted, or (null) that it will not be. The same time is announced only once.
  */
@@ -50,10 +43,7 @@ export function createInterruptionNotice(deps: {
       if (!kernel) throw new AppError('kernel_not_found', { kernelId })
       // Write the file first: a program that gets the signal reads the time from it.
       if (!(await files.setInterruption(kernelId, at))) return
-      await runInside(engine, kernel, {
-        command: [`${TOOLBOX}/bin/busybox`, 'sh', '-c', at === null ? TELL : SIGNAL + TELL],
-        environment: { PATH: `${TOOLBOX}/applets`, TEXT: textOf(at) },
-      })
+      await tellTerminals(engine, kernel, textOf(at), at === null ? '' : SIGNAL)
     })
 }
 

@@ -70,6 +70,7 @@ export function createKernelEntries({ aheadOf, mountsOf, onChange, onForgotten }
       pid: entry.pid,
       ...defined({ volumes: entry.volumes }),
       devices: entry.label.devices.map(device => device.uuid),
+      shares: entry.label.devices.filter(({ slot }) => slot === 'cuda.shares'),
     }
   }
 

@@ -54,6 +54,7 @@ const kernel: RunningKernel = {
   environ: {},
   pid: 0,
   devices: [],
+  shares: [],
 }
 
 const bytes = (mib: number) => (home: string) => writeFile(join(home, 'data'), Buffer.alloc(mib * MiB, 1))

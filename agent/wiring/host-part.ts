@@ -74,6 +74,8 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
       probe: createProbe({ engine, limits, requests, image: config.gpuProbeImage }),
       held: deps.devicesHeld,
       isEngineUp,
+      guard: config.gpuGuard,
+      seesProcesses: isEngineHere,
       onChange,
       log,
     }),

@@ -219,9 +219,8 @@ const DECISIONS = [
 
 function showDevices(devices: readonly AgentDevice[], json: boolean): void {
   const output = createOutput(json)
-  for (const { uuid, problem, isolationReason } of devices) {
-    if (problem !== null) output.note(`${uuid}: ${problem}`)
-    if (isolationReason !== null) output.note(`${uuid}: ${isolationReason}`)
+  for (const { uuid, problem, warning, isolationReason } of devices) {
+    for (const text of [problem, warning, isolationReason]) if (text) output.note(`${uuid}: ${text}`)
   }
   output.data(devices, () => deviceTable(devices))
 }
@@ -237,7 +236,7 @@ const deviceTable = (devices: readonly AgentDevice[]) =>
       one.occupied,
       one.utilization === null ? '–' : `${Math.round(one.utilization)}%`,
       `${one.memUsedBytes === null ? '–' : bytes(one.memUsedBytes)} / ${bytes(one.memBytes)}`,
-      one.problem === null ? 'ok' : 'problem',
+      one.problem === null ? (one.warning ? 'warning' : 'ok') : 'problem',
     ]),
   )
 

@@ -28,4 +28,7 @@ test('shares hold only if they do on every GPU', () => {
   expect(howPartsHold([])).toBeNull()
   expect(howPartsHold([device({ isolation: 'enforced' })])).toBe('enforced')
   expect(howPartsHold([device({ isolation: 'enforced' }), device({})])).toBe('accounted')
+  const guarded = device({ isolation: 'guarded' })
+  expect(howPartsHold([device({ isolation: 'enforced' }), guarded])).toBe('guarded')
+  expect(howPartsHold([guarded, device({})])).toBe('accounted')
 })

@@ -38,7 +38,7 @@ export function takeUpDevices(
  */
 export function inMode(device: Device, mode: SettableMode = 'whole'): Device {
   if (device.mode === 'mig' || device.mode === mode) return device
-  const { isolationReasonBy: _, ...rest } = device
+  const { isolationReasonBy: _, warning: _warning, warningBy: _warningBy, ...rest } = device
   return mode === 'whole'
     ? { ...rest, mode, slot: 'cuda.device', isolation: 'whole', isolationReason: null }
     : {
@@ -76,7 +76,8 @@ export function sharedOf(devices: readonly Device[]): Device[] {
 /** @param shared devices in the mode `shared` */
 export function howPartsHold(shared: readonly Device[]): Resources['partsHold'] {
   if (shared.length === 0) return null
-  return shared.every(({ isolation }) => isolation === 'enforced') ? 'enforced' : 'accounted'
+  const classes = new Set(shared.map(({ isolation }) => isolation))
+  return classes.has('accounted') ? 'accounted' : classes.has('guarded') ? 'guarded' : 'enforced'
 }
 
 /** Each model once, the largest memory first; a device whose memory is not known is left out. */

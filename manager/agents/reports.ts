@@ -12,7 +12,7 @@ import { type AgentFacts, createAgentFacts } from './agent-facts.ts'
 import { type AgentMemory, createMemories } from './agent-memory.ts'
 import { type AgentPresence, createAgentPresence } from './agent-presence.ts'
 import { createKernelStats } from './kernel-stats.ts'
-import { noteMemoryKill } from './memory-kills.ts'
+import { noteMemoryKill, noteWarning } from './running-news.ts'
 import { hostProblem, inOne, isUnfit, networkProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
@@ -174,6 +174,8 @@ export function createReports(deps: ReportsDeps): Reports {
             memories.of(agentId).memoryKills.note(kernelId)
             await noteMemoryKill(deps, agentId, kernelId)
           }
+          const { warning } = message
+          if (warning) await noteWarning(deps, agentId, kernelId, warning)
           if (state.state === 'running' && lifecycle.isStarting(kernelId, { agentId, attempt })) return []
           const memory = memories.of(agentId)
           const failed = await kernels.apply(agentId, [message.kernel], { complete: false, arrivedAt })

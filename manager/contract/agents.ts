@@ -6,9 +6,10 @@ import { WireSlots } from './resource-slots.ts'
 import { sortBy } from './sort.ts'
 
 /**
- * Way in which the limits of a GPU are enforced: `mig` and `whole` by hardware, `enforced` by a tested limit; `accounted` relies on trust.
+ * Way in which the limits of a GPU are enforced: `mig` and `whole` by hardware, `enforced` by a tested limit of the driver, `guarded` by the
+ * agent, which ends a session that uses more memory than its share; `accounted` relies on trust.
  */
-export const Isolation = z.enum(['whole', 'mig', 'enforced', 'accounted'])
+export const Isolation = z.enum(['whole', 'mig', 'enforced', 'guarded', 'accounted'])
 
 /** Way in which a GPU is shared: as a whole, in parts, or by the instances into which it is divided on its host. */
 export const DeviceMode = z.enum(['whole', 'shared', 'mig'])
@@ -30,6 +31,14 @@ export const Device = z
     isolationReasonBy: TextKeys.optional(),
     problem: z.string().nullable().describe('Reason why no session starts on the device; null if it is healthy.'),
     problemBy: TextKeys.optional(),
+    warning: z
+      .string()
+      .nullable()
+      .optional()
+      .describe(
+        'What an administrator should look at although sessions start on the device; missing for older agents.',
+      ),
+    warningBy: TextKeys.optional(),
     plugin: z.enum(['nvidia', 'simulated']),
   })
   .meta({ id: 'Device' })
@@ -157,10 +166,10 @@ export const Resources = z
     free: WireSlots,
     left: WireSlots.describe('Amounts that the limits leave to the caller; a missing slot is unlimited.'),
     partsHold: z
-      .enum(['enforced', 'accounted'])
+      .enum(['enforced', 'guarded', 'accounted'])
       .nullable()
       .describe(
-        'How memory limits of GPU shares work: `accounted` if at least one GPU does not enforce them; null if no GPU is shared.',
+        'How memory limits of GPU shares work on the GPU that is weakest in this: `enforced` by the driver, `guarded` by agents that end sessions, `accounted` on trust; null if no GPU is shared.',
       ),
     sharedGpus: z
       .array(z.object({ model: z.string(), memBytes: z.number() }))

@@ -18,6 +18,8 @@ export const REASON_CODES = [
   'oom_killed',
   'memory_killed', // a program of the running session was killed: the session had used up its memory
   'disk_limit', // the agent ended the session: it filled a disk, or used more disk space than a session may
+  'gpu_limit', // the agent ended the session: it used more memory of a shared GPU than its share
+  'gpu_warned', // the running session uses more memory of a shared GPU than its share
   'host_limit', // the agent ended the session: it used up a resource that all sessions of a host share
   'engine_restarted', // found exited after the engine restarted
   'container_gone', // somebody removed the container behind our back

@@ -86,10 +86,10 @@ test('GPUs and MIG instances of the host are reported with their figures', () =>
   ])
 })
 
-test('a GPU that the manager shares is probed, and counts as accounted if the driver has no limits', async () => {
+test('a GPU that the manager shares is probed, and counts as guarded if the driver has no limits', async () => {
   await manager.request('set_device_modes', { modes: { [T4]: 'shared', [MIG]: 'shared' } })
   await expect.poll(devices).toEqual([
-    [T4, 'cuda.shares', 'shared', 'accounted', null],
+    [T4, 'cuda.shares', 'shared', 'guarded', null],
     [MIG, 'cuda.device', 'mig', 'mig', null],
   ])
   await expect
@@ -213,6 +213,40 @@ describe('by CDI', () => {
         [{ uuid: T4, utilization: 7, memBytes: 700 * 2 ** 20, device }],
       ])
     for (const { kernelId } of specs) await manager.request('destroy_kernel', { kernelId, graceMs: 0, attempt: 1 })
+    await manager.request('set_device_modes', { modes: { [T4]: 'whole' } })
+    await expect.poll(() => devices()?.[0]?.[2]).toBe('whole')
+  })
+
+  test('a session that takes more than its share is warned and ended, and the other on the GPU goes on', async () => {
+    await manager.request('set_device_modes', { modes: { [T4]: 'shared' } })
+    await expect.poll(() => devices()?.[0]?.[2]).toBe('shared')
+    const part = (amount: number) => aKernelSpec({ devices: [{ uuid: T4, slot: 'cuda.shares', amount }] })
+    const [greedy, modest] = [part(25), part(50)]
+    const pidOf = async (spec: typeof greedy) => {
+      const { containerId } = await start(spec)
+      return (await docker.getContainer(containerId).inspect()).State.Pid
+    }
+    await writeFile(`${program}.apps`, '')
+    await writeFile(`${program}.use`, '')
+    const [first, second] = [await pidOf(greedy), await pidOf(modest)]
+    await writeFile(`${program}.apps`, `${T4}, ${first}, 9000\n${T4}, ${second}, 700\n${T4}, ${process.pid}, 5000\n`)
+    await expect
+      .poll(() => manager.kernel(greedy.kernelId)?.state, { timeout: 20_000 })
+      .toMatchObject({
+        state: 'exited',
+        stopped: {
+          code: 'gpu_limit',
+          cause: 'gpu_share_passed',
+          values: { used: '8.8 GiB', share: '3.8 GiB' },
+        },
+      })
+    expect(manager.kernel(modest.kernelId)?.state.state).toBe('running')
+    const warnings = manager.notices.flatMap(({ kernel, warning }) =>
+      warning ? [[kernel.kernelId, warning.cause]] : [],
+    )
+    expect(warnings).toEqual([[greedy.kernelId, 'gpu_share_warned']])
+    for (const { kernelId } of [greedy, modest])
+      await manager.request('destroy_kernel', { kernelId, graceMs: 0, attempt: 1 })
     await manager.request('set_device_modes', { modes: { [T4]: 'whole' } })
     await expect.poll(() => devices()?.[0]?.[2]).toBe('whole')
   })

@@ -45,6 +45,7 @@ hosts = ["local=/srv/berth", "far=/mnt/far"]
 name = "ws"
 dockerHost = "unix:///run/docker.sock"
 gpu.shared = ["GPU-1a", "GPU-2b"]
+gpu.guard = "warn"
 gpu.probeImage = "python:3"
 simulatedGpus = "gpus.toml"
 toolboxImage = "x:1"
@@ -102,6 +103,7 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_AGENT_HOME_LIMIT_MIB: '20480',
     BERTH_AGENT_HOME_FILES: '1000000',
     BERTH_GPU_SHARED: 'GPU-1a,GPU-2b',
+    BERTH_GPU_GUARD: 'warn',
     BERTH_GPU_PROBE_IMAGE: 'python:3',
     BERTH_SIMULATED_GPUS: '/etc/berth/gpus.toml',
     BERTH_STORAGE: 'local=/srv/berth,far=/mnt/far',

@@ -313,6 +313,14 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.gpu.guard',
+    schema: z.enum(['end', 'warn', 'off']),
+    allowed: '"end", "warn" or "off"',
+    meaning: 'what happens to sessions that use more GPU memory than their share: end (default), warn or off',
+    variable: 'BERTH_GPU_GUARD',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.gpu.probeImage',
     schema: text,
     allowed: 'the name of an image with python3, like "berth/python:3.13"',

@@ -22,6 +22,13 @@ export const AGENT_CAUSES = {
   limits_passed_by_several: 'Tested: several programs together got more memory than their limit allows.',
   limits_hold:
     'Tested: the driver refuses a session more memory than its share. Managed memory (cudaMallocManaged) is not counted.',
+  guard_ends: 'The agent warns a session that uses more memory than its share, and ends it within seconds.',
+  guard_warns: 'The agent warns a session that uses more memory than its share, and does not end it.',
+  guard_without_processes: 'The agent cannot watch the shares: it does not see the processes of sessions.',
+  guard_without_figures: 'The agent cannot watch the shares: the driver does not tell the memory of processes.',
+  guard_without_answer: 'The agent cannot watch the shares: nvidia-smi does not list the processes.',
+  gpu_memory_unattributed:
+    'About {size} of the memory belong to no process: managed memory, most likely. Several sessions use the GPU, so none is ended for it.',
   limits_not_tested: 'Memory limits could not be tested:',
   gpu_without_free_memory: 'The GPU had no free memory, even without a limit.',
   probe_image_missing: 'The image {image} is not on this host.',

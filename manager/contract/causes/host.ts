@@ -104,6 +104,13 @@ export const HOST_CAUSES = {
     'The disk of the host was nearly full ({left} left), and this session had written the most: {written} within minutes. Remove files, or ask an administrator for room.',
   disk_filled_by_files:
     'The disk of the host was nearly full ({left} files left), and this session had written the most: {written} files within minutes. Remove files, or ask an administrator for room.',
+  gpu_share_passed:
+    'The session used {used} of GPU memory; its share is {share}. Use less, or launch it with a larger share.',
+  gpu_share_passed_unclaimed:
+    'The session used {used} of GPU memory; its share is {share}. {unclaimed} of this is managed or other memory that the driver counts for no process. Use less, or launch it with a larger share.',
+  gpu_share_warned:
+    'The session uses {used} of GPU memory; its share is {share}. The host ends sessions that stay above their share.',
+  gpu_share_told: 'The session uses {used} of GPU memory; its share is {share}. Other sessions need the rest.',
   epoll_used_up:
     "The session repeatedly used most of the host's {watches} watches of epoll, which other sessions need too.",
   in_flight_used_up:

@@ -78,7 +78,7 @@ export function statusText(session: Told, now = serverNow()): StatusText {
     return { ...STATUS.TERMINATED, label: t('succeeded'), tone: 'good', icon: mdiCheckCircle, reason: message }
   }
   const isNew = reason.until === undefined || Date.parse(reason.until) > now.getTime()
-  const isTold = status !== 'RUNNING' || (reason.code === 'memory_killed' && isNew)
+  const isTold = status !== 'RUNNING' || ((reason.code === 'memory_killed' || reason.code === 'gpu_warned') && isNew)
   return { ...STATUS[status], label: t(status), reason: isTold ? message : '' }
 }
 

@@ -42,8 +42,11 @@ describe('the timeline', () => {
     )
     expect(rows.map(row => row.event.id)).toEqual([0, 1, 3, 4, 5])
   })
-  test('an announced interruption has a row, and so have its being called off and the end of a program', () => {
-    const announced = (ms: number, code: 'interruption_announced' | 'interruption_called_off' | 'memory_killed') => ({
+  test('an announced interruption has a row, and so have its being called off, the end of a program and a warning', () => {
+    const announced = (
+      ms: number,
+      code: 'interruption_announced' | 'interruption_called_off' | 'memory_killed' | 'gpu_warned',
+    ) => ({
       ...event(ms, 'RUNNING'),
       reason: { code, message: '' },
     })
@@ -52,8 +55,9 @@ describe('the timeline', () => {
       announced(1, 'interruption_announced'),
       announced(2, 'interruption_called_off'),
       announced(3, 'memory_killed'),
+      announced(4, 'gpu_warned'),
     ]
-    expect(timelineRows(events, new Date(START)).map(row => row.event.id)).toEqual([0, 1, 2, 3])
+    expect(timelineRows(events, new Date(START)).map(row => row.event.id)).toEqual([0, 1, 2, 3, 4])
   })
   test('short times are shown in milliseconds and tenths', () => {
     expect([40, 900.4, 1234, 9999].map(shortDuration)).toEqual(['40 ms', '900 ms', '1.2 s', '10.0 s'])

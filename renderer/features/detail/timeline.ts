@@ -33,8 +33,13 @@ export function timelineRows(events: readonly SessionEvent[], now: Date): Timeli
 }
 
 /** Whether the event deserves a row although the state does not change. */
-const isNews = ({ reason: { code } }: SessionEvent) =>
-  code === 'interruption_announced' || code === 'interruption_called_off' || code === 'memory_killed'
+const isNews = ({ reason: { code } }: SessionEvent) => NEWS.has(code)
+const NEWS: ReadonlySet<SessionEvent['reason']['code']> = new Set([
+  'interruption_announced',
+  'interruption_called_off',
+  'memory_killed',
+  'gpu_warned',
+])
 
 /** Text of a duration below 10 s, for which whole seconds are too coarse. @returns undefined for 10 s or longer */
 export function shortDuration(milliseconds: number): string | undefined {

@@ -87,14 +87,21 @@ export function sessionsLeftText(sessionsLeft: number | null): string {
   return t('sessionsLeft', { count: sessionsLeft })
 }
 
+/** Texts about parts of GPUs before and after a share was chosen, by how memory limits work. */
+const PARTS = {
+  enforced: ['partsEnforced', 'shareEnforced'],
+  guarded: ['partsGuarded', 'shareGuarded'],
+  accounted: ['partsNotEnforced', 'shareAdvice'],
+} as const
+
 /** Says what a part of a GPU is in memory, and whether that is enforced: a part must not look like more than it is. @param shares in hundredths */
 export function partsText(
   shares: number,
   { partsHold, sharedGpus }: Pick<Resources, 'partsHold' | 'sharedGpus'>,
 ): string {
-  const isEnforced = partsHold === 'enforced'
+  const [ofParts, ofShare] = PARTS[partsHold ?? 'accounted']
   const models = sharedGpus.slice(0, MOST_MODELS)
-  if (!(shares > 0) || models.length === 0) return t(isEnforced ? 'partsEnforced' : 'partsNotEnforced')
+  if (!(shares > 0) || models.length === 0) return t(ofParts)
   const memory = models.map(({ model, memBytes }) =>
     t('shareOf', {
       model,
@@ -102,7 +109,7 @@ export function partsText(
       total: formatBytes(memBytes),
     }),
   )
-  return `${memory.join(' ')} ${t(isEnforced ? 'shareEnforced' : 'shareAdvice')}`
+  return `${memory.join(' ')} ${t(ofShare)}`
 }
 
 /** Models that are named; the rest has less memory. */

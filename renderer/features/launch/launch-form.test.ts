@@ -143,6 +143,8 @@ describe('the launch form', () => {
     const h100 = { model: 'NVIDIA H100', memBytes: 80 * GIB }
     expect(parts('enforced', 0)).toContain('no session can use more than its share')
     expect(parts('accounted', 0, h100)).toContain('not enforced')
+    expect(parts('guarded', 0, h100)).toContain('is warned, and ended')
+    expect(parts('guarded', 25, h100)).toMatch(/about 20 GiB .* is warned, and ended/)
     expect(parts(null, 25)).toContain('not enforced')
     expect(parts('accounted', 25, h100)).toBe(
       'NVIDIA H100: about 20 GiB of its 80 GiB of memory. Frameworks such as PyTorch are told so. It is advice, not a limit: a session on the GPU could use more than its share.',

@@ -105,6 +105,7 @@ const en = {
   isolation_whole: 'The whole GPU belongs to one session.',
   isolation_mig: 'The hardware keeps the parts apart.',
   isolation_enforced: 'Memory limits of shares are enforced.',
+  isolation_guarded: 'Sessions that use more memory than their share are ended.',
   isolation_accounted: 'Memory limits of shares are not enforced.',
 
   // Containers without a record

@@ -153,10 +153,14 @@ const en = {
   sessionCount: '{count, plural, one {# session} other {# sessions}}',
   sessionsLeft: '{count, plural, one {# session left} other {# sessions left}}',
   partsEnforced: '1.00 is one whole GPU. Memory limits are enforced: no session can use more than its share.',
+  partsGuarded:
+    '1.00 is one whole GPU. A session that uses more memory than its share is warned, and ended if it does not stop within seconds.',
   partsNotEnforced:
     '1.00 is one whole GPU. Memory limits are not enforced: other sessions on the GPU could use more memory than their share.',
   shareOf: '{model}: about {amount} of its {total} of memory.',
   shareEnforced: 'No session can use more than its share.',
+  shareGuarded:
+    'Frameworks such as PyTorch are told so. A session that uses more is warned, and ended if it does not stop within seconds.',
   shareAdvice:
     'Frameworks such as PyTorch are told so. It is advice, not a limit: a session on the GPU could use more than its share.',
   startsBy: 'Starts by {time} at the latest.',

@@ -16,6 +16,8 @@ export default {
   oom_killed: 'The session used more memory than it has.',
   memory_killed: 'A program was ended: the session had used its RAM.',
   disk_limit: 'The session used more disk space than it may.',
+  gpu_limit: 'The session used more GPU memory than its share.',
+  gpu_warned: 'The session uses more GPU memory than its share.',
   host_limit: 'The session used up a resource that all sessions of a host share.',
   engine_restarted: 'The container ended because Docker or the host restarted.',
   container_gone: 'The container was removed outside of Berth.',

@@ -25,6 +25,13 @@ export default {
   limits_passed_by_several: '시험 결과: 여러 프로그램이 합쳐서 한도보다 많은 메모리를 받았습니다.',
   limits_hold:
     '시험 결과: 드라이버는 세션이 몫보다 많은 메모리를 쓰지 못하게 합니다. 관리형 메모리(cudaMallocManaged)는 세지 않습니다.',
+  guard_ends: '제 몫보다 많은 메모리를 쓰는 세션에 에이전트가 경고하고, 몇 초 안에 종료합니다.',
+  guard_warns: '제 몫보다 많은 메모리를 쓰는 세션에 에이전트가 경고하지만 종료하지는 않습니다.',
+  guard_without_processes: '에이전트가 몫을 감시할 수 없습니다. 세션의 프로세스가 보이지 않습니다.',
+  guard_without_figures: '에이전트가 몫을 감시할 수 없습니다. 드라이버가 프로세스의 메모리를 알려 주지 않습니다.',
+  guard_without_answer: '에이전트가 몫을 감시할 수 없습니다. nvidia-smi가 프로세스 목록을 주지 않습니다.',
+  gpu_memory_unattributed:
+    '어느 프로세스의 것도 아닌 메모리(약 {size})가 있습니다. 관리 메모리(managed memory)일 가능성이 큽니다. 여러 세션이 이 GPU를 쓰므로 어느 세션도 종료하지 않습니다.',
   limits_not_tested: '메모리 한도를 시험하지 못했습니다:',
   gpu_without_free_memory: '한도가 없어도 GPU에 빈 메모리가 없었습니다.',
   probe_image_missing: '{image} 이미지가 이 호스트에 없습니다.',

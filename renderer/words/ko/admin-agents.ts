@@ -106,6 +106,7 @@ export default {
   isolation_whole: 'GPU 전체를 한 세션이 씁니다.',
   isolation_mig: '하드웨어가 각 부분을 분리합니다.',
   isolation_enforced: '나눈 부분의 메모리 한도를 강제합니다.',
+  isolation_guarded: '제 몫보다 많은 메모리를 쓰는 세션은 종료됩니다.',
   isolation_accounted: '나눈 부분의 메모리 한도를 강제하지 않습니다.',
 
   // Containers without a record

@@ -107,6 +107,14 @@ export default {
     '호스트의 디스크가 거의 가득 찼고(남은 공간 {left}) 이 세션이 가장 많이 썼습니다(몇 분 사이 {written}). 파일을 지우거나 관리자에게 공간을 요청하세요.',
   disk_filled_by_files:
     '호스트의 디스크에 파일을 더 만들 자리가 거의 없고(남은 파일 수 {left}) 이 세션이 가장 많이 만들었습니다(몇 분 사이 {written}개). 파일을 지우거나 관리자에게 공간을 요청하세요.',
+  gpu_share_passed:
+    '세션의 GPU 메모리 사용량이 제 몫을 넘었습니다. 사용량: {used}, 몫: {share}. 덜 쓰거나 더 큰 몫으로 시작하십시오.',
+  gpu_share_passed_unclaimed:
+    '세션의 GPU 메모리 사용량이 제 몫을 넘었습니다. 사용량: {used}, 몫: {share}. 그 가운데 {unclaimed}: 관리 메모리(managed memory)처럼 드라이버가 어느 프로세스의 것으로도 세지 않는 메모리입니다. 덜 쓰거나 더 큰 몫으로 시작하십시오.',
+  gpu_share_warned:
+    '세션의 GPU 메모리 사용량이 제 몫을 넘었습니다. 사용량: {used}, 몫: {share}. 계속 넘으면 호스트가 세션을 종료합니다.',
+  gpu_share_told:
+    '세션의 GPU 메모리 사용량이 제 몫을 넘었습니다. 사용량: {used}, 몫: {share}. 나머지는 다른 세션에 필요합니다.',
   epoll_used_up: '세션이 다른 세션도 써야 하는 호스트의 epoll 감시 {watches}개를 되풀이하여 거의 다 썼습니다.',
   in_flight_used_up:
     '세션이 Unix 소켓으로 전달 중인 디스크립터를 되풀이하여 너무 많이 두었습니다. 호스트의 모든 세션이 합하여 {descriptors}개까지 쓸 수 있습니다.',

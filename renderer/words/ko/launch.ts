@@ -150,10 +150,14 @@ export default {
   sessionCount: '세션 {count}개',
   sessionsLeft: '세션 {count, number}개를 더 시작할 수 있습니다',
   partsEnforced: '1.00이 GPU 하나입니다. 메모리 한도를 강제하므로 어떤 세션도 제 몫보다 많이 쓸 수 없습니다.',
+  partsGuarded:
+    '1.00이 GPU 하나입니다. 제 몫보다 많은 메모리를 쓰는 세션에는 경고하고, 몇 초 안에 멈추지 않으면 종료합니다.',
   partsNotEnforced:
     '1.00이 GPU 하나입니다. 메모리 한도를 강제하지 않으므로 같은 GPU의 다른 세션이 제 몫보다 많이 쓸 수 있습니다.',
   shareOf: '{model}: 메모리 {total} 중 약 {amount}.',
   shareEnforced: '어떤 세션도 제 몫보다 많이 쓸 수 없습니다.',
+  shareGuarded:
+    'PyTorch 같은 프레임워크에 이 값을 알려 줍니다. 더 많이 쓰는 세션에는 경고하고, 몇 초 안에 멈추지 않으면 종료합니다.',
   shareAdvice:
     'PyTorch 같은 프레임워크에 이 값을 알려 줍니다. 한도가 아니라 권고이므로 같은 GPU의 세션이 제 몫보다 많이 쓸 수 있습니다.',
   startsBy: '늦어도 {time}에는 시작됩니다.',

@@ -58,6 +58,23 @@ test('a program that the memory limit ended is in the timeline once a minute, an
   expect((await cluster.timeline(id)).filter(line => line === killed)).toHaveLength(1)
 })
 
+test('a warning of the agent is in the timeline once a minute, in words and as a key, and the session says so while it runs', async () => {
+  const { agent, id, kernelId } = await running()
+  const { why: message, ...key } = because('gpu_share_warned', { used: '24.5 GiB', share: '20 GiB' })
+  const warning = { code: 'gpu_warned', message, ...key } as const
+  agent.warn(kernelId, warning)
+  agent.warn(kernelId, warning)
+  await expect.poll(() => cluster.timeline(id)).toContain('RUNNING gpu_warned')
+  const { reason } = await cluster.api.getSession({ params: { id } })
+  expect(reason).toMatchObject({ ...warning, values: { used: '24.5 GiB', share: '20 GiB' } })
+  expect((Date.parse(reason.until ?? '') - Date.now()) / 60_000).toBeCloseTo(10, 0)
+  const stopped = { code: 'gpu_limit', message: 'The session used more.' } as const
+  const exit = { exitCode: 137, oomKilled: false, engineRestarted: false, stopped }
+  agent.change(kernelId, { state: 'exited', containerId: 'c', ...exit })
+  await expect.poll(async () => (await cluster.timeline(id)).at(-1)).toMatch(/ gpu_limit$/)
+  expect((await cluster.timeline(id)).filter(line => line.endsWith('gpu_warned'))).toHaveLength(1)
+})
+
 test('an ended program is told for an hour; after 30 the timeline gets one an hour, and the session still tells the last', async () => {
   const { agent, id, kernelId } = await running()
   await using store = await openToRead({ ...cluster.source, log: silentLog })
@@ -424,7 +441,7 @@ describe('the end of a session', () => {
     await expect.poll(async () => (await cluster.api.getSessionLogs({ params: { id } })).text).toBe('last words\n')
   })
 
-  test.each(['disk_limit', 'host_limit'] as const)(
+  test.each(['disk_limit', 'gpu_limit', 'host_limit'] as const)(
     "with %s the owner learns the agent's reason, whatever else the end looks like",
     async code => {
       const { agent, id, kernelId } = await running()
