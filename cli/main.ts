@@ -13,6 +13,7 @@ import { addDiagnosticsCommand } from './commands/diagnostics.ts'
 import { addAdminImageCommands, addImageCommands } from './commands/images.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
 import { addExecCommand } from './commands/exec.ts'
+import { addGpuCommands } from './commands/gpus.ts'
 import { addLocalCommand } from './commands/local.ts'
 import { addLoginCommands } from './commands/login.ts'
 import { acceptOldWords } from './commands/old-words.ts'
@@ -64,6 +65,7 @@ export function createProgram(json: boolean): Command {
   addLocalCommand(program)
   addSessionCommands(program)
   addImageCommands(program)
+  addGpuCommands(program)
   addAppCommand(program)
   addSshCommands(program)
   addExecCommand(program)

@@ -5,6 +5,7 @@ import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { findFolder } from './find-folder.ts'
 import { collectFolder } from './folder-flag.ts'
+import { gpuChoiceOf, type GpuFlags, withGpuChoice } from './gpu-flags.ts'
 import { parseAmountOf, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { age, amounts } from './text.ts'
 import { collectVariable } from './variable-flag.ts'
@@ -12,7 +13,7 @@ import { collectVariable } from './variable-flag.ts'
 interface JsonFlag {
   json?: boolean
 }
-interface SetFlags extends SlotFlags, JsonFlag {
+interface SetFlags extends SlotFlags, GpuFlags, JsonFlag {
   shm?: string
   env?: Record<string, string>
   folder?: FolderMountSpec[]
@@ -36,9 +37,13 @@ export function addImageDefaultsCommands(image: Command): void {
       createOutput(json).data(items, () => defaultsTable(items))
     })
 
-  withSlots(
-    defaults.command('set <reference>').description('Store your defaults for an image, in place of those that it has.'),
-    false,
+  withGpuChoice(
+    withSlots(
+      defaults
+        .command('set <reference>')
+        .description('Store your defaults for an image, in place of those that it has.'),
+      false,
+    ),
   )
     .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated; 64 KiB in all', collectVariable)
@@ -52,6 +57,7 @@ export function addImageDefaultsCommands(image: Command): void {
         body: {
           image: reference,
           resources: slotsOf(slots),
+          ...defined({ gpu: gpuChoiceOf(slots) }),
           environ: env,
           ...defined({ shmem: shm }),
           ...(folders.length === 0 ? {} : { folders }),

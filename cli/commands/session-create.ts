@@ -14,6 +14,7 @@ import { createOutput } from '../output.ts'
 import { parseCount } from './count-option.ts'
 import { durationOption } from './duration.ts'
 import { collectFolder } from './folder-flag.ts'
+import { gpuChoiceOf, type GpuFlags, withGpuChoice } from './gpu-flags.ts'
 import { findImageDefaults } from './image-defaults.ts'
 import { importOption } from './import-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
@@ -27,7 +28,7 @@ import { collectVariable } from './variable-flag.ts'
 const NO_IMAGE = 'Name an image with --image, or a --template.'
 
 /** Options of a launch, as they were given. */
-export interface CreateFlags {
+export interface CreateFlags extends GpuFlags {
   image?: string
   template?: string
   defaults?: boolean
@@ -63,7 +64,7 @@ export interface CreateFlags {
 }
 /** Options of a launch that `session create` and `run` share. */
 export function addLaunchOptions(command: Command): Command {
-  return command
+  command
     .option('--image <reference>', 'see `berth image ls`; needed without --template')
     .option('--template <name>', 'begin with a template of yours (see `berth template ls`); other options change it')
     .addOption(
@@ -77,6 +78,7 @@ export function addLaunchOptions(command: Command): Command {
     .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
     .option('--gpu <devices>', 'whole GPUs', parseAmountOf('cuda.device'))
     .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
+  return withGpuChoice(command)
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated; 64 KiB in all', collectVariable)
     .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
     .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
@@ -172,7 +174,7 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     ...(flags.gpu ? { 'cuda.device': flags.gpu } : {}),
     ...(flags.gpuShares ? { 'cuda.shares': flags.gpuShares } : {}),
   }
-  const { startupCommand: _command, runImageCommand: _program, ...settings } = template ?? {}
+  const { startupCommand: _command, runImageCommand: _program, gpu: _gpu, ...settings } = template ?? {}
   const program = command === undefined && !flags.imageCommand ? template : undefined
   const own = command ?? program?.startupCommand
   const startupCommand = flags.import ? fetchFirst(own ?? '', flags.import, SESSION_HOME) : own
@@ -181,6 +183,7 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     name,
     image,
     resources: { ...template?.resources, ...resources },
+    gpu: gpuChoiceOf(flags, template?.gpu),
     shmem: shm,
     environ: { ...template?.environ, ...env },
     count: flags.count ?? template?.count ?? 1,

@@ -1,5 +1,5 @@
 import { durationText } from '#base/duration'
-import { parseSlots, type Session, type SessionEvent, type SessionStats } from '#manager/contract'
+import { choiceText, parseSlots, type Session, type SessionEvent, type SessionStats } from '#manager/contract'
 import { table } from '../output.ts'
 import { clusterRows, startText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
@@ -27,8 +27,8 @@ export function sessionTable(items: readonly Session[], me: string): string {
   )
 }
 
-const resourcesCell = ({ clusterSize, requested }: Session) =>
-  `${clusterSize > 1 ? `${clusterSize} × ` : ''}${amounts(requested)}`
+const resourcesCell = ({ clusterSize, requested, gpu }: Session) =>
+  `${clusterSize > 1 ? `${clusterSize} × ` : ''}${amounts(requested)}${gpu ? ` (${choiceText(gpu)})` : ''}`
 
 export function card(session: Session): string {
   const waits = session.queuePosition === null ? '' : ` (position ${session.queuePosition})`

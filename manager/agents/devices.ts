@@ -1,4 +1,15 @@
-import { because, type Device, keysOf, type Resources, type ResourceSlots, type SettableMode } from '#manager/contract'
+import {
+  because,
+  type Device,
+  type DeviceMode,
+  formatAmount,
+  type GpuStock,
+  keysOf,
+  type Resources,
+  type ResourceSlots,
+  type SettableMode,
+} from '#manager/contract'
+import { type AgentSnapshot } from '../scheduler/plan/index.ts'
 
 /** Modes by device UUID. */
 export type DeviceModes = Readonly<Record<string, SettableMode>>
@@ -85,3 +96,25 @@ export function modelsOf(devices: readonly Device[]): Resources['sharedGpus'] {
   const models = new Map(devices.map(({ model, memBytes }) => [`${model} ${memBytes}`, { model, memBytes }]))
   return [...models.values()].filter(({ memBytes }) => memBytes > 0).toSorted((a, b) => b.memBytes - a.memBytes)
 }
+
+type CountedDevice = AgentSnapshot['devices'][number]
+
+/** The devices by model, memory and mode, in order of their models. */
+export function stockOf(devices: readonly CountedDevice[]): GpuStock[] {
+  const kinds = Map.groupBy(
+    devices.filter(({ kind }) => kind !== undefined),
+    device => `${device.kind?.model} ${device.kind?.memBytes} ${modeOf(device)}`,
+  )
+  const stocks = [...kinds.values()].flatMap(([first, ...others]) => {
+    if (!first?.kind) return []
+    const { model, memBytes } = first.kind
+    const free = [first, ...others].reduce((sum, device) => sum + freeOf(device), 0)
+    return [{ model, memBytes, mode: modeOf(first), total: 1 + others.length, free: formatAmount(first.slot, free) }]
+  })
+  return stocks.toSorted((a, b) => a.model.localeCompare(b.model, 'en') || b.memBytes - a.memBytes)
+}
+
+const modeOf = ({ slot, kind }: CountedDevice): DeviceMode =>
+  kind?.isMig ? 'mig' : slot === 'cuda.shares' ? 'shared' : 'whole'
+
+const freeOf = ({ total, occupied }: CountedDevice) => Math.max(0, total - occupied)

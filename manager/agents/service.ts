@@ -54,7 +54,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { countSessions } from '../store/sessions/session-list.ts'
 import { hashToken } from '../users/secrets.ts'
-import { howPartsHold, inMode, modelsOf, sharedOf, withDevices } from './devices.ts'
+import { howPartsHold, inMode, modelsOf, sharedOf, stockOf, withDevices } from './devices.ts'
 import { type HostInvitation, hostLine, requireSafeAddress } from './host-line.ts'
 import { moveAgent } from './move-agent.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
@@ -318,6 +318,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
         free: formatSlots(largestOf(open.map(agent => new FreeCapacity(agent)))),
         partsHold: howPartsHold(shared),
         sharedGpus: modelsOf(shared),
+        gpus: stockOf(open.flatMap(({ devices }) => devices)),
         capacity: sum(agent => agent.capacity),
         occupied: sum(agent => agent.occupied),
         agents: {

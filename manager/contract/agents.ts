@@ -157,6 +157,18 @@ export const UnknownContainer = z
   .meta({ id: 'UnknownContainer' })
 export type UnknownContainer = z.infer<typeof UnknownContainer>
 
+/** GPUs of one model that sessions can get, over all agents. */
+export const GpuStock = z
+  .object({
+    model: z.string().describe('Name that the driver reports. The model of MIG instances ends with their profile.'),
+    memBytes: z.number().describe('Of each; 0 if the driver does not tell.'),
+    mode: DeviceMode,
+    total: z.int().describe('Number of GPUs or MIG instances.'),
+    free: z.string().describe('Number that is free now; of shared GPUs the sum of the free parts, such as "1.3".'),
+  })
+  .meta({ id: 'GpuStock' })
+export type GpuStock = z.infer<typeof GpuStock>
+
 /** Largest possible request, and free amounts, on the agents that the caller may use; determines the limits of the launch dialog. */
 export const Resources = z
   .object({
@@ -174,6 +186,9 @@ export const Resources = z
     sharedGpus: z
       .array(z.object({ model: z.string(), memBytes: z.number() }))
       .describe('Models of the GPUs that are given out in shares, the largest memory first.'),
+    gpus: z
+      .array(GpuStock)
+      .describe('The GPUs on agents that take sessions, by model, memory and mode; without those that have a problem.'),
     sessionsLeft: z.int().nullable().describe('How many more sessions the limits allow now; null = unlimited.'),
     capacity: WireSlots,
     occupied: WireSlots,

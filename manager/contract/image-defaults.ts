@@ -5,11 +5,11 @@ import { SessionSpec } from './sessions.ts'
 /** Largest number of images for which one user can store defaults. */
 export const MOST_IMAGE_DEFAULTS = 100
 
-const { image, resources, shmem, environ, folders } = SessionSpec.shape
+const { image, resources, gpu, shmem, environ, folders } = SessionSpec.shape
 
 /** Initial settings for new sessions of an image, as stored by a user. */
 export const ImageDefaultsSpec = z
-  .strictObject({ image, resources, shmem, environ, folders })
+  .strictObject({ image, resources, gpu, shmem, environ, folders })
   .meta({ id: 'ImageDefaultsSpec' })
 export type ImageDefaultsSpec = z.infer<typeof ImageDefaultsSpec>
 

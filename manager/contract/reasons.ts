@@ -50,6 +50,7 @@ export const REASON_CODES = [
   'fragmentation', // enough capacity in sum, but not on one agent
   'image_nowhere', // no schedulable agent holds the image
   'architecture_nowhere', // no schedulable agent runs images for this processor architecture, or only agents without free capacity
+  'gpu_nowhere', // no schedulable agent has a GPU of the chosen model, memory or MIG profile
   'storage_nowhere', // no schedulable agent has the storage of its folders
   'queued_behind',
   'reserved', // next in the queue: capacity is reserved for the session

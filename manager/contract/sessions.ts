@@ -5,6 +5,7 @@ import { AllowedOptions, EnvironmentName, RESERVED_ENVIRONMENT } from './app-opt
 import { CauseFields } from './causes/fields.ts'
 import { GroupRef } from './domains.ts'
 import { FolderMount, FolderMountSpecs } from './folders.ts'
+import { GpuChoice } from './gpu-choice.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
 import { Reason } from './reasons.ts'
 import { MOST_AMOUNT, parseAmount, WireSlots } from './resource-slots.ts'
@@ -81,6 +82,7 @@ export const SessionSpec = z
     name: SessionName.optional().describe('Default: chosen by the manager.'),
     image: TextUpTo(512).min(1).describe('Reference as listed by GET /api/v1/images, e.g. berth/python:3.13'),
     resources: WireSlots.default({}).describe('Raised to the minimum of the image, with a notice.'),
+    gpu: GpuChoice.optional().describe('The GPUs on which the session may run, if it asks for any; left out: all.'),
     shmem: TextUpTo(MOST_AMOUNT)
       .refine(text => parseAmount('mem', text) !== undefined, 'must be an amount of memory, such as "256m"')
       .optional()
@@ -322,6 +324,7 @@ export const Session = z
     image: z.string(),
     imageDigest: z.string().nullable(),
     requested: WireSlots.describe('Per kernel.'),
+    gpu: GpuChoice.nullable().describe('The GPUs that were chosen; null: any.'),
     clusterSize: z.int(),
     priority: z.int(),
     dependsOn: z.array(SessionId),

@@ -4,6 +4,7 @@ import { type KernelFolder, type KernelMounts } from '#agent/contract'
 import {
   addSlots,
   type AgentId,
+  type Device,
   type FolderId,
   type KernelId,
   type Reason,
@@ -166,6 +167,7 @@ export async function readGroup(
         projectId: session.group_id,
         enqueuedAt: enqueuedAt(session),
         requested: session.requested,
+        gpu: session.gpu ?? undefined,
         clusterSize: session.cluster_size,
         priority: session.priority,
         interruptible: session.interruptible,
@@ -204,7 +206,7 @@ export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnaps
     capacity: row.capacity,
     occupied: {},
     occupants: [],
-    devices: usableDevices(row).map(({ uuid, slot }) => ({ uuid, slot, total: totalOf(slot), occupied: 0 })),
+    devices: usableDevices(row).map(device => ({ ...toFree(device), occupied: 0 })),
     images: new Set(),
     schedulable: row.schedulable,
     unfit: presence.isUnfit(row.id),
@@ -223,6 +225,13 @@ function toHolding({ slots, isLeaving, isAnnounced, ...holding }: HoldingRow): H
 
 /** Devices without a problem, which alone are allocated. Slots held on the others still count in the agent's `occupied`. */
 const usableDevices = ({ devices }: AgentRow) => devices.filter(({ problem }) => problem === null)
+
+const toFree = ({ uuid, slot, model, memBytes, mode }: Device): Omit<DeviceSnapshot, 'occupied'> => ({
+  uuid,
+  slot,
+  total: totalOf(slot),
+  kind: { model, memBytes, isMig: mode === 'mig' },
+})
 
 const totalOf = (slot: DeviceSnapshot['slot']) => (slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE)
 
@@ -277,13 +286,14 @@ export async function readOccupancy(
       const occupancy: Occupancy = {
         capacity: row.capacity,
         occupied: orphans.reduce((sum, { slots }) => addSlots(sum, slots), usage.slots(row.id)),
-        devices: usableDevices(row).map(({ uuid, slot }): DeviceSnapshot => {
+        devices: usableDevices(row).map((device): DeviceSnapshot => {
+          const { uuid, slot } = device
           const total = totalOf(slot)
           const held = orphans.flatMap(orphan => orphan.devices.filter(device => device.uuid === uuid))
           const taken = usage.device(row.id, uuid)
           // A device held in the other mode (by an imported container) counts as full.
           const amounts = (taken ? [taken, ...held] : held).map(one => (one.slot === slot ? one.amount : total))
-          return { uuid, slot, total, occupied: amounts.reduce((sum, amount) => sum + amount, 0) }
+          return { ...toFree(device), occupied: amounts.reduce((sum, amount) => sum + amount, 0) }
         }),
       }
       return [row.id, occupancy]

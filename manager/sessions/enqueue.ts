@@ -110,6 +110,7 @@ function newSessions(
     image: reference,
     imageDigest: image.id,
     requested: checked.requested,
+    gpu: spec.gpu ?? null,
     clusterSize: checked.clusterSize,
     priority: checked.priority,
     dependsOn: checked.dependsOn,

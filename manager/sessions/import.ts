@@ -94,6 +94,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     image: label.image.reference,
     imageDigest: label.image.digest,
     requested: slots,
+    gpu: null,
     clusterSize: label.clusterSize ?? 1,
     priority: 0,
     dependsOn: [],

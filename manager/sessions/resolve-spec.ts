@@ -3,7 +3,9 @@ import {
   AppError,
   because,
   type Because,
+  choiceText,
   formatSlots,
+  type GpuChoice,
   meaningsOf,
   messageOf,
   type Notice,
@@ -15,7 +17,17 @@ import {
   type SlotName,
 } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
-import { type AgentSnapshot, closest, readable, FreeCapacity, totalOf } from '../scheduler/plan/index.ts'
+import {
+  type AgentSnapshot,
+  closest,
+  DEVICE_SLOTS,
+  FreeCapacity,
+  hasGpu,
+  noSuchGpu,
+  readable,
+  readableOf,
+  totalOf,
+} from '../scheduler/plan/index.ts'
 import { describedBy, type KnownImages, minimumOf } from '../images/known-images.ts'
 import { type HeldImage } from '../store/images/images.ts'
 
@@ -49,7 +61,9 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
   const image = { ...found.image, minimum: minimumOf(found.image, reference, images.minimums) }
   const notices: Notice[] = []
   const requested = fillIn(parseSlots(spec.resources), image, notices)
-  refuseTooLarge({ requested, clusterSize: spec.clusterSize ?? 1 }, agents)
+  const { gpu, clusterSize = 1 } = spec
+  requireGpu(requested, gpu)
+  refuseTooLarge({ requested, clusterSize, gpu }, agents)
   const shmemBytes = sharedMemory(spec, requested, image, notices)
   return { image, reference, requested, shmemBytes, shmemFromImage: spec.shmem === undefined, notices }
 }
@@ -114,6 +128,13 @@ interface ClusterRequest {
   /** Resources of each kernel. */
   readonly requested: ResourceSlots
   readonly clusterSize: number
+  readonly gpu: GpuChoice | undefined
+}
+
+/** @throws AppError `bad_request` for a choice of GPUs by a request for none */
+function requireGpu({ 'cuda.device': devices = 0, 'cuda.shares': shares = 0 }: ResourceSlots, gpu?: GpuChoice): void {
+  if (gpu === undefined || devices > 0 || shares > 0) return
+  throw new AppError('bad_request', because('gpu_chosen_without_gpu', { gpu: choiceText(gpu) }))
 }
 
 /**
@@ -123,23 +144,32 @@ interface ClusterRequest {
 function refuseTooLarge(session: ClusterRequest, agents: readonly AgentSnapshot[]): void {
   if (!agents.some(agent => agent.connected)) return
   const freeCapacities = agents.map(agent => new FreeCapacity(agent, 'empty'))
-  const { clusterSize } = session
-  if (freeCapacities.some(freeCapacity => freeCapacity.fits(session.requested, false, clusterSize))) return
+  const { clusterSize, gpu } = session
+  if (freeCapacities.some(freeCapacity => freeCapacity.fits(session.requested, false, clusterSize, gpu))) return
   const requested = totalOf(session)
+  refuseMissingGpu(session, agents)
   const lacks = (freeCapacity: FreeCapacity, slot: SlotName) =>
-    freeCapacity.lacking({ [slot]: session.requested[slot] ?? 0 }, clusterSize).length > 0
+    freeCapacity.lacking({ [slot]: session.requested[slot] ?? 0 }, clusterSize, gpu).length > 0
   const alone = SLOT_NAMES.find(slot => freeCapacities.every(freeCapacity => lacks(freeCapacity, slot)))
   const slot = alone ?? closest(session, freeCapacities).slots[0] ?? 'cpu'
   const needed = requested[slot] ?? 0
   const largest = alone
-    ? Math.max(0, ...freeCapacities.map(freeCapacity => freeCapacity.largest(slot)))
+    ? Math.max(0, ...freeCapacities.map(freeCapacity => freeCapacity.largest(slot, gpu)))
     : (closest(session, freeCapacities).available[slot] ?? 0)
   throw new AppError('request_too_large', {
     slot,
     needed: formatSlots({ [slot]: needed })[slot],
     largest: formatSlots({ [slot]: largest })[slot],
-    ...tooLarge(readable(slot, needed), largest === 0 ? null : readable(slot, largest), alone !== undefined),
+    ...tooLarge(readableOf(slot, needed, gpu), largest === 0 ? null : readable(slot, largest), alone !== undefined),
   })
+}
+
+/** Refuses a request for GPUs that no host has, and names those that there are. @throws AppError `request_too_large` */
+function refuseMissingGpu({ requested, gpu }: ClusterRequest, agents: readonly AgentSnapshot[]): void {
+  const slot = DEVICE_SLOTS.find(name => (requested[name] ?? 0) > 0)
+  if (gpu === undefined || slot === undefined || agents.some(agent => hasGpu(agent, requested, gpu))) return
+  const needed = formatSlots({ [slot]: requested[slot] ?? 0 })[slot]
+  throw new AppError('request_too_large', { slot, needed, largest: '0', ...noSuchGpu(gpu, agents) })
 }
 
 /** @param largest amount that one host offers, together with the rest of the request unless it is too large `alone`; null for none */

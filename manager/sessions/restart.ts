@@ -57,6 +57,7 @@ export function specOf(
     name,
     image: session.image,
     resources: formatSlots(session.requested),
+    gpu: session.gpu ?? undefined,
     shmem: String(session.shmem_bytes),
     environ,
     count: 1,

@@ -100,6 +100,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       image: row.image,
       imageDigest: row.image_digest,
       requested: formatSlots(row.requested),
+      gpu: row.gpu,
       clusterSize: row.cluster_size,
       priority: row.priority,
       dependsOn: row.depends_on,

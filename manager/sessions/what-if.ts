@@ -47,6 +47,7 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
     ...limits.of(asker),
     enqueuedAt: snapshot.now ?? 0,
     requested,
+    gpu: spec.gpu,
     clusterSize,
     priority,
     waitsFor: dependencies.waitsFor.get(asker.id),

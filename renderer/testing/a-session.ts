@@ -26,6 +26,7 @@ export function aSession(index: number, change: Partial<SessionDetails> = {}): S
     image: 'berth/python:3.13',
     imageDigest: null,
     requested: { cpu: '1', mem: '1g' },
+    gpu: null,
     clusterSize: 1,
     priority: 0,
     interruptible: false,

@@ -96,6 +96,7 @@ export const SESSION_REQUEST_CAUSES = {
   no_project_of_admin: 'You administer no project "{project}".',
   project_in_several_domains: 'Several domains have a project "{project}". Name it by its id.',
   not_member_of_project: 'You are not a member of a project "{project}". Your projects: {projects}.',
+  gpu_chosen_without_gpu: 'The request chooses a GPU ({gpu}) and asks for none. Ask for GPUs or a share of one.',
   no_host_has_any: 'The request needs {needed}; no host has any. Ask for less.',
   host_offers_at_most: 'The request needs {needed}; one host offers at most {largest}. Ask for less.',
   host_offers_beside_the_rest:

@@ -74,6 +74,9 @@ export const SESSION_CAUSES = {
   image_on_no_host: 'No connected host has the image {image} any more, and no registry offers it.',
   image_hosts_too_small:
     'The hosts that have the image {image} are too small for this session, and no registry offers it to others.',
+  gpu_on_no_host: 'No host has a working GPU "{gpu}". The GPUs here: {models}. Choose one of these, or any.',
+  gpu_without_any: 'No host has a working GPU, and so none "{gpu}".',
+  gpu_hosts_away: 'Every host with a GPU "{gpu}" is disconnected or paused.',
   raised_to_minimum: 'The request was raised to the minimum of the image: {amounts}.',
   shmem_lowered: 'Shared memory is part of the RAM and was lowered to {amount}.',
   first_of_several: 'This holds for the first of the {count} sessions; the others start when there is room.',

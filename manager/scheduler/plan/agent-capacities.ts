@@ -47,8 +47,8 @@ export class AgentCapacities {
 }
 
 /** Whether all kernels of the session fit into the free capacity. */
-export const fits = (freeCapacity: FreeCapacity, { requested, clusterSize }: PendingSession, useHeld = false) =>
-  freeCapacity.fits(requested, useHeld, clusterSize)
+export const fits = (freeCapacity: FreeCapacity, { requested, clusterSize, gpu }: PendingSession, useHeld = false) =>
+  freeCapacity.fits(requested, useHeld, clusterSize, gpu)
 
 /** Whether the agent could still hold the session when empty, and still has the reserved devices. */
 export function stillThere(

@@ -7,29 +7,49 @@ import { anAgent, aSession, GiB, IMAGE } from './plan-fixtures.ts'
 import { kindsOf, CapacityClasses } from './capacity-classes.ts'
 import { type PendingSession } from './snapshot.ts'
 
-const part = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
+const kindOf = (model: string) => ({ model, memBytes: 16 * GiB, isMig: false })
+const KINDS = ['NVIDIA H100', 'Tesla T4'].map(kindOf)
+const part = (uuid: string, occupied: number, kind = KINDS[0]) => ({
+  uuid,
+  slot: 'cuda.shares' as const,
+  total: 100,
+  occupied,
+  kind,
+})
+const whole = (uuid: string, kind = KINDS[0]) => ({ uuid, slot: 'cuda.device' as const, total: 1, occupied: 0, kind })
 /** Free capacities of few kinds of hosts, as in a real group, so that many of them are equal. */
 const someCapacities = fc
   .array(
     fc.record({
       big: fc.boolean(),
-      used: fc.array(fc.constantFrom(0, 40), { maxLength: 2 }),
+      used: fc.array(fc.record({ amount: fc.constantFrom(0, 40), kind: fc.nat(1) }), { maxLength: 2 }),
+      wholes: fc.array(fc.nat(1), { maxLength: 2 }),
       image: fc.boolean(),
       turn: fc.option(fc.nat(3), { nil: undefined }),
     }),
     { minLength: 1, maxLength: 12 },
   )
   .map(agents =>
-    agents.map(({ big, used, image, turn }, n) => {
-      const capacity = { cpu: big ? 8000 : 4000, mem: 8 * GiB, 'cuda.shares': 100 * used.length }
-      const devices = used.map((occupied, index) => part(`S${index}`, occupied))
-      const occupied = { 'cuda.shares': used.reduce<number>((sum, one) => sum + one, 0) }
+    agents.map(({ big, used, wholes, image, turn }, n) => {
+      const gpus = { 'cuda.device': wholes.length, 'cuda.shares': 100 * used.length }
+      const capacity = { cpu: big ? 8000 : 4000, mem: 8 * GiB, ...gpus }
+      const devices = [
+        ...used.map(({ amount, kind }, index) => part(`S${index}`, amount, KINDS[kind])),
+        ...wholes.map((kind, index) => whole(`W${index}`, KINDS[kind])),
+      ]
+      const occupied = { 'cuda.shares': used.reduce((sum, { amount }) => sum + amount, 0) }
       return anAgent(n, capacity, { devices, occupied, images: new Set(image ? [IMAGE] : []), turn })
     }),
   )
 const someRequests = fc.array(
   fc.record({
-    requested: fc.record({ cpu: fc.constantFrom(500, 1000), mem: fc.constantFrom(0, GiB), 'cuda.shares': fc.nat(60) }),
+    requested: fc.record({
+      cpu: fc.constantFrom(500, 1000),
+      mem: fc.constantFrom(0, GiB),
+      'cuda.shares': fc.nat(60),
+      'cuda.device': fc.constantFrom(0, 0, 1),
+    }),
+    gpu: fc.constantFrom(undefined, { model: 'H100' }, { model: 'T4' }),
     clusterSize: fc.constantFrom(1, 1, 2),
   }),
   { minLength: 1, maxLength: 4 },
@@ -74,7 +94,9 @@ describe('the chosen free capacity', () => {
             const best = known.best()
             expect(best).toBe(bestOf(freeCapacities, session, { selector, capacity, useHeld }))
             if (!best) continue
-            for (let kernel = 0; kernel < (session.clusterSize ?? 1); kernel++) best.take(session.requested, useHeld)
+            for (let kernel = 0; kernel < (session.clusterSize ?? 1); kernel++) {
+              best.take(session.requested, useHeld, session.gpu)
+            }
             best.turn = ++turn
             changed.push(best)
           }
@@ -94,7 +116,7 @@ function bestOf(
   const rank = selector.rank({ ...session, requested: totalOf(session) }, capacity)
   const turnOf = (freeCapacity: FreeCapacity) => (selector.inTurn ? freeCapacity.turn : 0)
   return freeCapacities
-    .filter(freeCapacity => freeCapacity.fits(session.requested, useHeld, session.clusterSize))
+    .filter(freeCapacity => freeCapacity.fits(session.requested, useHeld, session.clusterSize, session.gpu))
     .toSorted((a, b) => rank(a) - rank(b) || turnOf(a) - turnOf(b) || (a.agent.id < b.agent.id ? -1 : 1))[0]
 }
 

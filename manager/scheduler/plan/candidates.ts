@@ -93,7 +93,8 @@ export class Candidates {
   }
 
   #fits(freeCapacity: FreeCapacity): boolean {
-    return freeCapacity.fits(this.#session.requested, this.#useHeld, this.#session.clusterSize)
+    const { requested, clusterSize, gpu } = this.#session
+    return freeCapacity.fits(requested, this.#useHeld, clusterSize, gpu)
   }
 }
 

@@ -1,6 +1,7 @@
 import { type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
 import { Heap } from './heap.ts'
 import { type FreeCapacity } from './free-capacity.ts'
+import { type GpuNeed } from './gpu-need.ts'
 
 /** A free capacity at the time of ranking. Stale once the free capacity has another version: then it belongs to another class. */
 export interface RankedCapacity {
@@ -75,9 +76,14 @@ export class CapacityClasses {
 
   /** Free amounts of all free capacities together. */
   get free(): ResourceSlots {
+    return (this.#free ??= this.freeFor(undefined))
+  }
+
+  /** The same, of devices only those that meet the need. */
+  freeFor(need: GpuNeed | undefined): ResourceSlots {
     const sum = (slot: SlotName) =>
-      [...this.inUse].reduce((all, { first, size }) => all + size * first.freeCapacity.free(slot), 0)
-    return (this.#free ??= Object.fromEntries(SLOT_NAMES.map(slot => [slot, sum(slot)])))
+      [...this.inUse].reduce((all, { first, size }) => all + size * first.freeCapacity.freeFor(slot, need), 0)
+    return Object.fromEntries(SLOT_NAMES.map(slot => [slot, sum(slot)]))
   }
 
   has(freeCapacity: FreeCapacity): boolean {

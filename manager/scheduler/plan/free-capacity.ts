@@ -1,14 +1,18 @@
-import { type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
+import { type GpuKind, type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
 import { gpusOf, partsOf } from './amounts.ts'
+import { type GpuNeed, kindKey, meets } from './gpu-need.ts'
 import { type AgentSnapshot, type DeviceAllocation, type DeviceSlot, type Reservation } from './snapshot.ts'
 import { spreadShares } from './spread-shares.ts'
 
-const DEVICE_SLOTS: readonly DeviceSlot[] = ['cuda.device', 'cuda.shares']
+export const DEVICE_SLOTS: readonly DeviceSlot[] = ['cuda.device', 'cuda.shares']
 /** Shares of one physical GPU. */
 export const SHARES = 100
 
 interface FreeDevice {
   readonly uuid: string
+  readonly kind: GpuKind | undefined
+  /** Key of the kind; empty if the kind is unknown. */
+  readonly kindKey: string
   readonly total: number
   free: number
   /** True if held for the reservation's session: only sessions that may use held capacity get it. */
@@ -70,8 +74,9 @@ export class FreeCapacity {
     this.#splitShares = splitShares
     const empty = occupancy === 'empty'
     const devices: Record<DeviceSlot, FreeDevice[]> = { 'cuda.device': [], 'cuda.shares': [] }
-    for (const { uuid, slot, total, occupied } of agent.devices) {
-      devices[slot].push({ uuid, total, free: empty ? total : Math.max(0, total - occupied), held: false })
+    for (const { uuid, slot, total, occupied, kind } of agent.devices) {
+      const free = empty ? total : Math.max(0, total - occupied)
+      devices[slot].push({ uuid, kind, kindKey: kind ? kindKey(kind) : '', total, free, held: false })
     }
     for (const slot of DEVICE_SLOTS) devices[slot].sort((a, b) => (a.uuid < b.uuid ? -1 : 1))
     this.#devices = devices
@@ -91,15 +96,15 @@ export class FreeCapacity {
   }
 
   /**
-   * Equal for free capacities that are equivalent for every request: same capacity and same free amounts, in the same parts. With held
-   * capacity the key is unique. Images, turn and id are not part of it.
+   * Equal for free capacities that are equivalent for every request: same capacity and same free amounts, in the same parts, on devices of
+   * the same kinds. With held capacity the key is unique. Images, turn and id are not part of it.
    */
   get equivalenceKey(): string {
     if (this.#equivalenceKeyAt !== this.version) {
       this.#equivalenceKeyAt = this.version
       const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = this.#free
       const held = this.#hold === undefined ? '' : this.agent.id
-      this.#equivalenceKey = `${this.#capacityKey}|${cpu} ${mem} ${devices} ${shares}|${partsLeft(this.#devices['cuda.shares'])}|${held}`
+      this.#equivalenceKey = `${this.#capacityKey}|${cpu} ${mem} ${devices} ${shares}|${wholesLeft(this.#devices['cuda.device'])}|${partsLeft(this.#devices['cuda.shares'])}|${held}`
     }
     return this.#equivalenceKey
   }
@@ -107,6 +112,13 @@ export class FreeCapacity {
   /** @param useHeld whether capacity held for the reservation counts as free */
   free(slot: SlotName, useHeld = false): number {
     return this.#isOpen(useHeld) || this.#hold === undefined ? this.#free[slot] : this.#notHeld(slot, this.#hold)
+  }
+
+  /** The same, of devices only those that meet the need. */
+  freeFor(slot: SlotName, need: GpuNeed | undefined, useHeld = false): number {
+    const free = this.free(slot, useHeld)
+    if (need === undefined || !isDeviceSlot(slot) || free === 0) return free
+    return Math.min(free, usable(slot, this.#open(slot, useHeld, need)))
   }
 
   /** Whether the agent has the image. The last answer is cached, because consecutive calls usually ask for the same image. */
@@ -140,50 +152,60 @@ export class FreeCapacity {
   }
 
   /** Largest single request for this slot that would fit. For shares: whole devices plus the largest free part of one more. */
-  largest(slot: SlotName): number {
-    if (slot !== 'cuda.shares' || this.#splitShares) return this.free(slot)
-    const devices = this.#open(slot, false)
+  largest(slot: SlotName, need?: GpuNeed): number {
+    const free = this.freeFor(slot, need)
+    if (slot !== 'cuda.shares' || this.#splitShares) return free
+    const devices = this.#open(slot, false, need)
     let whole = 0
     for (const device of devices) if (device.free === device.total) whole += device.free
-    return Math.min(this.free(slot), whole + largestPart(devices))
+    return Math.min(free, whole + largestPart(devices))
   }
 
   /** The slots because of which this request cannot be placed here. @param kernels number of kernels, each with these slots */
-  lacking(requested: ResourceSlots, kernels = 1): SlotName[] {
-    return SLOT_NAMES.filter(slot => this.lacks(slot, requested[slot], kernels))
+  lacking(requested: ResourceSlots, kernels = 1, need?: GpuNeed): SlotName[] {
+    return SLOT_NAMES.filter(slot => this.lacks(slot, requested[slot], kernels, need))
   }
 
   /** Whether this amount of the slot for each of the kernels is too much for this free capacity. */
-  lacks(slot: SlotName, amount = 0, kernels = 1): boolean {
+  lacks(slot: SlotName, amount = 0, kernels = 1, need?: GpuNeed): boolean {
     if (amount === 0) return false
-    return amount * kernels > this.free(slot) || (slot === 'cuda.shares' && !this.#fitsShares(amount, false, kernels))
+    if (amount * kernels > this.freeFor(slot, need)) return true
+    return slot === 'cuda.shares' && !this.#fitsShares(amount, false, kernels, need)
   }
 
-  /** @param kernels number of kernels, each with these slots and its own devices; all of them fit, or none */
-  fits(requested: ResourceSlots, useHeld = false, kernels = 1): boolean {
+  /**
+   * @param kernels number of kernels, each with these slots and its own devices; all of them fit, or none
+   * @param need the devices that the request accepts; any if left out
+   */
+  fits(requested: ResourceSlots, useHeld = false, kernels = 1, need?: GpuNeed): boolean {
     const free = this.#free
     const { cpu = 0, mem = 0, 'cuda.device': devices = 0, 'cuda.shares': shares = 0 } = requested
     if (cpu * kernels > free.cpu || mem * kernels > free.mem) return false
     if (devices * kernels > free['cuda.device'] || shares * kernels > free['cuda.shares']) return false
     if (!this.#isOpen(useHeld) && !this.#fitsBesideHeld(requested, kernels)) return false
-    return shares === 0 || this.#fitsShares(shares, useHeld, kernels)
+    if (need !== undefined) {
+      if (devices * kernels > this.freeFor('cuda.device', need, useHeld)) return false
+      if (shares * kernels > this.freeFor('cuda.shares', need, useHeld)) return false
+    }
+    return shares === 0 || this.#fitsShares(shares, useHeld, kernels, need)
   }
 
   /** Whether the request's part of a GPU would use a GPU that was unused until then. Call only if the request fits. */
-  opensDevice(requested: ResourceSlots): boolean {
+  opensDevice(requested: ResourceSlots, need?: GpuNeed): boolean {
     const part = (requested['cuda.shares'] ?? 0) % SHARES
-    return part > 0 && part > this.#largestPart
+    if (part === 0) return false
+    return part > (need ? largestPart(this.#open('cuda.shares', true, need)) : this.#largestPart)
   }
 
-  /** Takes the slots of one kernel and picks devices. Call only if `fits` returned true. */
-  take(requested: ResourceSlots, useHeld = false): DeviceAllocation[] {
+  /** Takes the slots of one kernel and picks devices. Call only if `fits` returned true for the same need. */
+  take(requested: ResourceSlots, useHeld = false, need?: GpuNeed): DeviceAllocation[] {
     const taken: DeviceAllocation[] = []
     for (const slot of SLOT_NAMES) {
       const amount = requested[slot] ?? 0
       if (amount === 0) continue
       this.#free[slot] -= amount
       if (!isDeviceSlot(slot)) continue
-      taken.push(...this.#pick(slot, amount, useHeld))
+      taken.push(...this.#pick(slot, amount, useHeld, need))
       this.#free[slot] = Math.min(this.#free[slot], usable(slot, this.#devices[slot]))
       if (slot === 'cuda.shares') this.#largestPart = largestPart(this.#devices[slot])
     }
@@ -233,20 +255,23 @@ export class FreeCapacity {
     })
   }
 
-  #open(slot: DeviceSlot, useHeld: boolean): readonly FreeDevice[] {
+  #open(slot: DeviceSlot, useHeld: boolean, need?: GpuNeed): readonly FreeDevice[] {
     const devices = this.#devices[slot]
-    return this.#isOpen(useHeld) ? devices : devices.filter(device => !device.held)
+    const isOpen = this.#isOpen(useHeld)
+    if (isOpen && need === undefined) return devices
+    return devices.filter(device => (isOpen || !device.held) && isUsable(device, need))
   }
 
   /** Whether `#choose` would succeed for each kernel in turn, by counting. The caller has checked that the sum is enough. */
-  #fitsShares(amount: number, useHeld: boolean, kernels: number): boolean {
+  #fitsShares(amount: number, useHeld: boolean, kernels: number, need: GpuNeed | undefined): boolean {
     if (this.#splitShares) return true
     const whole = Math.floor(amount / SHARES)
     const part = amount % SHARES
     let full = 0
     let parts = 0
-    for (const { free, total, held } of this.#devices['cuda.shares']) {
-      if (held && !this.#isOpen(useHeld)) continue
+    for (const device of this.#devices['cuda.shares']) {
+      const { free, total, held } = device
+      if ((held && !this.#isOpen(useHeld)) || !isUsable(device, need)) continue
       if (free === total) full++
       else if (part > 0) parts += Math.floor(free / part)
     }
@@ -255,8 +280,8 @@ export class FreeCapacity {
     return full >= whole * kernels + broken
   }
 
-  #pick(slot: DeviceSlot, amount: number, useHeld: boolean): DeviceAllocation[] {
-    const chosen = this.#choose(slot, amount, useHeld)
+  #pick(slot: DeviceSlot, amount: number, useHeld: boolean, need: GpuNeed | undefined): DeviceAllocation[] {
+    const chosen = this.#choose(slot, amount, this.#open(slot, useHeld, need))
     if (!chosen) throw new Error(`take() without free capacity for ${amount} ${slot} on ${this.agent.id}`)
     return chosen.map(({ device, part }) => {
       device.free -= part
@@ -265,9 +290,8 @@ export class FreeCapacity {
   }
 
   /** Chooses whole devices first, then the remainder on the single device where it leaves the least. */
-  #choose(slot: DeviceSlot, amount: number, useHeld: boolean): Choice[] | undefined {
+  #choose(slot: DeviceSlot, amount: number, devices: readonly FreeDevice[]): Choice[] | undefined {
     const chosen: Choice[] = []
-    const devices = this.#open(slot, useHeld)
     let rest = amount
     for (const device of devices) {
       if (device.total === 0 || device.free !== device.total || device.total > rest) continue
@@ -325,12 +349,31 @@ function usable(slot: DeviceSlot, devices: readonly FreeDevice[]): number {
   return total
 }
 
+/** Whether a request that needs such devices may get this one. */
+function isUsable({ kind, kindKey }: FreeDevice, need: GpuNeed | undefined): boolean {
+  return need === undefined || (kind !== undefined && meets(need, kind, kindKey))
+}
+
+/** Number of free whole devices of each kind. With a single kind, the free amount says it. */
+function wholesLeft(devices: readonly FreeDevice[]): string {
+  const [first] = devices
+  if (!first || devices.every(device => device.kindKey === first.kindKey)) return first?.kindKey ?? ''
+  const free = new Map<string, number>()
+  for (const device of devices) {
+    free.set(device.kindKey, (free.get(device.kindKey) ?? 0) + (device.free === device.total ? 1 : 0))
+  }
+  return [...free]
+    .map(([kind, count]) => `${count} ${kind}`)
+    .toSorted()
+    .join(';')
+}
+
 /** Free amount on each device, sorted: which device has it does not matter. */
 function partsLeft(devices: readonly FreeDevice[]): string {
   return devices.length === 0
     ? ''
     : devices
-        .map(({ free, total }) => `${free}/${total}`)
+        .map(({ free, total, kindKey }) => `${free}/${total} ${kindKey}`)
         .toSorted()
         .join(' ')
 }

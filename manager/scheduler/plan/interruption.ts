@@ -7,6 +7,7 @@ import {
   SLOT_NAMES,
   subtractSlots,
 } from '#manager/contract'
+import { fits } from './agent-capacities.ts'
 import { partsOf } from './amounts.ts'
 import { FreeCapacity, type FreeCapacityOptions } from './free-capacity.ts'
 import {
@@ -97,18 +98,19 @@ export function chooseVictims(
     .map(({ one }) => one)
   const fitsWithout = (victims: readonly HoldingSession[]) => {
     const freeCapacity = without(agent, [...leaving, ...victims])
-    return freeCapacity.fits(session.requested, false, session.clusterSize) ? freeCapacity : undefined
+    return fits(freeCapacity, session) ? freeCapacity : undefined
   }
   const total = totalOf(session)
   const found = smallest(cheapest, most, {
     // A cheap test that rules out most sets, because the sums alone are too small.
     mayFit: victims => hasEnough(agent.agentNow, [...leaving, ...victims], total),
-    fits: victims => fitsWithout(victims) !== undefined,
+    isEnough: victims => fitsWithout(victims) !== undefined,
     costOf: victims => victims.reduce((sum, one) => sum + lostBy(one), 0),
   })
   const freeCapacity = found && fitsWithout(found)
   if (!freeCapacity) return undefined
-  const devices = Array.from({ length: session.clusterSize ?? 1 }, () => freeCapacity.take(session.requested)).flat()
+  const { requested, gpu, clusterSize = 1 } = session
+  const devices = Array.from({ length: clusterSize }, () => freeCapacity.take(requested, false, gpu)).flat()
   return {
     sessions: found.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     devices,
@@ -118,7 +120,7 @@ export function chooseVictims(
 
 interface Test {
   readonly mayFit: (victims: readonly HoldingSession[]) => boolean
-  readonly fits: (victims: readonly HoldingSession[]) => boolean
+  readonly isEnough: (victims: readonly HoldingSession[]) => boolean
   readonly costOf: (victims: readonly HoldingSession[]) => number
 }
 
@@ -126,18 +128,18 @@ interface Test {
 function smallest(
   candidates: readonly HoldingSession[],
   most: number,
-  { mayFit, fits, costOf }: Test,
+  { mayFit, isEnough, costOf }: Test,
 ): readonly HoldingSession[] | undefined {
-  if (!mayFit(candidates) || !fits(candidates)) return undefined
+  if (!mayFit(candidates) || !isEnough(candidates)) return undefined
   let tried = 0
   for (let size = 0; size <= Math.min(most, candidates.length); size++) {
     let best: { set: readonly HoldingSession[]; cost: number } | undefined
     for (const set of subsets(candidates, size)) {
-      if (++tried > MOST_TRIED) return best?.set ?? sparing(candidates, fits, most)
+      if (++tried > MOST_TRIED) return best?.set ?? sparing(candidates, isEnough, most)
       if (!mayFit(set)) continue
       const cost = costOf(set)
       if (best && cost >= best.cost) continue
-      if (fits(set)) best = { set, cost }
+      if (isEnough(set)) best = { set, cost }
     }
     if (best) return best.set
   }
@@ -147,13 +149,13 @@ function smallest(
 /** Starts with all candidates, then removes each that is not needed, the most expensive first. */
 function sparing(
   candidates: readonly HoldingSession[],
-  fits: Test['fits'],
+  isEnough: Test['isEnough'],
   most: number,
 ): readonly HoldingSession[] | undefined {
   let set = candidates
   for (const one of candidates.toReversed()) {
     const rest = set.filter(other => other !== one)
-    if (fits(rest)) set = rest
+    if (isEnough(rest)) set = rest
   }
   return set.length <= most ? set : undefined
 }

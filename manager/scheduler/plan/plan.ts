@@ -293,10 +293,10 @@ export class Pass {
   }
 
   #take(session: PendingSession, freeCapacity: FreeCapacity, useHeld: boolean): void {
-    const { id, clusterSize = 1 } = session
+    const { id, gpu, clusterSize = 1 } = session
     this.#limits.take(session)
     const requested = totalOf(session)
-    const kernels = Array.from({ length: clusterSize }, () => freeCapacity.take(session.requested, useHeld))
+    const kernels = Array.from({ length: clusterSize }, () => freeCapacity.take(session.requested, useHeld, gpu))
     const devices = kernels.flat()
     const latestEnd = this.#latestEndOn(freeCapacity.agent, session)
     this.#byId.get(freeCapacity.agent.id)?.placed.push({ slots: requested, devices, latestEnd })
@@ -350,7 +350,7 @@ export class Pass {
       open: this.#allowed.emptyOf(this.#allowed.open),
       holders: this.#allowed.emptyOf(this.#allowed.able(session)),
       freeCapacities: classes.freeCapacities,
-      free: classes.free,
+      free: classes.freeFor(session.gpu),
       fittedBefore: before.some(freeCapacity => fits(freeCapacity, session)),
       kept: kept ? held.agent.name : undefined,
     })
@@ -372,7 +372,10 @@ export class Pass {
     this.#heldUntil = capacities.agent.connected ? startOf(reservation, capacities.agentNow, total) : Infinity
     capacities.now.hold(reservation, total)
     this.#changed.push(capacities.now)
-    this.#reasons.set(session.id, reservedReason(capacities.agentNow, total, this.#heldUntil))
+    this.#reasons.set(
+      session.id,
+      reservedReason(capacities.agentNow, { requested: total, gpu: session.gpu }, this.#heldUntil),
+    )
   }
 
   /** Whether the session ends, at the latest, before the session of the reservation can start. */

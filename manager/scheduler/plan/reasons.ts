@@ -1,17 +1,22 @@
 import {
   because,
   type Because,
+  choiceText,
+  countedMemory,
   formatSlots,
+  type GpuKind,
   inTurn,
   type Reason,
   reasonOf,
   type ResourceSlots,
   SLOT_NAMES,
   type SlotName,
+  SLOTS,
 } from '#manager/contract'
-import { bare, readable } from './amounts.ts'
-import { type FreeCapacity } from './free-capacity.ts'
-import { type AgentSnapshot, type PendingSession, type PlanOptions, totalOf } from './snapshot.ts'
+import { bare, readableOf } from './amounts.ts'
+import { type GpuNeed, meets } from './gpu-need.ts'
+import { DEVICE_SLOTS, type FreeCapacity } from './free-capacity.ts'
+import { type AgentSnapshot, type DeviceSnapshot, type PendingSession, type PlanOptions, totalOf } from './snapshot.ts'
 
 /** Input for the explanation of a waiting session. */
 export interface Situation {
@@ -54,6 +59,7 @@ export function explain(situation: Situation): Reason {
     architectureNowhere(situation) ??
     storageNowhere(situation) ??
     imageNowhere(situation) ??
+    gpuNowhere(situation) ??
     tooLarge(situation) ??
     noFreeCapacity(situation)
   )
@@ -91,7 +97,16 @@ export function runsImage({ architectures }: AgentSnapshot, { architecture }: Pe
 }
 
 function architectureNowhere({ session, agents, options, open, holders }: Situation): Reason | undefined {
-  const { architecture, image, imageDigest: digest, pullable = false, storage = [], requested, clusterSize } = session
+  const {
+    architecture,
+    image,
+    imageDigest: digest,
+    pullable = false,
+    storage = [],
+    requested,
+    clusterSize,
+    gpu,
+  } = session
   const takers = agents.filter(agent => canTake(agent, options))
   if (architecture === undefined || takers.every(agent => runsImage(agent, session))) return undefined
   const values = { image, architecture }
@@ -101,7 +116,7 @@ function architectureNowhere({ session, agents, options, open, holders }: Situat
   if (!pullable && takers.some(has) && !runners.some(has)) {
     return reasonOf('architecture_nowhere', because('architecture_not_at_image', values))
   }
-  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize)
+  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize, gpu)
   // Other causes also exclude hosts, and have their own reason.
   if (!pullable || storage.length > 0 || holders.some(fits) || !open.some(fits)) return undefined
   return reasonOf('architecture_nowhere', because('architecture_hosts_too_small', values))
@@ -113,7 +128,7 @@ export function hasStorage({ storage: mounted }: AgentSnapshot, { storage = [] }
 }
 
 function storageNowhere({ session, agents, options, open, holders }: Situation): Reason | undefined {
-  const { storage = [], image, requested, clusterSize, onlyOn } = session
+  const { storage = [], image, requested, clusterSize, gpu, onlyOn } = session
   if (storage.length === 0) return undefined
   const names = storage.map(({ name }) => `"${name}"`).join(', ')
   if (!agents.some(agent => canTake(agent, options) && hasStorage(agent, session))) {
@@ -127,26 +142,66 @@ function storageNowhere({ session, agents, options, open, holders }: Situation):
   if (holders.length === 0) {
     return reasonOf('storage_nowhere', because('storage_and_image_nowhere', { storage: names, image }))
   }
-  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize)
+  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize, gpu)
   if (holders.some(fits) || !open.some(fits)) return undefined
   return reasonOf('storage_nowhere', because('storage_hosts_too_small', { storage: names }))
 }
 
 function imageNowhere({ session, agents, open, holders }: Situation): Reason | undefined {
-  const { imageDigest: digest, image, requested, clusterSize, pullable = false } = session
+  const { imageDigest: digest, image, requested, clusterSize, gpu, pullable = false } = session
   if (pullable && digest !== null) return undefined
   if (holders.length === 0) {
     const isHeld = agents.some(agent => agent.connected && digest !== null && agent.images.has(digest))
     return reasonOf('image_nowhere', because(isHeld ? 'image_hosts_closed' : 'image_on_no_host', { image }))
   }
-  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize)
+  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(requested, false, clusterSize, gpu)
   if (holders.some(fits) || !open.some(fits)) return undefined
   return reasonOf('image_nowhere', because('image_hosts_too_small', { image }))
 }
 
+/** The session chooses GPUs, and no host that takes sessions has one of them, whatever is free. */
+function gpuNowhere({ session, agents, options }: Situation): Reason | undefined {
+  const { gpu, requested } = session
+  if (gpu === undefined) return undefined
+  const takers = agents.filter(agent => canTake(agent, options))
+  if (takers.some(agent => hasGpu(agent, requested, gpu))) return undefined
+  if (agents.some(agent => hasGpu(agent, requested, gpu))) {
+    return reasonOf('gpu_nowhere', because('gpu_hosts_away', { gpu: choiceText(gpu) }))
+  }
+  return reasonOf('gpu_nowhere', noSuchGpu(gpu, takers))
+}
+
+/** Whether the agent has a chosen device of each kind of amount that the request names. */
+export function hasGpu({ devices }: AgentSnapshot, requested: ResourceSlots, gpu: GpuNeed): boolean {
+  const asked = DEVICE_SLOTS.filter(slot => (requested[slot] ?? 0) > 0)
+  return asked.every(slot => devices.some(({ kind, ...device }) => device.slot === slot && kind && meets(gpu, kind)))
+}
+
+/** Says that no host has such a GPU, and which GPUs there are. */
+export function noSuchGpu(gpu: GpuNeed, agents: readonly AgentSnapshot[]): Because {
+  const values = { gpu: choiceText(gpu) }
+  const there = new Set(
+    agents.flatMap(({ devices }) => devices.flatMap(device => (device.kind ? [kindText(device, device.kind)] : []))),
+  )
+  const models = [...there].toSorted()
+  if (models.length === 0) return because('gpu_without_any', values)
+  const more = models.length > MOST_MODELS ? ', …' : ''
+  return because('gpu_on_no_host', { ...values, models: models.slice(0, MOST_MODELS).join(', ') + more })
+}
+
+/** Models that a reason names. */
+const MOST_MODELS = 12
+
+/** `NVIDIA H100 80GB HBM3 (80 GiB)`, with `fGPU` where it is given out in shares. */
+function kindText({ slot }: DeviceSnapshot, { model, memBytes }: GpuKind): string {
+  const memory = memBytes > 0 ? `${countedMemory(memBytes) / 2 ** 30} GiB` : ''
+  const facts = [memory, slot === 'cuda.shares' ? SLOTS[slot].label : ''].filter(Boolean)
+  return facts.length === 0 ? model : `${model} (${facts.join(', ')})`
+}
+
 function tooLarge({ session, empty, open }: Situation): Reason | undefined {
-  const { clusterSize } = session
-  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(session.requested, false, clusterSize)
+  const { clusterSize, gpu } = session
+  const fits = (freeCapacity: FreeCapacity) => freeCapacity.fits(session.requested, false, clusterSize, gpu)
   if (open.some(fits)) return undefined
   const requested = totalOf(session)
   const needed = formatSlots(requested)
@@ -155,12 +210,13 @@ function tooLarge({ session, empty, open }: Situation): Reason | undefined {
   }
   const { slots, available } = closest(session, empty)
   const amounts = { needed: only(requested, slots), available: only(available, slots) }
-  const lacks = lacksOf(slots, { requested, available }, ['needs_largest_host', 'needs_of_no_host'])
+  const lacks = lacksOf(slots, { requested, available, gpu }, ['needs_largest_host', 'needs_of_no_host'])
   return reasonOf('too_large', inTurn(lacks, because('ask_for_less')), amounts)
 }
 
 function noFreeCapacity({ session, freeCapacities, free, fittedBefore, kept }: Situation): Reason {
   const requested = totalOf(session)
+  const { gpu } = session
   const { slots, available } = closest(session, freeCapacities)
   const amounts = { needed: only(requested, slots), available: only(available, slots) }
   if (kept !== undefined) {
@@ -171,10 +227,10 @@ function noFreeCapacity({ session, freeCapacities, free, fittedBefore, kept }: S
   }
   const inSum = SLOT_NAMES.every(slot => (requested[slot] ?? 0) <= (free[slot] ?? 0))
   if (inSum) {
-    const lacks = lacksOf(slots, { requested, available }, ['needs_free_on_one', 'needs_none_free'])
+    const lacks = lacksOf(slots, { requested, available, gpu }, ['needs_free_on_one', 'needs_none_free'])
     return reasonOf('fragmentation', inTurn(lacks, because('free_in_total')), amounts)
   }
-  const lacks = lacksOf(slots, { requested, available }, ['needs_free', 'needs_none_free'])
+  const lacks = lacksOf(slots, { requested, available, gpu }, ['needs_free', 'needs_none_free'])
   return reasonOf('capacity', inTurn(lacks, because('starts_when_others_end')), amounts)
 }
 
@@ -195,7 +251,7 @@ export function isAwaited(agent: AgentSnapshot, options?: PlanOptions): boolean 
  * the scarcest slot, then in sum.
  */
 export function closest(
-  session: Pick<PendingSession, 'requested' | 'clusterSize'>,
+  session: Pick<PendingSession, 'requested' | 'clusterSize' | 'gpu'>,
   freeCapacities: readonly FreeCapacity[],
 ): { slots: readonly SlotName[]; available: ResourceSlots } {
   const requested = totalOf(session)
@@ -205,8 +261,8 @@ export function closest(
   for (const freeCapacity of freeCapacities) {
     let [rank, scarcest, sum] = [0, Infinity, 0]
     for (const slot of asked) {
-      if (!freeCapacity.lacks(slot, session.requested[slot], session.clusterSize)) continue
-      const share = freeCapacity.largest(slot) / (requested[slot] ?? 1)
+      if (!freeCapacity.lacks(slot, session.requested[slot], session.clusterSize, session.gpu)) continue
+      const share = freeCapacity.largest(slot, session.gpu) / (requested[slot] ?? 1)
       rank--
       scarcest = Math.min(scarcest, share)
       sum += share
@@ -216,21 +272,21 @@ export function closest(
     ;[best, bestRank, bestSum] = [freeCapacity, rank, sum]
   }
   if (!best) return { slots: asked, available: {} }
-  const slots = best.lacking(session.requested, session.clusterSize)
-  return { slots, available: Object.fromEntries(slots.map(slot => [slot, best.largest(slot)])) }
+  const slots = best.lacking(session.requested, session.clusterSize, session.gpu)
+  return { slots, available: Object.fromEntries(slots.map(slot => [slot, best.largest(slot, session.gpu)])) }
 }
 
 /** A sentence for each slot. @param keys texts for a slot of which some is free, and for one of which nothing is */
 function lacksOf(
   slots: readonly SlotName[],
-  { requested, available }: { requested: ResourceSlots; available: ResourceSlots },
+  { requested, available, gpu }: { requested: ResourceSlots; available: ResourceSlots } & Pick<PendingSession, 'gpu'>,
   [some, none]: readonly [
     'needs_largest_host' | 'needs_free' | 'needs_free_on_one',
     'needs_of_no_host' | 'needs_none_free',
   ],
 ): Because[] {
   return slots.map(slot => {
-    const [needed, amount] = [readable(slot, requested[slot] ?? 0), available[slot] ?? 0]
+    const [needed, amount] = [readableOf(slot, requested[slot] ?? 0, gpu), available[slot] ?? 0]
     return amount > 0 ? because(some, { needed, available: bare(slot, amount) }) : because(none, { needed })
   })
 }

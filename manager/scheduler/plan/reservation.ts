@@ -7,8 +7,10 @@ import {
   type SlotName,
   together,
 } from '#manager/contract'
-import { readable } from './amounts.ts'
-import { type FreeCapacity, SHARES } from './free-capacity.ts'
+import { fits } from './agent-capacities.ts'
+import { readableOf } from './amounts.ts'
+import { DEVICE_SLOTS, type FreeCapacity, isDeviceSlot, SHARES } from './free-capacity.ts'
+import { meets, type GpuNeed } from './gpu-need.ts'
 import {
   type AgentSnapshot,
   type DeviceAllocation,
@@ -34,12 +36,12 @@ export interface Candidate {
 export function reserve(session: PendingSession, candidates: readonly Candidate[]): Reservation | undefined {
   let best: { reservation: Reservation; start: number; lack: number } | undefined
   for (const { agentNow: agent, empty } of candidates) {
-    if (!empty.fits(session.requested, false, session.clusterSize)) continue
+    if (!fits(empty, session)) continue
     const devices = chooseDevices(agent, session)
     const reservation = { sessionId: session.id, agentId: agent.id, devices }
     const total = totalOf(session)
     const start = startOf(reservation, agent, total)
-    const lack = lackOf(agent, total)
+    const lack = lackOf(agent, total, session.gpu)
     if (best && !precedes({ start, lack, id: agent.id }, { ...best, id: best.reservation.agentId })) continue
     best = { reservation, start, lack }
   }
@@ -70,15 +72,16 @@ export function startOf({ devices }: Reservation, agent: AgentSnapshot, requeste
 }
 
 /** Chooses the devices that become free first, whole ones before a part of one, for each kernel in turn. */
-function chooseDevices(agent: AgentSnapshot, { requested, clusterSize = 1 }: PendingSession): DeviceAllocation[] {
+function chooseDevices(agent: AgentSnapshot, { requested, gpu, clusterSize = 1 }: PendingSession): DeviceAllocation[] {
   const chosen: DeviceAllocation[] = []
-  for (const slot of ['cuda.device', 'cuda.shares'] as const) {
+  const choosable = { ...agent, devices: devicesFor(agent, gpu) }
+  for (const slot of DEVICE_SLOTS) {
     const used = new Map<string, number>()
     for (let kernel = 0; kernel < clusterSize; kernel++) {
       let rest = requested[slot] ?? 0
       while (rest > 0) {
         const part = Math.min(rest, slot === 'cuda.device' ? 1 : SHARES)
-        const device = firstFree(agent, slot, part, used)
+        const device = firstFree(choosable, slot, part, used)
         if (!device) break
         used.set(device.uuid, (used.get(device.uuid) ?? 0) + part)
         rest -= part
@@ -134,30 +137,49 @@ function earliest(free: number, releases: readonly { at: number | null; amount: 
 }
 
 /** Sum of the amounts that are missing now, each as a fraction of the agent's capacity. */
-function lackOf(agent: AgentSnapshot, requested: ResourceSlots): number {
+function lackOf(agent: AgentSnapshot, requested: ResourceSlots, gpu: GpuNeed | undefined): number {
   let lack = 0
-  for (const [slot, missing] of missingOn(agent, requested)) lack += missing / (agent.capacity[slot] ?? 1)
+  for (const [slot, missing] of missingOn(agent, requested, gpu)) lack += missing / (agent.capacity[slot] ?? 1)
   return lack
 }
 
-function missingOn(agent: AgentSnapshot, requested: ResourceSlots): [SlotName, number][] {
+function missingOn(agent: AgentSnapshot, requested: ResourceSlots, gpu: GpuNeed | undefined): [SlotName, number][] {
   return (Object.entries(requested) as [SlotName, number][]).flatMap(([slot, needed]) => {
-    const missing = needed - Math.max(0, (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0))
+    const missing = needed - freeOn(agent, slot, gpu)
     return missing > 0 ? [[slot, missing]] : []
   })
 }
 
+/** Free amount of the agent, of devices only those that may be given. */
+function freeOn(agent: AgentSnapshot, slot: SlotName, gpu: GpuNeed | undefined): number {
+  const free = Math.max(0, (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0))
+  if (gpu === undefined || !isDeviceSlot(slot)) return free
+  const devices = devicesFor(agent, gpu).filter(device => device.slot === slot)
+  return Math.min(
+    free,
+    devices.reduce((sum, { total, occupied }) => sum + Math.max(0, total - occupied), 0),
+  )
+}
+
+/** Devices of the agent that a session with this need may get. */
+function devicesFor({ devices }: AgentSnapshot, gpu: GpuNeed | undefined): readonly DeviceSnapshot[] {
+  return gpu === undefined ? devices : devices.filter(({ kind }) => kind !== undefined && meets(gpu, kind))
+}
+
 /** Reason for the session that has the reservation. Names a start time only if it is known. */
-export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, start: number): Reason {
+export function reservedReason(
+  agent: AgentSnapshot,
+  { requested, gpu }: { readonly requested: ResourceSlots } & Pick<PendingSession, 'gpu'>,
+  start: number,
+): Reason {
   const { name: host } = agent
   const held = because('reserved_on_host', { host })
   if (!agent.connected) return reasonOf('reserved', together(held, because('start_unknown_away', { host })))
-  const missing = missingOn(agent, requested)
-  const amounts = missing.map(([slot, amount]) => readable(slot, amount)).join(', ')
+  const missing = missingOn(agent, requested, gpu)
+  const amounts = missing.map(([slot, amount]) => readableOf(slot, amount, gpu)).join(', ')
   const slots = missing.map(([slot]) => slot)
   const needed = formatSlots(Object.fromEntries(slots.map(slot => [slot, requested[slot] ?? 0])))
-  const free = (slot: SlotName) => Math.max(0, (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0))
-  const available = formatSlots(Object.fromEntries(slots.map(slot => [slot, free(slot)])))
+  const available = formatSlots(Object.fromEntries(slots.map(slot => [slot, freeOn(agent, slot, gpu)])))
   const amountsOf = slots.length > 0 ? { needed, available } : {}
   // No slot is missing: enough is free in total, but not on one device.
   const ofDevice = slots.length === 0

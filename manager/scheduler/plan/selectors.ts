@@ -28,7 +28,7 @@ const IMAGE = 100
 const OPENED_DEVICE = 10
 
 const concentratedRank: Selector['rank'] = (session, capacity) => {
-  const { requested } = session
+  const { requested, gpu } = session
   const { cpu = 0, mem = 0 } = requested
   const common = commonRank(session)
   const gpus = gpusOf(requested)
@@ -36,7 +36,7 @@ const concentratedRank: Selector['rank'] = (session, capacity) => {
   const asksForPart = (requested['cuda.shares'] ?? 0) > 0
   return freeCapacity => {
     const { stranded, left, freeCpu, freeMem, freeGpus } = freeCapacity.figures(capacity)
-    const opened = asksForPart && freeCapacity.opensDevice(requested) ? OPENED_DEVICE : 0
+    const opened = asksForPart && freeCapacity.opensDevice(requested, gpu) ? OPENED_DEVICE : 0
     // Increase of the fraction of the agent's GPUs that is free without the CPU and RAM that go with them.
     let more = 0
     if (freeCapacity.gpus > 0) {

@@ -1,4 +1,12 @@
-import { addSlots, type AgentId, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import {
+  addSlots,
+  type AgentId,
+  type GpuKind,
+  type Reason,
+  type ResourceSlots,
+  type SessionId,
+} from '#manager/contract'
+import { type GpuNeed } from './gpu-need.ts'
 import { type Inactive, type Scope } from './limits.ts'
 
 /** The two ways in which a physical GPU is given out. */
@@ -10,6 +18,8 @@ export interface DeviceSnapshot {
   readonly slot: DeviceSlot
   readonly total: number
   readonly occupied: number
+  /** Properties by which sessions choose it; left out if unknown, and then it is chosen by no session that names any. */
+  readonly kind?: GpuKind | undefined
 }
 
 /** A holder of slots of an agent, with the latest time at which it ends. */
@@ -72,6 +82,8 @@ export interface PendingSession {
   readonly enqueuedAt: number
   /** Amounts for each kernel. */
   readonly requested: ResourceSlots
+  /** The devices that it accepts; left out for any. */
+  readonly gpu?: GpuNeed | undefined
   /** Number of kernels, all on one agent, each with its own devices; 1 if left out. */
   readonly clusterSize?: number | undefined
   /** Larger goes first, before the sequencer's order; 0 if left out. */

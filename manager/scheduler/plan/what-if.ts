@@ -37,7 +37,7 @@ export function whatIf(
 }
 
 function smallerRequests(
-  { requested, clusterSize = 1 }: PendingSession,
+  { requested, gpu, clusterSize = 1 }: PendingSession,
   freeCapacities: readonly FreeCapacity[],
   { minimum, left }: { minimum: ResourceSlots; left: ResourceSlots },
 ) {
@@ -46,9 +46,9 @@ function smallerRequests(
     const asked = requested[slot] ?? 0
     let amount = -1
     for (const freeCapacity of freeCapacities) {
-      const lacking = new Set([...freeCapacity.lacking(requested, clusterSize), ...over])
+      const lacking = new Set([...freeCapacity.lacking(requested, clusterSize, gpu), ...over])
       if (lacking.size !== 1 || !lacking.has(slot)) continue
-      amount = Math.max(amount, Math.min(largest(freeCapacity, slot, clusterSize), left[slot] ?? Infinity))
+      amount = Math.max(amount, Math.min(largest(freeCapacity, slot, { gpu, clusterSize }), left[slot] ?? Infinity))
     }
     const enough = amount >= (minimum[slot] ?? 0) && amount > 0 && amount < asked
     return enough ? [{ slot, amount, kept: amount / asked }] : []
@@ -57,13 +57,17 @@ function smallerRequests(
 }
 
 /** Largest amount of a slot that each of the kernels can have. */
-function largest(freeCapacity: FreeCapacity, slot: SlotName, kernels: number): number {
-  const all = freeCapacity.largest(slot)
+function largest(
+  freeCapacity: FreeCapacity,
+  slot: SlotName,
+  { gpu, clusterSize: kernels = 1 }: Pick<PendingSession, 'gpu' | 'clusterSize'>,
+): number {
+  const all = freeCapacity.largest(slot, gpu)
   if (kernels === 1) return all
   let [most, tooMuch] = [0, Math.floor(all / kernels) + 1]
   while (tooMuch - most > 1) {
     const middle = Math.floor((most + tooMuch) / 2)
-    if (freeCapacity.fits({ [slot]: middle }, false, kernels)) most = middle
+    if (freeCapacity.fits({ [slot]: middle }, false, kernels, gpu)) most = middle
     else tooMuch = middle
   }
   return most

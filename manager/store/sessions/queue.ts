@@ -20,6 +20,7 @@ const QUEUED = [
   'owner_id',
   'created_at',
   'requested',
+  'gpu',
   'image',
   'image_digest',
   'failed_agents',

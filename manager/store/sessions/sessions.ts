@@ -4,6 +4,7 @@ import {
   type App,
   type AgentId,
   FINISHED_STATUSES,
+  type GpuChoice,
   type GroupId,
   type KernelId,
   LIVE_STATUSES,
@@ -61,6 +62,8 @@ export interface NewSession {
   readonly image: string
   readonly imageDigest: string | null
   readonly requested: ResourceSlots
+  /** The GPUs that it accepts; null for any. */
+  readonly gpu: GpuChoice | null
   readonly shmemBytes: number
   readonly shmemFromImage: boolean
   readonly environ: Readonly<Record<string, string>>
@@ -134,6 +137,7 @@ function columnsOf(session: NewSession): Complete<Omit<Insertable<SessionsTable>
     image: session.image,
     image_digest: session.imageDigest,
     requested: JSON.stringify(session.requested),
+    gpu: session.gpu && JSON.stringify(session.gpu),
     shmem_bytes: session.shmemBytes,
     shmem_from_image: session.shmemFromImage,
     environ: JSON.stringify(session.environ),
@@ -175,6 +179,7 @@ const COLUMNS: Readonly<Record<keyof Omit<SessionsTable, 'environ'>, true>> = {
   image: true,
   image_digest: true,
   requested: true,
+  gpu: true,
   shmem_bytes: true,
   shmem_from_image: true,
   startup_command: true,

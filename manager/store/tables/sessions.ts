@@ -3,6 +3,7 @@ import { type Default, type Json, type MaybeJson, type MaybeTime, type Time } fr
 import {
   type AgentId,
   type App,
+  type GpuChoice,
   type GroupId,
   type KernelId,
   type Reason,
@@ -28,6 +29,8 @@ export interface SessionsTable {
   image_digest: string | null
   /** Base units. */
   requested: Json<ResourceSlots>
+  /** The GPUs that it accepts; null for any. */
+  gpu: MaybeJson<GpuChoice>
   shmem_bytes: number
   /** True if the user requested no amount of shared memory: the image on the session's agent decides. */
   shmem_from_image: Default<boolean>

@@ -36,6 +36,7 @@ test('the text of a resource group says what its agents have free', () => {
     sessionsLeft: null,
     partsHold: null,
     sharedGpus: [],
+    gpus: [],
     sessions: { running: 1, pending: 0 },
     ...change,
   })

@@ -241,6 +241,7 @@ describe('the forecast', () => {
     sessionsLeft: null,
     partsHold: null,
     sharedGpus: [],
+    gpus: [],
     capacity: {},
     occupied: {},
     agents: { connected: 1, lost: 0 },
@@ -294,6 +295,7 @@ describe('launching while no agent is connected', () => {
       sessionsLeft: null,
       partsHold: null,
       sharedGpus: [],
+      gpus: [],
       capacity: {},
       occupied: {},
       // Connected, but to another resource group.

@@ -335,6 +335,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
       mem: formatAmount('mem', form.mem),
       ...(gpu && form.gpu > 0 ? { [gpu.slot]: formatAmount(gpu.slot, form.gpu) } : {}),
     },
+    gpu: undefined,
     shmem: String(form.shmem),
     environ: Object.fromEntries(form.environ.filter(({ name }) => name !== '').map(({ name, value }) => [name, value])),
     count: form.count,

@@ -47,6 +47,7 @@ export default {
   fragmentation: 'Enough is free in sum, but not on one host. Starts when other sessions end.',
   image_nowhere: 'No host has the image, and no registry offers it.',
   architecture_nowhere: 'No host runs images for the processors that this image is for.',
+  gpu_nowhere: 'No host that takes sessions has a GPU of the chosen kind.',
   storage_nowhere: 'No host that takes sessions has the storage of the folders.',
   queued_behind: 'Sessions ahead in the queue start first.',
   reserved: 'Next in line: resources are reserved for this session.',

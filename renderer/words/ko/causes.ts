@@ -494,6 +494,7 @@ export default {
   storage_not_for_you: '"{storage}" 스토리지를 사용할 수 없습니다. 사용할 수 있는 스토리지: {yours}',
   kernel_unknown: '세션에 "{kernel}" 컨테이너가 없습니다.',
   session_terminated: '세션이 종료되었습니다.',
+  gpu_chosen_without_gpu: 'GPU를 요청하지 않고 GPU 종류({gpu})를 골랐습니다. GPU나 GPU 일부를 함께 요청하세요.',
   no_host_has_any: '필요한 자원: {needed}. 이 자원이 있는 호스트가 없습니다. 더 적게 요청하세요.',
   host_offers_at_most: '필요한 자원: {needed}. 한 호스트가 줄 수 있는 양은 {largest}까지입니다. 더 적게 요청하세요.',
   host_offers_beside_the_rest:

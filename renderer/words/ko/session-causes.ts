@@ -77,6 +77,10 @@ export default {
   image_on_no_host: '{image} 이미지가 있는 연결된 호스트가 더는 없고, 이 이미지를 제공하는 레지스트리도 없습니다.',
   image_hosts_too_small:
     '{image} 이미지가 있는 호스트는 이 세션에 너무 작고, 이 이미지를 제공하는 레지스트리도 없습니다.',
+  gpu_on_no_host:
+    '사용할 수 있는 GPU 중에 선택한 GPU({gpu})가 없습니다. 있는 GPU: {models}. 이 중에서 고르거나 아무 GPU나 요청하세요.',
+  gpu_without_any: '사용할 수 있는 GPU가 있는 호스트가 없으므로 선택한 GPU({gpu})도 없습니다.',
+  gpu_hosts_away: '선택한 GPU({gpu})가 있는 호스트가 모두 연결이 끊겼거나 일시 중지되었습니다.',
   raised_to_minimum: '요청한 자원을 이미지의 최솟값으로 올렸습니다: {amounts}.',
   shmem_lowered: '공유 메모리는 RAM의 일부이므로 다음 크기로 줄였습니다: {amount}.',
   first_of_several: '세션 {count}개 중 첫 번째에 관한 답입니다. 나머지는 자리가 나면 시작합니다.',

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { sql } from 'kysely'
+import { Migrator } from 'kysely/migration'
 import { expect, test } from 'vitest'
 import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
@@ -28,6 +29,15 @@ async function becomeDevelopment(db: Db, last: string): Promise<void> {
   await sql`delete from kysely_migration`.execute(db)
   for (const name of ['0001-schema', last])
     await sql`insert into kysely_migration (name, timestamp) values (${name}, '')`.execute(db)
+}
+
+/** Makes the tables of the first migration, which are those of the last development version. */
+async function makeFirstTables(db: Db): Promise<void> {
+  const [[name, first] = []] = Object.entries(MIGRATIONS)
+  if (name === undefined || !first) throw new Error('there is no migration')
+  const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve({ [name]: first }) } })
+  const { error } = await migrator.migrateToLatest()
+  if (error) throw error as Error
 }
 
 /** Inserts typical rows of a Berth in use. */
@@ -87,7 +97,8 @@ async function fill(db: Db) {
 test('all data of the last development version survives: accounts, sign-ins, sessions, grants and history', async () => {
   await using database = await startDatabase()
   const store = { databaseUrl: database.url, dataDir: '/nonexistent', log: silentLog }
-  const old = await openStore(store)
+  const old = await openStore({ ...store, migrate: false })
+  await makeFirstTables(old.db)
   const was = await fill(old.db)
   await becomeDevelopment(old.db, LAST_OF_DEVELOPMENT)
   await old[Symbol.asyncDispose]()

@@ -1,0 +1,40 @@
+import { type Command } from 'commander'
+import { defined } from '#base/defined'
+import { countedMemory, type GpuStock } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+
+interface ListFlags {
+  resourceGroup?: string
+  json?: boolean
+}
+
+/** Adds `berth gpu ls`. */
+export function addGpuCommands(program: Command): void {
+  program
+    .command('gpu')
+    .description('GPUs to choose from.')
+    .command('ls')
+    .description('List the models of GPUs that your sessions can get, and how many are free.')
+    .option('--resource-group <name>', 'resource group')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false, resourceGroup }: ListFlags) => {
+      const { api } = await connect()
+      const { gpus } = await api.getResources({ query: defined({ resourceGroup }) })
+      createOutput(json).data(gpus, () => (gpus.length === 0 ? NONE : gpuTable(gpus)))
+    })
+}
+
+const NONE = 'No GPU is on a host that takes sessions now.'
+
+const gpuTable = (gpus: readonly GpuStock[]) =>
+  table(
+    ['MODEL', 'MEMORY', 'MODE', 'FREE', 'TOTAL'],
+    gpus.map(({ model, memBytes, mode, free, total }) => [
+      model,
+      memBytes > 0 ? `${countedMemory(memBytes) / 2 ** 30} GiB` : '–',
+      mode,
+      free,
+      String(total),
+    ]),
+  )
