@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../fixtures/manager.ts'
 import { engineKit, type EngineVersion, VERSIONS } from './kit.ts'
 
 /**
- * `npm run test:engines`: the engine tests on each supported Docker Engine of Debian's packages. Root; the machine needs an
+ * `npm run test:engines`: the engine tests on each supported Docker Engine of Debian's packages, and the check of GPUs with a stand-in of the driver. Root; the machine needs an
  * engine with the images (`npm start`), and a Debian mirror for kits that are not made yet. The tests run in the network of
  * their engine, with the programs of its kit.
  */
