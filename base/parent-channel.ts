@@ -16,6 +16,29 @@ export function onParentGone(child: ChildProcessLike, then: () => void): void {
   else if (child.connected) child.once?.('disconnect', then)
 }
 
+/** A connection that the parent hands over, structurally. */
+interface Connection {
+  destroy(): unknown
+}
+
+/**
+ * Takes a connection from the parent, which keeps its own copy until it hears so: the message leaves before this process reads anything of
+ * the connection. So the parent can give a connection to the next process where this one ends before it has taken it, and never one of
+ * which a part was read.
+ *
+ * @param message that came with the connection: `{ type: 'connection', connection }`
+ */
+export function takeFromParent<C extends Connection>(
+  child: ChildProcessLike,
+  { message, connection, take }: { message: unknown; connection: C; take: (connection: C) => void },
+): void {
+  const { connection: taken } = (message ?? {}) as { connection?: unknown }
+  child.send?.({ taken }, error => {
+    if (error) connection.destroy()
+  })
+  take(connection)
+}
+
 /**
  * Answer to a request of the parent process.
  *

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { answerParent, onParentGone } from '#base/parent-channel'
+import { answerParent, onParentGone, takeFromParent } from '#base/parent-channel'
 import { ERRORS, toWireError } from '#manager/contract'
 import { readConfig } from './config.ts'
 import { createLogger } from './log.ts'
@@ -60,7 +60,8 @@ async function main(): Promise<void> {
   if (!manager) return
   if (process.channel) {
     process.on('message', (message, handle) => {
-      if (handle instanceof Socket) manager.take(handle)
+      if (handle instanceof Socket)
+        takeFromParent(process, { message, connection: handle, take: socket => manager.take(socket) })
       else void answer(manager, message)
     })
   }

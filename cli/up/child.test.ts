@@ -3,9 +3,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startChild } from './child.ts'
-import { holdPort } from './held-port.ts'
+import { type HeldPort, holdPort } from './held-port.ts'
 
 /** Writes more than a pipe can hold before each answer, so that it hangs if nobody reads. */
 const TALKER = `
@@ -73,11 +74,24 @@ writeSync(1, JSON.stringify({ ready: 'hanging' }) + '\\n')
 Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
 `
 
-test('connections on their way to a server that is killed end, and later ones wait for the next', async () => {
-  const script = join(directory, 'hanging.mjs')
-  await writeFile(script, HANGING)
+/** Becomes ready, takes connections as servers do, and answers with its name. */
+const ANSWERING = `
+process.on('message', (message, socket) => {
+  process.send({ taken: message.connection })
+  if (socket) socket.end(process.env.NAME)
+})
+process.on('disconnect', () => process.exit())
+console.log(JSON.stringify({ ready: 'answering' }))
+`
+
+test('connections on their way to a server that is killed go to the next one, ahead of later ones', async () => {
   await using held = await holdPort(['127.0.0.1'], 0)
-  const logFile = join(directory, 'log')
+  const start = async (name: string, source: string, port: HeldPort) => {
+    const script = join(directory, `${name}.mjs`)
+    await writeFile(script, source)
+    const spec = { name: 'manager', script, logFile: join(directory, 'log'), readyWithinMs: 20_000 } as const
+    return await startChild({ ...spec, environment: { NAME: name }, held: port })
+  }
   let handed = 0
   const counted = {
     ...held,
@@ -87,10 +101,7 @@ test('connections on their way to a server that is killed end, and later ones wa
         take(socket)
       }),
   }
-  await using child = await startChild({
-    ...{ name: 'manager', script, environment: {}, logFile, readyWithinMs: 20_000 },
-    held: counted,
-  })
+  await using killed = await start('killed', HANGING, counted)
   const open = async () => {
     const socket = connect(held.port, '127.0.0.1').on('error', () => undefined)
     await once(socket, 'connect')
@@ -98,10 +109,61 @@ test('connections on their way to a server that is killed end, and later ones wa
   }
   const early = await Promise.all(Array.from({ length: 20 }, open))
   await expect.poll(() => handed).toBe(20)
-  process.kill(child.pid, 'SIGKILL')
-  await child.ended
+  process.kill(killed.pid, 'SIGKILL')
+  await killed.ended
   const late = await open()
-  await expect.poll(() => early.filter(socket => !socket.closed).length).toBe(0)
-  expect(late.closed).toBe(false)
-  late.destroy()
+  await using _next = await start('next', ANSWERING, held)
+  expect(await Promise.all([...early, late].map(socket => text(socket)))).toEqual(
+    Array.from({ length: 21 }, () => 'next'),
+  )
+})
+
+/** Takes its first connection, reads from it, and ends. */
+const DYING = `
+process.on('message', (message, socket) => {
+  process.send({ taken: message.connection }, () => {
+    socket.once('data', () => process.kill(process.pid, 'SIGKILL'))
+  })
+})
+console.log(JSON.stringify({ ready: 'dying' }))
+`
+
+test('a connection that a server has taken ends with it, so that no other one reads the middle of a request', async () => {
+  const script = join(directory, 'dying.mjs')
+  await writeFile(script, DYING)
+  await using held = await holdPort(['127.0.0.1'], 0)
+  const spec = { name: 'manager', script, logFile: join(directory, 'log'), readyWithinMs: 20_000 } as const
+  await using child = await startChild({ ...spec, environment: {}, held })
+  const socket = connect(held.port, '127.0.0.1').on('error', () => undefined)
+  const closed = once(socket, 'close')
+  socket.write('GET / HTTP/1.1\r\n')
+  await child.ended
+  await closed
+  const taken: Socket[] = []
+  held.handTo(one => taken.push(one))
+  expect(taken).toEqual([])
+})
+
+test('where a hanging server has too many connections, the oldest makes room for a new one', async () => {
+  const script = join(directory, 'hanging.mjs')
+  await writeFile(script, HANGING)
+  await using held = await holdPort(['127.0.0.1'], 0)
+  const spec = { name: 'manager', script, logFile: join(directory, 'log'), readyWithinMs: 20_000 } as const
+  await using child = await startChild({ ...spec, environment: {}, held })
+  const open = async () => {
+    const socket = connect(held.port, '127.0.0.1').on('error', () => undefined)
+    await once(socket, 'connect')
+    return socket
+  }
+  // The first one is in the channel to the server, which alone can end it.
+  const first = await open()
+  const oldest = await open()
+  const closed = once(oldest, 'close')
+  const others: Socket[] = []
+  for (let index = 0; index < 1024; index++) others.push(await open())
+  await closed
+  first.destroy()
+  expect(others.at(-1)?.closed).toBe(false)
+  for (const socket of others) socket.destroy()
+  process.kill(child.pid, 'SIGKILL')
 })

@@ -96,28 +96,47 @@ const later = (ms: number) => new Promise<undefined>(resolve => setTimeout(() =>
 
 /** Connections on their way to a child that takes none, because it hangs: as many as a kernel keeps for a server, and some. */
 const MOST_SENDING = 1024
+/** Time for the last messages of a child that has ended. */
+const LAST_MESSAGES_MS = 2_000
 
-/** The child gets each connection with the message `{ type: 'connection' }`. */
+/**
+ * The child gets each connection with the message `{ type: 'connection', connection }`, and answers `{ taken }` before it reads from it
+ * (`base/parent-channel.ts`). Until then we keep the connection open: if the child ends, the next one gets it. A connection that was taken
+ * is never given to another child, which would take the middle of a request for the beginning of one.
+ */
 function handConnections(child: ChildProcess, held: HeldPort): void {
-  const sending = new Set<Socket>()
+  const sending = new Map<number, Socket>()
+  let latest = 0
+  const forget = (connection: number) => {
+    sending.get(connection)?.destroy()
+    sending.delete(connection)
+  }
   held.handTo(socket => {
-    if (sending.size >= MOST_SENDING) {
-      socket.destroy()
-      return
-    }
-    sending.add(socket)
-    // Kept open: Node would lose a connection that it closes itself once the child has it, if the child ends before.
-    child.send({ type: 'connection' }, socket, { keepOpen: true }, () => {
-      sending.delete(socket)
-      socket.destroy()
-    })
+    const connection = ++latest
+    sending.set(connection, socket)
+    const [oldest = connection] = sending.keys()
+    // Strangers who fill a hanging child keep nobody out who comes later.
+    if (sending.size > MOST_SENDING) forget(oldest)
+    child.send({ type: 'connection', connection }, socket, { keepOpen: true }, () => undefined)
+  })
+  child.on('message', message => {
+    const { taken } = message as { taken?: unknown }
+    if (typeof taken === 'number') forget(taken)
   })
   let isGone = false
   const gone = () => {
     if (isGone) return
     isGone = true
     held.hold()
-    for (const socket of sending) socket.destroy()
+    const late = setTimeout(() => [...sending.keys()].forEach(forget), LAST_MESSAGES_MS)
+    // By then every message of the child has been read.
+    child.once('close', () => {
+      setImmediate(() => {
+        clearTimeout(late)
+        held.handBack([...sending.values()])
+        sending.clear()
+      })
+    })
   }
   // The end of the channel comes first, but Node does not tell it while connections wait to be sent.
   child.once('disconnect', gone).once('exit', gone)

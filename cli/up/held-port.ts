@@ -11,6 +11,8 @@ export interface HeldPort extends AsyncDisposable {
   readonly port: number
   /** From now on connections are for this taker: first those that wait. */
   handTo(take: (socket: Socket) => void): void
+  /** Connections that no taker has taken after all: they go to the present one, or wait, ahead of later ones. */
+  handBack(sockets: readonly Socket[]): void
   /** From now on connections wait for the next taker: a limited number, for a limited time. Later ones end at once. */
   hold(): void
 }
@@ -48,14 +50,17 @@ export async function holdPort(
     oldest?.destroy()
     if (oldest) waiting.delete(oldest)
   }
-  const onConnection = (socket: Socket) => {
-    socket.on('error', () => socket.destroy())
+  const place = (socket: Socket) => {
     if (taker) taker(socket)
     else if (isLate) socket.destroy()
     else {
       waiting.add(socket)
       if (waiting.size > mostWaiting) cutOldest()
     }
+  }
+  const onConnection = (socket: Socket) => {
+    socket.on('error', () => socket.destroy())
+    place(socket)
   }
   const release = (each: (socket: Socket) => void) => {
     clearTimeout(late)
@@ -79,6 +84,11 @@ export async function holdPort(
     handTo(take) {
       taker = take
       release(take)
+    },
+    handBack(sockets) {
+      const later = [...waiting]
+      waiting.clear()
+      for (const socket of [...sockets, ...later]) place(socket)
     },
     hold,
     [Symbol.asyncDispose]() {

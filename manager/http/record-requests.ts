@@ -27,7 +27,7 @@ declare module 'fastify' {
 }
 
 /**
- * Requests that are not recorded: `whatIf` changes nothing, `renewGrant`, `grantServedApp`, `grantOwnApp` and `redeemAppTicket` use a right
+ * Requests that are not recorded: `whatIf` and `listEndedLinks` change nothing, `renewGrant`, `grantServedApp`, `grantOwnApp` and `redeemAppTicket` use a right
  * that a recorded request gave, `continueUpload` continues an upload whose beginning was recorded, `readBundle` and `readChecksums` read
  * files, `recordVisit` only reports that the console is open, and `reportCertificate` and `reportAppPorts` report public facts about the
  * console.
@@ -36,6 +36,7 @@ const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
   'whatIf',
   'renewGrant',
   'grantServedApp',
+  'listEndedLinks',
   'grantOwnApp',
   'redeemAppTicket',
   'reportCertificate',

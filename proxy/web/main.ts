@@ -37,7 +37,7 @@ import { Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
-import { answerParent, onParentGone } from '#base/parent-channel'
+import { answerParent, onParentGone, takeFromParent } from '#base/parent-channel'
 import { toWireError } from '#manager/contract'
 import { parseConfig } from './config.ts'
 import { startWeb } from './server.ts'
@@ -66,7 +66,7 @@ async function main() {
     if (process.channel) {
       process.on('message', (message, handle) => {
         if (handle instanceof Socket) {
-          web.take(handle)
+          takeFromParent(process, { message, connection: handle, take: socket => web.take(socket) })
           return
         }
         const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }

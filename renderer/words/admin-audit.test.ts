@@ -16,6 +16,7 @@ const NOT_RECORDED = [
   'grantOwnApp',
   'reportAppPorts',
   'grantServedApp',
+  'listEndedLinks',
   'reportCertificate',
 ]
 
