@@ -61,7 +61,15 @@ export function startDesktop(deps: DesktopDeps): void {
 
   watchGraphics({ electron, ask: questions.ask, settings, language, log })
   denyPermissions(electron)
-  const links = createLinks({ electron, questions, settings, hasBrowser: deps.hasBrowser, language, log })
+  const links = createLinks({
+    electron,
+    questions,
+    settings,
+    hasBrowser: deps.hasBrowser,
+    lead: deps.leadBrowser,
+    language,
+    log,
+  })
   const showLogs = async () => {
     const why = await electron.shell.openPath(deps.logs.folder)
     if (why !== '') throw new AppError('unavailable', { why })

@@ -14,6 +14,7 @@ import { openLogFile } from './log-file.ts'
 import { createProxyQuestions } from './network/proxy-question.ts'
 import { createProxySignIns } from './network/proxy-sign-ins.ts'
 import { hasBrowser } from './programs/browser.ts'
+import { leadBrowser } from './security/lead-browser.ts'
 import { createDrives } from './programs/drives.ts'
 import { createPrograms } from './programs/open-program.ts'
 import { readEarlySettings } from './settings/early-settings.ts'
@@ -204,6 +205,8 @@ async function start(): Promise<void> {
         open: url => electron.shell.openExternal(url),
       },
     }),
+    // The arguments of a program that opens links are for everybody to read only here.
+    leadBrowser: process.platform === 'linux' ? url => leadBrowser(url) : undefined,
     hasBrowser: () =>
       hasBrowser({
         platform: process.platform,

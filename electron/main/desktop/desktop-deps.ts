@@ -49,6 +49,8 @@ export interface DesktopDeps {
   readonly programs: Programs
   /** Whether this computer has a browser that opens links. */
   readonly hasBrowser: () => Promise<boolean>
+  /** As `lead` of `LinkDeps`. */
+  readonly leadBrowser?: ((url: string) => Promise<string>) | undefined
   /** True: the app starts in the tray, because it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy

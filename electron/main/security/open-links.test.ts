@@ -30,6 +30,7 @@ function setUp(response: number, checkboxChecked = false, linkHosts: string[] = 
     },
     settings,
     hasBrowser: () => Promise.resolve(browser),
+    lead: url => Promise.resolve(`http://127.0.0.1:1/led to ${url}`),
     language: () => 'en',
     log: { warn: (_detail, message) => expect.unreachable(message) },
   })
@@ -101,4 +102,19 @@ test('without a browser the address of an app can be copied, and its ticket goes
   // Other programs open links of their own schemes.
   await closed.links.open('vscode://vscode-remote/ssh-remote+berth-train/home/work', 'berth')
   expect(closed.opened).toHaveLength(1)
+})
+
+test('an address from Berth is hidden from other users of the computer, unless it is of this computer', async () => {
+  const { links, opened } = setUp(OPEN)
+  await links.open('https://login.example.org/authorize?state=s', 'berth')
+  await links.open('http://jupyter-1.localhost:8401/?ticket=t', 'berth')
+  await links.open('http://127.0.0.1:8401/', 'berth')
+  await links.open('filezilla://x', 'berth').catch(() => undefined)
+  await links.open('https://docs.example.com/a', 'text')
+  expect(opened.filter(url => !url.startsWith('filezilla'))).toEqual([
+    'http://127.0.0.1:1/led to https://login.example.org/authorize?state=s',
+    'http://jupyter-1.localhost:8401/?ticket=t',
+    'http://127.0.0.1:8401/',
+    'https://docs.example.com/a',
+  ])
 })

@@ -22,6 +22,8 @@ export interface LinkDeps {
   }
   readonly questions: Pick<Questions, 'ask' | 'raise'>
   readonly hasBrowser: () => Promise<boolean>
+  /** An address for the browser in place of one that other users of the computer must not read; left out where they read no arguments. */
+  readonly lead?: ((url: string) => Promise<string>) | undefined
   readonly settings: Pick<SettingsFile, 'current' | 'update'>
   readonly language: () => Language
   readonly log: { warn(detail: object, message: string): void }
@@ -36,9 +38,10 @@ const MOST_HOSTS = 200
  *
  * Threat model: anybody who can write into a terminal, a log or a file chooses the address of a link, and may hide it behind another text.
  * So the user sees the host, in its ASCII form, before a browser gets the address, and *Cancel* is the default. One question is open at a
- * time: a page cannot bury the user in them.
+ * time: a page cannot bury the user in them. Addresses from Berth, such as a sign-in at a provider, are not shown to other users of the
+ * computer (`lead-browser.ts`); those of apps here work for this user only anyway.
  */
-export function createLinks({ electron, questions, settings, hasBrowser, language, log }: LinkDeps): Links {
+export function createLinks({ electron, questions, settings, hasBrowser, lead, language, log }: LinkDeps): Links {
   let isAsking = false
 
   async function ask(url: string, host: string): Promise<void> {
@@ -67,9 +70,9 @@ export function createLinks({ electron, questions, settings, hasBrowser, languag
   }
 
   /** Opens the link, or shows its address if no program would open it. */
-  async function show(url: string): Promise<void> {
+  async function show(url: string, led?: LinkDeps['lead']): Promise<void> {
     if (!/^https?:/i.test(url) || (await hasBrowser())) {
-      await electron.shell.openExternal(url)
+      await electron.shell.openExternal(led ? await led(url) : url)
       return
     }
     const words = wordsOf(language())
@@ -92,7 +95,8 @@ export function createLinks({ electron, questions, settings, hasBrowser, languag
       if (!isExternalUrlAllowed(url) || (source === 'text' && host === undefined))
         throw new AppError('forbidden', { why: 'Berth does not open this kind of link.' })
       if (source === 'berth' || host === undefined || settings.current.linkHosts.includes(host)) {
-        await show(url)
+        const isHidden = lead !== undefined && source === 'berth' && isElsewhere(url)
+        await show(url, isHidden ? lead : undefined)
         return
       }
       if (isAsking) {
@@ -107,4 +111,10 @@ export function createLinks({ electron, questions, settings, hasBrowser, languag
       }
     },
   }
+}
+
+/** Whether a page is on another computer. */
+function isElsewhere(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return /^https?:$/.test(protocol) && !/^(localhost|.+\.localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
 }
