@@ -18,6 +18,7 @@ import { type Registries } from '../registries/registries.ts'
 import { type Pulls } from '../images/pulls.ts'
 import { type Settings } from '../settings/settings.ts'
 import { findAgent } from '../store/agents/agents.ts'
+import { limitCopyToDomains } from '../store/images/image-domains.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
@@ -47,7 +48,7 @@ const ownerOf = ({ owner_id: id, owner_email: email }: OwnedSessionRow) => ({ id
  * Threat model:
  * - Every user may launch an image that was saved here, and read all of it. So only the owner may request it, a superadmin sees the
  *   request, and the agent leaves out files that Berth gave the session (`agent/images/save-session.ts`). Requests of superadmins start at
- *   once, and all requests if the setting `sessionImages` is `allow`.
+ *   once, and all requests if the setting `sessionImages` is `allow`. Where the session's image is for some domains only, so is the new one.
  * - An image never gets the name of another: all names are below `users/NAME/` of the session's owner, and known names are refused. So
  *   nobody can replace an image that others launch, or one that a recipe, a build of Berth or a host without images would use next. The
  *   image also has NAME as a label, which lists show beside its title, whatever the title says.
@@ -116,6 +117,9 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     const { kernelId, agent } = await placeOf(session)
     await requireFree(reference, session)
     const sessionId = session.id
+    // Before the image is there: nobody else launches it meanwhile.
+    for (const copy of [reference, ...(push ? [targetOf(push, reference)] : [])])
+      await limitCopyToDomains(db, session.image, copy)
     const madeBy = sessionImageOwner(ownerOf(session))
     const detailOf = (change: Partial<AgentPull>) => {
       const pull = { agentId: agent.id, agentName: agent.name, progress: null, error: null, ...change }

@@ -308,7 +308,7 @@ export const SESSION_ROUTES = {
     path: '/api/v1/sessions/:id/image',
     access: 'user',
     summary:
-      'Make an image of a running session of your own, or ask a superadmin for it. Home and folders are not part of it; every user may launch it.',
+      'Make an image of a running session of your own, or ask a superadmin for it. Home and folders are not part of it; every user may launch it, or those of the domains that may use the image of the session.',
     params: session,
     body: SessionImageSpec,
     status: 202,

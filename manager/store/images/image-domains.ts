@@ -18,3 +18,10 @@ export async function setImageDomains(db: Db, reference: string, domains: readon
     .onConflict(conflict => conflict.column('reference').doUpdateSet({ domains: [...domains] }))
     .execute()
 }
+
+/** Limits a copy of an image to the domains of the image, and to those that it has itself. */
+export async function limitCopyToDomains(db: Db, image: string, copy: string): Promise<void> {
+  const all = await readImageDomains(db)
+  const [origin, own] = [all.get(image), all.get(copy)]
+  if (origin) await setImageDomains(db, copy, own ? own.filter(domain => origin.includes(domain)) : origin)
+}

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type ApiClient } from '#manager/contract'
 import { PYTHON, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -120,5 +121,31 @@ describe('images of sessions', () => {
     await bob.deleteSession({ params })
     await expect.poll(async () => (await bob.getSession({ params })).status).toBe('TERMINATED')
     expect(await refusal(ask())).toMatchObject({ code: 'session_not_running' })
+  })
+  test('the image of a session whose image is for some domains is for no others', async () => {
+    const [reference = ''] = PYTHON.references
+    await cluster.api.createDomain({ body: { name: 'outside' } })
+    const kim = await cluster.addUser('limited@example.org')
+    const name = `limited-${(await kim.me()).user.id.slice(-8)}`
+    const images = [
+      PYTHON,
+      { ...PYTHON, id: `sha256:${'c'.repeat(64)}`, references: [`users/${name}/box:1`], madeBy: name },
+    ]
+    const agent = await cluster.join({ images: [PYTHON], script: { save_kernel: () => ({ id: 'sha256:1' }) } })
+    onTestFinished(async () => void (await cluster.api.updateSettings({ body: { sessionImages: 'ask' } })))
+    await cluster.api.updateSettings({ body: { sessionImages: 'allow' } })
+    await cluster.api.updateImage({ body: { reference, domains: ['default'] } })
+    const { items } = await kim.createSession({ body: { image: reference } })
+    const params = { id: items[0]?.id as never }
+    await expect.poll(async () => (await kim.getSession({ params })).status).toBe('RUNNING')
+    await kim.saveSession({ params, body: { reference: `users/${name}/box:1` } })
+    await expect.poll(async () => (await kim.getSessionImage({ params })).task?.status).toBe('done')
+    agent.images = images
+    agent.report(true)
+    const listed = async (api: ApiClient) => (await api.listImages()).items.map(one => one.reference)
+    await expect.poll(() => listed(kim)).toContain(`users/${name}/box:1`)
+    const stranger = await cluster.addUser('outside@example.org', { domain: 'outside' })
+    expect(await listed(stranger)).toEqual([])
+    await cluster.api.updateImage({ body: { reference, domains: null } })
   })
 })
