@@ -234,14 +234,8 @@ export class SftpConnection {
     })
     let got = 0
     const reply = await this.#replyOf(async () => {
-      let parts: readonly Buffer[] = packets.map(({ bytes }) => bytes.subarray(DATA_HEAD))
-      // A read may return fewer bytes; only one without any bytes means the end of the file.
-      while (parts.length > 0) {
-        const count = await this.#deps.operations.read(handle, position + got, parts)
-        if (count === 0) break
-        got += count
-        parts = after(parts, count)
-      }
+      const parts = packets.map(({ bytes }) => bytes.subarray(DATA_HEAD))
+      got = await this.#deps.operations.read(handle, position, parts)
       return END
     })
     await before
@@ -269,16 +263,6 @@ export class SftpConnection {
   #send(packet: Buffer): void {
     if (!this.#isEnded) this.#deps.send(packet)
   }
-}
-
-/** The rest of adjacent parts after `count` bytes. */
-function after(parts: readonly Buffer[], count: number): Buffer[] {
-  let left = count
-  return parts.flatMap(part => {
-    const done = Math.min(left, part.length)
-    left -= done
-    return done < part.length ? [part.subarray(done)] : []
-  })
 }
 
 /** The first request and the following ones that continue where the previous one ends. */

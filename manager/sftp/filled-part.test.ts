@@ -27,3 +27,14 @@ test('bytes count as new beyond the end of a file, anywhere in one with holes, a
   expect(await newBytes(0, 1_000)).toBe(1_000)
   expect(looks).toBe(3)
 })
+
+test('a new file is known to have no bytes', async () => {
+  let looks = 0
+  const part = new FilledPart(() => 0)
+  part.isEmpty()
+  const state = () => Promise.resolve({ size: 100, allocated: ++looks * 512 } as FileState)
+  expect(await part.newBytes({ state }, 0, 50)).toBe(50)
+  part.written(0, 50)
+  expect(await part.newBytes({ state }, 20, 50)).toBe(20)
+  expect(looks).toBe(0)
+})

@@ -26,6 +26,12 @@ export class FilledPart {
     return Math.max(0, start + bytes - Math.max(start, this.#end))
   }
 
+  /** Records that the file is new. */
+  isEmpty(): void {
+    this.#end = 0
+    this.#until = this.#now() + HOLDS_MS
+  }
+
   /** Records a finished write. */
   written(start: number, bytes: number): void {
     if (start <= this.#end) this.#end = Math.max(this.#end, start + bytes)

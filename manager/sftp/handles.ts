@@ -18,8 +18,10 @@ export interface FileHandle {
   readonly mayWrite: boolean
   /** True if writes go to the end, whatever offset the client gives. */
   readonly appends: boolean
-  /** Whether this connection has created the file. */
+  /** Whether this connection has created the file, and only the time of its last change shows that (`OwnFiles`). */
   readonly isOwn: boolean
+  /** When it was opened. */
+  readonly size: number
   isWritten: boolean
   readonly filled: FilledPart
 }

@@ -22,6 +22,11 @@ export async function attributesAt(
     await using held = await tree.hold(place.folder, 'ro')
     return attributesOf(await held.folder.top.state(), held.permission)
   }
+  {
+    await using held = await tree.hold(place.folder, 'ro')
+    const state = await held.folder.top.stateAt(place.path)
+    if (state && !(follows && state.kind === 'link')) return attributesOf(state, held.permission)
+  }
   return await spots.at(path, 'ro', async spot => {
     const state = await spot.directory.lstat(spot.name)
     const isFollowed = follows && state.kind === 'link'

@@ -6,8 +6,10 @@ import { type NoteChange } from './changes-made.ts'
 import { type ConnectionQuotas } from './connection-quotas.ts'
 import { FilledPart } from './filled-part.ts'
 import { type Handle, type Handles } from './handles.ts'
-import { openModeOf } from './open-mode.ts'
+import { type OpenMode, openModeOf } from './open-mode.ts'
 import { type OwnFiles } from './own-files.ts'
+import { partsAfter } from './parts-after.ts'
+import { placeOf, splitPath } from './place.ts'
 import { type Attributes, type RequestOf } from './protocol.ts'
 import { Refused } from './refused.ts'
 import { newFileMode, refuseOwner, setOnFile } from './set-attributes.ts'
@@ -16,7 +18,7 @@ import { type Tree } from './tree.ts'
 
 export interface OpenFilesDeps {
   readonly handles: Handles
-  readonly tree: Pick<Tree, 'require'>
+  readonly tree: Pick<Tree, 'require' | 'hold'>
   readonly spots: Pick<Spots, 'atTarget'>
   readonly quotas: Pick<ConnectionQuotas, 'take' | 'resize'>
   readonly own: OwnFiles
@@ -45,46 +47,72 @@ export function createOpenFiles({ handles, tree, spots, quotas, own, noteChange 
     if (handle.kind === 'file' && handle.isWritten) noteChange(handle.folderId, handle.directory, 'written')
   }
 
+  /** Opens a file by one job. @returns undefined for a path that must be taken step by step */
+  async function openAtOnce(path: Buffer, { mayWrite, makes }: OpenMode, asked: Attributes) {
+    const place = placeOf(path)
+    if (place.kind === 'top' || place.path === '') return undefined
+    await using held = await tree.hold(place.folder, mayWrite ? 'rw' : 'ro')
+    const { top, row } = held.folder
+    const { directory, name } = splitPath(place.path)
+    const access = mayWrite ? 'write' : 'read'
+    const find = () => top.openAt(place.path, { access })
+    const create = async () => {
+      await quotas.take(row, amount(0, 1))
+      const mode = newFileMode({ held, path: directory, name }, asked)
+      return await top.openAt(place.path, { access, make: { mode, isOnly: makes === 'new' } })
+    }
+    // A file that is there takes nothing of a limit.
+    const findOrCreate = () =>
+      unlessMissing(makes === 'new' ? top.stateAt(place.path).then(() => undefined) : find(), create)
+    const opened = await (makes === 'never' ? find() : isLimited(row) ? findOrCreate() : create())
+    return opened && { ...opened, held, directory }
+  }
+
+  /** Opens a file step by step. */
+  const openInSteps = (path: Buffer, { mayWrite, makes }: OpenMode, asked: Attributes) =>
+    spots.atTarget(path, mayWrite ? 'rw' : 'ro', async spot => {
+      const { held, directory, name } = spot
+      const create = async () => {
+        await quotas.take(await tree.require(held.id, 'rw'), amount(0, 1))
+        return described(await directory.create(name, newFileMode(spot, asked)), true)
+      }
+      const find = async () => described(await directory.open(name, mayWrite ? 'write' : 'read'), false)
+      const opened = await { never: find, new: create, missing: () => openOrMake(find, create) }[makes]()
+      return { ...opened, held, directory: spot.path }
+    })
+
   return {
     async open({ path, flags, attributes }) {
       handles.requireFreeHandle()
-      const { mayRead, mayWrite, appends, truncates, makes } = openModeOf(flags)
-      return await spots.atTarget(path, mayWrite ? 'rw' : 'ro', async spot => {
-        const { held, directory, name } = spot
-        const mode = newFileMode(spot, attributes)
-        let isOwn = false
-        const isNew = async () => {
-          await quotas.take(await tree.require(held.id, 'rw'), amount(0, 1))
-          const made = await directory.create(name, mode)
-          isOwn = true
-          own.add(held.id, await made.state())
-          noteChange(held.id, spot.path, 'made')
-          return made
+      const how = openModeOf(flags)
+      const { mayRead, mayWrite, appends, truncates } = how
+      const opened = (await openAtOnce(path, how, attributes)) ?? (await openInSteps(path, how, attributes))
+      const { file, state, isNew, held, directory } = opened
+      const filled = new FilledPart()
+      if (isNew) {
+        filled.isEmpty()
+        own.add(held.id, state)
+        noteChange(held.id, directory, 'made')
+      } else if (truncates && state.size > 0) {
+        try {
+          await quotas.resize(held.folder.row, file, 0)
+        } catch (error) {
+          await file[Symbol.asyncDispose]()
+          throw error
         }
-        const isThere = async () => {
-          const file = await directory.open(name, mayWrite ? 'write' : 'read')
-          if (!truncates) return file
-          try {
-            await quotas.resize(held.folder.row, file, 0)
-            return file
-          } catch (error) {
-            await file[Symbol.asyncDispose]()
-            throw error
-          }
-        }
-        const file = await { never: isThere, new: isNew, missing: () => openOrMake(isThere, isNew) }[makes]()
-        return handles.add({
-          kind: 'file',
-          file,
-          folderId: held.id,
-          directory: spot.path,
-          mayRead,
-          mayWrite,
-          appends,
-          isOwn,
-          isWritten: truncates,
-          filled: new FilledPart(),
-        })
+      }
+      return handles.add({
+        kind: 'file',
+        file,
+        folderId: held.id,
+        directory,
+        mayRead,
+        mayWrite,
+        appends,
+        isOwn: isNew && state.bornNs === undefined,
+        size: state.size,
+        isWritten: truncates,
+        filled,
       })
     },
 
@@ -115,11 +143,18 @@ export function createOpenFiles({ handles, tree, spots, quotas, own, noteChange 
     },
 
     async read(name, position, into) {
-      const { file, folderId, mayRead } = handles.file(name)
+      const { file, folderId, mayRead, size } = handles.file(name)
       if (!mayRead) throw new Refused('permissionDenied', 'The file was not opened for reading.')
       await tree.require(folderId, 'ro')
-      const [only, second] = into
-      return only && !second ? await file.read(only, position) : await file.readParts(into, position)
+      let got = 0
+      for (let parts = into; parts.length > 0; parts = partsAfter(into, got)) {
+        const [only, second] = parts
+        const count = await (only && !second ? file.read(only, position + got) : file.readParts(parts, position + got))
+        got += count
+        // A storage may return fewer bytes before the end of a file. At the size that it had when it was opened, that is unlikely.
+        if (count === 0 || position + got === size) break
+      }
+      return got
     },
 
     async write(name, position, parts) {
@@ -143,17 +178,31 @@ export function createOpenFiles({ handles, tree, spots, quotas, own, noteChange 
   }
 }
 
-/** Opens or creates a file; another program may create or delete it at the same time. */
-async function openOrMake(open: () => Promise<OpenFile>, make: () => Promise<OpenFile>): Promise<OpenFile> {
+/** A file with its state. Closes it if the state cannot be read. */
+async function described(file: OpenFile, isNew: boolean) {
   try {
-    return await open()
+    return { file, isNew, state: await file.state() }
   } catch (error) {
-    if (!isCode(error, 'file_not_found')) throw error
+    await file[Symbol.asyncDispose]()
+    throw error
   }
+}
+
+/** Opens or creates a file; another program may create or delete it at the same time. */
+async function openOrMake<T>(open: () => Promise<T>, make: () => Promise<T>): Promise<T> {
   try {
-    return await make()
+    return await unlessMissing(open(), make)
   } catch (error) {
     if (!isCode(error, 'file_exists')) throw error
     return await open()
   }
+}
+
+async function unlessMissing<T>(found: Promise<T>, make: () => Promise<T>): Promise<T> {
+  try {
+    return await found
+  } catch (error) {
+    if (!isCode(error, 'file_not_found')) throw error
+  }
+  return await make()
 }

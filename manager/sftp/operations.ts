@@ -26,7 +26,7 @@ export interface Operations extends AsyncDisposable {
   readonly changes: ChangeCount
   /** @throws AppError, Refused */
   answer(request: PlainRequest): Promise<Reply>
-  /** Fills adjacent parts from an open file. @returns number of bytes; 0 at the end of the file @throws AppError, Refused */
+  /** Fills adjacent parts from an open file. @returns number of bytes; fewer only at the end of the file @throws AppError, Refused */
   read(handle: string, position: number, into: readonly Uint8Array[]): Promise<number>
   /** Writes adjacent parts into an open file. @throws AppError, Refused */
   write(handle: string, position: number, parts: readonly Uint8Array[]): Promise<void>

@@ -16,15 +16,18 @@ const LEAST_OF_FILE = 0o400
 /** The same for directories; Berth creates and removes entries too, e.g. when it empties the trash. */
 const LEAST_OF_DIRECTORY = 0o700
 
+/** Where a client creates an entry. */
+type NewSpot = Pick<Spot, 'held' | 'path' | 'name'>
+
 /** Permission bits of a file that a client creates at a spot. */
-export const newFileMode = (spot: Spot, asked: Attributes): number =>
+export const newFileMode = (spot: NewSpot, asked: Attributes): number =>
   LEAST_OF_FILE | modeOfFile(entryOf(spot), permissionsOf(asked))
 
 /** Like `newFileMode`, for a directory. */
-export const newDirectoryMode = (spot: Spot, asked: Attributes): number =>
+export const newDirectoryMode = (spot: NewSpot, asked: Attributes): number =>
   LEAST_OF_DIRECTORY | modeOfDirectory(entryOf(spot), permissionsOf(asked))
 
-const entryOf = ({ held, path, name }: Spot) => ({ folder: held.folder.row.name, path: joinPath(path, name) })
+const entryOf = ({ held, path, name }: NewSpot) => ({ folder: held.folder.row.name, path: joinPath(path, name) })
 
 const permissionsOf = ({ mode }: Attributes) => (mode === undefined ? undefined : mode & PERMISSIONS)
 

@@ -21,8 +21,32 @@ export interface FileRead {
   readonly size: number
 }
 
+/** An entry by its path below a directory: names of directories, and its own. */
+export interface PathBelow {
+  readonly from: number
+  readonly directories: readonly string[]
+  readonly name: string
+}
+
+/** A file to create unless the name is taken. */
+export interface FileToMake {
+  /** Permission bits. */
+  readonly mode: number
+  /** Whether its owner becomes that of the top; only root can do that. */
+  readonly givesAway: boolean
+  /** Whether a file that is there is not opened instead. */
+  readonly isOnly: boolean
+}
+
+/** A file that was opened. */
+export interface FileOpened {
+  readonly fd: number
+  readonly state: FileState
+  readonly isNew: boolean
+}
+
 /**
- * Work on many entries of one directory, done by a separate thread with synchronous calls. Directories are descriptors of this process.
+ * Work on many entries of one directory, or by many calls on one, done by a separate thread with synchronous calls. Directories are descriptors of this process.
  * Names are bytes as Latin-1 strings, which can be sent to the thread unchanged, and cost less there than buffers.
  */
 export interface BatchJobs {
@@ -82,6 +106,20 @@ export interface BatchJobs {
       readonly names: readonly string[]
     }
     readonly reply: readonly (FileState | undefined)[]
+  }
+  /** Looks at the entry of a path. @returns undefined for a path that must be checked separately */
+  readonly stateAt: { readonly request: PathBelow; readonly reply: FileState | 'missing' | undefined }
+  /**
+   * Opens the regular file of a path. @param make how to create it if it is missing @returns its descriptor, which belongs to the caller;
+   * undefined for a path that must be opened separately
+   */
+  readonly openAt: {
+    readonly request: PathBelow & {
+      readonly top: number
+      readonly access: 'read' | 'write'
+      readonly make: FileToMake | undefined
+    }
+    readonly reply: FileOpened | 'missing' | undefined
   }
 }
 

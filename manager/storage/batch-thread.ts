@@ -53,6 +53,8 @@ export function createBatchThread({ isPatient = false }: { readonly isPatient?: 
       execArgv: [],
       name: 'files',
       workerData: { isPatient },
+      // Files that a job opens belong to this process: they stay open when the thread ends.
+      trackUnmanagedFds: false,
     })
     const end = (error: unknown) => {
       if (worker !== started) return
@@ -130,6 +132,18 @@ export function createBatchThread({ isPatient = false }: { readonly isPatient?: 
           if (!current) next()
         },
       }
+    },
+  }
+}
+
+/** A few threads for short jobs, so that one that waits for a disk does not stop the others. A further one starts when all are busy. */
+export function createBatchThreads(most: number): Pick<BatchThread, 'run'> {
+  const threads = Array.from({ length: most }, () => ({ thread: createBatchThread(), jobs: 0 }))
+  return {
+    run(kind, request, options) {
+      const least = threads.reduce((best, one) => (one.jobs < best.jobs ? one : best))
+      least.jobs++
+      return least.thread.run(kind, request, options).finally(() => least.jobs--)
     },
   }
 }

@@ -18,6 +18,7 @@ import { constants as system, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { crc32 } from 'node:zlib'
 import { type BatchJobs, type BatchKind, type FileRead, type NewFile } from './batch-jobs.ts'
+import { below, openAt, orUndefined, stateAt } from './batch-paths.ts'
 import { type FileState, stateOf } from './file-state.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
@@ -94,9 +95,10 @@ const jobs: {
 
   states: ({ directory, names }) =>
     names.map(name => orUndefined(() => stateOf(lstatSync(below(directory, name), { bigint: true })))),
-}
 
-const below = (directory: number, name: string) => Buffer.from(`/proc/self/fd/${directory}/${name}`, 'latin1')
+  stateAt,
+  openAt,
+}
 
 function write(directory: number, file: NewFile, all: Uint8Array): boolean | 'damaged' {
   const { name, offset, size, sha256, owner, modifiedAt, mode } = file
@@ -152,14 +154,6 @@ function read(
 
 function succeeds(work: () => unknown): boolean {
   return orUndefined(() => [work()]) !== undefined
-}
-
-function orUndefined<T>(work: () => T): T | undefined {
-  try {
-    return work()
-  } catch {
-    return undefined
-  }
 }
 
 function reply<K extends BatchKind>({ kind, request }: { kind: K; request: BatchJobs[K]['request'] }) {

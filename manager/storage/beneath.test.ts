@@ -32,7 +32,10 @@ const SESSIONS = 60_999
 
 const calls = createStorageCalls({ threads: 16 })('local')
 // Started before descriptors are counted, because a thread has some of its own.
-beforeAll(() => calls.batch(thread => thread.run('states', { directory: 0, names: [] })))
+beforeAll(async () => {
+  await calls.batch(thread => thread.run('states', { directory: 0, names: [] }))
+  await calls.path(threads => threads.run('states', { directory: 0, names: [] }))
+})
 
 let base: string
 let inside: string
@@ -175,6 +178,58 @@ describe('a directory of a folder', () => {
     expect(await top.lstat('moved')).toMatchObject({ kind: 'file', size: 7, links: 1 })
     await top.unlink('moved')
     await expect(top.lstat('moved')).rejects.toEqual(refused('file_not_found'))
+  })
+
+  test('the entry of a path is looked at, opened and made by one job, with the owner of the folder', async () => {
+    await mkdir(join(inside, 'a/b'), { recursive: true })
+    const raw = nameOf(Buffer.from([0x61, 0xff]))
+    const make = { mode: 0o640, isOnly: false }
+    const made = await top.openAt(`a/b/${raw}`, { access: 'write', make })
+    await using file = made?.file
+    expect(made).toMatchObject({ isNew: true, state: { kind: 'file', size: 0, mode: 0o640 } })
+    expect(made?.state.uid).toBe(isRoot ? SESSIONS : process.getuid?.())
+    await file?.writeParts([Buffer.from('one'), Buffer.from(' two')], 0)
+    await file?.setTimes(new Date(0), new Date(5_000))
+    await file?.truncate(5)
+    await file?.sync()
+    await file?.close()
+    expect(await top.stateAt(`a/b/${raw}`)).toMatchObject({ kind: 'file', size: 5, inode: made?.state.inode })
+    expect((await top.stateAt('a/b'))?.kind).toBe('directory')
+
+    // From a directory in the folder as well; a file that is there is opened, unless only a new one will do.
+    await using a = await top.enter('a')
+    await using again = (await a.openAt(`b/${raw}`, { access: 'read', make }))?.file
+    const bytes = Buffer.alloc(10)
+    expect(bytes.toString('utf8', 0, await again?.readParts([bytes], 0))).toBe('one t')
+    expect((await again?.state())?.size).toBe(5)
+    await expect(again?.write(bytes, 0)).rejects.toThrow()
+    expect(await a.openAt(`b/${raw}`, { access: 'write', make: { ...make, isOnly: true } })).toBeUndefined()
+    for (const find of [() => top.stateAt('a/none'), () => top.openAt('a/none', { access: 'read' })])
+      await expect(find()).rejects.toEqual(refused('file_not_found'))
+  })
+
+  test('one job for a path follows no link and opens no directory, pipe or file with a name outside', async () => {
+    await mkdir(join(inside, 'a'))
+    await symlink(outside, join(inside, 'a/to-outside'))
+    await symlink(join(outside, 'secret'), join(inside, 'a/to-secret'))
+    await symlink(join(outside, 'new'), join(inside, 'a/to-new'))
+    await run('mkfifo', [join(inside, 'a/pipe')])
+    const paths = ['a', 'a/to-secret', 'a/to-new', 'a/to-outside/secret', 'a/to-outside/new', 'a/pipe', 'none/new', '']
+    if (isRoot) {
+      await chown(inside, SESSIONS, SESSIONS)
+      await link(join(outside, 'secret'), join(inside, 'a/hard-link'))
+      paths.push('a/hard-link')
+    }
+    const make = { mode: 0o644, isOnly: false }
+    for (const path of paths) {
+      expect(await top.openAt(path, { access: 'read' }), path).toBeUndefined()
+      expect(await top.openAt(path, { access: 'write', make }), path).toBeUndefined()
+    }
+    expect((await top.stateAt('a/to-secret'))?.kind).toBe('link')
+    for (const path of ['a/to-outside/secret', 'none/none', '']) expect(await top.stateAt(path), path).toBeUndefined()
+    for (const path of ['../outside/secret', '/etc/passwd', 'a//b', 'a/../../outside/secret'])
+      await expect(top.openAt(path, { access: 'read' }), path).rejects.toEqual(refused('path_invalid'))
+    expect(await readdir(outside)).toEqual(['secret'])
   })
 
   test.runIf(isRoot)('new entries belong to root while no session has used the folder', async () => {

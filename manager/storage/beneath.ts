@@ -11,6 +11,7 @@ import { type Listing, openListing } from './listing.ts'
 import { createManyEntries, type ManyEntries, rawName } from './many-entries.ts'
 import { createNewEntries, type NewEntries } from './new-entries.ts'
 import { createOpenFile, type OpenFile, PERMISSIONS } from './open-file.ts'
+import { createPathEntries, type PathEntries } from './path-entries.ts'
 
 const { O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
 
@@ -25,7 +26,7 @@ const { O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
  *
  * All methods throw the AppErrors of `toFileError`, and `path_invalid` for an invalid name.
  */
-export interface Directory extends NewEntries, ManyEntries, AsyncDisposable {
+export interface Directory extends NewEntries, ManyEntries, PathEntries, AsyncDisposable {
   /** State of the directory itself. */
   state(): Promise<FileState>
   /** The state of one entry; of a link itself, never of its target. @throws AppError `file_not_found` */
@@ -122,6 +123,7 @@ function createDirectory(here: DirectoryCalls, top = here): Directory {
   const self: Directory = {
     ...createNewEntries(here, top),
     ...createManyEntries(here, top),
+    ...createPathEntries(here, top),
     state: async () => stateOf(await here.own(handle => handle.stat({ bigint: true }))),
     lstat: lstatOf,
     enter,

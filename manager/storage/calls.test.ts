@@ -49,6 +49,23 @@ describe('calls to a storage', () => {
     await expect.poll(() => closed).toEqual(['handle'])
   })
 
+  test('so is one that a job on a path opens too late', async () => {
+    const of = createStorageCalls({ answerMs: 20 })
+    const hung = hanging<string>()
+    const closed: string[] = []
+    const opening = of('one').path(hung.call, file => closed.push(file))
+    await expect(opening).rejects.toMatchObject({ code: 'storage_away' })
+    hung.resolve('file')
+    await expect.poll(() => closed).toEqual(['file'])
+    expect(
+      await of('one').path(
+        () => Promise.resolve('in time'),
+        file => closed.push(file),
+      ),
+    ).toBe('in time')
+    expect(closed).toEqual(['file'])
+  })
+
   test('calls report their own errors, and free their threads', async () => {
     const of = createStorageCalls({ threads: 3, answerMs: 50 })
     const fail = () => of('one').run(() => Promise.reject(new Error('broken')))

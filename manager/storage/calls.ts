@@ -1,12 +1,14 @@
 import { createSemaphore, type Semaphore } from '#base/semaphore'
 import { AppError, because } from '#manager/contract'
-import { type BatchThread, createBatchThread } from './batch-thread.ts'
+import { type BatchThread, createBatchThread, createBatchThreads } from './batch-thread.ts'
 
 /** Time limit for a call to a file system; a share whose server is down does not answer for minutes, or ever. */
 const ANSWER_MS = 15_000
 /** Threads of libuv kept for other work of the manager: passwords, name look-ups, markers of storages. */
 const RESERVED = 2
 const MOST_PER_HOST = 8
+/** Largest number of threads of a storage host for jobs on paths. */
+const PATH_THREADS = 4
 
 /** Calls of one user to the file system of one storage host. */
 export interface StorageCalls {
@@ -23,6 +25,16 @@ export interface StorageCalls {
    * not begun within the time limit @throws AppError `storage_away` if the job does not end in time
    */
   batch<T>(work: (thread: BatchThread, signal: AbortSignal) => Promise<T>): Promise<T>
+  /**
+   * Like `batch`, for short jobs of several calls on one path: passing them to a thread one by one costs more than the calls. They run in
+   * threads of their own.
+   *
+   * @param late receives a result that comes after the time limit, as in `CallOptions`
+   */
+  path<T>(
+    work: (threads: Pick<BatchThread, 'run'>, signal: AbortSignal) => Promise<T>,
+    late?: (result: T) => unknown,
+  ): Promise<T>
 }
 
 export interface CallOptions<T> {
@@ -74,7 +86,10 @@ export function createStorageCalls(options: Options = {}): CallsOf {
     let parts = byHost.get(host)
     if (!parts) {
       const own = createSemaphore(Math.min(MOST_PER_HOST, Math.max(1, Math.floor(total / 2))))
-      byHost.set(host, (parts = { semaphores: [own, all], thread: createBatchThread() }))
+      byHost.set(
+        host,
+        (parts = { semaphores: [own, all], thread: createBatchThread(), paths: createBatchThreads(PATH_THREADS) }),
+      )
     }
     return createCalls({ host, user }, parts, answerMs)
   }
@@ -90,11 +105,12 @@ function poolSize(): number {
 interface SharedParts {
   readonly semaphores: readonly Semaphore[]
   readonly thread: BatchThread
+  readonly paths: Pick<BatchThread, 'run'>
 }
 
 function createCalls(
   { host, user }: { readonly host: string; readonly user: string },
-  { semaphores, thread }: SharedParts,
+  { semaphores, thread, paths }: SharedParts,
   usualMs: number,
 ): StorageCalls {
   const away = () => new AppError('storage_away', { name: host, ...because('storage_silent', { storage: host }) })
@@ -129,25 +145,35 @@ function createCalls(
     }
   }
 
-  const own: BatchThread = {
-    run: (kind, request, options) => thread.run(kind, request, { ...options, user }),
-    hold: () => thread.hold(),
+  const ofUser = ({ run }: Pick<BatchThread, 'run'>): Pick<BatchThread, 'run'> => ({
+    run: (kind, request, options) => run(kind, request, { ...options, user }),
+  })
+  const own: BatchThread = { ...ofUser(thread), hold: () => thread.hold() }
+  const ownPaths = ofUser(paths)
+
+  /** Runs jobs within the time limit. @param late as in `CallOptions` */
+  async function withinLimit<T>(
+    work: (signal: AbortSignal) => Promise<T>,
+    late: (result: T) => unknown = () => undefined,
+  ): Promise<T> {
+    const { promise: isOver, reject } = Promise.withResolvers<never>()
+    const deadline = new AbortController()
+    const timer = setTimeout(() => {
+      deadline.abort(away())
+      reject(away())
+    }, usualMs)
+    const result = counted(() => work(deadline.signal))
+    try {
+      return await Promise.race([result, isOver])
+    } finally {
+      clearTimeout(timer)
+      if (deadline.signal.aborted) void result.then(late, () => undefined)
+    }
   }
 
   return {
-    async batch(work) {
-      const { promise: isOver, reject } = Promise.withResolvers<never>()
-      const deadline = new AbortController()
-      const timer = setTimeout(() => {
-        deadline.abort(away())
-        reject(away())
-      }, usualMs)
-      try {
-        return await Promise.race([counted(() => work(own, deadline.signal)), isOver])
-      } finally {
-        clearTimeout(timer)
-      }
-    },
+    batch: work => withinLimit(signal => work(own, signal)),
+    path: (work, late) => withinLimit(signal => work(ownPaths, signal), late),
     async run(call, { late, answerMs = usualMs } = {}) {
       const { promise: isOver, reject } = Promise.withResolvers<never>()
       const leaveNow = enterNow()

@@ -11,21 +11,21 @@ const CLOSE_MS = 1_000
  * An open descriptor and the calls that use it. It is closed after the last of them: while a call runs, its path `/proc/self/fd/N` must not
  * refer to another file of this process.
  */
-export class Descriptor implements AsyncDisposable {
-  readonly #handle: FileHandle
+export class Descriptor<Handle extends Pick<FileHandle, 'close'> = FileHandle> implements AsyncDisposable {
+  readonly #handle: Handle
   readonly #calls: StorageCalls
   #users = 0
   #closing: Promise<void> | undefined
   /** Called when the last user of a descriptor that is being closed has finished. */
   #onIdle: () => void = () => undefined
 
-  constructor(handle: FileHandle, calls: StorageCalls) {
+  constructor(handle: Handle, calls: StorageCalls) {
     this.#handle = handle
     this.#calls = calls
   }
 
   /** Runs a call on the handle. @throws Error after `close` */
-  async use<T>(call: (handle: FileHandle) => Promise<T>): Promise<T> {
+  async use<T>(call: (handle: Handle) => Promise<T>): Promise<T> {
     if (this.#closing) throw new Error('a closed descriptor was used')
     this.#users++
     try {

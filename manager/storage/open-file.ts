@@ -1,9 +1,9 @@
-import { type FileHandle } from 'node:fs/promises'
 import { defined } from '#base/defined'
 import { type Descriptor } from './descriptor.ts'
 import { type StorageCalls } from './calls.ts'
 import { toFileError } from './file-errors.ts'
 import { type FileState, stateOf } from './file-state.ts'
+import { type FileCalls } from './raw-file.ts'
 
 /** An open regular file of a folder. */
 export interface OpenFile extends AsyncDisposable {
@@ -33,13 +33,13 @@ const SYNC_MS = 120_000
 export const PERMISSIONS = 0o777
 
 interface Opened {
-  readonly descriptor: Descriptor
+  readonly descriptor: Descriptor<FileCalls>
   readonly calls: StorageCalls
   readonly name: string
 }
 
 export function createOpenFile({ descriptor, calls, name }: Opened): OpenFile {
-  const run = <T>(call: (handle: FileHandle) => Promise<T>, answerMs?: number): Promise<T> =>
+  const run = <T>(call: (handle: FileCalls) => Promise<T>, answerMs?: number): Promise<T> =>
     calls
       .run(() => descriptor.use(call), defined({ answerMs }))
       .catch((error: unknown) => {
