@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import type { AuthContext, Connection, PublicKeyAuthContext, Server, ServerChannel, ServerConfig, Session } from 'ssh2'
 import { toWireError } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { keepPacketKeys } from './packet-keys.ts'
 
 export interface SshServerDeps {
   /** Private key in OpenSSH's format. */
@@ -178,6 +179,7 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
   function serve(client: Connection, socket: Duplex, gone: AbortSignal): void {
     let channels = 0
     client.on('authentication', authenticate(client))
+    client.on('handshake', () => keepPacketKeys(client))
     client.on('ready', () => {
       if (socket.destroyed) return
       if (proved.size >= MOST_PROVED) {
