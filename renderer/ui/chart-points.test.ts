@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { axisSteps, lastKnown, ratesOf, withGaps } from './chart-points.ts'
+import { axisSteps, lastKnown, ratesOf, textSpace, withGaps } from './chart-points.ts'
 
 test('a line has gaps where nothing was measured', () => {
   const points = { times: [0, 60, 240, 300], lines: [{ label: 'CPU', values: [1, 2, 3, 4] }] }
@@ -27,4 +27,10 @@ test('the steps of an axis reach the highest value, and are no finer than its te
 test('the last value that was measured is known', () => {
   expect(lastKnown([1, 0, null, undefined])).toBe(0)
   expect(lastKnown([null])).toBeNull()
+})
+
+test('steps of an axis are as far apart as their texts need', () => {
+  const widthOf = (text: string) => 10.4 * text.length
+  expect(textSpace(['9:05', '9:10'], widthOf)).toBe(68)
+  expect(textSpace(['Nov 2', '11월 27일 금'], widthOf)).toBe(112)
 })

@@ -55,6 +55,15 @@ export function axisSteps(high: number, { binary = false, finest }: { binary?: b
   return Array.from({ length: Math.ceil(most / step) + 1 }, (_, index) => index * step)
 }
 
+/** Space between two texts of an axis. */
+const TEXT_GAP = 18
+/** Smallest distance of two lines of the grid. */
+const LEAST_SPACE = 68
+
+/** Distance of two steps of an axis with such texts below it, so that neighbours stay apart in any language. @param widthOf in pixels */
+export const textSpace = (texts: readonly string[], widthOf: (text: string) => number): number =>
+  Math.max(LEAST_SPACE, ...texts.map(text => Math.ceil(widthOf(text)) + TEXT_GAP))
+
 /** The last measured value; null if there is none. */
 export const lastKnown = (values: readonly (number | null | undefined)[]): number | null =>
   values.findLast(value => typeof value === 'number') ?? null
