@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { shareRuns } from '#base/share-runs'
 import { type KernelWarning } from '#agent/contract'
-import { type AgentId, type Because, createRecentLines } from '#manager/contract'
+import { type AgentId, type Because, because, createRecentLines } from '#manager/contract'
 import { localCores } from './capacity.ts'
 import { createCommands } from './commands/commands.ts'
 import { type Config } from './config.ts'
@@ -75,6 +75,15 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       throw error
     })
   }
+  /** Tells the owner of a running kernel, and everybody at its terminals. */
+  function warn(code: KernelWarning['code'], kernelId: string, { why: message, ...key }: Because): void {
+    const kernel = parts.kernels?.reports().find(one => one.kernelId === kernelId)
+    const running = parts.kernels?.find(kernelId)
+    if (!kernel || !running) return
+    parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0, warning: { code, message, ...key } })
+    // The timeline has the warning in any case.
+    void tellTerminals(engine, running, message).catch(() => undefined)
+  }
   const host = stack.use(
     await openHostPart({
       config,
@@ -83,6 +92,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       devicesHeld: () => devicesInUse(parts.kernels?.reports() ?? []),
       isEngineUp: () => (parts.engine?.state.reachable ?? false) && (parts.kernels?.known ?? false),
       onChange,
+      onGpuFailed({ uuid, model }) {
+        const holders = parts.kernels?.running().filter(({ devices: held }) => held.includes(uuid)) ?? []
+        for (const { kernelId } of holders) warn('gpu_failed', kernelId, because('gpu_of_session_failed', { model }))
+      },
       log,
     }),
   )
@@ -135,15 +148,6 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     const kernel = kernels.reports().find(one => one.kernelId === kernelId)
     if (kernel?.state.state !== 'running' || !isNewKill(kernelId)) return
     parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0, memoryKill: true })
-  }
-  function warn(kernelId: string, { why: message, ...key }: Because): void {
-    const kernel = kernels.reports().find(one => one.kernelId === kernelId)
-    if (kernel?.state.state !== 'running') return
-    const warning: KernelWarning = { code: 'gpu_warned', message, ...key }
-    parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0, warning })
-    const running = kernels.find(kernelId)
-    // The timeline has the warning in any case.
-    if (running) void tellTerminals(engine, running, message).catch(() => undefined)
   }
   const enginePart = stack.use(
     startEnginePart({ engine, host, kernels, images, holdEngine, onChange, onMemoryKill, log }),
@@ -205,7 +209,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       stop: (kernelId, why) => kernels.halt(kernelId, why),
       devices,
       guard: config.gpuGuard,
-      warn,
+      warn: (kernelId, why) => warn('gpu_warned', kernelId, why),
       log,
     }),
   )

@@ -64,7 +64,7 @@ export const StoppedFor = z.object({
 export type StoppedFor = z.infer<typeof StoppedFor>
 
 /** Warning of an agent to the owner of a session, which runs on. */
-export const KernelWarning = StoppedFor.extend({ code: z.enum(['gpu_warned']) })
+export const KernelWarning = StoppedFor.extend({ code: z.enum(['gpu_failed', 'gpu_warned']) })
 export type KernelWarning = z.infer<typeof KernelWarning>
 
 /** `starting`: being created; `running`; `exited`: the container exists but has ended; `gone`: the container does not exist. */

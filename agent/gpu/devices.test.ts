@@ -24,6 +24,8 @@ let limited: unknown[]
 let refusedTest: string | null
 let tests: number
 let changes: number
+/** GPUs of which owners of sessions were told. */
+let failed: string[]
 let devices: Devices
 let probe: Mock<GpuPlugin['probe']>
 
@@ -49,6 +51,7 @@ beforeEach(async () => {
   refusedTest = null
   tests = 0
   changes = 0
+  failed = []
   probe = vi.fn(() => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }))
   devices = await open('off')
 })
@@ -85,6 +88,7 @@ function open(guard: GpuGuardMode, seesProcesses = true): Promise<Devices> {
     guard,
     seesProcesses: () => seesProcesses,
     onChange: () => changes++,
+    onFailed: ({ uuid }) => failed.push(uuid),
     log,
   })
 }
@@ -368,4 +372,33 @@ test('what the guard finds changes the class and adds a warning, and is told onc
   })
   own.noteShares('GPU-1', {})
   expect(own.list()[1]).not.toHaveProperty('warning')
+})
+
+test('owners are told once of a GPU that failed under their sessions, if two checks in a row found it', async () => {
+  held = new Set(['GPU-0'])
+  const problem = because('gpu_not_listed')
+  const [whole = gpu('GPU-0'), shared = gpu('GPU-1')] = found
+  found = [
+    { ...whole, problem },
+    { ...shared, problem },
+  ]
+  await later()
+  expect(failed).toEqual([])
+  await later()
+  await later()
+  expect(failed).toEqual(['GPU-0'])
+  found = [whole, shared]
+  await later()
+  found = [{ ...whole, problem }, shared]
+  await later()
+  await later()
+  expect(failed).toEqual(['GPU-0', 'GPU-0'])
+})
+
+test('a GPU with a warning is listed with it, and sessions start on it', async () => {
+  const [whole = gpu('GPU-0'), shared = gpu('GPU-1')] = found
+  found = [{ ...whole, warning: because('gpu_slow_hot') }, shared]
+  await later()
+  expect(devices.list()[0]).toMatchObject({ problem: null, warningBy: { cause: 'gpu_slow_hot' } })
+  expect(devices.list()[1]).not.toHaveProperty('warning')
 })

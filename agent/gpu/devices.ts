@@ -83,6 +83,8 @@ export interface DevicesDeps {
   /** Whether the engine's processes are those of this host: the guard sees no others. */
   readonly seesProcesses: () => boolean
   readonly onChange: () => void
+  /** Called once when a GPU that kernels hold has stopped working as it should. */
+  readonly onFailed: (gpu: Pick<FoundGpu, 'uuid' | 'model'>) => void
   readonly log: Log
   readonly checkEveryMs?: number
 }
@@ -97,6 +99,8 @@ const CHECK_EVERY_MS = 10_000
 const TRY_AGAIN_MS = 10 * 60_000
 /** Causes of failed starts that may result from a failed GPU. */
 const MAY_BE_GPU = hasCause('docker_not_started', 'docker_says', 'gpu_limit_not_set', 'gpu_not_checked')
+/** Checks in a row that have to find a problem of a GPU before the owners of its sessions are told: a driver may only be slow. */
+const FAILED_CHECKS = 2
 /** Shares of a whole GPU, in hundredths. */
 const SHARES = 100
 /** Step in which memory that belongs to no process is told: each other figure is a report to the managers. */
@@ -115,6 +119,8 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   const verdicts = new Map<string, Verdict & { readonly againAt: number }>()
   const probing = new Map<string, Promise<void>>()
   const watched = new Map<string, WatchedShares>()
+  /** Checks in a row that found a problem of the GPU. */
+  const failedChecks = new Map<string, number>()
   const stop = new AbortController()
 
   const modeOf = ({ uuid, mode }: FoundGpu) => (mode === 'mig' ? mode : (modes[uuid] ?? mode))
@@ -153,7 +159,17 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       await testStarts([...refused.keys()])
     }
     if (told() !== before) onChange()
+    tellOwners()
     probeWhatIsFree()
+  }
+
+  /** Tells the owners of sessions on GPUs that have failed. An engine that cannot hand a GPU out does not concern those that have it. */
+  function tellOwners(): void {
+    for (const { gpu } of entries) {
+      const count = gpu.problem === null ? 0 : (failedChecks.get(gpu.uuid) ?? 0) + 1
+      failedChecks.set(gpu.uuid, count)
+      if (count === FAILED_CHECKS && deps.held().has(gpu.uuid)) deps.onFailed(gpu)
+    }
   }
 
   /** Probes only free GPUs, because a probe would take memory from a session. */
@@ -183,15 +199,15 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     const problem = problemOf(gpu)
     const mode = modeOf(gpu)
     const state = { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
-    const common = { uuid, model, memBytes, mode, ...state, plugin }
+    const warning = inOne([gpu.warning, mode === 'shared' ? warningOf(watched.get(uuid) ?? {}) : null])
+    const told = warning && { warning: warning.why, warningBy: keysOf(warning) }
+    const common = { uuid, model, memBytes, mode, ...state, ...told, plugin }
     if (mode === 'shared') {
       const verdict = verdicts.get(uuid) ?? unknown(plugin, deps.held().has(uuid))
-      const warning = warningOf(watched.get(uuid) ?? {})
       return {
         ...common,
         slot: 'cuda.shares',
         ...isolationOf(isGuardable({ gpu, plugin }) ? guardedBy(watched.get(uuid) ?? {}, verdict) : verdict),
-        ...(warning && { warning: warning.why, warningBy: keysOf(warning) }),
       }
     }
     const isolation = isolationOf({ isolation: sharedBecause === null ? mode : 'accounted', reason: sharedBecause })
@@ -324,6 +340,12 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
 }
 
 const noAnswer = () => undefined
+
+/** Several texts as one; null for none. */
+function inOne(texts: readonly (Because | null | undefined)[]): Because | null {
+  const [first, ...rest] = texts.flatMap(text => text ?? [])
+  return first ? together(first, ...rest) : null
+}
 
 interface Classified {
   readonly isolation: Device['isolation']

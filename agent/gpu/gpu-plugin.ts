@@ -12,6 +12,8 @@ export interface FoundGpu {
   readonly sharedBecause: Because | null
   /** Reason why no session may be started on the device; null for a healthy one. */
   readonly problem: Because | null
+  /** Something that an administrator should look at, although sessions start on the device. */
+  readonly warning?: Because | null
 }
 
 export interface GpuProbe {

@@ -252,3 +252,19 @@ test('indexes of GPUs and instances are read from the list, an instance with tha
     'MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb': '1:1',
   })
 })
+
+test('a GPU that the driver wants to be reset is a problem, and a row to be replaced a warning', async () => {
+  const gpus = createNvidiaGpus(
+    await nvidiaSmi(`case "$*" in
+  *gpu_recovery_action*) echo '${T4}, Reset' ;;
+  *remapped_rows*) echo '${T4}, 1, 0' ;;
+  *retired_pages*|*clocks_*) echo 'Field is not a valid field to query.'; exit 2 ;;
+  *) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4' ;;
+esac`),
+  )
+  const { gpus: found } = await gpus.probe(signal)
+  expect(found).toMatchObject([
+    { uuid: T4, problem: { cause: 'gpu_needs_recovery' }, warning: { cause: 'gpu_rows_pending' } },
+  ])
+  await gpus[Symbol.asyncDispose]()
+})

@@ -113,6 +113,7 @@ test('an instance has its memory to itself, unless it is a compute instance with
     mode: 'mig',
     sharedBecause: null,
     problem: null,
+    warning: null,
   })
   expect(gpu('1c.3g.20gb')).toMatchObject({
     memBytes: 20 * GiB,

@@ -93,7 +93,11 @@ export function parseMigMemory(xml: string): MigMemory[] {
 }
 
 /** Treats an instance as a device of its own, with the memory that the hardware gives it. */
-export function toGpu(instance: MigInstance, { model, problem }: GpuRow, memory: MigMemory | undefined): FoundGpu {
+export function toGpu(
+  instance: MigInstance,
+  { model, problem, warning = null }: GpuRow & Pick<FoundGpu, 'warning'>,
+  memory: MigMemory | undefined,
+): FoundGpu {
   return {
     uuid: instance.uuid,
     model: `${model} ${instance.profile}`,
@@ -102,6 +106,7 @@ export function toGpu(instance: MigInstance, { model, problem }: GpuRow, memory:
     // Compute instances of one GPU instance have separate processors but share its memory.
     sharedBecause: /^\d+c\./.test(instance.profile) ? because('compute_instance_shares') : null,
     problem,
+    warning,
   }
 }
 

@@ -3,7 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parseGpuList } from '#agent/contract'
+import { within } from '#base/within'
 import { type Because, because, type DeviceFigures } from '#manager/contract'
+import { createHealthWatch } from './gpu-health.ts'
 import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'
 import {
   APPS_QUERY,
@@ -35,6 +37,8 @@ const USE_EVERY_MS = 2_000
 const USE_FRESH_MS = 10_000
 /** Rest between two attempts to run an nvidia-smi that is not installed: an attempt costs a fork. */
 const MISSING_REST_MS = 60_000
+/** Time that a check waits for the look at the health of GPUs. */
+const HEALTH_WAIT_MS = 2_000
 const QUERY = [`--query-gpu=${GPU_FIELDS}`, '--format=csv,noheader,nounits']
 
 export interface NvidiaOptions {
@@ -45,8 +49,10 @@ export interface NvidiaOptions {
   readonly kernelLog?: string
 }
 
+type CheckedRow = GpuRow & Pick<FoundGpu, 'warning'>
+
 interface Answers {
-  readonly rows: readonly GpuRow[]
+  readonly rows: readonly CheckedRow[]
   /** GPUs that do not answer. */
   readonly lost: readonly FoundGpu[]
 }
@@ -65,6 +71,7 @@ export function createNvidiaGpus({
   /** Apart from the first one and from each other: no GPU has a problem because its processes are not listed or their use is not counted. */
   const askForApps = createSmi(program)
   const askForUse = createSmi(program)
+  const health = createHealthWatch(createSmi(program))
   const xids = watchXids(kernelLog)
   const known = new Map<string, FoundGpu>()
   let migFigures: readonly DeviceFigures[] = []
@@ -166,25 +173,31 @@ export function createNvidiaGpus({
         return { gpus: [], figures: [] }
       }
       const [module, logged] = await Promise.all([readProc(), xids.read()])
+      // A slow look is not waited for: what it finds counts from the next check on.
+      const late = () => new Error('the look at the health of GPUs is late')
+      await within(HEALTH_WAIT_MS, health.look(signal), late).catch(() => undefined)
       const answered = parseGpuRows(all.text)
       const seen = new Set(answered.map(row => row.uuid))
       const missing = new Map([...expected(module)].filter(([uuid]) => !seen.has(uuid)))
       const rest = await askOneByOne(missing, signal)
       const rows = [...answered, ...rest.rows].map(row => {
         const address = module.find(({ uuid }) => uuid === row.uuid)?.address.replace(/\.\d$/, '')
-        return { ...row, problem: row.problem ?? logged.get(address?.toLowerCase() ?? '') ?? null }
+        const found = health.of(row.uuid)
+        const problem = row.problem ?? logged.get(address?.toLowerCase() ?? '') ?? found.problem
+        return { ...row, problem, warning: found.warning }
       })
       const instanced = new Set(parentOf.values())
       const mig = await readMig({ rows, lost: rest.lost }, signal)
       migFigures = mig.figures
       const wholes = rows
         .filter(row => !row.inMigMode)
-        .map(({ uuid, model, memBytes, problem }) => ({
+        .map(({ uuid, model, memBytes, problem, warning }) => ({
           ...whole(uuid),
           uuid,
           model,
           memBytes: memBytes ?? 0,
           problem,
+          warning,
         }))
       const gpus = [...wholes, ...rest.lost.filter(gpu => !instanced.has(gpu.uuid)), ...mig.gpus]
       known.clear()

@@ -13,13 +13,34 @@ const OTHER = '6,2094,5000003,-;eth0: link up\n SUBSYSTEM=net'
 
 test('fatal errors in the kernel log count, faults of a program do not', () => {
   const log = [OFF_THE_BUS, ' SUBSYSTEM=pci', OWN_FAULT, OLD_FORM, OTHER].join('\n')
-  expect(parseXids(log, 0).map(({ address, problem }) => ({ address, problem: problem.why }))).toEqual([
+  expect(parseXids(log, 0).map(({ address, problem }) => ({ address, problem: problem?.why }))).toEqual([
     {
       address: '0000:3b:00',
       problem: expect.stringMatching(/Xid 79 for this GPU: GPU has fallen off the bus\. Reset/) as string,
     },
     { address: '0000:af:00', problem: expect.stringMatching(/Xid 48 .*detected on GPU\. Reset/) as string },
   ])
+})
+
+test.each([13, 31, 43, 45, 63, 94])('Xid %d is no reason to take a GPU from sessions', xid => {
+  expect(
+    parseXids(`4,2091,5000000,-;NVRM: Xid (PCI:0000:3b:00): ${xid}, pid=1234, name=python3, Ch 00000008`, 0),
+  ).toEqual([])
+})
+
+test('an action that the driver asks for is a problem until the driver has recovered the GPU', async () => {
+  const changed = (from: string, to: string) =>
+    `4,2095,5000004,-;NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from ${from} to ${to}`
+  const reset = changed('0x0 (None)', '0x1 (GPU Reset Required)')
+  expect(parseXids(reset, 0)[0]?.problem?.why).toContain('0x1 (GPU Reset Required)')
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-xid-'))
+  const path = join(directory, 'kmsg')
+  await writeFile(path, `${OFF_THE_BUS}\n${reset}\n`)
+  await using watch = watchXids(path, 0)
+  expect((await watch.read()).size).toBe(1)
+  await appendFile(path, `${changed('0x1 (GPU Reset Required)', '0x0 (None)')}\n`)
+  expect((await watch.read()).size).toBe(0)
+  await rm(directory, { recursive: true })
 })
 
 test('log lines from before the start of the agent do not count', () => {

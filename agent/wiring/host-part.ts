@@ -6,7 +6,7 @@ import { createEngineDisk } from '../faults/engine-disk.ts'
 import { createHostFaults } from '../faults/host-faults.ts'
 import { createOwnDisks } from '../faults/own-disks.ts'
 import { createTestStart, createTestStarts } from '../faults/test-starts.ts'
-import { type Devices, openDevices } from '../gpu/devices.ts'
+import { type Devices, type DevicesDeps, openDevices } from '../gpu/devices.ts'
 import { createGpuRequests } from '../gpu/gpu-requests.ts'
 import { createNvidiaLimits } from '../gpu/memory-limits.ts'
 import { createNvidiaGpus, readGpuIndexes } from '../gpu/nvidia.ts'
@@ -31,6 +31,8 @@ export interface HostPartDeps {
   /** False until the kernels are known, because the free resources are unknown until then. */
   readonly isEngineUp: () => boolean
   readonly onChange: () => void
+  /** Called once when a GPU that kernels hold has failed. */
+  readonly onGpuFailed: DevicesDeps['onFailed']
   readonly log: Log
 }
 
@@ -77,6 +79,7 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
       guard: config.gpuGuard,
       seesProcesses: isEngineHere,
       onChange,
+      onFailed: deps.onGpuFailed,
       log,
     }),
   )

@@ -3,6 +3,7 @@ import { type AgentImage, type KernelMounts } from '#agent/contract'
 import { type Orphan } from '../scheduler/orphans.ts'
 import { type DeviceModes } from './devices.ts'
 import { RecentKills } from './recent-kills.ts'
+import { type GpuFault } from './tell-gpu-faults.ts'
 import { createProblems, type Problems } from './problems.ts'
 
 /** Whether no session can start on an agent, for as long as that lasts. */
@@ -48,6 +49,8 @@ export interface AgentMemory {
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
   readonly endedSince: Map<string, number>
   readonly memoryKills: RecentKills
+  /** GPUs with a problem, by UUID. */
+  readonly gpuFaults: Map<string, GpuFault>
 }
 
 export interface AgentMemories {
@@ -95,5 +98,6 @@ function emptyMemory(): AgentMemory {
     orphans: [],
     endedSince: new Map(),
     memoryKills: new RecentKills(),
+    gpuFaults: new Map(),
   }
 }

@@ -19,6 +19,7 @@ import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps }
 import { createStateWriter } from './reported-state.ts'
 import { noteMounted, noteMounts, noteUnmounted } from './reported-mounts.ts'
 import { createFaultTeller, type FaultTimings, type TellHost } from './tell-faults.ts'
+import { createGpuFaultTeller } from './tell-gpu-faults.ts'
 import { createModesTeller, type SendDeviceModes } from './tell-modes.ts'
 
 export interface ReportsDeps extends Omit<ReportedKernelsDeps, 'reads' | 'memories' | 'kernels'> {
@@ -69,6 +70,7 @@ export function createReports(deps: ReportsDeps): Reports {
   const writeImages = createImageWriter({ ...deps, reads })
   const writeState = createStateWriter({ ...deps, reads })
   const tellFault = createFaultTeller({ store, tell: deps.tellHost, log, timings: deps.faultTimings })
+  const tellGpuFaults = createGpuFaultTeller({ store, tell: deps.tellHost, log, timings: deps.faultTimings })
   const tellModes = createModesTeller({ send: deps.tellDeviceModes, log })
   const kernels = createReportedKernels({
     ...deps,
@@ -103,7 +105,9 @@ export function createReports(deps: ReportsDeps): Reports {
     if (otherState) publishResources()
     tellModes(agentId, memory, report.devices)
     const failed = await takeUpKernels(agentId, memory, { report, arrivedAt })
-    await tellFault(agentId, memory, report.engine.reachable ? problems.fault() : because('docker_silent'))
+    const fault = report.engine.reachable ? problems.fault() : because('docker_silent')
+    await tellFault(agentId, memory, fault)
+    if (fault === null) await tellGpuFaults(agentId, memory, report.devices)
     if (mounts.kernelIds.length > 0) deps.onMounts(mounts)
     if (turned) publishResources()
     if (otherState || otherImages || otherStorage || otherArchitectures || turned) deps.onAgentChanged()

@@ -4,11 +4,13 @@ import { setFaultTold } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import { type AgentMemory } from './agent-memory.ts'
 
-/** A fault of a host, or its end, about which superadmins are informed. */
+/** A fault of a host or of one of its GPUs, or its end, about which superadmins are informed. */
 export interface HostNews {
   readonly host: string
   /** Why no session can start there; null if sessions can start again. */
   readonly fault: Because | null
+  /** The GPU that has the fault, if it is not the whole host. */
+  readonly gpu?: string
 }
 
 export type TellHost = (news: HostNews) => Promise<void>
@@ -19,7 +21,7 @@ export interface FaultTimings {
   /** The end of a fault is reported after this time, so that a disk near its floor causes one message and not hundreds. */
   readonly wellMs: number
 }
-const DEFAULT_FAULT_TIMINGS: FaultTimings = { faultMs: 60_000, wellMs: 300_000 }
+export const DEFAULT_FAULT_TIMINGS: FaultTimings = { faultMs: 60_000, wellMs: 300_000 }
 
 export interface FaultTellerDeps {
   readonly store: Store

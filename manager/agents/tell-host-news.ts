@@ -1,12 +1,23 @@
 import { type HostNews } from './tell-faults.ts'
 import { type TellDeps, tellSuperadmins } from '../mail/tell-superadmins.ts'
-import { hostMail } from '../mail/texts.ts'
+import { gpuMail, hostMail } from '../mail/texts.ts'
+import { detailOf } from './tell-gpu-faults.ts'
 
 const LONGEST = 500
 
-/** Informs every superadmin that no session can start on a host, or that sessions can start again. */
-export async function tellHostNews(deps: TellDeps, { host, fault }: HostNews): Promise<void> {
+/** Informs every superadmin that no session can start on a host, or that sessions can start again, or that one of its GPUs has failed. */
+export async function tellHostNews(deps: TellDeps, { host, fault, gpu }: HostNews): Promise<void> {
   const isFault = fault !== null
+  if (gpu !== undefined) {
+    const text = `No session starts on a GPU of the host ${host}: ${gpu}. ${fault?.why ?? ''}`.slice(0, LONGEST)
+    await tellSuperadmins(deps, {
+      about: 'gpu_fault',
+      text,
+      detail: detailOf(host, gpu),
+      mail: (to, publicUrl) => gpuMail(to, { text, publicUrl }),
+    })
+    return
+  }
   const text = isFault
     ? `No session can start on the host ${host}: ${fault.why}`.slice(0, LONGEST)
     : `Sessions can start on the host ${host} again.`

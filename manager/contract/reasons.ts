@@ -19,6 +19,7 @@ export const REASON_CODES = [
   'memory_killed', // a program of the running session was killed: the session had used up its memory
   'disk_limit', // the agent ended the session: it filled a disk, or used more disk space than a session may
   'gpu_limit', // the agent ended the session: it used more memory of a shared GPU than its share
+  'gpu_failed', // a GPU of the running session does not work as it should
   'gpu_warned', // the running session uses more memory of a shared GPU than its share
   'host_limit', // the agent ended the session: it used up a resource that all sessions of a host share
   'engine_restarted', // found exited after the engine restarted

@@ -161,6 +161,10 @@ export function hostMail(to: string, { text, publicUrl, isFault }: HostMail): Ma
   return mail(to, subject, [text, '', `${publicUrl}/#/admin/agents`])
 }
 
+export function gpuMail(to: string, { text, publicUrl }: Pick<HostMail, 'text' | 'publicUrl'>): Mail {
+  return mail(to, 'A GPU of a host has failed', [text, '', `${publicUrl}/#/admin/agents`])
+}
+
 interface HostMail {
   readonly text: string
   readonly publicUrl: string

@@ -46,6 +46,7 @@ esac
     guard: 'end',
     seesProcesses: () => true,
     onChange() {},
+    onFailed() {},
     log: pino({ level: 'silent' }),
   })
   expect(devices.list()).toMatchObject([{ uuid: GPU, slot: 'cuda.shares', isolation: 'guarded' }])

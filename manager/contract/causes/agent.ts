@@ -8,6 +8,16 @@ export const AGENT_CAUSES = {
   gpu_ecc_errors:
     'The GPU had {count, plural, one {# uncorrectable memory error} other {# uncorrectable memory errors}} (ECC) since the driver was loaded. Reset it: nvidia-smi -r -i {gpu}',
   gpu_xid: 'The driver reported error Xid {xid} for this GPU: {text} Reset the GPU, then restart the agent.',
+  gpu_needs_recovery:
+    'The driver asks for an action before this GPU is used again: {action}. Reset is nvidia-smi -r, once no session uses the GPU.',
+  gpu_rows_failed: 'The GPU has no spare memory left for rows that failed (row remapping). Have it replaced.',
+  gpu_rows_pending:
+    'A row of the memory had an error and is replaced at the next reset. Reset the GPU when it is free: nvidia-smi -r -i {gpu}',
+  gpu_pages_pending:
+    'Pages of the memory had errors and are retired at the next reset. Reset the GPU: nvidia-smi -r -i {gpu}',
+  gpu_slow: 'The hardware slows the GPU down. Look at its temperature and power supply.',
+  gpu_slow_hot: 'The GPU is slowed down because it is too hot. Look at its fans, and at the air of the room.',
+  gpu_slow_power: 'The GPU is slowed down because its power supply asks for it. Look at power supplies and cables.',
   gpu_gone_in_use: 'The agent does not find this device any more, but sessions still use it.',
   compute_instance_shares: 'A compute instance shares its memory with the other compute instances of its GPU instance.',
   limits_not_reported: 'The agent has not reported yet whether memory limits are enforced on this device.',

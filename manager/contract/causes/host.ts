@@ -104,6 +104,8 @@ export const HOST_CAUSES = {
     'The disk of the host was nearly full ({left} left), and this session had written the most: {written} within minutes. Remove files, or ask an administrator for room.',
   disk_filled_by_files:
     'The disk of the host was nearly full ({left} files left), and this session had written the most: {written} files within minutes. Remove files, or ask an administrator for room.',
+  gpu_of_session_failed:
+    'The GPU {model} of the session has a problem. Programs may fail, or compute wrong results. Save what is needed, and launch a session on another GPU; administrators see the cause.',
   gpu_share_passed:
     'The session used {used} of GPU memory; its share is {share}. Use less, or launch it with a larger share.',
   gpu_share_passed_unclaimed:

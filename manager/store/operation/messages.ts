@@ -32,6 +32,26 @@ export async function insertMessages(db: Db, messages: readonly NewMessage[]): P
   await db.insertInto('messages').values(values).execute()
 }
 
+/** Whether somebody was told this by Berth within so many milliseconds. */
+export async function hasRecentMessage(
+  db: Db,
+  {
+    about,
+    detail,
+    withinMs,
+  }: { readonly about: NonNullable<Message['about']>; readonly detail: string; readonly withinMs: number },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('messages')
+    .select('id')
+    .where('about', '=', about)
+    .where('detail', '=', detail)
+    .where('created_at', '>', sql<Date>`now() - ${withinMs} * interval '1 millisecond'`)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Messages that the user has not cleared, newest first. */
 export async function listMessages(db: Db, userId: UserId): Promise<Message[]> {
   const rows = await db

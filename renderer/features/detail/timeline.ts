@@ -38,6 +38,7 @@ const NEWS: ReadonlySet<SessionEvent['reason']['code']> = new Set([
   'interruption_announced',
   'interruption_called_off',
   'memory_killed',
+  'gpu_failed',
   'gpu_warned',
 ])
 

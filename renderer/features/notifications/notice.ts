@@ -16,6 +16,7 @@ export type NoticeKind =
   | 'message'
   | 'backupFailed'
   | 'certificate'
+  | 'gpuFault'
   | 'hostFault'
   | 'hostWell'
   | `told_${AccountNewsKind}`
@@ -71,6 +72,7 @@ const KINDS: readonly string[] = [
   'message',
   'backupFailed',
   'certificate',
+  'gpuFault',
   'hostFault',
   'hostWell',
   'tunnelsLost',

@@ -64,6 +64,7 @@ test.each([
     '/admin/about',
     'A certificate of Berth has ended, ends soon or was not renewed. See what to do in About.',
   ],
+  ['gpu_fault', 'gpuFault', '/admin/agents', 'No session starts on a GPU of a host: gpu-1. See why in Agents.'],
   ['host_fault', 'hostFault', '/admin/agents', 'No session can start on the host gpu-1. See why in Agents.'],
   ['host_well', 'hostWell', '/admin/agents', 'Sessions can start on the host gpu-1 again.'],
 ] as const)(

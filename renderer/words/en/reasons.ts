@@ -17,6 +17,7 @@ export default {
   memory_killed: 'A program was ended: the session had used its RAM.',
   disk_limit: 'The session used more disk space than it may.',
   gpu_limit: 'The session used more GPU memory than its share.',
+  gpu_failed: 'A GPU of the session has a problem.',
   gpu_warned: 'The session uses more GPU memory than its share.',
   host_limit: 'The session used up a resource that all sessions of a host share.',
   engine_restarted: 'The container ended because Docker or the host restarted.',

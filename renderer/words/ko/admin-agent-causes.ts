@@ -11,6 +11,16 @@ export default {
   gpu_ecc_errors:
     '드라이버를 불러온 뒤 GPU에 정정할 수 없는 메모리 오류(ECC)가 {count}번 있었습니다. 다음 명령으로 재설정하세요: nvidia-smi -r -i {gpu}',
   gpu_xid: '드라이버가 이 GPU의 Xid {xid} 오류를 알렸습니다: {text} GPU를 재설정한 다음 에이전트를 다시 시작하세요.',
+  gpu_needs_recovery:
+    '이 GPU를 다시 쓰기 전에 드라이버가 요구하는 조치가 있습니다: {action}. 재설정(Reset)은 세션이 GPU를 쓰지 않을 때 nvidia-smi -r로 합니다.',
+  gpu_rows_failed: '고장 난 행을 대신할 예비 메모리가 GPU에 남아 있지 않습니다(행 재배치 실패). GPU를 교체하십시오.',
+  gpu_rows_pending:
+    '메모리 한 행에 오류가 있었고 다음 재설정 때 교체됩니다. GPU가 비어 있을 때 재설정하십시오: nvidia-smi -r -i {gpu}',
+  gpu_pages_pending:
+    '메모리 페이지에 오류가 있었고 다음 재설정 때 제외됩니다. GPU를 재설정하십시오: nvidia-smi -r -i {gpu}',
+  gpu_slow: '하드웨어가 GPU 속도를 낮추고 있습니다. 온도와 전원 공급을 확인하십시오.',
+  gpu_slow_hot: 'GPU가 너무 뜨거워 속도를 낮추고 있습니다. 팬과 실내 공기를 확인하십시오.',
+  gpu_slow_power: '전원 공급 장치가 요구하여 GPU 속도를 낮추고 있습니다. 전원 공급 장치와 케이블을 확인하십시오.',
   gpu_gone_in_use: '에이전트가 이 장치를 더 이상 찾지 못하지만, 아직 사용하는 세션이 있습니다.',
   compute_instance_shares: '컴퓨트 인스턴스는 같은 GPU 인스턴스의 다른 컴퓨트 인스턴스와 메모리를 함께 씁니다.',
   limits_not_reported: '이 장치에서 메모리 한도가 지켜지는지 에이전트가 아직 알리지 않았습니다.',

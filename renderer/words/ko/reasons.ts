@@ -16,6 +16,7 @@ export default {
   memory_killed: '세션이 RAM을 모두 사용하여 프로그램이 종료되었습니다.',
   disk_limit: '세션이 허용된 디스크 공간을 초과하여 종료되었습니다.',
   gpu_limit: '세션이 나눠 받은 몫보다 많은 GPU 메모리를 써서 종료되었습니다.',
+  gpu_failed: '세션의 GPU에 문제가 있습니다.',
   gpu_warned: '세션이 나눠 받은 몫보다 많은 GPU 메모리를 쓰고 있습니다.',
   host_limit: '세션이 호스트의 공용 자원을 모두 써서 종료되었습니다.',
   engine_restarted: 'Docker 또는 호스트가 다시 시작되어 컨테이너가 종료되었습니다.',

@@ -210,6 +210,35 @@ describe('a start that fails', () => {
     await expect.poll(told).toEqual(['host_well', 'host_fault'])
   })
 
+  test('superadmins are told once of a GPU that fails, also if it recovers and fails again', async () => {
+    const agent = await cluster.join({ name: 'hot-gpu', devices: gpus(2) })
+    const [first, second] = agent.devices
+    if (!first || !second) throw new Error('no GPUs')
+    const gpu = `${first.model} (${first.uuid})`
+    const told = async () =>
+      (await cluster.api.listMessages()).items.filter(({ detail }) => detail.startsWith('hot-gpu'))
+    const problem = because('gpu_xid', { xid: '79', text: 'GPU has fallen off the bus.' })
+    const { why, ...keys } = problem
+    const fail = () => {
+      agent.devices = [{ ...first, problem: why, problemBy: keys }, second]
+      agent.report()
+    }
+    fail()
+    await expect
+      .poll(async () => {
+        agent.report()
+        return (await told()).map(({ about, detail }) => [about, detail])
+      })
+      .toEqual([['gpu_fault', `hot-gpu: ${gpu}`]])
+    expect((await told())[0]?.text).toContain('fallen off the bus')
+    agent.devices = [first, second]
+    agent.report()
+    fail()
+    const shown = async () => (await cluster.api.getAgent({ params: { id: agent.id } })).devices[0]?.problem
+    await expect.poll(shown).toBe(why)
+    expect(await told()).toHaveLength(1)
+  })
+
   test('a start that waits for its turn on the agent says so, and its deadline is suspended', async () => {
     const turn = Promise.withResolvers<undefined>()
     const agent = await cluster.join()

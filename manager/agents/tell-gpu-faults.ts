@@ -1,0 +1,73 @@
+import { type AgentId, because, type Because, causeIn, type Device } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { lockAgent } from '../store/agents/agents.ts'
+import { type Store } from '../store/open-store.ts'
+import { hasRecentMessage } from '../store/operation/messages.ts'
+import { type AgentMemory } from './agent-memory.ts'
+import { DEFAULT_FAULT_TIMINGS, type FaultTimings, type TellHost } from './tell-faults.ts'
+
+/** Within this time, a GPU is told of once: one that fails and recovers again and again must not fill everybody's messages. */
+const AGAIN_MS = 24 * 3600_000
+
+export interface GpuFaultTellerDeps {
+  readonly store: Store
+  readonly tell: TellHost
+  readonly log: Pick<Log, 'error'>
+  readonly timings?: Partial<FaultTimings> | undefined
+}
+
+/** Since when a GPU has a problem, and whether superadmins were told. */
+export interface GpuFault {
+  readonly since: number
+  isTold: boolean
+}
+
+/**
+ * Informs superadmins of GPUs on which no session starts. Call the function with every report of an agent that has no greater fault: GPUs that
+ * no session can use because of the host are no news of their own.
+ */
+export function createGpuFaultTeller({ store, tell, log, timings }: GpuFaultTellerDeps) {
+  const { faultMs } = { ...DEFAULT_FAULT_TIMINGS, ...timings }
+
+  /** The lock of the agent decides which of several managers tells. @returns the name of the host; undefined if it was told */
+  const claim = (agentId: AgentId, gpu: string) =>
+    store.transaction(async trx => {
+      const row = await lockAgent(trx, agentId)
+      if (!row || row.status === 'REVOKED') return undefined
+      const isKnown = await hasRecentMessage(trx, {
+        about: 'gpu_fault',
+        detail: detailOf(row.name, gpu),
+        withinMs: AGAIN_MS,
+      })
+      return isKnown ? undefined : row.name
+    })
+
+  return async function note(
+    agentId: AgentId,
+    { gpuFaults }: Pick<AgentMemory, 'gpuFaults'>,
+    devices: readonly Device[],
+  ): Promise<void> {
+    const now = performance.now()
+    const broken = devices.filter(({ problem }) => problem !== null)
+    const uuids = new Set(broken.map(({ uuid }) => uuid))
+    for (const uuid of gpuFaults.keys()) if (!uuids.has(uuid)) gpuFaults.delete(uuid)
+    for (const device of broken) {
+      const fault = gpuFaults.get(device.uuid) ?? { since: now, isTold: false }
+      gpuFaults.set(device.uuid, fault)
+      if (fault.isTold || now - fault.since < faultMs) continue
+      fault.isTold = true
+      const gpu = `${device.model} (${device.uuid})`
+      const host = await claim(agentId, gpu)
+      if (host === undefined) continue
+      await tell({ host, gpu, fault: problemOf(device) }).catch((error: unknown) =>
+        log.error({ err: error, agentId }, 'superadmins could not be told about a GPU'),
+      )
+    }
+  }
+}
+
+/** Name of a GPU in messages, by which an earlier message about it is found. */
+export const detailOf = (host: string, gpu: string): string => `${host}: ${gpu}`
+
+const problemOf = ({ problem, problemBy }: Device): Because =>
+  causeIn({ ...problemBy, why: problem }) ?? because('agent_says', { text: problem ?? '' })
