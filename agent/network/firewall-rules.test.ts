@@ -16,12 +16,14 @@ test('the whole rule set, as iptables reads it', () => {
 :BERTH-FORWARD - [0:0]
 :BERTH-OUTPUT - [0:0]
 -A BERTH-INPUT -s 10.213.0.0/16 -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
+-A BERTH-INPUT -s 10.213.0.0/16 -m connlimit --connlimit-above 8192 --connlimit-mask 28 -j REJECT
 -A BERTH-INPUT -s 10.213.0.0/16 -d 10.0.0.53 -p udp --dport 53 -j RETURN
 -A BERTH-INPUT -s 10.213.0.0/16 -d 10.0.0.53 -p tcp --dport 53 -j RETURN
 -A BERTH-INPUT -s 10.213.0.0/16 -p tcp -j REJECT --reject-with tcp-reset
 -A BERTH-INPUT -s 10.213.0.0/16 -j REJECT
 -A BERTH-FORWARD -s 10.213.0.0/16 -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
 -A BERTH-FORWARD -d 10.213.0.0/16 -m conntrack --ctstate ESTABLISHED,RELATED -j RETURN
+-A BERTH-FORWARD -s 10.213.0.0/16 -m connlimit --connlimit-above 8192 --connlimit-mask 28 -j REJECT
 -A BERTH-FORWARD -s 10.213.0.0/16 -d 10.213.0.0/16 -m physdev --physdev-is-bridged -j RETURN
 -A BERTH-FORWARD -s 10.213.0.0/16 -d 10.0.0.53 -p udp --dport 53 -j RETURN
 -A BERTH-FORWARD -s 10.213.0.0/16 -d 10.0.0.53 -p tcp --dport 53 -j RETURN

@@ -13,6 +13,8 @@ export interface FirewallSpec {
    * other. Without the module such frames never pass the rules.
    */
   readonly bridged?: boolean
+  /** Whether the kernel can count the connections of a session (`xt_connlimit`). */
+  readonly counted?: boolean
 }
 
 /** A chain of ours; `from` is the built-in chain that leads into it. */
@@ -27,6 +29,14 @@ const METADATA = '169.254.0.0/16'
 const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
 
 /**
+ * Connections that a session may have open at a time. The kernel keeps all connections of the host in one table, of 262,144 places usually,
+ * and refuses new ones of everybody when it is full.
+ */
+const MOST_CONNECTIONS = 8_192
+/** Each session has a network of its own, of this size. */
+const SESSION_BITS = 28
+
+/**
  * Rules that isolate sessions, as chains of our own. All other traffic is left to the existing rules: our chains only reject or return.
  *
  * - INPUT: a session may not open connections to the host.
@@ -37,19 +47,29 @@ const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
  *
  * Embedded DNS works through Docker's resolver inside the container's namespace; its queries go to the host's name servers.
  */
-export function firewallChains({ range, deny, nameServers, agentUid, bridged = true }: FirewallSpec): Chain[] {
+export function firewallChains({
+  range,
+  deny,
+  nameServers,
+  agentUid,
+  bridged = true,
+  counted = true,
+}: FirewallSpec): Chain[] {
   const sessions = formatCidr(range)
   const suffix = sessions === DEFAULT_RANGE ? '' : `-${createHash('sha256').update(sessions).digest('hex').slice(0, 8)}`
   const dns = nameServers.flatMap(server =>
     ['udp', 'tcp'].map(protocol => `-s ${sessions} -d ${server} -p ${protocol} --dport 53 -j RETURN`),
   )
   const reject = (match: string) => [`${match} -p tcp -j REJECT --reject-with tcp-reset`, `${match} -j REJECT`]
+  const tooMany = counted
+    ? [`-s ${sessions} -m connlimit --connlimit-above ${MOST_CONNECTIONS} --connlimit-mask ${SESSION_BITS} -j REJECT`]
+    : []
   const uids = [...new Set([0, agentUid])]
   return [
     {
       name: `BERTH-INPUT${suffix}`,
       from: 'INPUT',
-      rules: [`-s ${sessions} ${ESTABLISHED}`, ...dns, ...reject(`-s ${sessions}`)],
+      rules: [`-s ${sessions} ${ESTABLISHED}`, ...tooMany, ...dns, ...reject(`-s ${sessions}`)],
     },
     {
       name: `BERTH-FORWARD${suffix}`,
@@ -57,6 +77,7 @@ export function firewallChains({ range, deny, nameServers, agentUid, bridged = t
       rules: [
         `-s ${sessions} ${ESTABLISHED}`,
         `-d ${sessions} ${ESTABLISHED}`,
+        ...tooMany,
         ...(bridged ? [`-s ${sessions} -d ${sessions} -m physdev --physdev-is-bridged -j RETURN`] : []),
         ...dns,
         ...[METADATA, ...deny.map(formatCidr)].flatMap(cidr => reject(`-s ${sessions} -d ${cidr}`)),

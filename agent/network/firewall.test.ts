@@ -122,6 +122,16 @@ test('rules for bridged frames are tried again if the kernel refused them', asyn
   expect(tables.restores).toBe(2)
 })
 
+test('a kernel that cannot count connections isolates sessions all the same', async () => {
+  tables.refuses = (_, text) => (text.includes('connlimit') ? 'no such match' : undefined)
+  await firewall.apply()
+  expect(firewall.state).toEqual(full)
+  expect(rules('BERTH-FORWARD').join('\n')).toContain('physdev')
+  tables.refuses = () => undefined
+  await firewall.apply()
+  expect(rules('BERTH-FORWARD').join('\n')).toContain('connlimit')
+})
+
 test('without Docker’s own chain FORWARD leads to the rules, and the jump moves when Docker’s chain is there again', async () => {
   tables.chains.delete('DOCKER-USER')
   tables.chains.set('FORWARD', ['-j SOMEBODY'])

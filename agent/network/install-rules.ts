@@ -25,7 +25,8 @@ const JUMP_TO_DOCKER_USER = `-A FORWARD -j ${DOCKER_USER}`
  * place.
  *
  * @returns `installed` is undefined if the next call must install again: something failed, another program has removed rules since, the
- *   rules cannot be listed, or this kernel has refused those for bridged frames, which may work once a module is loaded
+ *   rules cannot be listed, or this kernel has refused those for bridged frames or numbers of connections, which may work once a module is
+ *   loaded
  */
 export async function keepInstalled(
   iptables: Iptables,
@@ -59,8 +60,13 @@ async function restore(iptables: Iptables, spec: FirewallSpec) {
     () => false,
   )
   if (isComplete) return { isComplete, failures }
-  // A kernel without the match for bridged frames does not show them to the rules either.
-  const chains = firewallChains({ ...spec, bridged: false })
+  // Isolation counts more than the number of connections. A kernel without the match for bridged frames does not show them to the rules either.
+  const isUncounted = await send(firewallChains({ ...spec, counted: false })).then(
+    () => true,
+    () => false,
+  )
+  if (isUncounted) return { isComplete, failures }
+  const chains = firewallChains({ ...spec, bridged: false, counted: false })
   await send(chains).catch(async () => {
     for (const chain of chains) await send([chain]).catch((error: unknown) => failures.set(chain.from, error))
   })
