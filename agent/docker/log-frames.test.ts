@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { demultiplex, tailBytes } from './log-frames.ts'
+import { demultiplex, tailBytes, tailOfJson } from './log-frames.ts'
 
 function frame(stream: number, text: string): Buffer {
   const header = Buffer.alloc(8)
@@ -16,6 +16,16 @@ test('both streams of a log keep the order in which they were written', () => {
 test('a cut frame is kept as far as it goes', () => {
   expect(demultiplex(frame(1, 'complete').subarray(0, 12)).toString()).toBe('comp')
   expect(demultiplex(Buffer.from([1, 0, 0])).toString()).toBe('')
+})
+
+test('a text of control characters is cut to what it takes as JSON', () => {
+  const whole = { text: `${'\0'.repeat(999)}\n`.repeat(100), truncated: false }
+  const cut = tailOfJson(whole, 100_000)
+  expect(cut.truncated).toBe(true)
+  expect(JSON.stringify(cut.text).length).toBeLessThanOrEqual(125_000)
+  expect(cut.text.length).toBeGreaterThan(10_000)
+  const usual = { text: `${'x'.repeat(99)}\n`.repeat(1_000), truncated: false }
+  expect(tailOfJson(usual, 100_000)).toBe(usual)
 })
 
 test('a tail starts at the beginning of a line and mentions that earlier lines are missing', () => {

@@ -15,8 +15,30 @@ export function demultiplex(log: Buffer): Buffer {
   return Buffer.concat(parts)
 }
 
+/**
+ * The end of a text that has at most about `limit` bytes as a string of JSON, in which a control character has six times as many: the text
+ * travels so.
+ */
+export function tailOfJson(whole: LogTail, limit: number): LogTail {
+  let tail = whole
+  for (;;) {
+    const size = Buffer.byteLength(JSON.stringify(tail.text))
+    if (size <= limit * JSON_LEEWAY) return tail
+    const bytes = Buffer.from(tail.text)
+    tail = { ...tailBytes(bytes, Math.floor((bytes.length * limit) / size)), truncated: true }
+  }
+}
+
+/** Quotes and line feeds of a usual log. */
+const JSON_LEEWAY = 1.25
+
+export interface LogTail {
+  readonly text: string
+  readonly truncated: boolean
+}
+
 /** The last `limit` bytes, from the start of a line where there is one. */
-export function tailBytes(text: Buffer, limit: number): { readonly text: string; readonly truncated: boolean } {
+export function tailBytes(text: Buffer, limit: number): LogTail {
   if (text.length <= limit) return { text: text.toString('utf8'), truncated: false }
   const tail = text.subarray(text.length - limit)
   const newline = tail.indexOf(0x0a)

@@ -4,7 +4,7 @@ import { type KernelLabel, KernelState, LABEL_KERNEL_ID, LABEL_MANAGER } from '#
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
 import { HOME, TOOLBOX } from '../docker/container-config.ts'
 import { type LabelTrust, verifyKernelLabels } from '../docker/kernel-labels.ts'
-import { demultiplex, tailBytes } from '../docker/log-frames.ts'
+import { demultiplex, tailBytes, tailOfJson } from '../docker/log-frames.ts'
 import { networkName } from '../network/engine-networks.ts'
 import { networkKeyOf } from '../network/session-networks.ts'
 import { wasTakenByEngine } from './exit.ts'
@@ -165,7 +165,7 @@ export async function readLogs(
 ): Promise<{ text: string; truncated: boolean }> {
   const options = { stdout: true, stderr: true, follow: false, tail: tail + 1, timestamps } as const
   const raw = await engine.calls.getContainer(id).logs(options)
-  const { text, truncated } = tailBytes(demultiplex(raw), limitBytes)
+  const { text, truncated } = tailOfJson(tailBytes(demultiplex(raw), limitBytes), limitBytes)
   const lines = text.split('\n')
   const count = text.endsWith('\n') ? lines.length - 1 : lines.length
   return count > tail ? { text: lines.slice(count - tail).join('\n'), truncated: true } : { text, truncated }

@@ -1,3 +1,4 @@
+import { createMutex } from '#base/mutex'
 import { type KernelFolder, type KernelReport, type KernelSsh, type RequestReply } from '#agent/contract'
 import { AppError, because, type FolderId, type KernelId, type ManagerId } from '#manager/contract'
 import { engineMessage, isNoAnswer } from '../docker/engine-client.ts'
@@ -41,7 +42,12 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   readonly create: KernelCreation['create']
   readonly destroy: KernelEnd['destroy']
   ssh(kernelId: KernelId): Promise<KernelSsh>
-  logs(kernelId: KernelId, tail: number, timestamps?: boolean): Promise<RequestReply<'get_logs'>>
+  /** Logs are read one at a time: the engine sends up to 50 MB for the last lines of one. */
+  logs(
+    kernelId: KernelId,
+    tail: number,
+    how?: { readonly timestamps?: boolean | undefined; readonly signal?: AbortSignal },
+  ): Promise<RequestReply<'get_logs'>>
   /** @see KeptLogs.read */
   keptLog(kernelId: KernelId, part?: number): Promise<RequestReply<'read_kept_log'>>
   /** Adds a folder to a running kernel. @see LiveFolders.add */
@@ -130,6 +136,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   })
 
   /** The kernel, if its container runs and is not being ended. */
+  const inTurn = createMutex()
   const settled = (kernelId: string) => (entries.isBusy(kernelId) ? undefined : entries.find(kernelId))
 
   return {
@@ -144,10 +151,13 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (!ssh || !entries.get(kernelId)) throw new AppError('kernel_not_found', { kernelId })
       return ssh
     },
-    async logs(kernelId, tail, timestamps) {
+    async logs(kernelId, tail, { timestamps, signal } = {}) {
       const containerId = entries.get(kernelId)?.containerId
       if (!containerId) throw new AppError('kernel_not_found', { kernelId })
-      return readLogs(engine, containerId, { tail, limitBytes: LOG_LIMIT_BYTES, timestamps })
+      return inTurn(async () => {
+        signal?.throwIfAborted()
+        return await readLogs(engine, containerId, { tail, limitBytes: LOG_LIMIT_BYTES, timestamps })
+      })
     },
     async keptLog(kernelId, part) {
       const entry = entries.get(kernelId)

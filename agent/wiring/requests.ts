@@ -70,7 +70,7 @@ export function createRequests(deps: RequestDeps): Handlers {
       devices.setModes(modes)
       return Promise.resolve({})
     },
-    get_logs: ({ kernelId, tail, timestamps }) => kernels.logs(kernelId, tail, timestamps),
+    get_logs: ({ kernelId, tail, timestamps }, signal) => kernels.logs(kernelId, tail, { timestamps, signal }),
     read_kept_log: ({ kernelId, part }) => kernels.keptLog(kernelId, part),
     async pull_image({ reference, pullId, auth }, signal) {
       const onProgress = (progress: PullProgress) => (pullId === undefined ? undefined : tellImage(pullId, progress))

@@ -44,7 +44,7 @@ export interface AgentRequests {
 }
 
 /** Sustained rate and burst that an agent may send. Reports of a host with thousands of images are 10 MB. */
-const BYTES_PER_SECOND = 1024 * 1024
+export const BYTES_PER_SECOND = 1024 * 1024
 const BURST_BYTES = 16 * 1024 * 1024
 const MAX_HELD_UP_MS = 15_000
 const CHECK_AGAIN_MS = 20

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import { createOpenCounts } from '#base/open-counts'
 import { AppError, because } from '#manager/contract'
 import { createBatchThread } from '../storage/batch-thread.ts'
-import { createTurns } from './turns.ts'
+import { createTurns } from '#base/turns'
 
 /**
  * Work on file contents that could delay others: archives, checksums, bundles, and downloads.

@@ -18,6 +18,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
+import { type LongAnswers } from '../agent-link/long-answers.ts'
 import { type Log } from '../log.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { newId } from '../store/new-id.ts'
@@ -33,6 +34,7 @@ import { requireEnterable } from './require-session.ts'
 export interface CommandsOfSessionsDeps {
   readonly store: Store
   readonly agents: AgentRequests
+  readonly longAnswers: LongAnswers
   readonly isConnected: (agentId: AgentId) => boolean
   readonly log: Log
 }
@@ -83,6 +85,13 @@ export interface CommandsOfSessions {
   checkAgent(agentId: AgentId): Promise<void>
 }
 
+/** The reader of an output, the agent that has it, and a signal that is aborted when the reader goes away. */
+interface Reader {
+  readonly agentId: AgentId
+  readonly userId: UserId
+  readonly signal: AbortSignal
+}
+
 const AGENT_TIMEOUT_MS = 15_000
 const HOW = { timeoutMs: AGENT_TIMEOUT_MS, patient: true } as const
 const MS = 1_000
@@ -90,11 +99,12 @@ const MS = 1_000
 export function createCommandsOfSessions({
   store,
   agents,
+  longAnswers,
   isConnected,
   log,
 }: CommandsOfSessionsDeps): CommandsOfSessions {
   const { db } = store
-  const inTurn = createKeyedMutex()
+  const oneAtATime = createKeyedMutex()
 
   /** The agent of a running session that the caller may use, and one of its kernels. */
   async function placeOf(caller: Caller, id: SessionId, wanted?: string) {
@@ -107,7 +117,7 @@ export function createCommandsOfSessions({
     return { agentId: kernel.agent_id, kernelId: kernel.id }
   }
 
-  /** After a wait: sign-in and right may have ended meanwhile. */
+  /** After a wait for a command, or for a turn: sign-in and right may have ended meanwhile. */
   async function requireStill(caller: Caller, id: SessionId): Promise<void> {
     await requireStillSignedIn(db, caller)
     await requireEnterable(db, caller, id, 'only_members_run_commands')
@@ -127,10 +137,9 @@ export function createCommandsOfSessions({
     return await agents.request(agentId, 'get_command', input, { timeoutMs, patient: true, signal })
   }
 
-  /** Reads of one agent take turns: it may send only so much, and its reports come first. */
-  async function read(agentId: AgentId, { id, commandId }: CommandPlace, stream: CommandStream, offset: number) {
+  async function read(from: Reader, { id, commandId }: CommandPlace, stream: CommandStream, offset: number) {
     const input = { sessionId: id, commandId, stream, offset }
-    const reply = await inTurn(agentId, () => agents.request(agentId, 'read_command', input, HOW))
+    const reply = await longAnswers.ask(from, 'read_command', input, { ...HOW, signal: from.signal })
     const bytes = Buffer.from(reply.bytes, 'base64')
     // Nothing is there yet.
     if (bytes.length === 0) return { ...reply, offset, bytes }
@@ -140,14 +149,14 @@ export function createCommandsOfSessions({
   }
 
   /** All that is kept of a stream of a command that has ended. */
-  async function whole(agentId: AgentId, place: CommandPlace, stream: CommandStream) {
+  async function whole(from: Reader, place: CommandPlace, stream: CommandStream) {
     const parts: Buffer[] = []
-    const first = await read(agentId, place, stream, 0)
+    const first = await read(from, place, stream, 0)
     let next = first.offset + first.bytes.length
     parts.push(first.bytes)
     // A hostile agent could go on for ever.
     while (next < first.total && parts.length < MOST_PARTS) {
-      const part = await read(agentId, place, stream, next)
+      const part = await read(from, place, stream, next)
       if (part.bytes.length === 0) break
       parts.push(part.bytes)
       next = part.offset + part.bytes.length
@@ -155,10 +164,14 @@ export function createCommandsOfSessions({
     return { text: Buffer.concat(parts).toString('utf8'), isCut: first.offset > 0 || next < first.total }
   }
 
-  async function withOutput(agentId: AgentId, found: CommandState): Promise<CommandResult> {
+  /** Whole outputs of one person come one after the other: many that grow together would fill the memory. */
+  async function withOutput(from: Reader, found: CommandState): Promise<CommandResult> {
     if (found.end === null || found.attached) return toCommand(found)
     const place = { id: found.sessionId, commandId: found.id }
-    const [stdout, stderr] = await Promise.all([whole(agentId, place, 'stdout'), whole(agentId, place, 'stderr')])
+    const [stdout, stderr] = await oneAtATime(`${from.agentId} ${from.userId}`, async () => {
+      from.signal.throwIfAborted()
+      return [await whole(from, place, 'stdout'), await whole(from, place, 'stderr')]
+    })
     return {
       ...toCommand(found),
       stdout: stdout.text,
@@ -204,6 +217,7 @@ export function createCommandsOfSessions({
 
   return {
     async run(caller, id, spec, { keyed, signal }) {
+      const { userId } = caller
       const { agentId, kernelId } = await placeOf(caller, id, spec.kernel)
       const [earlier] = keyed?.created ?? []
       const commandId = earlier ?? newId(CommandId)
@@ -213,7 +227,7 @@ export function createCommandsOfSessions({
         const input = {
           kernelId,
           commandId,
-          userId: caller.userId,
+          userId,
           command: spec.command,
           environ: spec.environ,
           workingDirectory: spec.workingDirectory ?? null,
@@ -227,11 +241,12 @@ export function createCommandsOfSessions({
           await agents.request(agentId, 'end_command', { sessionId: id, commandId }, HOW)
           throw error
         })
-        if (spec.waitSeconds === 0 || spec.attached) return await withOutput(agentId, started)
+        if (spec.waitSeconds === 0 || spec.attached) return await withOutput({ agentId, userId, signal }, started)
       }
       const found = await state(agentId, { id, commandId }, { waitSeconds: spec.waitSeconds, signal })
+      const result = await withOutput({ agentId, userId, signal }, found)
       await requireStill(caller, id)
-      return await withOutput(agentId, found)
+      return result
     },
     async list(caller, id) {
       const { agentId } = await placeOf(caller, id)
@@ -241,17 +256,17 @@ export function createCommandsOfSessions({
     async get(caller, place, { waitSeconds, signal }) {
       const { agentId } = await placeOf(caller, place.id)
       const found = await state(agentId, place, { waitSeconds, signal })
-      if (waitSeconds > 0) await requireStill(caller, place.id)
-      return await withOutput(agentId, found)
+      const result = await withOutput({ agentId, userId: caller.userId, signal }, found)
+      await requireStill(caller, place.id)
+      return result
     },
     async output(caller, place, { stream, offset, encoding, waitSeconds, signal }) {
       const { agentId } = await placeOf(caller, place.id)
       const next = async (past: number) => {
-        if (waitSeconds > 0) {
-          await state(agentId, place, { waitSeconds, past: { stream, bytes: past }, signal })
-          await requireStill(caller, place.id)
-        }
-        return await read(agentId, place, stream, offset)
+        if (waitSeconds > 0) await state(agentId, place, { waitSeconds, past: { stream, bytes: past }, signal })
+        const part = await read({ agentId, userId: caller.userId, signal }, place, stream, offset)
+        await requireStill(caller, place.id)
+        return part
       }
       const found = await next(offset)
       const part = toOutput(found, encoding)

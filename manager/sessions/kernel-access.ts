@@ -1,7 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { defined } from '#base/defined'
-import { createKeyedMutex } from '#base/mutex'
 import {
   AppError,
   because,
@@ -11,9 +10,11 @@ import {
   type LogPart,
   type SessionId,
   type SshAccess,
+  type UserId,
 } from '#manager/contract'
 import { LOG_CUT, LOG_PART_BYTES } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
+import { type LongAnswers } from '../agent-link/long-answers.ts'
 import { type Db } from '../store/schema.ts'
 import { isCut } from '../store/sessions/kept-log.ts'
 import { type KernelRow, listKernels } from '../store/sessions/kernels.ts'
@@ -23,6 +24,13 @@ import { fingerprintOfLine } from '../users/ssh-public-key.ts'
 export interface KernelAccessDeps {
   readonly db: Db
   readonly agents: AgentRequests
+  readonly longAnswers: LongAnswers
+}
+
+/** The person who reads a log, and a signal that is aborted when they go away. */
+export interface LogReader {
+  readonly userId: UserId
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Data that only the agent of a session has: logs of its running kernels, and its SSH key. Access rules are the caller's. */
@@ -31,6 +39,7 @@ export interface KernelAccess {
   logs(
     id: SessionId,
     query: { readonly tail: number; readonly kernel?: string | undefined; readonly timestamps?: boolean | undefined },
+    reader: LogReader,
   ): Promise<{ text: string; truncated: boolean }>
   /**
    * The stored part of the log, in pieces. While the kernel runs there is one piece, with its last megabyte.
@@ -40,6 +49,7 @@ export interface KernelAccess {
   logPart(
     id: SessionId,
     query: { readonly kernel?: string | undefined; readonly part?: number | undefined },
+    reader: LogReader,
   ): Promise<LogPart>
   /** @throws AppError `session_not_running`, `agent_unreachable` */
   sshAccess(session: OwnedSessionRow): Promise<SshAccess>
@@ -49,8 +59,7 @@ const AGENT_TIMEOUT_MS = 15_000
 const MOST_LINES = 50_000
 const HOW = { timeoutMs: AGENT_TIMEOUT_MS, patient: true } as const
 
-export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAccess {
-  const inTurn = createKeyedMutex()
+export function createKernelAccess({ db, agents, longAnswers }: KernelAccessDeps): KernelAccess {
   async function mainKernel(id: SessionId): Promise<KernelRow> {
     const [kernel] = await listKernels(db, [id])
     if (!kernel) throw new Error(`session ${id} has no kernel`)
@@ -73,27 +82,29 @@ export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAcce
   }
 
   return {
-    async logs(id, { tail, kernel: wanted, timestamps }) {
+    async logs(id, { tail, kernel: wanted, timestamps }, { userId, signal }) {
       const kernel = wanted === undefined ? await mainKernel(id) : await kernelNamed(id, wanted)
-      if (kernel.status === 'RUNNING' && kernel.agent_id)
-        return agents.request(kernel.agent_id, 'get_logs', { kernelId: kernel.id, tail, timestamps }, HOW)
+      if (kernel.status === 'RUNNING' && kernel.agent_id) {
+        const live = { kernelId: kernel.id, tail, timestamps }
+        return await longAnswers.ask({ agentId: kernel.agent_id, userId }, 'get_logs', live, { ...HOW, signal })
+      }
       return lastLines(kernel.log_tail ?? '', tail)
     },
-    async logPart(id, { kernel: wanted, part }) {
+    async logPart(id, { kernel: wanted, part }, { userId, signal }) {
       const kernel = wanted === undefined ? await mainKernel(id) : await kernelNamed(id, wanted)
       const stored = kernel.log_tail ?? ''
       if (kernel.status === 'RUNNING' && kernel.agent_id) {
         const last = { kernelId: kernel.id, tail: MOST_LINES }
-        return { ...(await agents.request(kernel.agent_id, 'get_logs', last, HOW)), next: null }
+        const from = { agentId: kernel.agent_id, userId }
+        return { ...(await longAnswers.ask(from, 'get_logs', last, { ...HOW, signal })), next: null }
       }
       // An agent that stopped right after the end of the kernel may not have sent the end of the log.
       const isWhole = stored !== '' && !isCut(stored)
       if (isWhole || !kernel.agent_id) return { text: stored, next: null, truncated: isCut(stored) }
       try {
         const kept = { kernelId: kernel.id, ...defined({ part }) }
-        const agentId = kernel.agent_id
-        // Requests of one agent take turns, because its amount of data is limited and its reports have priority.
-        const found = await inTurn(agentId, () => agents.request(agentId, 'read_kept_log', kept, HOW))
+        const from = { agentId: kernel.agent_id, userId }
+        const found = await longAnswers.ask(from, 'read_kept_log', kept, { ...HOW, signal })
         // An endless list would keep a download busy for ever.
         if (found.next !== null && found.next <= (part ?? 0)) throw unreadable()
         const text = await unpackPart(found.packed)

@@ -21,6 +21,7 @@ import {
   type WhatIf,
 } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
+import { type LongAnswers } from '../agent-link/long-answers.ts'
 import { type MountsPresence, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
@@ -30,6 +31,7 @@ import { numberCursor } from '../store/number-cursor.ts'
 import { findSessions, findVariables, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
 import { administers, type Caller, canSee } from '../users/authorize.ts'
+import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { type SessionChanges } from './changes.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
 import { createKernelAccess } from './kernel-access.ts'
@@ -87,12 +89,14 @@ export interface SessionService {
     caller: Caller,
     id: SessionId,
     query: { tail: number; kernel?: string | undefined; timestamps?: boolean | undefined },
+    signal?: AbortSignal,
   ): Promise<{ text: string; truncated: boolean }>
   /** @see KernelAccess.logPart */
   logPart(
     caller: Caller,
     id: SessionId,
     query: { kernel?: string | undefined; part?: number | undefined },
+    signal?: AbortSignal,
   ): Promise<LogPart>
   /**
    * The SSH key of the session, for the owner, and for members whom the owner lets use it: with the key they act as the owner
@@ -115,16 +119,25 @@ export interface Ending {
 
 export interface SessionServiceDeps extends Omit<ViewDeps, 'presence' | 'caller'>, EnqueueDeps {
   readonly agents: AgentRequests
+  readonly longAnswers: LongAnswers
   readonly presence: PlacingPresence & MountsPresence
   readonly lifecycle: Pick<Lifecycle, 'terminate' | 'endUnconfirmed'>
   readonly changes: Pick<SessionChanges, 'hint'>
 }
 
 export function createSessionService(deps: SessionServiceDeps): SessionService {
-  const { store, agents, lifecycle, presence, changes } = deps
+  const { store, agents, longAnswers, lifecycle, presence, changes } = deps
   const totals = createTotals(filter => countMatching(store.db, filter))
   const enqueue = createEnqueue(deps)
-  const kernels = createKernelAccess({ db: store.db, agents })
+  const kernels = createKernelAccess({ db: store.db, agents, longAnswers })
+
+  /** The value that was waited for, if the caller may still see the session. */
+  async function stillVisible<T>(caller: Caller, id: SessionId, found: Promise<T>): Promise<T> {
+    const value = await found
+    await requireStillSignedIn(store.db, caller)
+    await requireVisible(store.db, caller, id)
+    return value
+  }
 
   async function view(caller: Caller, id: SessionId): Promise<Session> {
     const [session] = await viewAll(caller, [id])
@@ -238,14 +251,14 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       return { items, nextCursor: rows.length > limit ? String(items.at(-1)?.id) : null }
     },
 
-    async logs(caller, id, query) {
+    async logs(caller, id, query, signal) {
       await requireVisible(store.db, caller, id)
-      return kernels.logs(id, query)
+      return await stillVisible(caller, id, kernels.logs(id, query, { userId: caller.userId, signal }))
     },
 
-    async logPart(caller, id, query) {
+    async logPart(caller, id, query, signal) {
       await requireVisible(store.db, caller, id)
-      return kernels.logPart(id, query)
+      return await stillVisible(caller, id, kernels.logPart(id, query, { userId: caller.userId, signal }))
     },
 
     async sshAccess(caller, id) {

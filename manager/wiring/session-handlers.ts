@@ -1,5 +1,6 @@
 import { type AgentId, type SessionId } from '#manager/contract'
 import { type HostBundles } from '../agents/host-bundle.ts'
+import { createLongAnswers } from '../agent-link/long-answers.ts'
 import { createHostSetup } from '../agents/host-setup.ts'
 import { type AgentService, createAgentService } from '../agents/service.ts'
 import { createUnknownContainers } from '../agents/unknown-containers.ts'
@@ -94,9 +95,11 @@ export function createSessionHandlers(
   })
   const setup = createHostSetup({ agents: agentService, bundles: hostBundles })
   const positionOf = (id: SessionId) => scheduler.positionOf(id)
+  const longAnswers = createLongAnswers(agents)
   const sessions = createSessionService({
     store,
     agents,
+    longAnswers,
     lifecycle,
     changes,
     events,
@@ -126,6 +129,7 @@ export function createSessionHandlers(
   const commands = createCommandsOfSessions({
     store,
     agents,
+    longAnswers,
     isConnected: id => core.gateway.isConnected(id),
     log,
   })

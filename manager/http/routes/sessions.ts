@@ -87,8 +87,8 @@ export function createSessionRoutes({
     getSessionStats: ({ caller }, { params, query }) => lifetimes.stats(caller, params.id, query),
     setSessionPriority: ({ caller }, { params, body }) => setPriority(caller, params.id, body.priority),
     listSessionEvents: ({ caller }, { params, query }) => sessions.events(caller, params.id, query),
-    readSessionLog: ({ caller }, { params, query }) => sessions.logPart(caller, params.id, query),
-    getSessionLogs: ({ caller }, { params, query }) => sessions.logs(caller, params.id, query),
+    readSessionLog: ({ caller, signal }, { params, query }) => sessions.logPart(caller, params.id, query, signal),
+    getSessionLogs: ({ caller, signal }, { params, query }) => sessions.logs(caller, params.id, query, signal),
     listSessionTemplates: async ({ caller }) => ({ items: await templates.list(caller) }),
     saveSessionTemplate: ({ caller }, { params, body }) => templates.save(caller, params.name, body),
     setDefaultSessionTemplate: ({ caller }, { params, body }) =>

@@ -107,3 +107,24 @@ test('an agent that answers nonsense is not believed', async () => {
   const read = owner.readCommandOutput({ params: { id: session.id, commandId } })
   expect(await codeOf(read)).toBe('agent_failed')
 })
+
+test('the output of one person does not wait for all that another one reads', async () => {
+  await share()
+  const [{ id: first }, { id: second }] = [await run(owner), await run(member)]
+  const asked: string[] = []
+  const { promise: isOpen, resolve: open } = Promise.withResolvers<undefined>()
+  agent.script.read_command = async ({ commandId }) => {
+    asked.push(commandId)
+    await isOpen
+    return { offset: 0, bytes: Buffer.from('x').toString('base64'), total: 1, ended: true }
+  }
+  const read = (api: ApiClient, commandId: string) => api.readCommandOutput({ params: { id: session.id, commandId } })
+  const many = Array.from({ length: 30 }, () => read(owner, first))
+  await vi.waitFor(() => expect(asked).toEqual([first]))
+  const one = read(member, second)
+  // Both are at the manager when a later request of each has been answered.
+  await Promise.all([owner.me({}), member.me({})])
+  open(undefined)
+  await Promise.all([...many, one])
+  expect(asked.indexOf(second)).toBeLessThanOrEqual(3)
+})

@@ -68,3 +68,24 @@ test('what a hostile agent packs too tightly, or lists without an end, is refuse
     code: 'agent_failed',
   })
 })
+
+test('many requests of one person for long answers reach an agent one at a time', async () => {
+  let [atOnce, most] = [0, 0]
+  const slowly = async <T>(reply: T) => {
+    most = Math.max(most, ++atOnce)
+    await new Promise(setImmediate)
+    atOnce--
+    return reply
+  }
+  await cluster.join({ script: { get_logs: () => slowly({ text: 'x', truncated: false }) } })
+  const { id } = await cluster.launch()
+  await cluster.reach(id, 'RUNNING')
+  const params = { id }
+  await Promise.all(
+    Array.from({ length: 20 }, () => [
+      cluster.api.getSessionLogs({ params }),
+      cluster.api.readSessionLog({ params }),
+    ]).flat(),
+  )
+  expect(most).toBe(1)
+})

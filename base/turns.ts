@@ -1,4 +1,4 @@
-import { createTurnQueue } from '#base/turn-queue'
+import { createTurnQueue } from './turn-queue.ts'
 
 /** Turns between users, for work of which little is done at a time. */
 export interface Turns {
