@@ -1,7 +1,9 @@
 import { hostname } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
-import { AppError, StoragePaths } from '#manager/contract'
+import { z } from 'zod'
+import { AppError, StoragePaths, TextUpTo } from '#manager/contract'
 import { parseJoinString, type JoinInvitation } from './control/join-string.ts'
+import { type HealthCommand } from './faults/health-command.ts'
 import { type DiskLimits } from './limits/disk-rules.ts'
 import { GPU_GUARD_MODES, type GpuGuardMode } from './limits/gpu-guard-mode.ts'
 import { type Cidr, parseCidr, SESSION_BITS } from './network/subnets.ts'
@@ -25,6 +27,8 @@ export interface Config {
   readonly sharedGpus: ReadonlySet<string>
   /** Fate of a session that uses more memory of a shared GPU than its share. */
   readonly gpuGuard: GpuGuardMode
+  /** Command of the administrator that decides whether this host takes sessions; undefined: none. */
+  readonly health: HealthCommand | undefined
   /** Image with python3, in which the agent tests whether GPU memory limits are enforced. */
   readonly gpuProbeImage: string
   /** Path of the TOML file that describes simulated GPUs; undefined: the agent looks for NVIDIA GPUs. */
@@ -55,7 +59,7 @@ const MOST_LOG_MIB = 256
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_HEALTH_COMMAND, BERTH_HEALTH_INTERVAL_S, BERTH_HEALTH_TIMEOUT_S, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
@@ -93,6 +97,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ),
     sharedGpus: gpuNames(read('BERTH_GPU_SHARED') ?? ''),
     gpuGuard: guardMode(read('BERTH_GPU_GUARD') ?? 'end'),
+    health: healthCommand(read),
     gpuProbeImage: read('BERTH_GPU_PROBE_IMAGE') ?? 'berth/python:3.13',
     simulatedGpus: read('BERTH_SIMULATED_GPUS'),
     toolboxImage: read('BERTH_TOOLBOX_IMAGE') ?? 'berth/toolbox:latest',
@@ -150,6 +155,41 @@ function guardMode(text: string): GpuGuardMode {
   const mode = GPU_GUARD_MODES.find(one => one === text)
   if (mode === undefined) throw invalid(`BERTH_GPU_GUARD is "${text}"; the value must be end, warn or off.`)
   return mode
+}
+
+const HealthWords = z
+  .array(TextUpTo(4_096).regex(/^[^\0]*$/))
+  .min(1)
+  .max(64)
+
+function healthCommand(read: (name: string) => string | undefined): HealthCommand | undefined {
+  const text = read('BERTH_HEALTH_COMMAND')
+  if (text === undefined) return undefined
+  const words = HealthWords.safeParse(parseJson(text))
+  const [program = ''] = words.data ?? []
+  if (!words.success || !isAbsolute(program)) {
+    throw invalid(
+      'BERTH_HEALTH_COMMAND must be a list of words that begins with an absolute path: ["/usr/local/bin/host-ok"].',
+    )
+  }
+  const seconds = (name: string, usual: string, [least, most]: readonly [number, number]) => {
+    const figure = amount(name, read(name) ?? usual)
+    if (figure < least || figure > most) throw invalid(`${name} must be ${least} to ${most} seconds.`)
+    return figure * 1000
+  }
+  return {
+    words: words.data,
+    intervalMs: seconds('BERTH_HEALTH_INTERVAL_S', '300', [15, 86_400]),
+    timeoutMs: seconds('BERTH_HEALTH_TIMEOUT_S', '10', [1, 60]),
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 function architectures(text: string): string[] {

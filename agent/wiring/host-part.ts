@@ -3,6 +3,7 @@ import { type Config } from '../config.ts'
 import { type EngineClient, parseDockerHost } from '../docker/engine-client.ts'
 import { createDirectoryApart } from '../faults/directory-apart.ts'
 import { createEngineDisk } from '../faults/engine-disk.ts'
+import { createHealthCheck, type HealthCheck } from '../faults/health-command.ts'
 import { createHostFaults } from '../faults/host-faults.ts'
 import { createOwnDisks } from '../faults/own-disks.ts'
 import { createTestStart, createTestStarts } from '../faults/test-starts.ts'
@@ -49,6 +50,8 @@ export interface HostPart extends AsyncDisposable {
   readonly storage: MountedStorage
   readonly toolbox: Toolbox
   readonly faults: ReturnType<typeof createHostFaults>
+  /** Undefined if the administrator has set no command. */
+  readonly health: HealthCheck | undefined
 }
 
 /** @throws `config_invalid` */
@@ -102,7 +105,9 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
     floorBytes: config.freeSpaceFloorBytes,
     onChange,
   })
+  const health = config.health && stack.use(createHealthCheck({ ...config.health, onChange, log }))
   const faults = createHostFaults([
+    ...(health ? [health] : []),
     createDirectoryApart([config.directory, config.scratchDirectory], onChange),
     freeSpace,
     createOwnDisks({ ...config, onChange }),
@@ -122,6 +127,7 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
     storage,
     toolbox,
     faults,
+    health,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

@@ -16,7 +16,7 @@ import { type HostPart } from './host-part.ts'
 export interface RequestDeps {
   readonly engine: EngineClient
   readonly enginePart: EnginePart
-  readonly host: Pick<HostPart, 'devices' | 'faults'>
+  readonly host: Pick<HostPart, 'devices' | 'faults' | 'health'>
   readonly kernels: KernelManager
   readonly commands: Commands
   readonly images: ImageCatalog
@@ -29,14 +29,18 @@ export interface RequestDeps {
 /** Passes each request of a manager to the folder that handles it. */
 export function createRequests(deps: RequestDeps): Handlers {
   const { engine, enginePart, kernels, commands, images, unused, notify, recent } = deps
-  const { devices, faults } = deps.host
+  const { devices, faults, health } = deps.host
   const tellImage = (pullId: string, progress: PullProgress) => notify({ type: 'image_pull', pullId, progress })
   let diagnosing: Promise<Diagnosis> | undefined
   return {
-    create_kernel: ({ spec, ...options }, signal) =>
-      kernels.create(spec, { ...options, signal }).catch(async (error: unknown) => {
+    async create_kernel({ spec, ...options }, signal) {
+      // A repeated request is answered with the state of the first one, whatever has become of the host.
+      const isNew = !kernels.reports().some(one => one.kernelId === spec.kernelId && one.attempt === spec.attempt)
+      if (isNew) await health?.beforeStart()
+      return kernels.create(spec, { ...options, signal }).catch(async (error: unknown) => {
         throw await devices.told(spec, await faults.told(error))
-      }),
+      })
+    },
     destroy_kernel: ({ kernelId, graceMs, attempt, keepFilesMs }) =>
       kernels.destroy(kernelId, graceMs, attempt, keepFilesMs),
     async warn_kernel({ kernelId, at }) {

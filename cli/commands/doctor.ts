@@ -47,6 +47,10 @@ export function addDoctorCommand(program: Command): void {
           directory: setting('agent.scratch.directory', 'BERTH_AGENT_SCRATCH') ?? join(directory, 'agent', 'scratch'),
           floorBytes: Number(setting('agent.scratch.floorMib', 'BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? 1024) * 2 ** 20,
         },
+        health: {
+          command: setting('agent.health.command', 'BERTH_HEALTH_COMMAND'),
+          timeoutSeconds: setting('agent.health.timeoutSeconds', 'BERTH_HEALTH_TIMEOUT_S'),
+        },
         storages: storagesOf(setting('storage.hosts', 'BERTH_STORAGE'), directory),
         port: consolePortOf(settings, port),
         metrics: {

@@ -7,12 +7,14 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openControlSocket } from '../up/control-socket.ts'
 import { collectFacts } from './collect.ts'
 import { hasBridgesHere } from './probe/engine.ts'
+import { probeHealth } from './probe/health-command.ts'
 import { probeNvidia } from './probe/host.ts'
 
 const FAULT = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
 let data: string
 const homes = { directory: '/no/such/homes', floorBytes: 7 }
 const storages: string[] = []
+const health = { command: undefined, timeoutSeconds: undefined }
 const metrics = { hosts: [], hasToken: false }
 beforeEach(async () => {
   data = await mkdtemp(join(tmpdir(), 'berth-test-'))
@@ -27,6 +29,7 @@ afterEach(async () => {
 test('facts are collected without an engine, a database and a running Berth', async () => {
   const facts = await collectFacts({
     homes,
+    health,
     storages,
     metrics,
     data: join(data, 'new'),
@@ -56,7 +59,8 @@ test.skipIf(process.platform !== 'linux')(
       homes,
       metrics,
       data,
-      storages: [open ?? '', closed ?? '', below ?? '', join(data, 'missing')],
+      health,
+    storages: [open ?? '', closed ?? '', below ?? '', join(data, 'missing')],
       port: 0,
       databaseUrl: undefined,
     })
@@ -74,7 +78,7 @@ test('versions and file modes are read from the data directory', async () => {
   await writeFile(join(data, 'db', 'cluster', 'PG_VERSION'), '17\n')
   await writeFile(join(data, 'admin-password'), 'x')
   await chmod(join(data, 'admin-password'), 0o644)
-  const facts = await collectFacts({ homes, storages, metrics, data, port: 0, databaseUrl: undefined })
+  const facts = await collectFacts({ homes, health, storages, metrics, data, port: 0, databaseUrl: undefined })
   expect(facts.database).toEqual({ kind: 'embedded', version: '17', mode: 0o700, readable: true })
   expect(facts.secrets).toEqual([{ path: join(data, 'admin-password'), mode: 0o644 }])
 })
@@ -84,7 +88,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
   await expect.poll(() => server.listening).toBe(true)
   const { port } = server.address() as AddressInfo
   try {
-    const before = await collectFacts({ homes, storages, metrics, data, port, databaseUrl: undefined })
+    const before = await collectFacts({ homes, health, storages, metrics, data, port, databaseUrl: undefined })
     expect(before.consolePort).toEqual({ port, status: 'taken' })
     const url = `http://localhost:${port}`
     const running = {
@@ -99,7 +103,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
     }
     await using _ = await openControlSocket(join(data, 'up.sock'), () => Promise.resolve(running))
     server.on('connection', socket => socket.destroy())
-    const after = await collectFacts({ homes, storages, metrics, data, port, databaseUrl: undefined })
+    const after = await collectFacts({ homes, health, storages, metrics, data, port, databaseUrl: undefined })
     expect(after.consolePort).toEqual({ port, status: 'ours' })
     expect(after.running).toEqual({ url, pid: 7 })
     expect([before.proxyFaults, after.proxyFaults]).toEqual([undefined, [FAULT]])
@@ -107,7 +111,15 @@ test('a taken port is distinguished from the port of the running Berth', async (
     const usual = createServer().listen(0, '127.0.0.1')
     await expect.poll(() => usual.listening).toBe(true)
     const asked = (usual.address() as AddressInfo).port
-    const elsewhere = await collectFacts({ homes, storages, metrics, data, port: asked, databaseUrl: undefined })
+    const elsewhere = await collectFacts({
+      homes,
+      health,
+      storages,
+      metrics,
+      data,
+      port: asked,
+      databaseUrl: undefined,
+    })
     usual.close()
     expect(elsewhere.consolePort).toEqual({ port, status: 'ours' })
   } finally {
@@ -117,7 +129,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
 
 test('a database that does not answer is reported without its password', async () => {
   const databaseUrl = 'postgresql://berth:s3cret@127.0.0.1:1/berth'
-  const { database } = await collectFacts({ homes, storages, metrics, data, port: 0, databaseUrl })
+  const { database } = await collectFacts({ homes, health, storages, metrics, data, port: 0, databaseUrl })
   expect(database).toMatchObject({ kind: 'external', status: 'unreachable' })
   expect(JSON.stringify(database)).not.toContain('s3cret')
 })
@@ -154,4 +166,13 @@ test('an engine is in this network if one of its bridges is in the table of rout
   // Nothing can be concluded without a bridge, or on a computer without this table.
   expect(isHere()).toBe(true)
   expect(hasBridgesHere([bridge('172.18.0.0/16')], undefined)).toBe(true)
+})
+
+test('the health command of the agent is run, and its failure is the end of the output', async () => {
+  const program = join(data, 'host-ok')
+  await writeFile(program, '#!/bin/sh\necho "$1"; [ "$1" = well ]\n', { mode: 0o755 })
+  expect(await probeHealth(JSON.stringify([program, 'well']), undefined)).toEqual({ program, failure: undefined })
+  expect(await probeHealth(JSON.stringify([program, 'no disk']), '5')).toEqual({ program, failure: 'no disk' })
+  expect((await probeHealth(JSON.stringify([`${program}-gone`]), '5'))?.failure).toContain('ENOENT')
+  expect(await probeHealth(undefined, undefined)).toBeUndefined()
 })

@@ -7,6 +7,7 @@ import { askRunning, controlSocketPath } from '../up/control-socket.ts'
 import { type Facts } from './facts.ts'
 import { probePort } from './probe/console-port.ts'
 import { probeDatabase } from './probe/database.ts'
+import { probeHealth } from './probe/health-command.ts'
 import { probeEngine } from './probe/engine.ts'
 import { readKernelLimits } from './probe/kernel-limits.ts'
 import { probeSessionFiles } from './probe/session-files.ts'
@@ -29,6 +30,8 @@ export interface CollectOptions {
   readonly data: string
   /** As the agent is set. `directory`: absolute. */
   readonly homes: { readonly directory: string; readonly floorBytes: number }
+  /** As the agent is set. */
+  readonly health: { readonly command: string | undefined; readonly timeoutSeconds: string | undefined }
   /** Absolute directories of the storages of folders. */
   readonly storages: readonly string[]
   readonly port: number
@@ -63,6 +66,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
   const [
     dataDirectory,
     homesFreeBytes,
+    health,
     engine,
     nvidia,
     consolePort,
@@ -77,6 +81,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
   ] = await Promise.all([
     probeDataDirectory(data),
     freeBytesAbove(homes.directory),
+    probeHealth(options.health.command, options.health.timeoutSeconds),
     probeEngine(dockerHost, toolboxImage),
     probeNvidia(),
     askedBy ? { port, status: 'ours' as const } : probePort(port, running?.url),
@@ -100,6 +105,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     nodeVersion: process.version,
     data: dataDirectory,
     homes: { path: homes.directory, freeBytes: homesFreeBytes, floorBytes: homes.floorBytes },
+    health,
     sessionFiles,
     kernelLimits,
     engine,

@@ -43,6 +43,7 @@ const HEALTHY: Facts = {
   nodeVersion: 'v24.21.0',
   data: { path: '/var/lib/berth', exists: true, mode: 0o711, foreign: false, freeBytes: 100 * GIB },
   homes: { path: '/srv/homes', freeBytes: 100 * GIB, floorBytes: GIB },
+  health: { program: '/usr/local/bin/host-ok', failure: undefined },
   sessionFiles: [
     { path: '/srv/homes', isOpen: false, hasNosuid: false },
     { path: '/mnt/berth/folders', isOpen: true, hasNosuid: true },
@@ -113,6 +114,13 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     'version',
     'warning',
     /0\.2\.0/,
+  ],
+  [
+    'a health command that fails',
+    { ...HEALTHY, health: { program: '/usr/local/bin/host-ok', failure: 'no disk' } },
+    'health command',
+    'problem',
+    /host-ok fails: no disk/,
   ],
   [
     'a certificate that ends soon',

@@ -9,6 +9,8 @@ export interface Facts {
   readonly nodeVersion: string
   readonly data: DataDirectory
   readonly homes: Homes
+  /** Result of the agent's health command; undefined if none is set. `failure`: the end of its output. */
+  readonly health: { readonly program: string; readonly failure: string | undefined } | undefined
   readonly sessionFiles: readonly SessionFiles[]
   /** Undefined on a system other than Linux. */
   readonly kernelLimits: KernelLimits | undefined

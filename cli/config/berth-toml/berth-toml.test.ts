@@ -45,6 +45,9 @@ hosts = ["local=/srv/berth", "far=/mnt/far"]
 name = "ws"
 dockerHost = "unix:///run/docker.sock"
 gpu.shared = ["GPU-1a", "GPU-2b"]
+health.command = ["/usr/local/bin/host-ok", "a, b"]
+health.intervalSeconds = 60
+health.timeoutSeconds = 5
 gpu.guard = "warn"
 gpu.probeImage = "python:3"
 simulatedGpus = "gpus.toml"
@@ -102,6 +105,9 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_AGENT_SCRATCH_RETENTION_S: '0',
     BERTH_AGENT_HOME_LIMIT_MIB: '20480',
     BERTH_AGENT_HOME_FILES: '1000000',
+    BERTH_HEALTH_COMMAND: '["/usr/local/bin/host-ok","a, b"]',
+    BERTH_HEALTH_INTERVAL_S: '60',
+    BERTH_HEALTH_TIMEOUT_S: '5',
     BERTH_GPU_SHARED: 'GPU-1a,GPU-2b',
     BERTH_GPU_GUARD: 'warn',
     BERTH_GPU_PROBE_IMAGE: 'python:3',

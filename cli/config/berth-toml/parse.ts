@@ -62,7 +62,8 @@ export function environmentOf(settings: Settings, server: ServerName, env: Envir
   )
 }
 
-function toText({ isPath = false }: Setting, value: unknown, file: string): string {
+function toText({ isPath = false, isJson = false }: Setting, value: unknown, file: string): string {
+  if (isJson) return JSON.stringify(value)
   if (isPath) return resolve(dirname(file), String(value))
   return Array.isArray(value) ? value.join(',') : String(value)
 }

@@ -18,6 +18,8 @@ export interface Setting {
   readonly servers: readonly ServerName[]
   /** The value is a path; relative paths start at the folder of the file. */
   readonly isPath?: boolean
+  /** A list whose items may contain commas: the servers read it as JSON. */
+  readonly isJson?: boolean
 }
 
 const text = z.string().min(1)
@@ -302,6 +304,35 @@ export const SETTINGS: readonly Setting[] = [
     allowed: 'a list of architectures of images like ["arm64"]',
     meaning: 'architectures of images that the host runs with an emulator, separated by commas',
     variable: 'BERTH_AGENT_EMULATED',
+    servers: ['agent'],
+  },
+  {
+    key: 'agent.health.command',
+    schema: z
+      .array(z.string().max(4_096))
+      .min(1)
+      .max(64)
+      .refine(([program = '']) => program.startsWith('/')),
+    allowed: 'a list of words that begins with an absolute path, like ["/usr/local/bin/host-ok", "--quick"]',
+    meaning: 'command that decides whether the host takes sessions, as a JSON list of words; default none',
+    variable: 'BERTH_HEALTH_COMMAND',
+    servers: ['agent'],
+    isJson: true,
+  },
+  {
+    key: 'agent.health.intervalSeconds',
+    schema: z.int().min(15).max(86_400),
+    allowed: 'a whole number of seconds from 15 to 86400',
+    meaning: 'interval between runs of the health command; default 300',
+    variable: 'BERTH_HEALTH_INTERVAL_S',
+    servers: ['agent'],
+  },
+  {
+    key: 'agent.health.timeoutSeconds',
+    schema: z.int().min(1).max(60),
+    allowed: 'a whole number of seconds from 1 to 60',
+    meaning: 'time limit of the health command; default 10',
+    variable: 'BERTH_HEALTH_TIMEOUT_S',
     servers: ['agent'],
   },
   {

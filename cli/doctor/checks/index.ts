@@ -6,6 +6,7 @@ import { clock } from './clock.ts'
 import { consolePort } from './console-port.ts'
 import { dataDirectory } from './data-directory.ts'
 import { dataDisk } from './data-disk.ts'
+import { healthCommand } from './health-command.ts'
 import { homesDisk } from './homes-disk.ts'
 import { database } from './database.ts'
 import { engineDisk } from './engine-disk.ts'
@@ -56,6 +57,7 @@ export const CHECKS: readonly Check[] = [
   toolboxImage,
   sessionImages,
   gpu,
+  healthCommand,
   firewall,
   ipForward,
   kernelLimits,

@@ -65,6 +65,8 @@ export const AGENT_CAUSES = {
     'The agent cannot start sessions: the disk of {path} takes no new file ({code}), although it has free space. Look at its quotas, and on btrfs at the space for metadata (`btrfs filesystem usage`).',
   agent_engine_disk_full:
     'The agent cannot start sessions: the disk of Docker at {path} is full. Remove images that nobody uses, or free space on the host; `docker system df` shows what takes it.',
+  agent_unhealthy:
+    'The agent starts no sessions: the health command of this host (agent.health.command) fails: {text}. Mend the host; it takes sessions again once the command passes.',
   agent_starts_nothing:
     'The agent cannot start sessions: Docker did not start a container of Berth either: {text}. Restart Docker, and read its log.',
   docker_makes_no_networks:

@@ -32,6 +32,10 @@ export const DOCTOR_CAUSES = {
   homes_disk_short:
     'Only {size} free at {path}, and the agent keeps {needed} free (agent.scratch.floorMib): no session starts.',
   homes_disk_mend: 'Free space there, or set agent.scratch.directory to a directory on a larger disk.',
+  check_health_command: 'health command',
+  health_command_passes: '{program} passes.',
+  health_command_fails: '{program} fails: {text}. The host takes no sessions.',
+  health_command_fails_mend: 'Mend the host. It takes sessions again once the command passes (agent.health.command).',
   check_session_files: 'files of sessions',
   session_files_closed: 'Other users of the computer cannot run programs that sessions leave in their files.',
   session_files_open:

@@ -26,6 +26,7 @@ test.each([
   'engine_without_gpus',
   'agent_stopping',
   'host_starts_nothing',
+  'host_unhealthy',
   'host_gpu_failed',
   'docker_refused_networks',
 ] as const)('%s costs no attempt', cause => {

@@ -22,6 +22,7 @@ const REPORTED: ReadonlySet<unknown> = new Set([
   'host_directory_apart',
   'host_without_toolbox',
   'host_starts_nothing',
+  'host_unhealthy',
   'docker_refused_networks',
   // The GPU then has a problem, and is not allocated any more.
   'engine_without_gpus',

@@ -68,6 +68,8 @@ export default {
     '에이전트가 세션을 시작하지 못합니다. {path}의 디스크에 여유 공간이 있지만 새 파일을 쓸 수 없습니다({code}). 쿼터를 확인하고, btrfs라면 메타데이터 공간도 확인하세요(`btrfs filesystem usage`).',
   agent_engine_disk_full:
     '에이전트가 세션을 시작하지 못합니다. {path}에 있는 Docker의 디스크가 가득 찼습니다. 쓰지 않는 이미지를 지우거나 호스트의 공간을 확보하세요. `docker system df`로 무엇이 공간을 차지하는지 볼 수 있습니다.',
+  agent_unhealthy:
+    '에이전트가 세션을 시작하지 않습니다. 이 호스트의 상태 명령(agent.health.command)이 실패합니다: {text}. 호스트를 고치십시오. 명령이 성공하면 호스트가 다시 세션을 받습니다.',
   agent_starts_nothing:
     '에이전트가 세션을 시작하지 못합니다. Docker가 Berth의 컨테이너도 시작하지 못했습니다: {text}. Docker를 다시 시작하고 Docker의 로그를 확인하세요.',
   docker_makes_no_networks:

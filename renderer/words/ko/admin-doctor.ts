@@ -32,6 +32,10 @@ export default {
   homes_disk_short:
     '{path} 경로에 남은 공간: {size}. 에이전트가 비워 두는 공간: {needed}(agent.scratch.floorMib). 세션이 시작되지 않습니다.',
   homes_disk_mend: '그곳의 공간을 확보하거나 agent.scratch.directory를 더 큰 디스크로 지정하세요.',
+  check_health_command: '상태 명령',
+  health_command_passes: '{program}: 성공.',
+  health_command_fails: '{program} 명령이 실패합니다: {text}. 호스트가 세션을 받지 않습니다.',
+  health_command_fails_mend: '호스트를 고치십시오. 명령(agent.health.command)이 성공하면 다시 세션을 받습니다.',
   check_session_files: '세션의 파일',
   session_files_closed: '이 컴퓨터의 다른 사용자는 세션이 파일로 남긴 프로그램을 실행할 수 없습니다.',
   session_files_open:

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { z } from 'zod'
+import { lastLines } from '#agent/contract'
+import { type Facts } from '../facts.ts'
+
+const run = promisify(execFile)
+const Words = z.tuple([z.string()], z.string())
+/** Time limit of the agent, unless it is set. */
+const USUAL_S = 10
+
+/** Runs the health command of the agent. @param command JSON list of words @returns undefined without a command that the agent would accept */
+export async function probeHealth(command: string | undefined, seconds: string | undefined): Promise<Facts['health']> {
+  const words = Words.safeParse(parseJson(command ?? ''))
+  if (!words.success) return undefined
+  const [program, ...args] = words.data
+  const timeoutS = Number(seconds ?? USUAL_S) || USUAL_S
+  try {
+    await run(program, args, { cwd: '/', timeout: timeoutS * 1000, killSignal: 'SIGKILL' })
+    return { program, failure: undefined }
+  } catch (error) {
+    const said = error as { stdout?: string; stderr?: string; message?: string; killed?: boolean }
+    const output = lastLines(`${said.stdout ?? ''}\n${said.stderr ?? ''}`)
+    const late = said.killed ? `no result within ${timeoutS} s` : undefined
+    return { program, failure: [late, output].filter(Boolean).join(': ') || (lastLines(said.message ?? '') ?? '–') }
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
