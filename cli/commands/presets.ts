@@ -1,13 +1,14 @@
 import { type Command } from 'commander'
 import { defined } from '#base/defined'
-import { type ApiClient, AppError, type Preset } from '#manager/contract'
+import { type ApiClient, AppError, choiceText, type Preset } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { gpuChoiceOf, type GpuFlags, namesGpus, withGpuChoice } from './gpu-flags.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { amounts, bytes } from './text.ts'
 
-interface PresetFlags extends SlotFlags {
+interface PresetFlags extends SlotFlags, GpuFlags {
   shm?: string
   json?: boolean
 }
@@ -28,7 +29,7 @@ export function addPresetCommands(program: Command): void {
 
   withSize(preset.command('create <name>')).action(async (name: string, { json = false, ...flags }: PresetFlags) => {
     const { api } = await connect()
-    const body = { name, slots: slotsOf(flags), ...defined({ shmem: flags.shm }) }
+    const body = { name, slots: slotsOf(flags), ...defined({ gpu: gpuChoiceOf(flags), shmem: flags.shm }) }
     const made = await api.createPreset({ body })
     createOutput(json).data(made, () => presetTable([made]))
   })
@@ -37,8 +38,10 @@ export function addPresetCommands(program: Command): void {
     preset.command('update <name>').description('Change a preset. Resources that you leave out stay; 0 removes one.'),
   ).action(async (name: string, { json = false, ...flags }: PresetFlags) => {
     const { api } = await connect()
+    const before = namesSlots(flags) || namesGpus(flags) ? await find(api, name) : undefined
     const body = {
-      ...(namesSlots(flags) ? { slots: slotsOf(flags, (await find(api, name)).slots) } : {}),
+      ...(namesSlots(flags) ? { slots: slotsOf(flags, before?.slots) } : {}),
+      ...(namesGpus(flags) ? { gpu: gpuChoiceOf(flags, before?.gpu ?? undefined) ?? null } : {}),
       ...defined({ shmem: flags.shm }),
     }
     const changed = await api.updatePreset({ params: { name }, body })
@@ -79,7 +82,7 @@ function addList(command: Command): void {
 }
 
 function withSize(command: Command): Command {
-  return withSlots(command, false)
+  return withGpuChoice(withSlots(command, false))
     .option('--shm <amount>', 'shared memory, part of --mem')
     .option('--json', 'print JSON')
 }
@@ -89,7 +92,7 @@ const presetTable = (items: readonly Preset[]) =>
     ['NAME', 'RESOURCES', 'SHM', 'FITS'],
     items.map(one => [
       one.name,
-      amounts(one.slots),
+      amounts(one.slots) + (one.gpu ? ` (${choiceText(one.gpu)})` : ''),
       one.shmem === null ? '–' : bytes(Number(one.shmem)),
       one.fits ? 'yes' : 'no',
     ]),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { TextOf, TextUpTo } from './plain-text.ts'
+import { GpuChoice } from './gpu-choice.ts'
 import { MOST_AMOUNT, parseAmount, WireSlots } from './resource-slots.ts'
 
 export const PresetName = TextOf(
@@ -15,6 +16,7 @@ const Shmem = TextUpTo(MOST_AMOUNT).refine(
 
 const settings = {
   slots: WireSlots,
+  gpu: GpuChoice.nullable().describe('The GPUs that the preset chooses; null: any.'),
   shmem: Shmem.nullable().describe('Shared memory, part of mem; null = default of the image.'),
 }
 
@@ -34,7 +36,12 @@ export const Preset = z
 export type Preset = z.infer<typeof Preset>
 
 export const PresetSpec = z
-  .strictObject({ name: PresetName, slots: settings.slots, shmem: settings.shmem.default(null) })
+  .strictObject({
+    name: PresetName,
+    slots: settings.slots,
+    gpu: settings.gpu.default(null),
+    shmem: settings.shmem.default(null),
+  })
   .meta({ id: 'PresetSpec' })
 export type PresetSpec = z.infer<typeof PresetSpec>
 

@@ -9,13 +9,20 @@ import {
   type Preset,
   type PresetChange,
   type PresetSpec,
-  type ResourceSlots,
   SLOT_NAMES,
 } from '#manager/contract'
+import { requireGpu } from '../scheduler/require-gpu.ts'
 import { canTake, FreeCapacity } from '../scheduler/plan/index.ts'
 import { type PlacingPresence, readFreeCapacity } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents/agents.ts'
-import { deletePreset, insertPreset, listPresets, type PresetRow, updatePreset } from '../store/quotas/presets.ts'
+import {
+  deletePreset,
+  insertPreset,
+  listPresets,
+  type PresetRow,
+  type PresetSettings,
+  updatePreset,
+} from '../store/quotas/presets.ts'
 import { findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -47,7 +54,7 @@ export interface PresetQuery {
 export function createPresets({ db, presence }: { db: Db; presence: PlacingPresence }): Presets {
   async function withFit(caller: Caller, rows: readonly PresetRow[], query: PresetQuery): Promise<Preset[]> {
     const fits = await readFit({ db, presence }, caller, query)
-    return rows.map(row => toPreset(row, fits(row.slots)))
+    return rows.map(row => toPreset(row, fits(row)))
   }
 
   async function one(caller: Caller, row: PresetRow): Promise<Preset> {
@@ -62,8 +69,8 @@ export function createPresets({ db, presence }: { db: Db; presence: PlacingPrese
       const presets = await withFit(caller, rows, query)
       return query.fitting ? presets.filter(preset => preset.fits) : presets
     },
-    async create(caller, { name, slots, shmem }) {
-      const settings = { slots: parseSlots(slots), shmem_bytes: bytesOf(shmem) }
+    async create(caller, { name, slots, gpu, shmem }) {
+      const settings = { slots: parseSlots(slots), gpu, shmem_bytes: bytesOf(shmem) }
       const known = (await listPresets(db)).some(preset => preset.name.toLowerCase() === name.toLowerCase())
       if (known) throw new AppError('preset_exists', { name })
       checkSize(settings)
@@ -71,11 +78,12 @@ export function createPresets({ db, presence }: { db: Db; presence: PlacingPrese
       if (!row) throw new AppError('preset_exists', { name })
       return one(caller, row)
     },
-    async change(caller, name, { slots, shmem }) {
+    async change(caller, name, { slots, gpu, shmem }) {
       const before = (await listPresets(db)).find(preset => preset.name === name)
       if (!before) throw unknown(name)
       const settings = {
         slots: slots === undefined ? before.slots : parseSlots(slots),
+        gpu: gpu === undefined ? before.gpu : gpu,
         shmem_bytes: shmem === undefined ? before.shmem_bytes : bytesOf(shmem),
       }
       checkSize(settings)
@@ -99,9 +107,9 @@ async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, 
   const { options } = (await findResourceGroup(db, query.resourceGroup)) ?? {}
   const freeCapacities = agents.filter(agent => canTake(agent, options)).map(agent => new FreeCapacity(agent))
   const limited = SLOT_NAMES.filter(slot => left.slots[slot] !== undefined)
-  return (slots: ResourceSlots): boolean => {
+  return ({ slots, gpu }: PresetRow): boolean => {
     if (left.sessions === 0 || lackingSlots(slots, left.slots).some(slot => limited.includes(slot))) return false
-    return freeCapacities.some(freeCapacity => freeCapacity.fits(slots))
+    return freeCapacities.some(freeCapacity => freeCapacity.fits(slots, false, 1, gpu ?? undefined))
   }
 }
 
@@ -113,9 +121,10 @@ function bytesOf(shmem: string | null): number | null {
   return shmem === null ? null : (parseAmount('mem', shmem) ?? null)
 }
 
-function checkSize({ slots, shmem_bytes: shmem }: { slots: ResourceSlots; shmem_bytes: number | null }): void {
+function checkSize({ slots, gpu, shmem_bytes: shmem }: PresetSettings): void {
   const { cpu = 0, mem = 0 } = slots
   if (cpu <= 0 || mem <= 0) throw new AppError('bad_request', because('preset_needs_both'))
+  if (gpu !== null) requireGpu(slots, gpu)
   if (shmem === null || shmem <= mem) return
   throw new AppError('bad_request', because('shmem_within_mem'))
 }
@@ -124,6 +133,7 @@ function toPreset(row: PresetRow, fits?: boolean): Preset {
   return {
     name: row.name,
     slots: formatSlots(row.slots),
+    gpu: row.gpu,
     shmem: row.shmem_bytes === null ? null : String(row.shmem_bytes),
     ...defined({ fits }),
     createdAt: row.created_at.toISOString(),

@@ -3,7 +3,6 @@ import {
   AppError,
   because,
   type Because,
-  choiceText,
   formatSlots,
   type GpuChoice,
   meaningsOf,
@@ -28,6 +27,7 @@ import {
   readableOf,
   totalOf,
 } from '../scheduler/plan/index.ts'
+import { requireGpu } from '../scheduler/require-gpu.ts'
 import { describedBy, type KnownImages, minimumOf } from '../images/known-images.ts'
 import { type HeldImage } from '../store/images/images.ts'
 
@@ -62,7 +62,7 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
   const notices: Notice[] = []
   const requested = fillIn(parseSlots(spec.resources), image, notices)
   const { gpu, clusterSize = 1 } = spec
-  requireGpu(requested, gpu)
+  if (gpu !== undefined) requireGpu(requested, gpu)
   refuseTooLarge({ requested, clusterSize, gpu }, agents)
   const shmemBytes = sharedMemory(spec, requested, image, notices)
   return { image, reference, requested, shmemBytes, shmemFromImage: spec.shmem === undefined, notices }
@@ -129,12 +129,6 @@ interface ClusterRequest {
   readonly requested: ResourceSlots
   readonly clusterSize: number
   readonly gpu: GpuChoice | undefined
-}
-
-/** @throws AppError `bad_request` for a choice of GPUs by a request for none */
-function requireGpu({ 'cuda.device': devices = 0, 'cuda.shares': shares = 0 }: ResourceSlots, gpu?: GpuChoice): void {
-  if (gpu === undefined || devices > 0 || shares > 0) return
-  throw new AppError('bad_request', because('gpu_chosen_without_gpu', { gpu: choiceText(gpu) }))
 }
 
 /**

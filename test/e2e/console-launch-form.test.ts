@@ -2,7 +2,7 @@ import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConsole, startBrowser, type Opened } from './console-open.ts'
 import { button, openLaunchDialog, openSection } from './console-steps.ts'
-import { LIMITED } from './console-world.ts'
+import { LIMITED, RESOURCES, SEVERAL_GPUS } from './console-world.ts'
 
 /** The form of the launch dialog: what may be typed where, and what it says about faults; against a double of the manager. */
 let browser: Browser
@@ -179,4 +179,36 @@ test('the outline leads to each section, and marks the one with a fault', async 
   await it.page.keyboard.press('Enter')
   await expect.poll(() => it.world.changes.length).toBe(1)
   expect(it.world.changes[0]?.body).toMatchObject({ priority: -1, interruptible: true, clusterSize: 3 })
+})
+
+test('a model of GPU is chosen with what is free of it, and is part of the request', async () => {
+  await using it = await open('/sessions', { resources: SEVERAL_GPUS })
+  await button(it.page, 'New session').click()
+  const field = it.page.getByRole('combobox', { name: 'GPU model' })
+  await field.press('Enter')
+  const options = await it.page.getByRole('option').allInnerTexts()
+  expect(options.map(text => text.replaceAll(/\s*\n\s*/g, ': '))).toEqual([
+    'Any GPU: 3 of 8 free',
+    'NVIDIA H100 80GB HBM3: 80 GiB · 1 of 4 free',
+    'NVIDIA H100 80GB HBM3, MIG 3g.40gb: 40 GiB · 0 of 2 free',
+    'Tesla T4: 15 GiB · 2 of 2 free',
+    'Any with at least 40 GiB: 1 of 6 free',
+    'Any with at least 80 GiB: 80 GiB · 1 of 4 free',
+  ])
+  await it.page.getByRole('option', { name: 'Tesla T4' }).click()
+  // The choice asks for one GPU.
+  expect(await it.page.getByRole('textbox', { name: 'GPU', exact: true }).inputValue()).toBe('1')
+  await it.page.getByText('15 GiB · 2 of 2 free').first().waitFor()
+  const sent = it.page.waitForRequest(
+    request => request.url().endsWith('/api/v1/sessions') && request.method() === 'POST',
+  )
+  await button(it.page, /^Launch$/).click()
+  expect((await sent).postDataJSON()).toMatchObject({ resources: { 'cuda.device': '1' }, gpu: { model: 'Tesla T4' } })
+})
+
+test('GPUs of one model are nothing to choose from', async () => {
+  await using it = await open('/sessions', { resources: { ...RESOURCES, gpus: SEVERAL_GPUS.gpus.slice(0, 1) } })
+  await button(it.page, 'New session').click()
+  await it.page.getByRole('textbox', { name: 'GPU', exact: true }).waitFor()
+  expect(await it.page.getByText('GPU model').count()).toBe(0)
 })

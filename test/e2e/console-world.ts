@@ -230,6 +230,16 @@ export const RESOURCES: Resources = {
   sessions: { running: 9, pending: 1 },
 }
 
+/** Hosts with several models of GPUs. */
+export const SEVERAL_GPUS: Resources = {
+  ...RESOURCES,
+  gpus: [
+    { model: 'NVIDIA H100 80GB HBM3', memBytes: 79.6 * GIB, mode: 'whole', total: 4, free: '1' },
+    { model: 'NVIDIA H100 80GB HBM3 3g.40gb', memBytes: 39.5 * GIB, mode: 'mig', total: 2, free: '0' },
+    { model: 'Tesla T4', memBytes: 15 * GIB, mode: 'whole', total: 2, free: '2' },
+  ],
+}
+
 /** Hosts that give out their GPUs in shares. */
 export const SHARED_GPUS: Resources = {
   ...RESOURCES,
@@ -271,6 +281,7 @@ const GROUP_IDS = ['01990000-0000-7000-8000-0000000000b1', '01990000-0000-7000-8
 const preset = (name: string, slots: Preset['slots'], fits = true): Preset => ({
   name,
   slots,
+  gpu: null,
   shmem: null,
   fits,
   createdAt: ago(10_000),

@@ -1,6 +1,6 @@
-import { type ResourceSlots, type UserId } from '#manager/contract'
+import { type GpuChoice, type ResourceSlots, type UserId } from '#manager/contract'
 import { type Generated } from 'kysely'
-import { type Default, type DefaultJson, type Json, type Time } from './columns.ts'
+import { type Default, type DefaultJson, type Json, type MaybeJson, type Time } from './columns.ts'
 
 /** Limits for a user (all sessions of the user) or for a keypair (the sessions created with it). Null = unlimited. */
 export interface ResourcePoliciesTable {
@@ -27,6 +27,8 @@ export interface PresetsTable {
   name: string
   /** Base units. */
   slots: Json<ResourceSlots>
+  /** The GPUs that it chooses; null for any. */
+  gpu: MaybeJson<GpuChoice>
   shmem_bytes: number | null
   created_at: Time
   version: Default<number>

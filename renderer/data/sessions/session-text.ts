@@ -1,5 +1,6 @@
 import { mdiAlertCircle, mdiCheckCircle } from '@mdi/js'
 import {
+  choiceText,
   isFinished,
   parseAmount,
   parseSlots,
@@ -99,7 +100,7 @@ export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Da
 export const hasStats = ({ status, reachable }: Pick<Session, 'status' | 'reachable'>) =>
   status === 'RUNNING' && reachable
 
-type Request = Pick<Session, 'requested' | 'clusterSize'>
+type Request = Pick<Session, 'requested' | 'clusterSize'> & Partial<Pick<Session, 'gpu'>>
 
 /** Slots that all containers of a session request together. */
 export function wholeRequest({ requested, clusterSize }: Request): ResourceSlots {
@@ -138,10 +139,11 @@ function computeText({ requested, clusterSize }: Request): string {
   return clusterSize === 1 ? one : `${clusterSize} × ${one}`
 }
 
-function gpuText({ requested }: Pick<Session, 'requested'>): string {
+function gpuText({ requested, gpu }: Request): string {
+  const chosen = gpu ? ` (${choiceText(gpu)})` : ''
   const { 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(requested)
-  if (gpus > 0) return `${gpus} GPU`
-  return shares > 0 ? `${formatNumber(shares / 100)} fGPU` : ''
+  if (gpus > 0) return `${gpus} GPU${chosen}`
+  return shares > 0 ? `${formatNumber(shares / 100)} fGPU${chosen}` : ''
 }
 
 /** `registry.example.com:5000/team/python:3.13` → `team/python:3.13`: the part by which people know an image. */

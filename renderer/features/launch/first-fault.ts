@@ -20,6 +20,7 @@ const FIELDS = [
   { field: 'mem', label: 'ramLabel', selector: '#amount-mem-RAM' },
   { field: 'shmem', label: 'sharedMemory', selector: '#amount-mem-Sharedmemory' },
   { field: 'gpu', label: 'gpu', selector: '[id^="amount-cuda"]' },
+  { field: 'gpuChoice', label: 'gpuModel', selector: '#launch-gpu-model' },
   { field: 'clusterSize', label: 'containers', selector: '#launch-cluster-size' },
   { field: 'startupCommand', label: 'startupCommand', selector: '#launch-command' },
   { field: 'maxLifetime', label: 'maxLifetime', selector: '#launch-max-lifetime' },

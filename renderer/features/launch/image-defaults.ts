@@ -10,7 +10,7 @@ import { type LaunchForm } from './launch-form.ts'
 import { formOf } from './repeated.ts'
 
 /** The parts of the form that an image's defaults can set. */
-const KEPT = ['cpu', 'mem', 'shmem', 'gpu', 'environ', 'folders'] as const
+const KEPT = ['cpu', 'mem', 'shmem', 'gpu', 'gpuChoice', 'environ', 'folders'] as const
 type Kept = Pick<LaunchForm, (typeof KEPT)[number]>
 
 /** The values that an image's defaults have set in the form, and the values before that. */
@@ -20,8 +20,8 @@ export interface AppliedDefaults {
 }
 
 const keptOf = (form: LaunchForm): Kept => {
-  const { cpu, mem, shmem, gpu, environ, folders } = form
-  return { cpu, mem, shmem, gpu, environ, folders }
+  const { cpu, mem, shmem, gpu, gpuChoice, environ, folders } = form
+  return { cpu, mem, shmem, gpu, gpuChoice, environ, folders }
 }
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 
@@ -46,7 +46,7 @@ export function withDefaults(
     ...form,
     ...(resources.cpu === undefined ? {} : { cpu: stored.cpu }),
     ...(resources.mem === undefined ? {} : { mem: stored.mem }),
-    ...(namesGpu ? { gpu: stored.gpu } : {}),
+    ...(namesGpu ? { gpu: stored.gpu, gpuChoice: stored.gpuChoice } : {}),
     ...(shmem === undefined ? {} : { shmem: stored.shmem }),
     environ: stored.environ,
     ...(defaults.folders === undefined ? {} : { folders: stored.folders }),
@@ -66,12 +66,12 @@ export function withoutDefaults(form: LaunchForm, { before, after }: AppliedDefa
 }
 
 /** The settings of a request as defaults of its image. An empty list of folders means that there are none. */
-export function defaultsOf({ image, resources, shmem, environ, folders }: SessionSpec): ImageDefaultsSpec {
+export function defaultsOf({ image, resources, gpu, shmem, environ, folders }: SessionSpec): ImageDefaultsSpec {
   return {
     image,
     resources,
     environ,
-    ...defined({ shmem }),
+    ...defined({ gpu, shmem }),
     folders: folders ?? [],
   }
 }

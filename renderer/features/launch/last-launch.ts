@@ -1,7 +1,7 @@
-import { type Image, type ResourceSlots, type SessionSpec } from '#manager/contract'
+import { choiceText, type Image, type ResourceSlots, type SessionSpec } from '#manager/contract'
 import { amountText } from './amount-text.ts'
 import { titleAmong } from './image-order.ts'
-import { defaultForm, fitForm, isBatch, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
+import { defaultForm, fitForm, type GpuSlot, isBatch, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
 import { appToOpen } from './open-after.ts'
 import { type Remembered } from './remembered.ts'
 import { t } from '../../words/en/launch.ts'
@@ -31,7 +31,7 @@ export function lastLaunch(
   const wish = { ...defaultForm(image, room.largest), ...last, ...place }
   const form = fitForm(wish, image, room.largest, room.left)
   const limits = limitsOf(image, room.largest, form.mem, room.left)
-  const gpu = limits.gpu && form.gpu > 0 ? [amountText(limits.gpu.slot, form.gpu)] : []
+  const gpu = limits.gpu && form.gpu > 0 ? [gpuText(limits.gpu.slot, form)] : []
   return {
     title: titleAmong(room.images, image),
     size: [
@@ -45,3 +45,6 @@ export function lastLaunch(
     opens: appToOpen(form, image),
   }
 }
+
+const gpuText = (slot: GpuSlot, { gpu, gpuChoice }: LaunchForm) =>
+  amountText(slot, gpu) + (gpuChoice ? ` (${choiceText(gpuChoice)})` : '')

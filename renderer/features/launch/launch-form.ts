@@ -10,6 +10,7 @@ import {
   SESSION_NAME,
   SLOT_NAMES,
   utf8Length,
+  type GpuChoice,
   type Image,
   type ResourceSlots,
   type Session,
@@ -46,6 +47,8 @@ export interface LaunchForm {
   mem: number
   shmem: number
   gpu: number
+  /** The GPUs that the session accepts; null for any. Without a GPU it means nothing. */
+  gpuChoice: GpuChoice | null
   count: number
   /** Kernels of each session, all on one agent. */
   clusterSize: number
@@ -155,6 +158,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     mem: Math.floor(mem / (64 * MIB)) * 64 * MIB || mem,
     shmem: Math.min(Math.max(parseAmount('mem', image?.shmem ?? '') ?? 0, 64 * MIB), mem),
     gpu: 0,
+    gpuChoice: null,
     count: 1,
     clusterSize: 1,
     environ: [],
@@ -211,6 +215,7 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     mem: requested.mem ?? 0,
     shmem: parseAmount('mem', session.shmem) ?? 0,
     gpu: requested['cuda.shares'] ?? requested['cuda.device'] ?? 0,
+    gpuChoice: session.gpu,
     count: 1,
     clusterSize: session.clusterSize,
     // If somebody else chose the folders, programs may run files from them.
@@ -335,7 +340,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
       mem: formatAmount('mem', form.mem),
       ...(gpu && form.gpu > 0 ? { [gpu.slot]: formatAmount(gpu.slot, form.gpu) } : {}),
     },
-    gpu: undefined,
+    gpu: gpu && form.gpu > 0 ? (form.gpuChoice ?? undefined) : undefined,
     shmem: String(form.shmem),
     environ: Object.fromEntries(form.environ.filter(({ name }) => name !== '').map(({ name, value }) => [name, value])),
     count: form.count,

@@ -6,6 +6,7 @@ import { isOffered, presetHindrance, presetShown, presetSize, presetWait, withPr
 const preset = (change: Partial<Preset> = {}): Preset => ({
   name: 'large',
   slots: { cpu: '4', mem: '8g', 'cuda.device': '1' },
+  gpu: null,
   shmem: '1g',
   fits: true,
   createdAt: '2026-11-01T09:00:00.000Z',
@@ -13,7 +14,7 @@ const preset = (change: Partial<Preset> = {}): Preset => ({
   ...change,
 })
 const all = { cpu: 8000, mem: 16 * GIB, 'cuda.device': 2 }
-const room: Room = { largest: all, free: all, left: {}, sessionsLeft: null, partsHold: null, sharedGpus: [] }
+const room: Room = { largest: all, free: all, left: {}, sessionsLeft: null, partsHold: null, sharedGpus: [], gpus: [] }
 const hindrance = (each: Preset, change: Partial<Room> = {}) =>
   presetHindrance(each, 'cuda.device', { ...room, ...change })
 

@@ -1,4 +1,5 @@
 import {
+  choiceText,
   parseAmount,
   parseSlots,
   SLOT_NAMES,
@@ -9,6 +10,7 @@ import {
 } from '#manager/contract'
 import { amountText } from './amount-text.ts'
 import { leftText } from './forecast.ts'
+import { isThere } from './gpu-options.ts'
 import { fitForm, isKnown, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
 import { t } from '../../words/en/launch.ts'
 
@@ -20,6 +22,7 @@ export interface Room {
   readonly sessionsLeft: number | null
   readonly partsHold: Resources['partsHold']
   readonly sharedGpus: Resources['sharedGpus']
+  readonly gpus: Resources['gpus']
 }
 
 /** Choices and limits that determine the amounts of a preset. */
@@ -34,7 +37,8 @@ const GPU_SLOTS = ['cuda.device', 'cuda.shares'] as const
 /** `2 CPU cores · 4 GiB RAM · 1 GPU` */
 export function presetSize(preset: Preset): string {
   const slots = parseSlots(preset.slots)
-  return SLOT_NAMES.flatMap(name => (slots[name] ? [amountText(name, slots[name])] : [])).join(' · ')
+  const size = SLOT_NAMES.flatMap(name => (slots[name] ? [amountText(name, slots[name])] : [])).join(' · ')
+  return preset.gpu ? `${size} (${choiceText(preset.gpu)})` : size
 }
 
 /** Whether a preset is worth showing: one with GPUs is not if no host has GPUs. */
@@ -54,6 +58,7 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
     // The preset can be requested and would wait; the future GPUs are unknown.
     return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? t('gpusUnknown') : ''
   }
+  if (preset.gpu && !isThere(preset.gpu, room.gpus)) return t('presetGpuNowhere', { gpu: choiceText(preset.gpu) })
   const tooLarge = over(room.largest)
   if (tooLarge) return t('largestHas', { amount: leftText(tooLarge, room.largest[tooLarge] ?? 0) })
   return GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0) ? t('otherGpuKind') : ''
@@ -81,6 +86,7 @@ export function withPreset(form: LaunchForm, preset: Preset, { limits, image, ro
     mem: slots.mem ?? form.mem,
     shmem: shmem ?? 64 * MIB,
     gpu: limits.gpu ? (slots[limits.gpu.slot] ?? 0) : 0,
+    gpuChoice: preset.gpu ?? null,
   }
   return fitForm(sized, image, room.largest, room.left)
 }
@@ -91,7 +97,8 @@ export function presetShown(form: LaunchForm, presets: readonly Preset[], contex
   const shown = presets.find(preset => {
     const like = withPreset(form, preset, context)
     const isSame = (['cpu', 'mem', 'shmem', 'gpu'] as const).every(name => like[name] === form[name])
-    return isSame && presetHindrance(preset, limits.gpu?.slot, room) === ''
+    const isSameGpu = JSON.stringify(like.gpuChoice) === JSON.stringify(form.gpuChoice)
+    return isSame && isSameGpu && presetHindrance(preset, limits.gpu?.slot, room) === ''
   })
   return shown?.name ?? null
 }

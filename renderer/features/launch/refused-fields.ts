@@ -26,6 +26,7 @@ const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   owner: 'owner',
   dependsOn: 'dependsOn',
   clusterSize: 'clusterSize',
+  gpu: 'gpuChoice',
   'resources.cpu': 'cpu',
   'resources.mem': 'mem',
   'resources.cuda.device': 'gpu',

@@ -45,6 +45,7 @@ describe('the remembered launch', () => {
       mem: 4 * GIB,
       shmem: 64 * MIB,
       gpu: 0,
+      gpuChoice: null,
       count: 2,
       clusterSize: 3,
       priority: -2,

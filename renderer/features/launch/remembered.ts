@@ -1,5 +1,5 @@
 import { parseJson } from '#base/parse-json'
-import { type UserId } from '#manager/contract'
+import { GpuChoice, type UserId } from '#manager/contract'
 import { type FolderChoice } from './folder-choice.ts'
 import { keyOf } from '../../data/launch/forget-launch.ts'
 import { type LaunchForm } from './launch-form.ts'
@@ -9,7 +9,7 @@ const COUNTS = ['count', 'clusterSize', 'priority'] as const
 const TEXTS = ['project', 'resourceGroup', 'startupCommand', 'maxLifetime', 'idleTimeout', 'opens'] as const
 const CHOICES = ['automount', 'runImageCommand', 'interruptible'] as const
 const KINDS: readonly unknown[] = ['interactive', 'batch'] satisfies LaunchForm['kind'][]
-const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'folders'] as const
+const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'folders', 'gpuChoice'] as const
 
 /**
  * The choices of the last launch of an account, stored in this browser until it signs out. The name is left out (it is taken now), and so
@@ -38,9 +38,12 @@ export function recall(user: UserId | undefined, storage: Storage = localStorage
     all(TEXTS, text => typeof text === 'string') &&
     all(CHOICES, choice => typeof choice === 'boolean') &&
     all(['kind'], kind => KINDS.includes(kind)) &&
-    all(['folders'], isFolders)
+    all(['folders'], isFolders) &&
+    all(['gpuChoice'], isGpuChoice)
   return isGood ? (value as Remembered) : null
 }
+
+const isGpuChoice = (value: unknown) => value === null || GpuChoice.safeParse(value).success
 
 const isFolders = (value: unknown): value is FolderChoice[] =>
   Array.isArray(value) &&

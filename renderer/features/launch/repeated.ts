@@ -22,6 +22,7 @@ export function formOf(spec: SessionSpec, folders: ReadonlyMap<string, Pick<Fold
     mem: slots.mem ?? base.mem,
     shmem: shmem ?? base.shmem,
     gpu: slots['cuda.shares'] ?? slots['cuda.device'] ?? 0,
+    gpuChoice: spec.gpu ?? null,
     count: spec.count,
     clusterSize: spec.clusterSize ?? 1,
     environ: Object.entries(spec.environ).map(([name, value]) => ({ name, value })),

@@ -1,4 +1,5 @@
 import { parseDuration } from '#base/duration'
+import { choiceText } from '#manager/contract'
 import { formatList, formatSeconds, formatStart } from '../../ui/format.ts'
 import { t as ofFolders } from '../../words/en/folders.ts'
 import { amountText } from './amount-text.ts'
@@ -37,9 +38,10 @@ export function sectionSummary(id: SectionId, form: LaunchForm, { title, mounted
   }
 }
 
-function sizeText({ cpu, mem, gpu: gpus, clusterSize }: LaunchForm, gpu: GpuSlot | undefined): string {
+function sizeText({ cpu, mem, gpu: gpus, gpuChoice, clusterSize }: LaunchForm, gpu: GpuSlot | undefined): string {
   const amounts = [['cpu', cpu], ['mem', mem], ...(gpu ? [[gpu, gpus] as const] : [])] as const
-  const size = amounts.flatMap(([slot, amount]) => (amount > 0 ? [amountText(slot, amount)] : [])).join(' · ')
+  const all = amounts.flatMap(([slot, amount]) => (amount > 0 ? [amountText(slot, amount)] : [])).join(' · ')
+  const size = gpu && gpus > 0 && gpuChoice ? `${all} (${choiceText(gpuChoice)})` : all
   return clusterSize > 1 ? `${clusterSize} × ${size}` : size
 }
 

@@ -56,6 +56,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
     partsHold: resources.value?.partsHold ?? null,
     // A manager of an older version does not tell them.
     sharedGpus: resources.value?.sharedGpus ?? [],
+    gpus: resources.value?.gpus ?? [],
   }))
 
   /** Keeps the form's project if it can still be chosen; otherwise selects the manager's default. */

@@ -2,6 +2,7 @@ import { computed, type ComputedRef, type Ref } from 'vue'
 import { type Image } from '#manager/contract'
 import { firstFault } from './first-fault.ts'
 import { forecast } from './forecast.ts'
+import { freeOf } from './gpu-options.ts'
 import { requestedSlots, toSpec, type LaunchErrors, type LaunchForm, type LaunchLimits } from './launch-form.ts'
 import { outlookOf, scheduledFor, type Outlook } from './outlook.ts'
 import { type useLaunchRoom } from './useLaunchRoom.ts'
@@ -28,13 +29,21 @@ export function usePrediction({
   place: ReturnType<typeof useLaunchRoom>
   filled: Ref<boolean>
 }) {
+  /** Free amounts: of GPUs, only those that the form chooses. */
+  const freeNow = computed(() => {
+    const { free, gpus } = place.room.value
+    const { gpuChoice } = form.value
+    const slot = limits.value.gpu?.slot
+    if (gpuChoice === null || slot === undefined) return free
+    return { ...free, [slot]: Math.min(free[slot] ?? 0, freeOf(gpuChoice, gpus, slot)) }
+  })
   const guess = computed(() =>
     forecast({
       requested: requestedSlots(form.value, limits.value),
       count: form.value.count,
       resources: place.resources.value,
       largest: place.room.value.largest,
-      free: place.room.value.free,
+      free: freeNow.value,
       holders: image.value?.holders ?? 0,
     }),
   )

@@ -44,6 +44,14 @@ const en = {
   alsoEnded: 'Also ended ones',
 
   // Fields
+  gpuModel: 'GPU model',
+  gpuModelHint: 'Words of its name, such as H100 or A100 80GB. Empty for any.',
+  gpuModelFault: 'Enter words of the name of a GPU, such as H100.',
+  gpuMemory: 'GPU memory, at least',
+  gpuMemoryHint: 'Of each GPU, in GiB rounded up, such as 40g. Empty for any.',
+  migProfile: 'MIG profile',
+  migProfileHint: 'Only MIG instances of this profile, such as 3g.20gb.',
+  migProfileFault: 'Enter a profile such as 3g.20gb.',
   unlimited: 'Unlimited',
   enterNumber: 'Enter a whole number',
   atLeast: 'At least {count, number}',

@@ -45,6 +45,14 @@ export default {
   alsoEnded: '종료된 세션 포함',
 
   // Fields
+  gpuModel: 'GPU 종류',
+  gpuModelHint: 'H100, A100 80GB처럼 GPU 이름에 있는 단어. 비워 두면 아무 GPU나 씁니다.',
+  gpuModelFault: 'H100처럼 GPU 이름에 있는 단어를 입력하세요.',
+  gpuMemory: 'GPU 메모리(최소)',
+  gpuMemoryHint: 'GPU마다 필요한 메모리, GiB 단위로 올림. 예: 40g. 비워 두면 제한이 없습니다.',
+  migProfile: 'MIG 프로필',
+  migProfileHint: '이 프로필의 MIG 인스턴스만 씁니다. 예: 3g.20gb.',
+  migProfileFault: '3g.20gb와 같은 프로필을 입력하세요.',
   unlimited: '무제한',
   enterNumber: '정수를 입력하세요',
   atLeast: '{count, number} 이상',

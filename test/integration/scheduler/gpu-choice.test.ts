@@ -114,6 +114,23 @@ test('a session that is started again, a template and the command line choose al
   expect(await cli.run([...create, '--gpu-memory', 'much'])).toMatchObject({ code: 2 })
 })
 
+test('a preset chooses a GPU, and fits while such a GPU is free', async () => {
+  await join()
+  const size = ['--cpu', '0.5', '--mem', '512m', '--gpu', '1']
+  const made = await cli.run(['admin', 'preset', 'create', 'hopper', ...size, '--gpu-model', 'H100', '--json'])
+  expect(JSON.parse(made.out)).toMatchObject({ gpu: { model: 'H100' }, fits: true })
+  expect((await cli.run(['preset', 'ls'])).out).toMatch(/hopper +0\.5 CPU, 512 MiB RAM, 1 GPU \(H100\) .*yes/)
+  expect(await run(ask({ model: 'H100' }, 2))).toEqual(['GPU-b', 'GPU-c'])
+  const fits = async () => (await cluster.api.listPresets()).items.find(({ name }) => name === 'hopper')?.fits
+  expect(await fits()).toBe(false)
+  const update = ['admin', 'preset', 'update', 'hopper', '--json']
+  expect(JSON.parse((await cli.run([...update, '--gpu-model', 'any'])).out)).toMatchObject({ gpu: null })
+  expect(await fits()).toBe(true)
+  const none = { name: 'none', slots: { cpu: '1', mem: '1g' }, gpu: { model: 'H100' } }
+  expect(await refusal(cluster.api.createPreset({ body: none }))).toMatchObject({ code: 'bad_request' })
+  await cluster.api.deletePreset({ params: { name: 'hopper' } })
+})
+
 test('a GPU with a problem is none to choose', async () => {
   const broken = { ...gpu('GPU-x', 'Tesla T4', 15_360), problem: 'GPU is lost' }
   await cluster.join({ capacity: { cpu: 4000, mem: 4096 * MIB }, devices: [broken, ...gpus(1)] })
