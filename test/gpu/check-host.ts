@@ -40,18 +40,19 @@ export async function checkHost({ table, berth, engine, gpu }: Check): Promise<v
     return saw(found?.level === 'ok', `${found?.level}: ${found?.says}`)
   })
   await table.row('sign in', 'signed in', 15, async signal => saw(true, await berth.signIn(signal)))
-  await table.row('agent', 'connected, networks isolated', 20, signal =>
+  await table.row('agent', 'connected, networks isolated, no problem', 20, signal =>
     until(
       async () => {
         const agents = (await berth.json(signal, 'admin', 'agent', 'ls')) as {
           name: string
           status: string
           networkIsolation: string
+          problem: string | null
         }[]
         const own = agents.find(({ name }) => name === AGENT)
         return saw(
-          own?.status === 'CONNECTED' && own.networkIsolation === 'full',
-          `${own?.status}, ${own?.networkIsolation}`,
+          own?.status === 'CONNECTED' && own.networkIsolation === 'full' && own.problem === null,
+          `${own?.status}, ${own?.networkIsolation}, ${own?.problem ?? 'ok'}`,
         )
       },
       signal,

@@ -2,11 +2,11 @@ import { request } from 'node:http'
 
 /** The Docker Engine at DOCKER_HOST, as far as the check looks at it beside Berth. Needs no packages. */
 export interface Engine {
-  readonly where: string
   get(path: string, signal: AbortSignal): Promise<unknown>
   /** Ids of the containers of one Berth, running or not. */
   containersOf(managerId: string, signal: AbortSignal): Promise<string[]>
-  removeContainer(id: string, signal: AbortSignal): Promise<void>
+  /** Removes the containers and the volumes of one Berth. */
+  removeAllOf(managerId: string, signal: AbortSignal): Promise<void>
 }
 
 export function openEngine(where = process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock'): Engine {
@@ -27,16 +27,23 @@ export function openEngine(where = process.env.DOCKER_HOST ?? 'unix:///var/run/d
     return text === '' ? undefined : JSON.parse(text)
   }
 
+  const labelled = (managerId: string) =>
+    `filters=${encodeURIComponent(JSON.stringify({ label: [`berth.manager=${managerId}`] }))}`
+  async function containersOf(managerId: string, signal: AbortSignal): Promise<string[]> {
+    const found = await call('GET', `/containers/json?all=1&${labelled(managerId)}`, signal)
+    return (found as { Id: string }[]).map(({ Id }) => Id)
+  }
+
   return {
-    where,
     get: (path, signal) => call('GET', path, signal),
-    async containersOf(managerId, signal) {
-      const filters = encodeURIComponent(JSON.stringify({ label: [`berth.manager=${managerId}`] }))
-      const found = (await call('GET', `/containers/json?all=1&filters=${filters}`, signal)) as { Id: string }[]
-      return found.map(({ Id }) => Id)
-    },
-    async removeContainer(id, signal) {
-      await call('DELETE', `/containers/${id}?force=1&v=1`, signal)
+    containersOf,
+    async removeAllOf(managerId, signal) {
+      for (const id of await containersOf(managerId, signal))
+        await call('DELETE', `/containers/${id}?force=1&v=1`, signal)
+      const { Volumes } = (await call('GET', `/volumes?${labelled(managerId)}`, signal)) as {
+        Volumes: { Name: string }[] | null
+      }
+      for (const { Name } of Volumes ?? []) await call('DELETE', `/volumes/${Name}`, signal)
     },
   }
 }

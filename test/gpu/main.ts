@@ -79,8 +79,7 @@ async function runCheck(): Promise<number> {
       await keepLogs(own.data, logs)
       const ending = AbortSignal.timeout(15_000)
       const managerId = own.managerId()
-      const left = managerId === undefined ? [] : await engine.containersOf(managerId, ending)
-      for (const id of left) await engine.removeContainer(id, ending)
+      if (managerId !== undefined) await engine.removeAllOf(managerId, ending)
     })
     const isUp = await table.row('berth up', 'its console answers', 120, async signal =>
       saw(true, await own.up(signal)),
