@@ -1,4 +1,5 @@
 import { type ImageInfo } from 'dockerode'
+import { z } from 'zod'
 import { isLabelled, type RequestInput, type RequestReply, type UnusedImage } from '#agent/contract'
 import {
   type EngineClient,
@@ -112,8 +113,17 @@ async function listWithSharedSizes(engine: EngineClient): Promise<readonly Image
 }
 
 async function layersBytes(engine: EngineClient): Promise<number> {
-  const { LayersSize } = (await engine.streams.df()) as { LayersSize?: number }
-  return LayersSize ?? 0
+  return bytesOfLayers(DiskUsage.parse(await engine.streams.df()))
+}
+
+const DiskUsage = z.object({
+  LayersSize: z.number().nullish(),
+  ImageUsage: z.object({ TotalSize: z.number().nullish() }).nullish(),
+})
+
+/** Bytes of all layers in an answer of `/system/df`: `LayersSize`, in whose place API 1.52 and newer have `ImageUsage`. */
+function bytesOfLayers({ LayersSize, ImageUsage }: z.infer<typeof DiskUsage>): number {
+  return LayersSize ?? ImageUsage?.TotalSize ?? 0
 }
 
 function toUnused(image: ImageInfo, references: string[]): UnusedImage {

@@ -188,8 +188,13 @@ export function createOwnBerth({ root, scratch, path, probeImage, table }: OwnBe
   }
 }
 
-/** Removes what a Berth of the check left in its folder. */
-export const removeScratch = (scratch: string) => rm(scratch, { recursive: true, force: true })
+/** Removes the folder of a Berth, from which sessions that ran to the end of the check have mounts. */
+export async function removeScratch(scratch: string): Promise<void> {
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
+  const below = mounts.map(line => line.split(' ')[1] ?? '').filter(path => path.startsWith(`${scratch}/`))
+  for (const path of below.toReversed()) await runProgram('umount', ['--lazy', path])
+  await rm(scratch, { recursive: true, force: true })
+}
 
 interface Process {
   readonly pid: number
