@@ -1,7 +1,9 @@
-import { type AgentId, type AgentPull, AppError, type ImageBuildSpec, type Task } from '#manager/contract'
+import { every } from '#base/every'
+import { type AgentId, type AgentPull, AppError, because, type ImageBuildSpec, type Task } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { findAgent } from '../store/agents/agents.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
+import { listActiveRoles } from '../store/identity/users.ts'
 import { noSuchAgent } from '../store/missing.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
@@ -13,7 +15,7 @@ import { readKnownImages, toImages } from './known-images.ts'
  * Images that a superadmin builds from a recipe on a chosen agent.
  *
  * Threat model: a recipe runs as root in containers of the engine's builder (`agent/images/build-image.ts`), so the routes are for
- * superadmins, who may add agents and images anyhow. A build never takes the name of another image or an alias. A recipe must not contain
+ * superadmins, who may add agents and images anyhow, and a build ends when the one who started it is no superadmin any more. A build never takes the name of another image or an alias. A recipe must not contain
  * secrets: everybody who may launch the image can read its history. The audit log has who built what, not the recipe.
  */
 export interface Builds {
@@ -27,13 +29,16 @@ export interface BuildsDeps {
   readonly store: Store
   readonly agents: AgentRequests
   readonly tasks: Tasks
+  readonly recheckMs?: number
 }
 
 const TIMEOUT_MS = 2 * 60 * 60_000
+/** How long a build may continue after its starter has lost the right. */
+const RECHECK_MS = 5_000
 /** Number of characters kept of the end of a log. */
 const LOG_LENGTH = 16_384
 
-export function createBuilds({ store, agents, tasks }: BuildsDeps): Builds {
+export function createBuilds({ store, agents, tasks, recheckMs = RECHECK_MS }: BuildsDeps): Builds {
   const { db } = store
   const listeners = new Map<string, (text: string) => void>()
   const keyOf = (agentId: AgentId, buildId: string) => `${agentId}/${buildId}`
@@ -66,13 +71,21 @@ export function createBuilds({ store, agents, tasks }: BuildsDeps): Builds {
             log = (log + text).slice(-LOG_LENGTH)
             report(detailOf('pulling', log))
           })
+          const lost = new AbortController()
+          using _watched = every(recheckMs, async () => {
+            const role = (await listActiveRoles(db, [caller.userId])).get(caller.userId)?.role
+            if (role !== 'superadmin') lost.abort(new AppError('forbidden', because('build_starter_left')))
+          })
           try {
             const input = { reference, recipe, buildId }
-            await agents.request(agentId, 'build_image', input, { timeoutMs: TIMEOUT_MS, signal })
+            await agents.request(agentId, 'build_image', input, {
+              timeoutMs: TIMEOUT_MS,
+              signal: AbortSignal.any([signal, lost.signal]),
+            })
             report(detailOf('done', log))
           } catch (error) {
             report(detailOf(signal.aborted ? 'cancelled' : 'failed', log))
-            throw error
+            throw lost.signal.aborted ? lost.signal.reason : error
           } finally {
             listeners.delete(keyOf(agentId, buildId))
           }
