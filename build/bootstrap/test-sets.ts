@@ -40,6 +40,10 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'kill managers with the timings of production, or in rare moments; managers.test.ts has short kills',
   },
   {
+    files: 'test/integration/cluster/two-head-nodes.test.ts',
+    why: 'follows a page of the guide with two whole servers; managers.test.ts has two managers, restore-drill.test.ts one server',
+  },
+  {
     files: 'test/integration/agents/agents-return.test.ts',
     why: 'waits for agents to be lost, forty at once; agents-control and reconciliation have the return of one',
   },
