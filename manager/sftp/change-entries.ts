@@ -5,7 +5,7 @@ import { type FileState } from '../storage/file-state.ts'
 import { type NoteChange } from './changes-made.ts'
 import { type ConnectionQuotas } from './connection-quotas.ts'
 import { type OwnFiles } from './own-files.ts'
-import { placeOf } from './place.ts'
+import { type Place, placeOf, splitPath } from './place.ts'
 import { type Attributes, type RequestOf } from './protocol.ts'
 import { Refused } from './refused.ts'
 import { newDirectoryMode, refuseOwner, setOnDirectory, setOnFile } from './set-attributes.ts'
@@ -13,7 +13,7 @@ import { ofFolders, type Spot, type Spots } from './spots.ts'
 import { type Tree } from './tree.ts'
 
 export interface EntryChangesDeps {
-  readonly tree: Pick<Tree, 'require'>
+  readonly tree: Pick<Tree, 'require' | 'hold'>
   readonly spots: Spots
   readonly quotas: Pick<ConnectionQuotas, 'take' | 'resize'>
   readonly own: OwnFiles
@@ -28,6 +28,8 @@ export interface EntryChanges {
   rename(request: RequestOf<'rename'>): Promise<void>
   remove(path: Buffer, kind: 'file' | 'directory'): Promise<void>
 }
+
+type PlaceInside = Extract<Place, { readonly kind: 'inside' }>
 
 export function createEntryChanges({ tree, spots, quotas, own, hints, noteChange }: EntryChangesDeps): EntryChanges {
   /** @throws AppError `forbidden` if this connection has not created the file, and the user may not delete */
@@ -46,6 +48,20 @@ export function createEntryChanges({ tree, spots, quotas, own, hints, noteChange
     if (after?.inode === before.inode) own.add(spot.held.id, after)
   }
 
+  /** Changes a file by one job for its path. @returns false for a path that must be taken step by step */
+  async function setAtOnce({ folder, path }: PlaceInside, attributes: Attributes): Promise<boolean> {
+    await using held = await tree.hold(folder, 'rw')
+    const access = attributes.size === undefined ? 'read' : 'write'
+    const opened = await held.folder.top.openAt(path, { access })
+    if (!opened) return false
+    const { state } = opened
+    await using file = opened.file
+    await setOnFile(file, attributes, { row: held.folder.row, quotas })
+    if (state.bornNs === undefined && own.has(held.id, state)) own.add(held.id, await file.state())
+    noteChange(held.id, splitPath(path).directory, 'written')
+    return true
+  }
+
   return {
     async setAttributes(path, attributes) {
       refuseOwner(attributes)
@@ -53,6 +69,7 @@ export function createEntryChanges({ tree, spots, quotas, own, hints, noteChange
       if (place.kind === 'top') throw ofFolders()
       if (place.path === '')
         throw new Refused('permissionDenied', 'The attributes of a folder itself cannot be changed.')
+      if (await setAtOnce(place, attributes)) return
       await spots.atTarget(path, 'rw', async spot => {
         const { held, directory, name } = spot
         const before = await directory.lstat(name)

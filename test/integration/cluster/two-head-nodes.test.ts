@@ -31,8 +31,9 @@ async function variablesOfGuide(): Promise<Record<string, string>> {
   const [, section = ''] = (await readFile(GUIDE, 'utf8')).split(`## ${SECTION}\n`)
   const [, text = ''] = /```sh\n([^]*?)```/.exec(section) ?? []
   const lines = text.split('\n').map(line => line.trim())
-  return Object.fromEntries(lines.filter(Boolean).map(line => [/^[^=]*/.exec(line)?.[0], line.replace(/^[^=]*=/, '')]))
+  return Object.fromEntries(lines.filter(Boolean).map(line => splitAt(line, line.indexOf('='))))
 }
+const splitAt = (line: string, at: number): [string, string] => [line.slice(0, at), line.slice(at + 1)]
 
 interface HeadNode {
   readonly name: string
