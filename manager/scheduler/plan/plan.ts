@@ -2,6 +2,7 @@ import { type Reason, type ResourceSlots, type SessionId } from '#manager/contra
 import { AgentCapacities, fits, stillThere } from './agent-capacities.ts'
 import { ableAgents, AllowedAgents } from './allowed-agents.ts'
 import { Candidates } from './candidates.ts'
+import { closedReason } from './closed-reason.ts'
 import { chooseVictims, Gives, interruptingReason, mayStop, type OnAgent, type Victims } from './interruption.ts'
 import { Limits } from './limits.ts'
 import { canTake, dependencyReason, explain, isAwaited, isWaitingFor } from './reasons.ts'
@@ -25,8 +26,6 @@ import {
   type Sequencer,
   totalOf,
 } from './snapshot.ts'
-
-const GROUP_INACTIVE = 'An admin has closed this resource group, so sessions do not start in it. Launch in another one.'
 
 const RESERVE_AFTER_MS = 10 * 60_000
 /** Reasons of sessions that start once enough capacity is free. */
@@ -331,11 +330,7 @@ export class Pass {
   }
 
   #explain(session: PendingSession): Reason {
-    if (this.#snapshot.active === false) {
-      const { notice = '' } = this.#snapshot
-      if (notice === '') return { code: 'group_inactive', message: GROUP_INACTIVE }
-      return { code: 'group_inactive', message: `An admin has closed this resource group: ${notice}`, note: notice }
-    }
+    if (this.#snapshot.active === false) return closedReason(this.#snapshot)
     const allowed = this.#allowed.for(session)
     const classes = this.#classesFor(session)
     const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))
