@@ -32,6 +32,7 @@ const FLOORS = {
     'audit',
     'agent-link',
     'scheduler',
+    'allocators',
     'tasks',
     'registries',
     'sso',

@@ -131,6 +131,10 @@ export async function startManager(
       box,
       upgrades,
       url,
+      slurm: {
+        commands: config.slurmCommands,
+        pollMs: config.slurmPollSeconds === undefined ? undefined : config.slurmPollSeconds * 1000,
+      },
       log,
       timings,
       audit,

@@ -77,6 +77,12 @@ export const REASON_CODES = [
   'dependencies', // sessions on which it depends have not ended yet
   'starts_later', // the start time has not come
   'interrupting', // sessions of lower priority are interrupted for it
+  // in a resource group with the engine Slurm
+  'allocation_waits', // the session waits in Slurm's queue
+  'allocation_refused', // Slurm refused the request; it is repeated
+  'allocation_unplaced', // Slurm granted resources on which the session cannot start
+  'allocator_away', // Slurm does not answer
+  'allocation_ended', // Slurm ended the session's allocation, and the session with it
   // why a waiting session was cancelled
   'dependency_failed',
   'folder_deleted', // one of the session's folders was deleted permanently

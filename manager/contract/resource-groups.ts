@@ -6,6 +6,10 @@ import { SLOT_NAMES, WireSlots } from './resource-slots.ts'
 export const SEQUENCERS = ['fifo', 'lifo', 'drf'] as const
 export const SELECTORS = ['concentrated', 'dispersed', 'round-robin'] as const
 
+/** Programs that allocate resources for the sessions of a group: Berth's own scheduler, or a Slurm cluster whose nodes run agents. */
+export const ENGINES = ['berth', 'slurm'] as const
+export type Engine = (typeof ENGINES)[number]
+
 export const ResourceGroupName = TextOf(
   64,
   /^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
@@ -17,6 +21,28 @@ export const DEFAULT_RESOURCE_GROUP = 'default'
 
 /** The largest weight of a user or project in a fair share. */
 export const LARGEST_WEIGHT = 1000
+
+const slurmName = TextOf(128, /^[A-Za-z0-9][A-Za-z0-9_.+-]*$/, 'must be a name as Slurm knows it')
+
+/** Limits and place of a group's jobs in Slurm. Left out: as Slurm's administrators have set it for the user who runs the manager. */
+export const SlurmSettings = z
+  .strictObject({
+    partition: slurmName.optional(),
+    account: slurmName.optional(),
+    qos: slurmName.optional(),
+    constraint: TextOf(256, /^[A-Za-z0-9[(][A-Za-z0-9_.+*&|,()[\]-]*$/, 'must be features as Slurm takes them')
+      .optional()
+      .describe('Features of nodes, such as `a100&nvlink`.'),
+    reservation: slurmName.optional(),
+    timeLimitMinutes: z
+      .int()
+      .min(1)
+      .max(366 * 1440)
+      .optional()
+      .describe('Slurm ends each session after this time. Left out: the time limit of the partition.'),
+  })
+  .meta({ id: 'SlurmSettings' })
+export type SlurmSettings = z.infer<typeof SlurmSettings>
 
 export const ResourceGroupOptions = z
   .strictObject({
@@ -60,12 +86,20 @@ export const ResourceGroupOptions = z
       .boolean()
       .optional()
       .describe('A GPU share that no single device has free may be spread evenly over several devices.'),
+    slurm: SlurmSettings.optional().describe(
+      'For a group with the engine `slurm`, to which the other options do not apply.',
+    ),
   })
   .meta({ id: 'ResourceGroupOptions' })
 export type ResourceGroupOptions = z.infer<typeof ResourceGroupOptions>
 
 const settings = {
   description: TextUpTo(500),
+  engine: z
+    .enum(ENGINES)
+    .describe(
+      'What allocates resources for sessions: Berth, or Slurm on whose nodes the agents of the group run. Cannot change while the group has live sessions.',
+    ),
   sequencer: z
     .enum(SEQUENCERS)
     .describe('Which session is next: the oldest, the newest, or one of the user with the smallest share.'),
@@ -136,6 +170,7 @@ export const ResourceGroupSpec = z
   .strictObject({
     name: ResourceGroupName,
     description: settings.description.default(''),
+    engine: settings.engine.default('berth'),
     sequencer: settings.sequencer.default('fifo'),
     selector: settings.selector.default('concentrated'),
     options: settings.options.default({}),

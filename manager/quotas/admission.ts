@@ -38,12 +38,17 @@ const CODES = {
  * use is refused exactly like one that does not exist.
  *
  * @returns the scopes that the session would count against
- * @throws AppError `group_not_found`, `group_inactive`, `resource_group_not_found`, `resource_group_inactive`
+ * @throws AppError `group_not_found`, `group_inactive`, `resource_group_not_found`, `resource_group_inactive`, `bad_request` (shares of GPUs
+ *   in a group run by Slurm)
  */
 export async function admit(
   db: Db,
   caller: Caller,
-  { resourceGroup, group }: Pick<SessionSpec, 'resourceGroup' | 'group'>,
+  {
+    resourceGroup,
+    group,
+    resources,
+  }: Pick<SessionSpec, 'resourceGroup' | 'group'> & Partial<Pick<SessionSpec, 'resources'>>,
 ): Promise<ScopedSession> {
   const [{ id }, access, found] = await allDone([
     requireGroupOf(db, caller, group),
@@ -57,7 +62,9 @@ export async function admit(
       ...because('group_without_access_in_project', { group: resourceGroup }),
     })
   }
-  requireActive(found, resourceGroup)
+  const { engine } = requireActive(found, resourceGroup)
+  if (engine === 'slurm' && resources?.['cuda.shares'] !== undefined)
+    throw new AppError('bad_request', because('slurm_without_shares', { group: resourceGroup }))
   return session
 }
 

@@ -2,6 +2,7 @@ import {
   AppError,
   because,
   DEFAULT_RESOURCE_GROUP,
+  type Engine,
   type ResourceGroup,
   type ResourceGroupChange,
   type ResourceGroupSpec,
@@ -21,7 +22,9 @@ import {
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { liveSessions, requireEmpty } from '../users/removal.ts'
+import { type Db } from '../store/schema.ts'
 import {
+  findResourceGroup,
   insertResourceGroup,
   listResourceGroups,
   type ResourceGroupRow,
@@ -37,7 +40,10 @@ export interface ResourceGroups {
    * @throws AppError `resource_group_exists`, `domain_not_found`
    */
   create(spec: ResourceGroupSpec, domain: string): Promise<ResourceGroup>
-  /** Fields that are left out stay as they are. @throws AppError `resource_group_not_found` */
+  /**
+   * Fields that are left out stay as they are.
+   * @throws AppError `resource_group_not_found`, `resource_group_in_use` (another engine, with live sessions)
+   */
   update(name: string, change: ResourceGroupChange): Promise<ResourceGroup>
   /**
    * Removes the group with its access rules and join tokens. Records of ended sessions keep its name.
@@ -73,7 +79,10 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
       return toView(row)
     },
     async update(name, change) {
-      const row = await updateResourceGroup(db, name, change)
+      const row = await store.transaction(async trx => {
+        if (change.engine !== undefined) await requireSameEngine(trx, name, change.engine)
+        return updateResourceGroup(trx, name, change)
+      })
       if (!row) throw noSuchResourceGroup(name)
       onChanged()
       return toView(row)
@@ -103,6 +112,16 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
   }
 }
 
+/** The engine changes only without live sessions: an engine does not know what another one has allocated. */
+async function requireSameEngine(trx: Db, name: string, engine: Engine): Promise<void> {
+  await lockResourceGroupRow(trx, name)
+  const group = await findResourceGroup(trx, name)
+  if (!group || group.engine === engine) return
+  const { live } = await countSessionsOf(trx, { resourceGroup: name })
+  if (live > 0)
+    throw new AppError('resource_group_in_use', { name, ...because('engine_with_live_sessions', { count: live }) })
+}
+
 /** Removes the weights: they show ids and weights of users and projects, which other users should not know. */
 function withoutWeights({
   options: { weights: _, projectWeights: _other, ...options },
@@ -112,10 +131,11 @@ function withoutWeights({
 }
 
 function toView(row: ResourceGroupRow): ResourceGroup {
-  const { name, description, sequencer, selector, options, active, notice, created_at, version } = row
+  const { name, description, engine, sequencer, selector, options, active, notice, created_at, version } = row
   return {
     name,
     description,
+    engine,
     sequencer,
     selector,
     options,

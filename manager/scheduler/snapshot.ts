@@ -5,6 +5,7 @@ import {
   addSlots,
   type AgentId,
   type Device,
+  type Engine,
   type FolderId,
   type KernelId,
   type Reason,
@@ -87,6 +88,8 @@ export interface GroupState {
   /** The sequencer that an admin has set; the default for a group that only an imported container names. */
   readonly sequencer: Sequencer
   readonly selector: Selector
+  /** The program that allocates resources for its sessions; only `berth` plans. */
+  readonly engine: Engine
   readonly snapshot: GroupSnapshot
   /** Reasons that are stored with the pending sessions now. */
   readonly written: ReadonlyMap<SessionId, Reason>
@@ -187,6 +190,7 @@ export async function readGroup(
     snapshot,
     sequencer: SEQUENCERS[group?.sequencer ?? 'fifo'] ?? fifo,
     selector: SELECTORS[group?.selector ?? 'concentrated'] ?? concentrated,
+    engine: group?.engine ?? 'berth',
     doomed: dependencies.failed,
     later,
     written: new Map(pending.map(session => [session.id, session.reason])),

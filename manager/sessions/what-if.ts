@@ -1,9 +1,17 @@
-import { because, formatAmount, messageOf, type Notice, type SessionSpec, type WhatIf } from '#manager/contract'
+import {
+  because,
+  formatAmount,
+  messageOf,
+  type Notice,
+  reasonOf,
+  type SessionSpec,
+  type WhatIf,
+} from '#manager/contract'
 import { isOffered } from '../images/known-images.ts'
 import { judgeDependencies } from '../scheduler/dependencies.ts'
 import { longestHold } from '../scheduler/latest-end.ts'
 import { PAUSED } from '../scheduler/pause.ts'
-import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
+import { dependencyReason, Limits, type PendingSession, whatIf } from '../scheduler/plan/index.ts'
 import { withoutWithdrawn } from '../scheduler/rights.ts'
 import { readGroup } from '../scheduler/snapshot.ts'
 import { startsLater } from '../scheduler/start-times.ts'
@@ -31,7 +39,7 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
   const doomed = dependencies.failed.get(asker.id)
   if (doomed) return { startsNow: false, reason: doomed, smaller: [], notices }
   const group = await readGroup(db, resourceGroup, presence, { asker, agents })
-  const { sequencer, selector, limits } = group
+  const { sequencer, selector, limits, engine } = group
   const snapshot = withoutWithdrawn(group.snapshot, await readRights(db, { resourceGroup }))
   if (startsAt !== undefined && Date.parse(startsAt) > (snapshot.now ?? 0)) {
     return { startsNow: false, reason: startsLater(new Date(startsAt)), smaller: [], notices }
@@ -60,6 +68,11 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
     interruptible: spec.interruptible,
     longestHold: longestHold(checked.lifetime.maxLifetimeSeconds),
   }
+  // Only Slurm knows what is free, and who is next.
+  if (engine === 'slurm') {
+    const blocked = new Limits(snapshot.scopes).explain(session) ?? dependencyReason(session)
+    return { startsNow: false, reason: blocked ?? SLURM_DECIDES, smaller: [], notices }
+  }
   const { agentId, reason, smaller } = whatIf(snapshot, session, {
     sequencer,
     selector,
@@ -72,6 +85,8 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
     notices,
   }
 }
+
+const SLURM_DECIDES = reasonOf('allocation_waits', because('slurm_decides'))
 
 function ofSeveral(count: number): Notice {
   return messageOf('first_of_several', because('first_of_several', { count }))

@@ -17,7 +17,12 @@ import {
   type KernelDevicesTable,
   type SessionEventsTable,
 } from './tables/sessions.ts'
-import { type InterruptionsTable, type ResourceGroupsTable, type ReservationsTable } from './tables/scheduling.ts'
+import {
+  type AllocationsTable,
+  type InterruptionsTable,
+  type ReservationsTable,
+  type ResourceGroupsTable,
+} from './tables/scheduling.ts'
 import {
   type GrantsTable,
   type OwnAppsTable,
@@ -117,6 +122,7 @@ export interface Database {
   resource_groups: ResourceGroupsTable
   reservations: ReservationsTable
   interruptions: InterruptionsTable
+  allocations: AllocationsTable
   past_kernels: PastKernelsTable
   keypairs: KeypairsTable
   domains: DomainsTable

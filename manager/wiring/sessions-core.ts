@@ -18,6 +18,9 @@ import { createInterruptions } from '../scheduler/interruptions.ts'
 import { createSchedulingSwitch } from '../scheduler/pause.ts'
 import { type MountsMemory, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { startScheduler } from '../scheduler/tick.ts'
+import { createSlurmAllocator } from '../allocators/slurm/slurm-allocator.ts'
+import { startAllocations } from '../allocators/start-allocations.ts'
+import { type JudgeTimes } from '../allocators/judge.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { startStatsRecorder } from '../stats/recorder.ts'
 import { type Store } from '../store/open-store.ts'
@@ -49,6 +52,8 @@ export interface SessionsCoreDeps {
   readonly upgrades: Upgrades
   /** Informs superadmins about a host. */
   readonly tellHost: TellHost
+  /** Client commands of Slurm, and how often they are called. */
+  readonly slurm?: { readonly commands?: string | undefined; readonly pollMs?: number | undefined } | undefined
   readonly log: Log
   readonly timings?: SessionsPartTimings | undefined
   readonly audit?: Audit | undefined
@@ -59,6 +64,7 @@ export type SessionsPartTimings = Partial<Timings> & {
   readonly agentLostMs?: number
   readonly slowTickMs?: number
   readonly faults?: Partial<FaultTimings>
+  readonly allocations?: Partial<JudgeTimes> & { readonly pollMs?: number }
 }
 
 /** Number of lines at the end of a log that are kept when the container ends. */
@@ -103,7 +109,11 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     request: ((agentId, name, input, options) =>
       gateway.request(agentId, name, input, options)) as AgentGateway['request'],
   }
-  const wakeHere = () => scheduler.trigger()
+  const wakeScheduler = () => scheduler.trigger()
+  const wakeHere = () => {
+    wakeScheduler()
+    allocations.trigger()
+  }
   const wake = cluster.peers.topic<null>('wake')
   wake.on(wakeHere)
   cluster.jobLocks.onTaken(wakeHere)
@@ -150,7 +160,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     tellHost: deps.tellHost,
     faultTimings: timings.faults,
     // Wakes only this manager's scheduler: every manager gets the agent's report itself.
-    onAgentChanged: wakeHere,
+    onAgentChanged: wakeScheduler,
   })
   const listener = {
     ...reports,
@@ -191,6 +201,25 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       isPaused: () => scheduling.isPaused(),
       log,
       ...defined({ slowTickMs }),
+    }),
+  )
+  const allocations = stack.use(
+    startAllocations({
+      store,
+      managerId,
+      presence,
+      rights: readRights,
+      allocatorFor: signal => createSlurmAllocator({ commands: deps.slurm?.commands, signal }),
+      start: id => lifecycle.start(id),
+      cancel: (id, reason) => lifecycle.cancel(id, reason),
+      end: (id, reason, { isWaiting }) =>
+        lifecycle.terminate(id, { reason, still: ({ status }) => (status === 'PENDING') === isWaiting }),
+      hint: touched => changes.hint(touched),
+      jobLocks: cluster.jobLocks,
+      isPaused: () => scheduling.isPaused(),
+      isRestored: () => scheduling.isRestored(),
+      log,
+      ...defined({ pollMs: timings.allocations?.pollMs ?? deps.slurm?.pollMs, times: timings.allocations }),
     }),
   )
   changes.onApplied(({ effects, to }) => {

@@ -36,6 +36,8 @@ databaseUrl = "postgresql://u:p@h/d"
 advertiseUrl = "https://m1.example.org"
 metricsTokenFile = "metrics-token"
 backups = "/mnt/backups"
+slurmCommands = "/opt/slurm/bin"
+slurmPollSeconds = 30
 logLevel = "warn"
 
 [storage]
@@ -91,6 +93,8 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_ADVERTISE_URL: 'https://m1.example.org',
     BERTH_METRICS_TOKEN_FILE: '/etc/berth/metrics-token',
     BERTH_BACKUPS: '/mnt/backups',
+    BERTH_SLURM_COMMANDS: '/opt/slurm/bin',
+    BERTH_SLURM_POLL: '30',
     BERTH_STORAGE: 'local=/srv/berth,far=/mnt/far',
     BERTH_LOG: 'warn',
   })

@@ -191,6 +191,23 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['manager'],
     isPath: true,
   },
+  {
+    key: 'manager.slurmCommands',
+    schema: text,
+    allowed: 'the path of a directory',
+    meaning: "directory of Slurm's commands (salloc, squeue, scancel, scontrol); default: by PATH",
+    variable: 'BERTH_SLURM_COMMANDS',
+    servers: ['manager'],
+    isPath: true,
+  },
+  {
+    key: 'manager.slurmPollSeconds',
+    schema: z.int().min(1).max(3600),
+    allowed: 'a whole number from 1 to 3600',
+    meaning: 'how often Slurm is asked for its jobs; default 5',
+    variable: 'BERTH_SLURM_POLL',
+    servers: ['manager'],
+  },
   logLevel('manager'),
   {
     key: 'agent.name',

@@ -35,6 +35,8 @@ export const ADMINISTRATION_CAUSES = {
   preset_unknown: 'There is no preset "{preset}".',
   preset_needs_both: 'A preset needs both CPU and RAM.',
   shmem_within_mem: 'Shared memory is part of the RAM (mem), so it cannot be larger.',
+  engine_with_live_sessions:
+    '{count, plural, one {# session} other {# sessions}} of this resource group still {count, plural, one {waits or runs} other {wait or run}}. The engine changes only without live sessions.',
   default_group_stays: 'Requests that name no resource group use this one, so it must stay.',
   agents_still_in_it:
     '{count, plural, one {# agent is} other {# agents are}} still in it ({agents}): move them to another group, or forget them.',

@@ -1,6 +1,8 @@
 /** Why a session is not launched, changed, shared or reached: see `CAUSES`. */
 export const SESSION_REQUEST_CAUSES = {
   // sessions
+  slurm_without_shares:
+    'Slurm allocates whole GPUs only. Ask for whole GPUs, or choose another resource group than "{group}".',
   dependency_unknown: 'You have no session "{session}" to wait for.',
   extension_longest: 'The session already has the longest lifetime that its resource policy allows.',
   extension_promised: 'Another session waits for these resources, and was promised a start at the end of this session.',

@@ -2,10 +2,12 @@ import { type Migration } from 'kysely/migration'
 import { tables } from './0001-tables/index.ts'
 import { endsOfLinks } from './0002-ends-of-links.ts'
 import { gpuChoice } from './0003-gpu-choice.ts'
+import { allocations } from './0004-allocations.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-tables': tables,
   '0002-ends-of-links': endsOfLinks,
   '0003-gpu-choice': gpuChoice,
+  '0004-allocations': allocations,
 }

@@ -72,6 +72,7 @@ export const KEPT = {
   resource_group_access: 'with what it is about',
   reservations: 'with what it is about',
   interruptions: 'with what it is about',
+  allocations: 'with what it is about',
   past_kernels: 'with what it is about',
   usage_recounts: 'with what it is about',
   agents: 'with what it is about',

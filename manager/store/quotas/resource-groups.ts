@@ -38,12 +38,12 @@ export async function insertResourceGroup(
 export async function updateResourceGroup(
   db: Db,
   name: string,
-  { description, sequencer, selector, options, active, notice }: ResourceGroupChange,
+  { description, engine, sequencer, selector, options, active, notice }: ResourceGroupChange,
 ): Promise<ResourceGroupRow | undefined> {
   return db
     .updateTable('resource_groups')
     .set({
-      ...defined({ description, sequencer, selector }),
+      ...defined({ description, engine, sequencer, selector }),
       ...(options === undefined ? {} : { options: JSON.stringify(options) }),
       ...defined({ active, notice }),
       version: sql`version + 1`,

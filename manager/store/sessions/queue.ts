@@ -3,12 +3,17 @@ import { type AgentId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type SessionRow } from './sessions.ts'
 
-/** Resource groups with pending sessions, a reservation or an interruption (perhaps for a session that is not pending any more). */
+/**
+ * Resource groups with pending sessions, a reservation or an interruption (perhaps for a session that is not pending any more). Groups
+ * with another engine than Berth are left out: see `manager/allocators`.
+ */
 export async function listGroupsToSchedule(db: Db): Promise<string[]> {
+  const elsewhere = db.selectFrom('resource_groups').select('name').where('engine', '<>', 'berth')
   const rows = await db
     .selectFrom('sessions')
     .select('resource_group')
     .where('status', '=', 'PENDING')
+    .where('resource_group', 'not in', elsewhere)
     .union(db.selectFrom('reservations').select('resource_group'))
     .union(db.selectFrom('interruptions').select('resource_group'))
     .execute()

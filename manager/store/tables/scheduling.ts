@@ -1,6 +1,6 @@
 import { type ColumnType } from 'kysely'
-import { type Default, type Json, type Time } from './columns.ts'
-import { type AgentId, type ResourceGroupOptions, type SessionId } from '#manager/contract'
+import { type Default, type Json, type MaybeJson, type Time } from './columns.ts'
+import { type AgentId, type Engine, type ResourceGroupOptions, type SessionId } from '#manager/contract'
 
 /** The only interruption in progress in a resource group. The sessions to stop have `interrupt_at`. */
 export interface InterruptionsTable {
@@ -14,6 +14,7 @@ export interface InterruptionsTable {
 export interface ResourceGroupsTable {
   name: string
   description: Default<string>
+  engine: Default<Engine>
   sequencer: Default<'fifo' | 'lifo' | 'drf'>
   selector: Default<'concentrated' | 'dispersed' | 'round-robin'>
   options: ColumnType<ResourceGroupOptions, string | undefined, string>
@@ -37,4 +38,24 @@ export interface ReservationsTable {
   agent_id: AgentId
   devices: Json<readonly HeldDevice[]>
   created_at: Time
+}
+
+/** The allocation that a session of a resource group with an outside engine waits for or holds. */
+export interface AllocationsTable {
+  session_id: SessionId
+  /** Number of the request; a new one follows a lost allocation or a failed start. */
+  run: number
+  /** Name of the request at the engine. */
+  name: string
+  asked_at: Time
+  /** Set when the session was placed on the granted resources. */
+  granted: MaybeJson<GrantIdentity>
+}
+
+/** Identifies a grant of the engine: it may use an `id` again. Times are seconds since the epoch. */
+export interface GrantIdentity {
+  readonly id: string
+  readonly submittedAt: number | null
+  readonly startedAt: number | null
+  readonly restarts: number
 }

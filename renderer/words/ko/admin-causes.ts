@@ -38,6 +38,8 @@ export default {
   preset_unknown: '"{preset}" 프리셋이 없습니다.',
   preset_needs_both: '프리셋에는 CPU와 RAM이 모두 필요합니다.',
   shmem_within_mem: '공유 메모리는 RAM(mem)의 일부이므로 더 클 수 없습니다.',
+  engine_with_live_sessions:
+    '이 자원 그룹에 실행 중이거나 대기 중인 세션이 {count}개 있습니다. 엔진은 그런 세션이 없을 때만 바뀝니다.',
   default_group_stays: '자원 그룹을 지정하지 않은 요청이 이 그룹을 쓰므로 삭제할 수 없습니다.',
   agents_still_in_it: '아직 에이전트 {count}개가 있습니다({agents}). 다른 그룹으로 옮기거나 목록에서 제거하세요.',
   token_server_strange: '레지스트리가 지정한 토큰 서버는 Berth가 비밀번호를 보내지 않는 곳입니다.',

@@ -20,12 +20,6 @@ import { startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 /** Makes the tables look as if the migrations up to this one of development had made them. */
 async function becomeDevelopment(db: Db, last: string): Promise<void> {
-  for (const undo of [
-    'drop table ended_published_apps',
-    'drop function berth_end_published_app cascade',
-    'alter table join_tokens drop column login_id, drop column keypair',
-  ])
-    await sql.raw(undo).execute(db)
   await sql`delete from kysely_migration`.execute(db)
   for (const name of ['0001-schema', last])
     await sql`insert into kysely_migration (name, timestamp) values (${name}, '')`.execute(db)

@@ -1,0 +1,67 @@
+import { type SlurmSettings } from '#manager/contract'
+import { type GrantIdentity } from '../store/tables/scheduling.ts'
+
+/** Resources to allocate on one node, under a name that Berth chooses and never uses again. */
+export interface AllocationRequest {
+  /** `[a-z0-9-]` only. */
+  readonly name: string
+  readonly cpus: number
+  readonly memBytes: number
+  readonly gpus: number
+  /** The only node that will do; left out = any node. */
+  readonly node?: string | undefined
+  readonly settings: SlurmSettings
+}
+
+/** Why an allocation has ended, as far as sessions tell it apart. */
+export type AllocationEnd = 'cancelled' | 'timeout' | 'preempted' | 'node_failed' | 'failed' | 'completed'
+
+interface Listed {
+  readonly name: string
+  readonly identity: GrantIdentity
+}
+
+/** Indexes count the GPUs of the node, in the order in which the engine numbers them. */
+export interface GrantedNode {
+  readonly name: string
+  readonly gpus: readonly number[]
+}
+
+/** An allocation as the engine lists it. */
+export type Allocation =
+  | (Listed & {
+      readonly state: 'waiting'
+      /** The engine's word for why it waits. */
+      readonly reason: string
+      readonly expectedAt: Date | null
+    })
+  | (Listed & {
+      readonly state: 'granted'
+      readonly nodes: readonly GrantedNode[]
+      /** The engine will take the allocation away: its session has to stop now. */
+      readonly isPreempted: boolean
+      readonly endsAt: Date | null
+    })
+  | (Listed & { readonly state: 'ended'; readonly end: AllocationEnd })
+  /** Neither waiting nor granted, and not over: it is left alone. */
+  | (Listed & { readonly state: 'changing' })
+
+/**
+ * An engine that allocates resources for sessions. Everything else about sessions is Berth's. Calls have a time limit.
+ *
+ * An error of `list` or `release` means that the state is unknown; it never means that there is no allocation.
+ */
+export interface Allocator {
+  /** Whether the engine answers now. Answers fast, and never throws. */
+  ping(): Promise<boolean>
+  /**
+   * Requests an allocation and returns at once. The request outlives this process: it is found in `list` by its name.
+   *
+   * @param onRefused called with the engine's own words if the request ends without an allocation; never called if this process ends first
+   */
+  allocate(request: AllocationRequest, onRefused: (words: string) => void): void
+  /** All allocations of this user whose names begin with the prefix. @throws if the answer is not complete */
+  list(prefix: string): Promise<readonly Allocation[]>
+  /** Ends an allocation, whatever its state. Only `list` shows whether it has ended. */
+  release(id: string): Promise<void>
+}

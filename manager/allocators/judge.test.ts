@@ -1,0 +1,174 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { ManagerId, SessionId, type SessionStatus } from '#manager/contract'
+import { type AllocatedSession } from '../store/sessions/allocations.ts'
+import { newId } from '../store/new-id.ts'
+import { type Allocation } from './allocator.ts'
+import { createMemory, judge, type Memory, surplus } from './judge.ts'
+import { nameOf, prefixOf, sessionOf } from './names.ts'
+
+const BERTH = newId(ManagerId)
+const ID = newId(SessionId)
+const NAME = nameOf(BERTH, ID, 1)
+const IDENTITY = { id: '21', submittedAt: 100, startedAt: 110, restarts: 0 }
+const TIMES = { confirmMs: 5_000, appearMs: 60_000, retryMs: 30_000 }
+const GRANT: Allocation = {
+  name: NAME,
+  identity: IDENTITY,
+  state: 'granted',
+  nodes: [{ name: 'g1', gpus: [0] }],
+  isPreempted: false,
+  endsAt: null,
+}
+const WAITS: Allocation = {
+  name: NAME,
+  identity: { ...IDENTITY, startedAt: null },
+  state: 'waiting',
+  reason: 'Resources',
+  expectedAt: null,
+}
+
+const session = (
+  status: SessionStatus,
+  request: Partial<NonNullable<AllocatedSession['request']>> | null = {},
+): AllocatedSession => ({
+  id: ID,
+  status,
+  resourceGroup: 'default',
+  request: request && { run: 1, name: NAME, askedAgoMs: 120_000, granted: null, ...request },
+})
+
+let memory: Memory
+beforeEach(() => (memory = createMemory()))
+const at = (nowMs: number, allocations: readonly Allocation[], ...sessions: AllocatedSession[]) =>
+  judge({ allocations, sessions, mayAsk: new Set([ID]), nowMs }, memory, TIMES)
+
+describe('a waiting session', () => {
+  test('requests an allocation once, if Berth lets it start', () => {
+    expect(at(0, [], session('PENDING', null))).toEqual([{ act: 'ask', id: ID, run: 1 }])
+    const held = { allocations: [], sessions: [session('PENDING', null)], mayAsk: new Set<SessionId>(), nowMs: 0 }
+    expect(judge(held, memory, TIMES)).toEqual([])
+  })
+
+  test("shows the engine's reason", () => {
+    expect(at(0, [WAITS], session('PENDING'))).toMatchObject([
+      { act: 'show', reason: { code: 'allocation_waits', cause: 'slurm_resources' } },
+    ])
+  })
+
+  test('is placed on a grant that a later look confirms', () => {
+    expect(at(0, [GRANT], session('PENDING'))).toMatchObject([{ act: 'show', reason: { cause: 'slurm_confirming' } }])
+    expect(at(4_000, [GRANT], session('PENDING'))).toMatchObject([{ act: 'show' }])
+    expect(at(5_000, [GRANT], session('PENDING'))).toMatchObject([{ act: 'place', sinceMs: 5_000, allocation: GRANT }])
+  })
+
+  test('waits again for a grant whose number came twice, after a controller that had lost its last second', () => {
+    const second = { ...GRANT, identity: { ...IDENTITY, submittedAt: 130, startedAt: 131 } }
+    at(0, [GRANT], session('PENDING'))
+    expect(at(6_000, [second], session('PENDING'))).toMatchObject([
+      { act: 'show', reason: { cause: 'slurm_confirming' } },
+    ])
+  })
+
+  test('is not asked for again while its request may still appear, nor after one look without it', () => {
+    expect(at(0, [], session('PENDING', { askedAgoMs: 1_000 }))).toMatchObject([{ act: 'show' }])
+    expect(at(0, [], session('PENDING', { askedAgoMs: 59_000 }))).toMatchObject([{ act: 'show' }])
+    expect(at(0, [], session('PENDING'))).toEqual([{ act: 'ask', id: ID, run: 2 }])
+  })
+
+  test('is asked for again where its client was killed, and says that it has lost its place', () => {
+    const failed: Allocation = { name: NAME, identity: IDENTITY, state: 'ended', end: 'failed' }
+    expect(at(0, [failed], session('PENDING', { askedAgoMs: 5_000 }))).toMatchObject([
+      { act: 'show', reason: { cause: 'slurm_asked_again' } },
+    ])
+    expect(at(0, [failed], session('PENDING'))).toEqual([{ act: 'ask', id: ID, run: 2 }])
+  })
+
+  test('is cancelled with its job', () => {
+    const cancelled: Allocation = { name: NAME, identity: IDENTITY, state: 'ended', end: 'cancelled' }
+    expect(at(0, [cancelled], session('PENDING'))).toMatchObject([
+      { act: 'end', isWaiting: true, reason: { cause: 'slurm_cancelled' } },
+    ])
+  })
+
+  test('shows a refusal, and is asked for again after a while', () => {
+    memory.refused.set(NAME, 'Invalid account')
+    expect(at(0, [], session('PENDING', { askedAgoMs: 1_000 }))).toMatchObject([
+      { act: 'show', reason: { code: 'allocation_refused', message: 'Slurm refused the request: Invalid account' } },
+    ])
+    expect(at(0, [], session('PENDING'))).toEqual([{ act: 'ask', id: ID, run: 2 }])
+  })
+
+  test('gets another allocation after a failed start', () => {
+    expect(at(0, [GRANT], session('PENDING', { granted: IDENTITY }))).toEqual([{ act: 'ask', id: ID, run: 2 }])
+  })
+})
+
+describe('a running session', () => {
+  const running = session('RUNNING', { granted: IDENTITY })
+
+  test('stays while its grant is the same', () => expect(at(0, [GRANT], running)).toEqual([]))
+
+  test('ends only after two good lists in a row without its allocation', () => {
+    expect(at(0, [], running)).toEqual([])
+    expect(at(1, [GRANT], running)).toEqual([])
+    expect(at(2, [], running)).toEqual([])
+    expect(at(3, [], running)).toMatchObject([{ act: 'end', isWaiting: false, reason: { cause: 'slurm_forgotten' } }])
+  })
+
+  test('ends if its number belongs to another job by now', () => {
+    const other = { ...GRANT, name: nameOf(BERTH, newId(SessionId), 1) }
+    at(0, [other], running)
+    expect(at(1, [other], running)).toMatchObject([{ act: 'end', reason: { cause: 'slurm_forgotten' } }])
+  })
+
+  test.each([
+    ['timeout', 'slurm_timeout'],
+    ['preempted', 'slurm_preempted'],
+    ['node_failed', 'slurm_node_failed'],
+    ['cancelled', 'slurm_cancelled'],
+    ['completed', 'slurm_failed'],
+  ] as const)('ends with its job: %s', (end, cause) => {
+    const ended: Allocation = { name: NAME, identity: IDENTITY, state: 'ended', end }
+    expect(at(0, [ended], running)).toMatchObject([
+      { act: 'end', isWaiting: false, reason: { code: 'allocation_ended', cause } },
+    ])
+  })
+
+  test('stops as soon as it is preempted, before its job has ended', () =>
+    expect(at(0, [{ ...GRANT, isPreempted: true }], running)).toMatchObject([
+      { act: 'end', reason: { cause: 'slurm_preempted' } },
+    ]))
+
+  test('has its grant recorded if the manager that placed it ended before', () =>
+    expect(at(0, [GRANT], session('SCHEDULED'))).toEqual([{ act: 'record', name: NAME, identity: IDENTITY }]))
+
+  test('is left alone without a request, and while it is being ended', () => {
+    expect(at(0, [], session('RUNNING', null))).toEqual([])
+    expect(at(0, [], session('TERMINATING', { granted: IDENTITY }))).toEqual([])
+  })
+})
+
+describe('allocations that no session needs', () => {
+  const of = (allocations: readonly Allocation[], ...sessions: AllocatedSession[]) =>
+    surplus({ allocations, sessions }, name => sessionOf(BERTH, name)).map(({ name }) => name)
+
+  test('are those of ended sessions, of earlier requests and of failed starts', () => {
+    const earlier = { ...GRANT, name: nameOf(BERTH, ID, 1) }
+    const present = { ...GRANT, name: nameOf(BERTH, ID, 2) }
+    expect(of([GRANT, WAITS])).toEqual([NAME, NAME])
+    expect(of([earlier, present], session('RUNNING', { run: 2, name: present.name }))).toEqual([earlier.name])
+    expect(of([GRANT], session('PENDING', { granted: IDENTITY }))).toEqual([NAME])
+  })
+
+  test('are not those of live sessions, also while they end, nor those that have ended', () => {
+    for (const status of ['PENDING', 'SCHEDULED', 'RUNNING', 'TERMINATING'] as const)
+      expect(of([GRANT], session(status))).toEqual([])
+    expect(of([{ name: NAME, identity: IDENTITY, state: 'ended', end: 'timeout' }])).toEqual([])
+    expect(of([{ name: NAME, identity: IDENTITY, state: 'changing' }])).toEqual([])
+  })
+
+  test('are never those with names that Berth does not make', () => {
+    for (const name of [`${prefixOf(BERTH)}x`, `${NAME}-2`, `${prefixOf(BERTH)}${'x'.repeat(36)}-1`])
+      expect(of([{ ...GRANT, name }])).toEqual([])
+  })
+})

@@ -1,0 +1,170 @@
+import { because, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import { type AllocatedSession } from '../store/sessions/allocations.ts'
+import { type GrantIdentity } from '../store/tables/scheduling.ts'
+import { type Allocation } from './allocator.ts'
+import { endReason, waitingReason } from './slurm/reasons.ts'
+
+type Granted = Extract<Allocation, { state: 'granted' }>
+
+/** An act for a session after a look at the engine. */
+export type Act =
+  /** Request an allocation, the next one after `run`. */
+  | { readonly act: 'ask'; readonly id: SessionId; readonly run: number }
+  | { readonly act: 'show'; readonly id: SessionId; readonly reason: Reason }
+  /** Place the session on its grant, which was seen first `sinceMs` ago. */
+  | { readonly act: 'place'; readonly id: SessionId; readonly allocation: Granted; readonly sinceMs: number }
+  /** Record the grant of a session that was placed before this could be recorded. */
+  | { readonly act: 'record'; readonly name: string; readonly identity: GrantIdentity }
+  | { readonly act: 'end'; readonly id: SessionId; readonly reason: Reason; readonly isWaiting: boolean }
+
+export interface JudgeTimes {
+  /** A grant is used only if a look this long after the first one finds the same grant: a controller that dies may forget a young one. */
+  readonly confirmMs: number
+  /** Time for a request to appear in the list. */
+  readonly appearMs: number
+  /** Pause between two requests for a session. */
+  readonly retryMs: number
+}
+
+export const JUDGE_TIMES: JudgeTimes = { confirmMs: 5_000, appearMs: 60_000, retryMs: 30_000 }
+
+/** Number of good lists in which an allocation must be missing before it counts as gone. */
+const GONE_AFTER = 2
+
+/** Findings of earlier looks of this process; entries of names that are not requested any more are dropped. */
+export interface Memory {
+  /** First look at each grant, by name. */
+  readonly granted: Map<string, { readonly identity: GrantIdentity; readonly at: number }>
+  /** Number of good lists in a row without the allocation, by name. */
+  readonly missing: Map<string, number>
+  /** The engine's words for requests that it refused, by name. */
+  readonly refused: Map<string, string>
+}
+
+export const createMemory = (): Memory => ({ granted: new Map(), missing: new Map(), refused: new Map() })
+
+export interface Look {
+  /** A complete list of the engine. */
+  readonly allocations: readonly Allocation[]
+  /** Sessions that have not ended, read after the list. */
+  readonly sessions: readonly AllocatedSession[]
+  /** Waiting sessions for which an allocation may be requested now. */
+  readonly mayAsk: ReadonlySet<SessionId>
+  /** Milliseconds of any clock that runs evenly. */
+  readonly nowMs: number
+}
+
+/** Decides what to do for each session after a good look at the engine. Changes the memory only. */
+export function judge(look: Look, memory: Memory, times: JudgeTimes = JUDGE_TIMES): readonly Act[] {
+  const byName = new Map<string, Allocation>()
+  for (const one of look.allocations) {
+    const other = byName.get(one.name)
+    if (!other || rank(one) > rank(other)) byName.set(one.name, one)
+  }
+  const names = new Set(look.sessions.flatMap(({ request }) => request?.name ?? []))
+  for (const map of [memory.granted, memory.missing, memory.refused])
+    for (const name of map.keys()) if (!names.has(name)) map.delete(name)
+  return look.sessions.flatMap(session => {
+    const found = session.request ? byName.get(session.request.name) : undefined
+    if (session.status === 'PENDING') return judgeWaiting(session, found, { look, memory, times })
+    // The container is being removed; the allocation is kept until it is gone.
+    if (session.status === 'TERMINATING') return []
+    return judgeRunning(session, found, memory)
+  })
+}
+
+/** A live allocation counts before an ended one of the same name. */
+const rank = ({ state }: Allocation) => (state === 'ended' ? 0 : 1)
+
+interface Context {
+  readonly look: Look
+  readonly memory: Memory
+  readonly times: JudgeTimes
+}
+
+function judgeWaiting(
+  { id, request }: AllocatedSession,
+  found: Allocation | undefined,
+  { look: { mayAsk, nowMs }, memory, times }: Context,
+): readonly Act[] {
+  const ask = (run: number): readonly Act[] => (mayAsk.has(id) ? [{ act: 'ask', id, run }] : [])
+  const show = (reason: Reason): readonly Act[] => [{ act: 'show', id, reason }]
+  if (!request) return ask(1)
+  const { name, run, askedAgoMs } = request
+  const again = (reason: Reason) => (askedAgoMs < times.retryMs ? show(reason) : ask(run + 1))
+  // An earlier start on this grant has failed, or it was given back.
+  if (request.granted) return askedAgoMs < times.retryMs ? [] : ask(run + 1)
+  if (!found) {
+    const refused = memory.refused.get(name)
+    if (refused !== undefined)
+      return again(reasonOf('allocation_refused', because('slurm_refused', { words: refused })))
+    const missing = countMissing(memory, name)
+    return askedAgoMs < times.appearMs || missing < GONE_AFTER ? show(ASKED) : ask(run + 1)
+  }
+  memory.missing.delete(name)
+  if (found.state === 'waiting') return show(waitingReason(found))
+  if (found.state === 'ended') {
+    if (found.end === 'cancelled') return [{ act: 'end', id, reason: endReason('cancelled'), isWaiting: true }]
+    return again(reasonOf('allocation_waits', because('slurm_asked_again')))
+  }
+  if (found.state === 'changing') return show(ASKED)
+  const first = memory.granted.get(name)
+  if (!first || !isSame(first.identity, found.identity)) {
+    memory.granted.set(name, { identity: found.identity, at: nowMs })
+    return show(CONFIRMING)
+  }
+  const sinceMs = nowMs - first.at
+  return sinceMs < times.confirmMs ? show(CONFIRMING) : [{ act: 'place', id, allocation: found, sinceMs }]
+}
+
+function judgeRunning(
+  { id, request }: AllocatedSession,
+  found: Allocation | undefined,
+  memory: Memory,
+): readonly Act[] {
+  // The session was placed by Berth itself, or imported from its host.
+  if (!request) return []
+  const { name, granted } = request
+  const end = (reason: Reason): readonly Act[] => [{ act: 'end', id, reason, isWaiting: false }]
+  const isOurs = found !== undefined && (granted === null || isSameJob(found.identity, granted))
+  if (!isOurs || (found.state === 'granted' && granted !== null && !isSame(found.identity, granted)))
+    return countMissing(memory, name) < GONE_AFTER ? [] : end(endReason(undefined))
+  memory.missing.delete(name)
+  if (found.state === 'ended') return end(endReason(found.end))
+  if (found.state !== 'granted') return []
+  if (found.isPreempted) return end(endReason('preempted'))
+  return granted ? [] : [{ act: 'record', name, identity: found.identity }]
+}
+
+function countMissing({ missing }: Memory, name: string): number {
+  const count = (missing.get(name) ?? 0) + 1
+  missing.set(name, count)
+  return count
+}
+
+const isSameJob = (a: GrantIdentity, b: GrantIdentity) =>
+  a.id === b.id && a.submittedAt === b.submittedAt && a.restarts === b.restarts
+const isSame = (a: GrantIdentity, b: GrantIdentity) => isSameJob(a, b) && a.startedAt === b.startedAt
+
+/**
+ * Allocations of this Berth that no live session needs: their sessions have ended, wait again, or have made another request.
+ *
+ * @param nameOwner whether the name was made by this Berth for a session; all others are left alone
+ */
+export function surplus(
+  { allocations, sessions }: Pick<Look, 'allocations' | 'sessions'>,
+  nameOwner: (name: string) => SessionId | undefined,
+): readonly Allocation[] {
+  const needed = new Set(
+    sessions.flatMap(({ status, request }) =>
+      request && !(status === 'PENDING' && request.granted) ? [request.name] : [],
+    ),
+  )
+  return allocations.filter(
+    ({ name, state }) =>
+      (state === 'waiting' || state === 'granted') && !needed.has(name) && nameOwner(name) !== undefined,
+  )
+}
+
+export const ASKED: Reason = reasonOf('allocation_waits', because('slurm_asked'))
+const CONFIRMING: Reason = reasonOf('allocation_waits', because('slurm_confirming'))

@@ -1,0 +1,59 @@
+import { because, type Because, type Device } from '#manager/contract'
+import { type PendingSession, type Placement, totalOf } from '../scheduler/plan/index.ts'
+import { type AgentRow } from '../store/agents/agents.ts'
+import { type GrantedNode } from './allocator.ts'
+
+interface Unmatched {
+  readonly unmatched: Because
+  readonly isLasting?: boolean
+}
+
+/**
+ * Places a session on the granted node: on the agent of that name, with the granted GPUs.
+ *
+ * @param agents of the session's resource group that work may be sent to
+ * @returns why the node or its GPUs match no agent; `isLasting`: the grant can never be used
+ */
+export function placementOn(
+  nodes: readonly GrantedNode[],
+  session: PendingSession,
+  agents: readonly AgentRow[],
+): { readonly placement: Placement } | Unmatched {
+  const [node] = nodes
+  const name = nodes.map(one => one.name).join(', ')
+  const agent = node && nodes.length === 1 ? agentNamed(node.name, agents) : undefined
+  if (!node || !agent) return { unmatched: because('slurm_node_unknown', { node: name }) }
+  const perKernel = session.requested['cuda.device'] ?? 0
+  const kernels = session.clusterSize ?? 1
+  // Slurm 22.05 grants jobs without their GPUs right after a restart of its controller.
+  if (node.gpus.length < perKernel * kernels)
+    return { unmatched: because('slurm_gpus_fewer', { node: name }), isLasting: true }
+  const devices = node.gpus.flatMap(index => wholeDevice(agent.devices[index]) ?? [])
+  // More GPUs than requested are granted where a reservation or partition gives whole nodes.
+  if (devices.length !== node.gpus.length) return { unmatched: because('slurm_gpus_unknown', { node: name }) }
+  const used = devices
+    .slice(0, perKernel * kernels)
+    .map(({ uuid }) => ({ uuid, slot: 'cuda.device' as const, amount: 1 }))
+  const ofKernel = (kernel: number) => used.slice(kernel * perKernel, (kernel + 1) * perKernel)
+  const placement = { sessionId: session.id, agentId: agent.id, requested: totalOf(session), devices: used }
+  return {
+    placement:
+      kernels === 1 ? placement : { ...placement, kernels: Array.from({ length: kernels }, (_, at) => ofKernel(at)) },
+  }
+}
+
+/** The agent with the name of the node, or with the same host name in another domain if there is only one such agent. */
+function agentNamed(node: string, agents: readonly AgentRow[]): AgentRow | undefined {
+  const exact = agents.filter(({ name }) => name === node)
+  const alike = exact.length > 0 ? exact : agents.filter(({ name }) => shortName(name) === shortName(node))
+  return alike.length === 1 ? alike[0] : undefined
+}
+
+const shortName = (name: string) => name.split('.')[0]?.toLowerCase()
+
+/**
+ * Agents report GPUs in the order of nvidia-smi, by PCI bus; gres.conf has them in the same order where Slurm finds them by itself
+ * (AutoDetect), or where they are listed as /dev/nvidia[0-N] of a host that numbers them so.
+ */
+const wholeDevice = (device: Device | undefined) =>
+  device?.slot === 'cuda.device' && device.mode === 'whole' && device.problem === null ? device : undefined

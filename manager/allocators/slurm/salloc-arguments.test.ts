@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { sallocArguments } from './salloc-arguments.ts'
+
+const REQUEST = { name: 'berth-a-1', cpus: 3, memBytes: 2 ** 30 + 1, gpus: 0, settings: {} }
+
+test('amounts are rounded up, and memory is never left to Slurm', () => {
+  expect(sallocArguments(REQUEST)).toEqual([
+    '--no-shell',
+    '--job-name=berth-a-1',
+    '--nodes=1',
+    '--ntasks=1',
+    '--cpus-per-task=3',
+    '--mem=1025M',
+  ])
+  expect(sallocArguments({ ...REQUEST, memBytes: 0 })).toContain('--mem=1M')
+})
+
+test('every setting of a group reaches Slurm in an argument of its own', () => {
+  const settings = {
+    partition: 'gpu',
+    account: 'lab',
+    qos: 'urgent',
+    constraint: 'a100&nvlink',
+    reservation: 'course',
+    timeLimitMinutes: 90,
+  }
+  expect(sallocArguments({ ...REQUEST, gpus: 2, node: 'g1', settings }).slice(6)).toEqual([
+    '--gres=gpu:2',
+    '--nodelist=g1',
+    '--partition=gpu',
+    '--account=lab',
+    '--qos=urgent',
+    '--constraint=a100&nvlink',
+    '--reservation=course',
+    '--time=90',
+  ])
+})

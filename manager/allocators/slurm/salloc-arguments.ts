@@ -1,0 +1,29 @@
+import { defined } from '#base/defined'
+import { type AllocationRequest } from '../allocator.ts'
+
+const MIB = 2 ** 20
+
+/**
+ * Arguments of `salloc` for a request. Each value is in one argument with its option, so that no value can be taken for an option. Pure.
+ */
+export function sallocArguments({ name, cpus, memBytes, gpus, node, settings }: AllocationRequest): string[] {
+  const { partition, account, qos, constraint, reservation, timeLimitMinutes } = settings
+  const options = defined({
+    'job-name': name,
+    nodes: '1',
+    ntasks: '1',
+    'cpus-per-task': String(cpus),
+    // Without an amount, a site may allocate the whole node.
+    mem: `${Math.max(1, Math.ceil(memBytes / MIB))}M`,
+    gres: gpus > 0 ? `gpu:${gpus}` : undefined,
+    nodelist: node,
+    partition,
+    account,
+    qos,
+    constraint,
+    reservation,
+    time: timeLimitMinutes === undefined ? undefined : String(timeLimitMinutes),
+  })
+  // Without a shell, nothing runs on the node and the allocation lasts until it is cancelled.
+  return ['--no-shell', ...Object.entries(options).map(([option, value]) => `--${option}=${value}`)]
+}

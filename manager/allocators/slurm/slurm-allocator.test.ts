@@ -1,0 +1,103 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createSlurmAllocator } from './slurm-allocator.ts'
+
+const ANSWERS = new URL('answers/', import.meta.url)
+const REQUEST = { name: 'berth-a-1', cpus: 1, memBytes: 2 ** 30, gpus: 1, settings: { partition: 'gpu' } }
+
+/** Stand-ins for Slurm's client commands: shell scripts with recorded answers. */
+let commands: string
+beforeEach(async () => {
+  commands = await mkdtemp(join(tmpdir(), 'berth-slurm-'))
+})
+afterEach(() => rm(commands, { recursive: true }))
+
+async function command(name: string, script: string): Promise<void> {
+  await writeFile(join(commands, name), `#!/bin/sh\n${script}\n`)
+  await chmod(join(commands, name), 0o755)
+}
+const squeue = (answer: string, code = 0) => command('squeue', `cat <<'END'\n${answer}\nEND\nexit ${code}`)
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('the answer of squeue is the list', async () => {
+  await squeue(await readFile(new URL('24.11/squeue.json', ANSWERS), 'utf8'))
+  // The recorded jobs belong to root.
+  const allocations = await createSlurmAllocator({ commands }).list('berth-01a2')
+  expect(allocations.length).toBe(process.getuid?.() === 0 ? 2 : 0)
+})
+
+test.each([
+  ['fails', () => squeue('{"jobs":[],"errors":[]}', 1)],
+  [
+    'answers without its controller',
+    async () => squeue(await readFile(new URL('22.05/squeue-controller-away.json', ANSWERS), 'utf8')),
+  ],
+  ['does not answer', () => command('squeue', 'exec sleep 60')],
+  ['is not installed', () => Promise.resolve()],
+])('squeue that %s is an error, not an empty list', async (_, install) => {
+  await install()
+  await expect(createSlurmAllocator({ commands, timeoutMs: 300 }).list('berth-')).rejects.toThrow()
+})
+
+test('a ping that fails, hangs or cannot be sent says that the controller is away', async () => {
+  const allocator = createSlurmAllocator({ commands, pingTimeoutMs: 300 })
+  expect(await allocator.ping()).toBe(false)
+  await command('scontrol', 'exit 1')
+  expect(await allocator.ping()).toBe(false)
+  await command('scontrol', 'exec sleep 60')
+  expect(await allocator.ping()).toBe(false)
+  await command('scontrol', '[ "$1" = ping ]')
+  expect(await allocator.ping()).toBe(true)
+})
+
+test('variables of the environment do not change requests', async () => {
+  vi.stubEnv('SALLOC_PARTITION', 'other')
+  await command('salloc', 'echo "salloc: error: <$SALLOC_PARTITION> $*" >&2; exit 1')
+  const words = await new Promise<string>(done => createSlurmAllocator({ commands }).allocate(REQUEST, done))
+  vi.unstubAllEnvs()
+  expect(words).toMatch(/^<> --no-shell --job-name=berth-a-1 .*--gres=gpu:1 --partition=gpu$/)
+})
+
+test("a refusal is told in Slurm's own words", async () => {
+  await command('salloc', 'echo "salloc: error: Job submit/allocate failed: Invalid account" >&2; exit 1')
+  const words = await new Promise<string>(done => createSlurmAllocator({ commands }).allocate(REQUEST, done))
+  expect(words).toBe('Job submit/allocate failed: Invalid account')
+})
+
+test('a missing salloc is told too', async () => {
+  const words = await new Promise<string>(done => createSlurmAllocator({ commands }).allocate(REQUEST, done))
+  expect(words).toMatch(/ENOENT/)
+})
+
+test('a waiting request is in a process session of its own, and outlives the end of the manager', async () => {
+  const closing = new AbortController()
+  await command('salloc', 'echo $$ > "$0.pid"; exec sleep 60')
+  createSlurmAllocator({ commands, signal: closing.signal }).allocate(REQUEST, () => undefined)
+  const pid = await vi.waitFor(async () => {
+    const text = await readFile(join(commands, 'salloc.pid'), 'utf8')
+    if (text === '') throw new Error('not written')
+    return Number(text)
+  })
+  closing.abort()
+  // Field 6 of /proc/PID/stat, counted from behind the name of the program.
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  expect(Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3])).toBe(pid)
+  expect(isAlive(pid)).toBe(true)
+  process.kill(pid, 'SIGKILL')
+})
+
+test('the end of the manager ends its other calls', async () => {
+  const closing = new AbortController()
+  await command('squeue', 'exec sleep 60')
+  const list = createSlurmAllocator({ commands, signal: closing.signal }).list('berth-')
+  closing.abort()
+  await expect(list).rejects.toThrow(/abort/i)
+})

@@ -1,0 +1,110 @@
+import { execFile, spawn } from 'node:child_process'
+import { closeSync, openSync, readSync, unlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { defined } from '#base/defined'
+import { newUuid } from '../../store/new-id.ts'
+import { type Allocator } from '../allocator.ts'
+import { readSqueue } from './read-squeue.ts'
+import { sallocArguments } from './salloc-arguments.ts'
+
+export interface SlurmAllocatorOptions {
+  /** Directory of Slurm's client commands; left out = they are found by PATH. */
+  readonly commands?: string | undefined
+  /** Ends calls in progress. Requests for allocations continue. */
+  readonly signal?: AbortSignal
+  readonly timeoutMs?: number
+  readonly pingTimeoutMs?: number
+}
+
+/** While the controller is away, commands answer after MessageTimeout, twice 10 s by default. */
+const TIMEOUT_MS = 30_000
+const PING_TIMEOUT_MS = 5_000
+/** A list of 10,000 jobs of Slurm 24.11 has about 60 MB. */
+const MOST_BYTES = 256 * 2 ** 20
+const MOST_WORDS = 2_000
+
+const execute = promisify(execFile)
+
+/**
+ * Allocates with the client commands of Slurm 22.05 and later, without a shell. They read Slurm's own configuration and identify this
+ * process's user to the controller.
+ */
+export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Allocator {
+  const { commands, signal, timeoutMs = TIMEOUT_MS, pingTimeoutMs = PING_TIMEOUT_MS } = options
+  const program = (name: string) => (commands === undefined ? name : join(commands, name))
+  const run = (name: string, args: readonly string[], ms = timeoutMs) =>
+    execute(program(name), args, {
+      timeout: ms,
+      killSignal: 'SIGKILL',
+      maxBuffer: MOST_BYTES,
+      env: environment(),
+      ...defined({ signal }),
+    })
+
+  return {
+    async ping() {
+      // Other commands wait for a controller that is away; this one answers at once, with exit code 1.
+      return run('scontrol', ['ping'], pingTimeoutMs).then(
+        () => true,
+        () => false,
+      )
+    },
+
+    allocate(request, onRefused) {
+      const words = openWords()
+      // A waiting allocation ends with its client. The client is in a process session of its own, so that it outlives this process.
+      const client = spawn(program('salloc'), sallocArguments(request), {
+        detached: true,
+        stdio: ['ignore', 'ignore', words],
+        env: environment(),
+      })
+      client.unref()
+      let isOver = false
+      const end = (told: () => string | undefined) => {
+        if (isOver) return
+        isOver = true
+        const refusal = told()
+        closeSync(words)
+        if (refusal !== undefined) onRefused(refusal)
+      }
+      client.on('error', error => end(() => error.message))
+      client.on('exit', code => end(() => (code === 0 ? undefined : lastWords(words))))
+    },
+
+    async list(prefix) {
+      const { stdout } = await run('squeue', ['--json', '--states=all'])
+      return readSqueue(stdout, { prefix, uid: process.getuid?.() })
+    },
+
+    async release(id) {
+      await run('scancel', [id])
+    },
+  }
+}
+
+/** Variables such as SALLOC_PARTITION would change requests, and SQUEUE_USERS the list. */
+function environment(): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => !/^(SALLOC|SQUEUE|SCANCEL|SBATCH)_/.test(name))
+  return { ...Object.fromEntries(own), LC_ALL: 'C' }
+}
+
+/** A file without a name: a client that outlives this process could not write to a pipe. */
+function openWords(): number {
+  const path = join(tmpdir(), `berth-salloc-${newUuid()}`)
+  const file = openSync(path, 'wx+', 0o600)
+  unlinkSync(path)
+  return file
+}
+
+function lastWords(file: number): string {
+  const bytes = Buffer.alloc(MOST_WORDS)
+  const length = readSync(file, bytes, 0, MOST_WORDS, 0)
+  const lines = bytes.toString('utf8', 0, length).split('\n')
+  return lines
+    .map(line => line.replace(/^salloc: (error: )?/, '').trim())
+    .filter(line => line !== '')
+    .slice(-2)
+    .join(' ')
+}

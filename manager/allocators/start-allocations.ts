@@ -1,0 +1,309 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { because, type ManagerId, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import { ALL_JOBS, type JobLocks } from '../cluster/job-locks.ts'
+import { type Log } from '../log.ts'
+import { commitPlacements } from '../scheduler/commit.ts'
+import { PAUSED } from '../scheduler/pause.ts'
+import { type PendingSession, totalOf } from '../scheduler/plan/index.ts'
+import { schedulerJob } from '../scheduler/tick.ts'
+import { onBehalfOfAll } from '../store/on-behalf.ts'
+import { type Store } from '../store/open-store.ts'
+import {
+  type AllocatedGroup,
+  listAllocatedGroups,
+  listAllocatedSessions,
+  recordGrant,
+  recordRequest,
+} from '../store/sessions/allocations.ts'
+import { listPending } from '../store/sessions/queue.ts'
+import { type Touched, updateReasons } from '../store/sessions/touches.ts'
+import { type Allocation, type AllocationRequest, type Allocator } from './allocator.ts'
+import { type Act, ASKED, createMemory, judge, JUDGE_TIMES, type JudgeTimes, surplus } from './judge.ts'
+import { nameOf, prefixOf, sessionOf } from './names.ts'
+import { placementOn } from './place.ts'
+import { type ReadWaitingDeps, readWaiting, type WaitingSessions } from './read-waiting.ts'
+
+/** Runs the resource groups whose engine is not Berth. */
+export interface Allocations extends AsyncDisposable {
+  /** Requests a look at the engine soon, because something changed. Consecutive calls share one look. */
+  trigger(): void
+  /** Resolves once the looks for all triggers so far are done. */
+  settled(): Promise<void>
+}
+
+export interface AllocationsDeps extends ReadWaitingDeps {
+  readonly store: Store
+  readonly managerId: ManagerId
+  /** Ends its calls in progress when the signal aborts. */
+  readonly allocatorFor: (signal: AbortSignal) => Allocator
+  /** Sends create_kernel. */
+  readonly start: (id: SessionId) => void
+  /** Cancels a session that can never start. */
+  readonly cancel: (id: SessionId, reason: Reason) => Promise<void>
+  /** Ends a session that has lost its allocation; does nothing if it waits by now and did not before, or the other way round. */
+  readonly end: (id: SessionId, reason: Reason, of: { readonly isWaiting: boolean }) => Promise<void>
+  readonly hint: (touched: readonly Touched[]) => void
+  readonly jobLocks?: JobLocks
+  readonly isPaused: () => Promise<boolean>
+  /** Whether the database is older than what runs, because a backup was restored. */
+  readonly isRestored: () => Promise<boolean>
+  readonly log: Log
+  /** Interval of the looks at the engine. */
+  readonly pollMs?: number
+  readonly times?: Partial<JudgeTimes>
+  /** A grant on which the session cannot be placed for this long is given back. */
+  readonly giveUpMs?: number
+}
+
+const POLL_MS = 5_000
+/** Shortest pause between two looks, as a part of the interval. */
+const REST_SHARE = 5
+const GIVE_UP_MS = 120_000
+/** Requests of a group that wait at the engine: each has a process on this host. */
+const MOST_WAITING = 100
+
+const BEHIND: Reason = { code: 'queued_behind', message: 'Sessions ahead in the queue start first.' }
+
+/**
+ * Keeps sessions and allocations in step, in a loop: look at the engine, read the sessions, judge, act. The decision is in `judge.ts`. Without a
+ * complete answer of the engine nothing is started, ended or released. Of several managers, only the one that schedules a group acts for it.
+ */
+export function startAllocations(deps: AllocationsDeps): Allocations {
+  const { store, managerId, presence, rights, hint, log, jobLocks = ALL_JOBS, pollMs = POLL_MS } = deps
+  const times = { ...JUDGE_TIMES, ...deps.times }
+  const giveUpMs = deps.giveUpMs ?? GIVE_UP_MS
+  const closing = new AbortController()
+  const allocator = deps.allocatorFor(closing.signal)
+  const memory = createMemory()
+  /** Time of the first look without an answer. */
+  let awaySince: Date | undefined
+
+  async function look(): Promise<void> {
+    const groups: AllocatedGroup[] = []
+    for (const group of await listAllocatedGroups(store.db))
+      if (await jobLocks.take(schedulerJob(group.name))) groups.push(group)
+    if (groups.length === 0) return
+    // The sessions that a backup does not know have allocations too.
+    if (await deps.isRestored()) return explain(groups, PAUSED)
+    const allocations = await list()
+    if (!allocations) return explain(groups, awayReason(awaySince ?? new Date(store.now())))
+    const isPaused = await deps.isPaused()
+    const waiting = await Promise.all(groups.map(group => readWaiting(store.db, group, { presence, rights })))
+    for (const { doomed } of waiting) for (const [id, reason] of doomed) await deps.cancel(id, reason)
+    const sessions = await listAllocatedSessions(
+      store.db,
+      groups.map(({ name }) => name),
+    )
+    await release(surplus({ allocations, sessions }, name => sessionOf(managerId, name)))
+    const own = sessions.filter(session => groups.some(({ name }) => name === session.resourceGroup))
+    const mayAsk = isPaused ? new Set<SessionId>() : chooseAsking(waiting, own)
+    const acts = judge({ allocations, sessions: own, mayAsk, nowMs: performance.now() }, memory, times)
+    const reasons = new Map<SessionId, Reason>()
+    for (const one of waiting) {
+      for (const id of one.startable) reasons.set(id, isPaused ? PAUSED : mayAsk.has(id) ? ASKED : BEHIND)
+      for (const [id, reason] of one.blocked) reasons.set(id, reason)
+    }
+    for (const act of acts) {
+      // A session that fails must not keep the others waiting.
+      const reason = await carryOut(act, waiting, isPaused).catch((error: unknown) => {
+        log.error({ err: error, ...act }, 'an allocation could not be followed; the next look tries again')
+        return undefined
+      })
+      if (reason && 'id' in act) reasons.set(act.id, reason)
+    }
+    for (const one of waiting) await write(one.written, reasons)
+  }
+
+  async function list(): Promise<readonly Allocation[] | undefined> {
+    try {
+      if (!(await allocator.ping())) throw new Error('the controller of Slurm does not answer')
+      const allocations = await allocator.list(prefixOf(managerId))
+      if (awaySince) log.info({ since: awaySince }, 'Slurm answers again')
+      awaySince = undefined
+      return allocations
+    } catch (error) {
+      if (closing.signal.aborted) throw error
+      if (!awaySince) log.warn({ err: error }, 'Slurm does not answer; nothing changes until it does')
+      awaySince ??= new Date(store.now())
+      return undefined
+    }
+  }
+
+  /** Sessions of each group that may request an allocation: those that have requested one, and the oldest of the others. */
+  function chooseAsking(
+    waiting: readonly WaitingSessions[],
+    sessions: Awaited<ReturnType<typeof listAllocatedSessions>>,
+  ) {
+    const asked = new Set(sessions.filter(({ request }) => request && !request.granted).map(({ id }) => id))
+    return new Set(
+      waiting.flatMap(({ startable }) =>
+        [...startable].toSorted((a, b) => Number(asked.has(b)) - Number(asked.has(a))).slice(0, MOST_WAITING),
+      ),
+    )
+  }
+
+  async function release(allocations: readonly Allocation[]): Promise<void> {
+    for (const { name, identity } of allocations) {
+      log.info({ name, job: identity.id }, 'an allocation is released: no session needs it')
+      await allocator.release(identity.id).catch((error: unknown) => {
+        log.warn(
+          { err: error, name, job: identity.id },
+          'an allocation could not be released; the next look tries again',
+        )
+      })
+    }
+  }
+
+  /** @returns the reason that the session shows now; undefined = another part of Berth gives it one */
+  async function carryOut(
+    act: Act,
+    waiting: readonly WaitingSessions[],
+    isPaused: boolean,
+  ): Promise<Reason | undefined> {
+    switch (act.act) {
+      case 'show':
+        return act.reason
+      case 'record':
+        await recordGrant(store.db, act.name, act.identity)
+        return undefined
+      case 'end':
+        log.info({ id: act.id, reason: act.reason.message }, 'a session has lost its allocation')
+        await deps.end(act.id, act.reason, { isWaiting: act.isWaiting })
+        return undefined
+      case 'ask':
+        return ask(act, waiting)
+      case 'place':
+        return isPaused ? PAUSED : place(act, waiting)
+    }
+  }
+
+  async function ask(
+    { id, run }: { readonly id: SessionId; readonly run: number },
+    waiting: readonly WaitingSessions[],
+  ): Promise<Reason | undefined> {
+    const of = waiting.find(({ pending }) => pending.has(id))
+    const session = of?.pending.get(id)
+    if (!of || !session) return undefined
+    const name = nameOf(managerId, id, run)
+    // Written before the request is made: a request that this process does not survive is found by its name.
+    if (!(await recordRequest(store.db, { sessionId: id, run, name }))) return undefined
+    allocator.allocate(requestOf(name, session, of), words => {
+      log.warn({ id, words }, 'Slurm refused to allocate resources for a session')
+      memory.refused.set(name, words)
+      trigger()
+    })
+    return ASKED
+  }
+
+  async function place(
+    act: Extract<Act, { act: 'place' }>,
+    waiting: readonly WaitingSessions[],
+  ): Promise<Reason | undefined> {
+    const of = waiting.find(({ startable }) => startable.has(act.id))
+    const session = of?.pending.get(act.id)
+    const reason = of && session ? await commit(act, session, of) : undefined
+    if (reason === 'placed') return undefined
+    if (act.sinceMs >= giveUpMs) await giveBack(act.allocation)
+    return reason
+  }
+
+  /** A grant that counts as used is released while its session waits, and another one is requested. */
+  const giveBack = ({ name, identity }: Allocation) => recordGrant(store.db, name, identity)
+
+  /** @returns why the session was not placed */
+  async function commit(
+    { allocation }: Extract<Act, { act: 'place' }>,
+    session: PendingSession,
+    { group, agents }: WaitingSessions,
+  ): Promise<Reason | 'placed'> {
+    const ready = agents.filter(({ id }) => presence.isReady(id))
+    const found = placementOn(allocation.nodes, session, ready)
+    if ('unmatched' in found) {
+      if (found.isLasting) await giveBack(allocation)
+      return reasonOf('allocation_unplaced', found.unmatched)
+    }
+    const committed = await commitPlacements(store, group.name, [found.placement], {
+      presence,
+      rights,
+      onCommitted(placed) {
+        hint(placed)
+        for (const { id } of placed) deps.start(id)
+      },
+    })
+    const node = allocation.nodes[0]?.name ?? ''
+    if (committed.length === 0) return reasonOf('allocation_unplaced', because('slurm_host_full', { node }))
+    await recordGrant(store.db, allocation.name, allocation.identity)
+    return 'placed'
+  }
+
+  async function explain(groups: readonly AllocatedGroup[], reason: Reason): Promise<void> {
+    for (const { name } of groups) {
+      const rows = await listPending(store.db, name)
+      await write(new Map(rows.map(row => [row.id, row.reason])), new Map(rows.map(({ id }) => [id, reason])))
+    }
+  }
+
+  async function write(
+    written: ReadonlyMap<SessionId, Reason>,
+    reasons: ReadonlyMap<SessionId, Reason>,
+  ): Promise<void> {
+    const news = [...reasons].filter(([id, { code, message }]) => {
+      const last = written.get(id)
+      return last && (last.code !== code || last.message !== message)
+    })
+    hint(await updateReasons(store.db, 'PENDING', new Map(news)))
+  }
+
+  let wanted = false
+  let active = false
+  let running: Promise<void> = Promise.resolve()
+  const isWanted = () => wanted
+  async function run(): Promise<void> {
+    do {
+      wanted = false
+      await look().catch((error: unknown) => {
+        if (!closing.signal.aborted)
+          log.error({ err: error }, 'a look at the allocations failed; the next one tries again')
+      })
+      await wait(pollMs / REST_SHARE, undefined, { signal: closing.signal }).catch(() => undefined)
+    } while (isWanted() && !closing.signal.aborted)
+  }
+  function trigger(): void {
+    wanted = true
+    if (active || closing.signal.aborted) return
+    active = true
+    running = onBehalfOfAll(run).finally(() => {
+      active = false
+      if (wanted) trigger()
+    })
+  }
+  const timer = setInterval(trigger, pollMs)
+  trigger()
+  return {
+    trigger,
+    async settled() {
+      while (active) await running
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort()
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+function requestOf(name: string, session: PendingSession, { group, agents }: WaitingSessions): AllocationRequest {
+  const { cpu = 0, mem = 0, 'cuda.device': gpus = 0 } = totalOf(session)
+  const node = session.onlyOn === undefined ? undefined : agents.find(({ id }) => id === session.onlyOn)?.name
+  return {
+    name,
+    cpus: Math.max(1, Math.ceil(cpu / 1000)),
+    memBytes: mem,
+    gpus,
+    node,
+    settings: group.options.slurm ?? {},
+  }
+}
+
+const awayReason = (since: Date): Reason =>
+  reasonOf('allocator_away', because('slurm_away', { time: since.toISOString() }))

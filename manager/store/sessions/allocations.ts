@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import { type ResourceGroupOptions, type SessionId, type SessionStatus } from '#manager/contract'
+import { type Db } from '../schema.ts'
+import { type GrantIdentity } from '../tables/scheduling.ts'
+
+/** A resource group whose engine is not Berth. */
+export interface AllocatedGroup {
+  readonly name: string
+  readonly options: ResourceGroupOptions
+}
+
+export async function listAllocatedGroups(db: Db): Promise<AllocatedGroup[]> {
+  return db
+    .selectFrom('resource_groups')
+    .select(['name', 'options'])
+    .where('engine', '=', 'slurm')
+    .orderBy('name')
+    .execute()
+}
+
+/** A session that has not ended, with its last request for an allocation. */
+export interface AllocatedSession {
+  readonly id: SessionId
+  readonly status: SessionStatus
+  readonly resourceGroup: string
+  /** Null: no allocation was requested for it. */
+  readonly request: {
+    readonly run: number
+    readonly name: string
+    readonly askedAgoMs: number
+    readonly granted: GrantIdentity | null
+  } | null
+}
+
+/** Live sessions of these groups, and all live sessions with a request, in whatever group. */
+export async function listAllocatedSessions(db: Db, groups: readonly string[]): Promise<AllocatedSession[]> {
+  const rows = await db
+    .selectFrom('sessions as s')
+    .leftJoin('allocations as a', 'a.session_id', 's.id')
+    .select(['s.id', 's.status', 's.resource_group as resourceGroup', 'a.run', 'a.name', 'a.granted'])
+    .select(sql<number | null>`(extract(epoch from now() - a.asked_at) * 1000)::float8`.as('askedAgoMs'))
+    .where('s.status', 'not in', ['TERMINATED', 'CANCELLED', 'ERROR'])
+    .where(eb => eb.or([eb('s.resource_group', 'in', groups), eb('a.name', 'is not', null)]))
+    .orderBy('s.created_at')
+    .orderBy('s.id')
+    .execute()
+  return rows.map(({ id, status, resourceGroup, run, name, askedAgoMs, granted }) => ({
+    id,
+    status,
+    resourceGroup,
+    request: run === null || name === null ? null : { run, name, askedAgoMs: askedAgoMs ?? 0, granted },
+  }))
+}
+
+/**
+ * Records that an allocation is about to be requested: the next one after `run`, or the first one.
+ *
+ * @returns false if another manager was faster, or the session waits no more: then nothing may be requested
+ */
+export async function recordRequest(
+  db: Db,
+  { sessionId, run, name }: { readonly sessionId: SessionId; readonly run: number; readonly name: string },
+): Promise<boolean> {
+  const { rows } = await sql<{ run: number }>`
+    insert into allocations (session_id, run, name)
+    select id, ${run}, ${name} from sessions where id = ${sessionId} and status = 'PENDING'
+    on conflict (session_id) do update set run = excluded.run, name = excluded.name, asked_at = now(), granted = null
+      where allocations.run = excluded.run - 1
+    returning run`.execute(db)
+  return rows.length > 0
+}
+
+/** Records on which grant the session of this request runs. */
+export async function recordGrant(db: Db, name: string, granted: GrantIdentity): Promise<void> {
+  await db
+    .updateTable('allocations')
+    .set({ granted: JSON.stringify(granted) })
+    .where('name', '=', name)
+    .execute()
+}

@@ -1,0 +1,232 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Session, type SessionId } from '#manager/contract'
+import { gpus, hang, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { noSlurm, type SlurmCluster, startSlurm } from '../../fixtures/slurm-cluster.ts'
+
+const ONE_GPU = { cpu: '1', mem: '1 GiB', 'cuda.device': '1' }
+const NODE = { capacity: { cpu: 16_000, mem: 62 * 2 ** 30 } }
+
+describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', () => {
+  const stack = new AsyncDisposableStack()
+  let slurm: SlurmCluster
+  let berth: SessionsCluster
+  let agents: Map<string, ScriptedAgent>
+
+  beforeAll(async () => {
+    slurm = stack.use(await startSlurm())
+    const allocations = { confirmMs: 1_500, retryMs: 1_000, appearMs: 10_000 }
+    berth = stack.use(
+      await startSessionsCluster({ allocations }, { slurmCommands: slurm.commands, slurmPollSeconds: 1 }),
+    )
+    await settings({})
+  })
+  afterAll(() => stack.disposeAsync())
+  beforeEach(async () => {
+    await berth.reset()
+    await settings({})
+    await expect.poll(() => slurm.jobs()).toEqual([])
+    await expect.poll(() => slurm.run('sinfo', '-hN', '-p', 'gpu', '-o', '%N %T')).toBe('g1 idle\ng2 idle\n')
+    agents = new Map()
+    for (const name of ['g1', 'g2']) {
+      const devices = gpus(4).map(device => ({ ...device, uuid: `${name}-${device.uuid}` }))
+      agents.set(name, await berth.join({ ...NODE, name, devices }))
+    }
+  })
+
+  const settings = (slurmSettings: object) =>
+    berth.api.updateResourceGroup({
+      params: { name: 'default' },
+      body: { engine: 'slurm', options: { slurm: slurmSettings } },
+    })
+  const launch = (resources: Partial<typeof ONE_GPU> = ONE_GPU, more: object = {}) =>
+    berth.launch({ resources, ...more })
+  const end = (id: SessionId) => berth.api.deleteSession({ params: { id } })
+  const jobOf = async ({ id }: Pick<Session, 'id'>) => (await slurm.jobs()).filter(line => line.includes(id))
+  const jobId = async ({ id }: Pick<Session, 'id'>) =>
+    (await slurm.run('squeue', '-h', '-t', 'PD,R', '-o', '%i %j'))
+      .split('\n')
+      .find(line => line.includes(id))
+      ?.split(' ')[0] ?? ''
+  const get = (id: SessionId) => berth.api.getSession({ params: { id } })
+  const messageOf = async (id: SessionId) => (await get(id)).reason.message
+  const containers = () => [...agents.values()].reduce((sum, agent) => sum + agent.containers.size, 0)
+
+  test('a session gets the granted node and GPUs, and its end frees the job', async () => {
+    const session = await launch({ ...ONE_GPU, 'cuda.device': '2' })
+    await berth.reach(session.id, 'RUNNING')
+    const job = await slurm.run('scontrol', 'show', 'job', '-d', await jobId(session))
+    const [, node = '', list = ''] = /Nodes=(\w+) CPU_IDs=\S+ Mem=1024 GRES=gpu:a100:2\(IDX:([\d,-]+)\)/.exec(job) ?? []
+    const [first = 0, last = 0] = list.split(/[,-]/).map(Number)
+    const created = agents.get(node)?.log.find(({ name }) => name === 'create_kernel')?.input as {
+      spec: { devices: { uuid: string }[] }
+    }
+    expect(created.spec.devices.map(({ uuid }) => uuid).toSorted()).toEqual([
+      `${node}-GPU-${first}`,
+      `${node}-GPU-${last}`,
+    ])
+    await end(session.id)
+    await berth.reach(session.id, 'TERMINATED')
+    await expect.poll(() => slurm.jobs()).toEqual([])
+  })
+
+  test('a session that is cancelled while it waits leaves no job, also if it is granted at that moment', async () => {
+    const all = { cpu: '1', mem: '1 GiB', 'cuda.device': '4' }
+    const holders = [await launch(all), await launch(all)]
+    for (const { id } of holders) await berth.reach(id, 'RUNNING')
+    const waiting = await launch(all)
+    await expect.poll(() => jobOf(waiting)).toEqual([expect.stringContaining('PENDING')])
+    // The estimate comes with the next pass of Slurm's scheduler.
+    await expect
+      .poll(() => messageOf(waiting.id))
+      .toMatch(/^Waits in Slurm until enough resources are free\. Estimated start: 20/)
+    await end(waiting.id)
+    await berth.reach(waiting.id, 'CANCELLED')
+    await expect.poll(() => jobOf(waiting)).toEqual([])
+    const next = await launch(all)
+    await expect.poll(() => jobOf(next)).toEqual([expect.stringContaining('PENDING')])
+    await Promise.all([end(holders[0]?.id ?? next.id), end(next.id)])
+    await berth.reach(next.id, 'CANCELLED')
+    await expect.poll(() => jobOf(next)).toEqual([])
+    expect(await slurm.jobs()).toHaveLength(1)
+  })
+
+  test('a job that is cancelled in Slurm ends its session: waiting, starting or running', async () => {
+    for (const agent of agents.values()) agent.script.create_kernel = (_input, signal) => hang(signal)
+    const starting = await launch()
+    await berth.reach(starting.id, 'PREPARING')
+    await slurm.run('scancel', await jobId(starting))
+    await berth.reach(starting.id, 'TERMINATED')
+    expect(await messageOf(starting.id)).toBe("The session's job was cancelled in Slurm.")
+    for (const agent of agents.values()) agent.script.create_kernel = ({ spec }) => agent.run(spec)
+
+    const running = await launch()
+    await berth.reach(running.id, 'RUNNING')
+    await slurm.run('scancel', await jobId(running))
+    await berth.reach(running.id, 'TERMINATED')
+    expect(await berth.reasonOf(running.id)).toBe('allocation_ended')
+    expect(containers()).toBe(0)
+
+    await slurm.run('scontrol', 'update', 'partitionname=gpu', 'state=down')
+    const waiting = await launch()
+    await expect.poll(() => jobOf(waiting)).toHaveLength(1)
+    await slurm.run('scancel', await jobId(waiting))
+    await berth.reach(waiting.id, 'CANCELLED')
+    await slurm.run('scontrol', 'update', 'partitionname=gpu', 'state=up')
+  })
+
+  test('a container that ends frees its job', async () => {
+    const session = await launch()
+    await berth.reach(session.id, 'RUNNING')
+    const agent = [...agents.values()].find(({ containers: own }) => own.size > 0)
+    const [kernelId] = agent?.containers.keys() ?? []
+    if (!agent || !kernelId) throw new Error('no container')
+    agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 0, oomKilled: false, engineRestarted: false })
+    await berth.reach(session.id, 'TERMINATED')
+    await expect.poll(() => slurm.jobs()).toEqual([])
+  })
+
+  test('a node that is lost ends its sessions', async () => {
+    const session = await launch()
+    await berth.reach(session.id, 'RUNNING')
+    const node = (await slurm.run('squeue', '-h', '-o', '%N')).trim()
+    await slurm.run('scontrol', 'update', `nodename=${node}`, 'state=down', 'reason=test')
+    await berth.reach(session.id, 'TERMINATED')
+    expect(await messageOf(session.id)).toBe('Slurm has lost the node of the session.')
+    // Slurm 22.05 has taken it back by itself.
+    await slurm.run('scontrol', 'update', `nodename=${node}`, 'state=resume').catch(() => undefined)
+  })
+
+  test('reasons are shown in words, and refusals in those of Slurm', async () => {
+    await slurm.run('scontrol', 'update', 'partitionname=gpu', 'state=down')
+    const held = await launch()
+    await expect
+      .poll(() => messageOf(held.id))
+      .toBe('Waits in Slurm: the nodes that it needs are not available (PartitionDown).')
+    await slurm.run('scontrol', 'hold', await jobId(held))
+    await expect.poll(() => messageOf(held.id)).toMatch(/^Held in Slurm/)
+    await slurm.run('scontrol', 'update', 'partitionname=gpu', 'state=up')
+    await end(held.id)
+
+    await settings({ partition: 'short', timeLimitMinutes: 10 })
+    const never = await launch()
+    await expect.poll(() => messageOf(never.id)).toMatch(/exceeds a limit of the queue \(PartitionTimeLimit\)/)
+    await end(never.id)
+
+    await settings({ partition: 'nowhere' })
+    const refused = await launch()
+    await expect.poll(() => berth.reasonOf(refused.id)).toBe('allocation_refused')
+    expect(await messageOf(refused.id)).toMatch(/invalid partition specified: nowhere/)
+    // Once the setting is corrected, the session starts.
+    await settings({})
+    await berth.reach(refused.id, 'RUNNING')
+  })
+
+  test('a waiting session keeps its place while the manager is away', async () => {
+    const all = { cpu: '1', mem: '1 GiB', 'cuda.device': '4' }
+    const holders = [await launch(all), await launch(all)]
+    for (const { id } of holders) await berth.reach(id, 'RUNNING')
+    const waiting = await launch(all)
+    await expect.poll(() => jobOf(waiting)).toHaveLength(1)
+    const before = await jobId(waiting)
+    await berth.restart()
+    for (const agent of agents.values()) await agent.connect()
+    expect(await jobId(waiting)).toBe(before)
+    await end(holders[0]?.id ?? waiting.id)
+    await berth.reach(waiting.id, 'RUNNING')
+    expect(await jobId(waiting)).toBe(before)
+    expect((await slurm.jobs()).length).toBe(2)
+  })
+
+  test('a request that seems to fail although Slurm has taken it is found by its name', async () => {
+    const path = join(slurm.commands, 'salloc')
+    const real = await readFile(path, 'utf8')
+    const inBackground = real.replace(/^exec (.*)$/m, 'setsid $1 2>/dev/null &')
+    await writeFile(path, `${inBackground}\nsleep 1; echo "salloc: error: Socket timed out" >&2; exit 1\n`)
+    const session = await launch()
+    await berth.reach(session.id, 'RUNNING')
+    expect(await slurm.jobs()).toHaveLength(1)
+    await writeFile(path, real)
+  })
+
+  test('a grant of a node without an agent of its name is not used', async () => {
+    await agents.get('g1')?.[Symbol.asyncDispose]()
+    await slurm.run('scontrol', 'update', 'nodename=g2', 'state=drain', 'reason=test')
+    const session = await launch()
+    await expect.poll(() => messageOf(session.id)).toMatch(/^Slurm granted node g1, but no connected host/)
+    await slurm.run('scontrol', 'update', 'nodename=g2', 'state=resume')
+  })
+
+  test('while the controller is away nothing ends and nothing is requested twice; afterwards what was asked for is done', async () => {
+    const stays = await launch()
+    const ends = await launch()
+    for (const { id } of [stays, ends]) await berth.reach(id, 'RUNNING')
+    // Slurm saves its state within seconds; what it has not saved is another test.
+    await new Promise(resolve => setTimeout(resolve, 6_000))
+    await slurm.kill('slurmctld')
+    const awaySince = Date.now()
+    const waiting = await launch()
+    await expect.poll(() => berth.reasonOf(waiting.id)).toBe('allocator_away')
+    await end(ends.id)
+    await berth.reach(ends.id, 'TERMINATED')
+    await new Promise(resolve => setTimeout(resolve, 30_000 - (Date.now() - awaySince)))
+    expect((await get(stays.id)).status).toBe('RUNNING')
+    expect((await get(waiting.id)).status).toBe('PENDING')
+    await slurm.start('slurmctld')
+    await expect.poll(() => jobOf(ends), { timeout: 60_000 }).toEqual([])
+    await expect.poll(() => messageOf(waiting.id), { timeout: 60_000 }).toBe('The container started.')
+    expect((await get(stays.id)).status).toBe('RUNNING')
+    expect(await slurm.jobs()).toHaveLength(2)
+  })
+
+  test('a session ends at the time limit of its job', async () => {
+    await settings({ timeLimitMinutes: 1 })
+    const session = await launch()
+    await berth.reach(session.id, 'RUNNING')
+    await expect.poll(async () => (await get(session.id)).status, { timeout: 120_000 }).toBe('TERMINATED')
+    expect(await messageOf(session.id)).toBe('The session has reached the time limit of its job in Slurm.')
+    expect(containers()).toBe(0)
+  })
+})

@@ -1,0 +1,170 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { type Session } from '#manager/contract'
+import { temporaryDirectory } from '../../fixtures/manager.ts'
+import { gpus, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const stack = new AsyncDisposableStack()
+let directory: string
+let berth: SessionsCluster
+let agent: ScriptedAgent
+
+/** Stand-ins for Slurm's commands: the jobs are a file, and calls are written down. `slurm.test.ts` has a real Slurm. */
+beforeAll(async () => {
+  directory = stack.use(await temporaryDirectory()).path
+  await command('scontrol', `[ ! -e ${directory}/away ]`)
+  await command('squeue', `cat ${directory}/jobs`)
+  await command('salloc', `echo "$*" >> ${directory}/asked`)
+  await command('scancel', `echo "$1" >> ${directory}/released`)
+  const allocations = { confirmMs: 300, retryMs: 300, appearMs: 1_000, pollMs: 100 }
+  berth = stack.use(await startSessionsCluster({ allocations }, { slurmCommands: directory }))
+  await berth.api.createResourceGroup({ body: { name: 'other', engine: 'slurm' } })
+})
+afterAll(() => stack.disposeAsync())
+
+let number = 0
+beforeEach(async () => {
+  await say([])
+  await berth.reset()
+  // Looks in flight may still act on what the last test said.
+  await looks(2)
+  for (const name of ['asked', 'released']) await writeFile(join(directory, name), '')
+  const slurm = { partition: 'gpu', timeLimitMinutes: 90 }
+  await berth.api.updateResourceGroup({ params: { name: 'default' }, body: { engine: 'slurm', options: { slurm } } })
+  agent = await berth.join({ name: `g${++number}`, devices: gpus(2) })
+})
+
+async function command(name: string, script: string): Promise<void> {
+  await writeFile(join(directory, name), `#!/bin/sh\n${script}\n`)
+  await chmod(join(directory, name), 0o755)
+}
+const linesOf = async (name: string) => (await readFile(join(directory, name), 'utf8')).split('\n').filter(Boolean)
+/** The name of the last request for the session. */
+const nameOf = (session: Session) =>
+  vi.waitFor(
+    async () => {
+      const line = (await linesOf('asked')).findLast(asked => asked.includes(session.id))
+      const [, name] = /--job-name=(\S+)/.exec(line ?? '') ?? []
+      if (name === undefined) throw new Error('not asked')
+      return name
+    },
+    { timeout: 20_000 },
+  )
+const job = (name: string, more: object = {}) => ({
+  job_id: 7,
+  name,
+  user_id: process.getuid?.(),
+  job_state: ['RUNNING'],
+  submit_time: 100,
+  start_time: 110,
+  restart_cnt: 0,
+  preempt_time: 0,
+  gres_detail: ['gpu:a100:1(IDX:1)'],
+  job_resources: { nodes: { allocation: [{ name: agent.name }] } },
+  ...more,
+})
+const say = (jobs: readonly object[]) => writeFile(join(directory, 'jobs'), JSON.stringify({ jobs, errors: [] }))
+const launch = () => berth.launch({ resources: { cpu: '1', mem: '1 GiB', 'cuda.device': '1' } })
+async function run(): Promise<{ session: Session; name: string }> {
+  const session = await launch()
+  const name = await nameOf(session)
+  await say([job(name)])
+  return { session: await berth.reach(session.id, 'RUNNING'), name }
+}
+/** Resolves after Slurm was asked for its jobs this many times more. */
+async function looks(count: number): Promise<void> {
+  await writeFile(join(directory, 'looks'), '')
+  await command('squeue', `echo >> ${directory}/looks; cat ${directory}/jobs`)
+  const seen = async () => (await readFile(join(directory, 'looks'), 'utf8')).length
+  await expect.poll(seen).toBeGreaterThanOrEqual(count)
+}
+
+test('a session is requested with the settings of its group, runs where Slurm says, and is released', async () => {
+  const { session, name } = await run()
+  const [asked] = await linesOf('asked')
+  expect(asked).toBe(
+    `--no-shell --job-name=${name} --nodes=1 --ntasks=1 --cpus-per-task=1 --mem=1024M --gres=gpu:1 --partition=gpu --time=90`,
+  )
+  expect(await linesOf('asked')).toHaveLength(1)
+  const created = agent.log.find(one => one.name === 'create_kernel')?.input
+  expect(created).toMatchObject({ spec: { devices: [{ uuid: 'GPU-1' }] } })
+  expect(await linesOf('released')).toEqual([])
+  await berth.api.deleteSession({ params: { id: session.id } })
+  await expect.poll(() => linesOf('released')).toContain('7')
+})
+
+test('an answer that is not a complete list changes nothing', async () => {
+  const { session } = await run()
+  const answers = ['{"jobs":[],"errors":[{"error":"Unspecified error"}]}', 'squeue: error: Socket timed out', '']
+  for (const answer of answers) {
+    await writeFile(join(directory, 'jobs'), answer)
+    await looks(2)
+  }
+  const waiting = await launch()
+  await expect.poll(() => berth.reasonOf(waiting.id)).toBe('allocator_away')
+  await looks(3)
+  expect((await berth.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  expect(await linesOf('asked')).toHaveLength(1)
+  expect(await linesOf('released')).toEqual([])
+})
+
+test('an allocation that Slurm has forgotten ends its session, also if the number belongs to another job', async () => {
+  const { session } = await run()
+  await say([job('somebody-else')])
+  await berth.reach(session.id, 'TERMINATED')
+  expect(await berth.reasonOf(session.id)).toBe('allocation_ended')
+  expect(agent.containers.size).toBe(0)
+  expect(await linesOf('released')).toEqual([])
+})
+
+test('a failed start gives the allocation back and requests another one', async () => {
+  agent.script.create_kernel = () => {
+    agent.script.create_kernel = ({ spec }) => agent.run(spec)
+    throw new Error('not this time')
+  }
+  const session = await launch()
+  const first = await nameOf(session)
+  await say([job(first)])
+  await expect.poll(() => linesOf('asked')).toHaveLength(2)
+  const second = await nameOf(session)
+  expect([first, second].map(name => name.slice(-2))).toEqual(['-1', '-2'])
+  await expect.poll(() => linesOf('released')).toContain('7')
+  await say([job(second, { job_id: 8, submit_time: 120, start_time: 120 })])
+  await berth.reach(session.id, 'RUNNING')
+})
+
+test('shares of GPUs are refused, and the engine changes only without live sessions', async () => {
+  const shares = berth.launch({ resources: { 'cuda.shares': '0.5' } })
+  expect(await refusal(shares)).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_without_shares' } })
+  await launch()
+  const change = berth.api.updateResourceGroup({ params: { name: 'default' }, body: { engine: 'berth' } })
+  expect(await refusal(change)).toMatchObject({
+    code: 'resource_group_in_use',
+    detail: { cause: 'engine_with_live_sessions' },
+  })
+})
+
+test('a forecast says that Slurm decides', async () => {
+  const body = { image: 'berth/python:3.13', resources: { cpu: '1', mem: '1 GiB' } }
+  expect(await berth.api.whatIf({ body })).toMatchObject({ startsNow: false, reason: { cause: 'slurm_decides' } })
+})
+
+test('while scheduling is paused nothing is requested', async () => {
+  await berth.api.pauseScheduling()
+  const session = await launch()
+  await expect.poll(() => berth.reasonOf(session.id)).toBe('scheduling_paused')
+  await looks(2)
+  expect(await linesOf('asked')).toEqual([])
+  await berth.api.resumeScheduling()
+  await nameOf(session)
+})
+
+test('a partition whose name could be an option, or is no name, is refused', async () => {
+  for (const partition of ['gpu --uid=0', '-x', '', 'a'.repeat(200)]) {
+    const body = { options: { slurm: { partition } } }
+    const refused = await refusal(berth.api.updateResourceGroup({ params: { name: 'other' }, body }))
+    expect(refused, partition).toMatchObject({ code: 'bad_request' })
+  }
+})
