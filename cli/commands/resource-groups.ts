@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { defined } from '#base/defined'
 import {
+  ENGINES,
   type AccessMatrix,
   type ApiClient,
   AppError,
@@ -13,6 +14,7 @@ import {
   SELECTORS,
   SEQUENCERS,
   SLOTS,
+  SlurmSettings,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
@@ -39,8 +41,9 @@ function sharesTable({ items }: FairShare): string {
   )
 }
 
-interface GroupFlags {
+interface GroupFlags extends SlurmFlags {
   description?: string
+  engine?: ResourceGroup['engine']
   sequencer?: ResourceGroup['sequencer']
   selector?: ResourceGroup['selector']
   options?: ResourceGroupOptions
@@ -48,6 +51,16 @@ interface GroupFlags {
   projectWeight?: readonly TypedWeight[]
   active?: boolean
   json?: boolean
+}
+
+/** An empty text removes a setting. */
+interface SlurmFlags {
+  partition?: string
+  account?: string
+  qos?: string
+  constraint?: string
+  reservation?: string
+  timeLimit?: string
 }
 
 interface AccessFlags {
@@ -201,11 +214,18 @@ const grantsTable = (grants: AccessMatrix['grants']) =>
 function withSettings(command: Command): Command {
   return command
     .option('--description <text>', 'what the group is for')
+    .addOption(new Option('--engine <name>', 'what allocates resources for sessions').choices(ENGINES))
+    .option('--partition <name>', 'Slurm: partition of the jobs; like the next ones, "" removes it')
+    .option('--account <name>', 'Slurm: account of the jobs')
+    .option('--qos <name>', 'Slurm: QOS of the jobs')
+    .option('--constraint <features>', 'Slurm: features that nodes must have')
+    .option('--reservation <name>', 'Slurm: reservation to use')
+    .option('--time-limit <minutes>', 'Slurm: time after which it ends a session')
     .addOption(new Option('--sequencer <name>', 'which session starts next').choices(SEQUENCERS))
     .addOption(new Option('--selector <name>', 'which agent gets a session').choices(SELECTORS))
     .option(
       '--options <json>',
-      'reserveAfterSeconds, weights, projectWeights, splitShares, requireIsolation, interruption',
+      'reserveAfterSeconds, weights, projectWeights, splitShares, requireIsolation, interruption, slurm',
       parseOptions,
     )
     .option(
@@ -224,13 +244,29 @@ function withSettings(command: Command): Command {
 /** @param present the options of the group, to which weights are added where no options are given */
 async function changeOf(
   api: ApiClient,
-  { description, sequencer, selector, options, weight, projectWeight }: GroupFlags,
+  { description, engine, sequencer, selector, options, weight, projectWeight, ...flags }: GroupFlags,
   present: () => Promise<ResourceGroupOptions>,
 ): Promise<ResourceGroupChange> {
   const typed = { users: weight ?? [], projects: projectWeight ?? [] }
   const isWeighed = weight !== undefined || projectWeight !== undefined
-  const changed = isWeighed ? await withWeights(api, options ?? (await present()), typed) : options
-  return defined({ description, sequencer, selector, options: changed })
+  const weighed = isWeighed ? await withWeights(api, options ?? (await present()), typed) : options
+  const { partition, account, qos, constraint, reservation, timeLimit: timeLimitMinutes } = flags
+  const slurm = defined({ partition, account, qos, constraint, reservation, timeLimitMinutes })
+  const isSlurmSet = Object.keys(slurm).length > 0
+  const changed = isSlurmSet ? withSlurm(weighed ?? (await present()), slurm) : weighed
+  return defined({ description, engine, sequencer, selector, options: changed })
+}
+
+/** @throws AppError `bad_request` */
+function withSlurm(options: ResourceGroupOptions, typed: Readonly<Record<string, string>>): ResourceGroupOptions {
+  const all = Object.entries({ ...options.slurm, ...typed }).filter(([, value]) => value !== '')
+  const settings = Object.fromEntries(
+    all.map(([name, value]) => [name, name === 'timeLimitMinutes' ? Number(value) : value]),
+  )
+  const parsed = SlurmSettings.safeParse(settings)
+  if (parsed.success) return { ...options, slurm: parsed.data }
+  const [issue] = parsed.error.issues
+  throw new AppError('bad_request', { why: `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}.` })
 }
 
 function parseOptions(text: string): ResourceGroupOptions {
@@ -250,10 +286,11 @@ function parseOptions(text: string): ResourceGroupOptions {
 
 const groupTable = (items: readonly ResourceGroup[]) =>
   table(
-    ['NAME', 'ACTIVE', 'SEQUENCER', 'SELECTOR', 'OPTIONS', 'DESCRIPTION'],
+    ['NAME', 'ACTIVE', 'ENGINE', 'SEQUENCER', 'SELECTOR', 'OPTIONS', 'DESCRIPTION'],
     items.map(one => [
       one.name,
       one.active ? 'yes' : 'no',
+      one.engine,
       one.sequencer,
       one.selector,
       JSON.stringify(one.options),

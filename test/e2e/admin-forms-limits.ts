@@ -241,6 +241,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
     body: {
       name: 'h200',
       description: '',
+      engine: 'berth',
       sequencer: 'drf',
       selector: 'dispersed',
       options: { interruption: { minRunSeconds: 1800, warnSeconds: 120 } },
@@ -258,6 +259,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
     params: { name: 'gpu-large' },
     body: {
       description: 'Two racks',
+      engine: 'berth',
       sequencer: GROUP?.sequencer,
       selector: GROUP?.selector,
       options: GROUP?.options,

@@ -290,6 +290,7 @@ const preset = (name: string, slots: Preset['slots'], fits = true): Preset => ({
 const resourceGroup = (name: string, description: string, active = true): ResourceGroup => ({
   name,
   description,
+  engine: 'berth',
   sequencer: 'fifo',
   selector: 'concentrated',
   options: {},

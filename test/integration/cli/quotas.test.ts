@@ -72,6 +72,14 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   const stays = await berth([...move, 'gpu'])
   expect(stays).toMatchObject({ code: 1, err: expect.stringContaining('agent_in_use') as string })
   expect((await berth([...move, 'default'])).out).toContain(host?.id)
+  const slurm = ['--engine', 'slurm', '--partition', 'a100', '--time-limit', '90']
+  expect((await berth(['admin', 'resource-group', 'update', 'gpu', ...slurm])).out).toMatch(/gpu +yes +slurm/)
+  await berth(['admin', 'resource-group', 'update', 'gpu', '--qos', 'urgent', '--partition', ''])
+  expect(await json('admin', 'resource-group', 'ls')).toContainEqual(
+    expect.objectContaining({ engine: 'slurm', options: { slurm: { qos: 'urgent', timeLimitMinutes: 90 } } }),
+  )
+  const wrong = await berth(['admin', 'resource-group', 'update', 'gpu', '--time-limit', 'soon'])
+  expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('timeLimitMinutes') as string })
   const granted = await berth(['admin', 'resource-group', 'grant', 'gpu', '--user', me])
   expect(granted.out).toContain(ADMIN.email)
   await berth(['admin', 'resource-group', 'withdraw', 'gpu', '--user', me])
