@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cleanLine } from '#base/clean-text'
 import { parseJson } from '#base/parse-json'
 import { type Allocation, type AllocationEnd, type GrantedNode } from '../allocator.ts'
 
@@ -96,7 +97,7 @@ function toAllocation(name: string, job: Job): Allocation {
       name,
       identity: waiting,
       state: 'waiting',
-      reason: job.state_reason ?? '',
+      reason: cleanLine(job.state_reason ?? '', 200),
       expectedAt: dateOf(job.start_time),
     }
   }

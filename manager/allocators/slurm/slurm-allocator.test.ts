@@ -67,9 +67,9 @@ test('variables of the environment do not change requests', async () => {
 })
 
 test("a refusal is told in Slurm's own words", async () => {
-  await command('salloc', 'echo "salloc: error: Job submit/allocate failed: Invalid account" >&2; exit 1')
+  await command('salloc', 'printf "salloc: error: Job submit/allocate failed: \\033[1mInvalid account\\n" >&2; exit 1')
   const words = await new Promise<string>(done => createSlurmAllocator({ commands }).allocate(REQUEST, done))
-  expect(words).toBe('Job submit/allocate failed: Invalid account')
+  expect(words).toBe('Job submit/allocate failed: [1mInvalid account')
 })
 
 test('a missing salloc is told too', async () => {

@@ -3,6 +3,7 @@ import { closeSync, openSync, readSync, unlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { cleanLine } from '#base/clean-text'
 import { defined } from '#base/defined'
 import { newUuid } from '../../store/new-id.ts'
 import { type Allocator } from '../allocator.ts'
@@ -102,9 +103,6 @@ function lastWords(file: number): string {
   const bytes = Buffer.alloc(MOST_WORDS)
   const length = readSync(file, bytes, 0, MOST_WORDS, 0)
   const lines = bytes.toString('utf8', 0, length).split('\n')
-  return lines
-    .map(line => line.replace(/^salloc: (error: )?/, '').trim())
-    .filter(line => line !== '')
-    .slice(-2)
-    .join(' ')
+  const words = lines.map(line => line.replace(/^salloc: (error: )?/, '').trim()).filter(line => line !== '')
+  return cleanLine(words.slice(-2).join(' '))
 }
