@@ -94,6 +94,8 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
       store.db,
       groups.map(({ name }) => name),
     )
+    // The lock may have been lost while the engine was asked; then another manager may act already.
+    if (!groups.every(({ name }) => jobLocks.holds(schedulerJob(name)))) return
     await release(surplus({ allocations, sessions }, name => sessionOf(managerId, name)))
     const own = sessions.filter(session => groups.some(({ name }) => name === session.resourceGroup))
     const mayAsk = isPaused ? new Set<SessionId>() : chooseAsking(waiting, own)
