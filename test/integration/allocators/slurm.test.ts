@@ -90,7 +90,7 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
     await Promise.all([end(holders[0]?.id ?? next.id), end(next.id)])
     await berth.reach(next.id, 'CANCELLED')
     await expect.poll(() => jobOf(next)).toEqual([])
-    expect(await slurm.jobs()).toHaveLength(1)
+    await expect.poll(() => slurm.jobs()).toEqual([expect.stringContaining(holders[1]?.id ?? '')])
   })
 
   test('a job that is cancelled in Slurm ends its session: waiting, starting or running', async () => {
@@ -137,6 +137,23 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
     expect(await messageOf(session.id)).toBe('Slurm has lost the node of the session.')
     // Slurm 22.05 has taken it back by itself.
     await slurm.run('scontrol', 'update', `nodename=${node}`, 'state=resume').catch(() => undefined)
+  })
+
+  test('a preempted session ends, and says so', async () => {
+    await settings({ partition: 'low' })
+    const sessions = [
+      await launch({ ...ONE_GPU, 'cuda.device': '4' }),
+      await launch({ ...ONE_GPU, 'cuda.device': '4' }),
+    ]
+    for (const { id } of sessions) await berth.reach(id, 'RUNNING')
+    await slurm.run('salloc', '--no-shell', '-J', 'winner', '-p', 'gpu', '-c', '1', '--mem=1G', '--gres=gpu:4')
+    const ended = async () => {
+      const all = await Promise.all(sessions.map(({ id }) => get(id)))
+      return all.filter(({ status }) => status === 'TERMINATED').map(({ reason }) => reason.message)
+    }
+    await expect.poll(ended).toEqual(['Slurm needs the resources for a job that goes first.'])
+    expect(containers()).toBe(1)
+    await slurm.run('scancel', '-n', 'winner')
   })
 
   test('reasons are shown in words, and refusals in those of Slurm', async () => {
