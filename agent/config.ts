@@ -5,7 +5,7 @@ import { AppError, StoragePaths, TextUpTo } from '#manager/contract'
 import { parseJoinString, type JoinInvitation } from './control/join-string.ts'
 import { type HealthCommand } from './faults/health-command.ts'
 import { type DiskLimits } from './limits/disk-rules.ts'
-import { GPU_GUARD_MODES, type GpuGuardMode } from './limits/gpu-guard-mode.ts'
+import { GPU_GUARD_MODES, type GpuGuardMode } from './gpu/gpu-guard-mode.ts'
 import { type Cidr, parseCidr, SESSION_BITS } from './network/subnets.ts'
 
 export interface Config {

@@ -1,5 +1,4 @@
 /** Sequences by which a terminal changes colours and moves its cursor. @see ECMA-48, control sequences */
-// eslint-disable-next-line no-control-regex -- the sequences begin with ESC
 const CONTROL_SEQUENCE = /\u001b\[[0-?]*[ -/]*[@-~]/g
 const MOST_SHOWN = 300
 const LINES_SHOWN = 3

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from 'vitest'
 import { AppError, type Because, because } from '#manager/contract'
 import { NO_GPUS } from '../docker/container-config.ts'
-import { type GpuGuardMode } from '../limits/gpu-guard-mode.ts'
+import { type GpuGuardMode } from './gpu-guard-mode.ts'
 import { type Log } from '../log.ts'
 import { type Devices, openDevices } from './devices.ts'
 import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'

@@ -5,7 +5,7 @@ import { type WatchedShares } from '../gpu/devices.ts'
 import { type GpuProcess } from '../gpu/gpu-plugin.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 import { createGpuGuard } from './gpu-guard.ts'
-import { type GpuGuardMode } from './gpu-guard-mode.ts'
+import { type GpuGuardMode } from '../gpu/gpu-guard-mode.ts'
 
 const MiB = 2 ** 20
 const GiB = 2 ** 30

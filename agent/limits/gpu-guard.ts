@@ -15,7 +15,7 @@ import {
   type Standing,
   type Unclaimed,
 } from './gpu-share-rules.ts'
-import { type GpuGuardMode } from './gpu-guard-mode.ts'
+import { type GpuGuardMode } from '../gpu/gpu-guard-mode.ts'
 import { type Stop } from './stop.ts'
 
 export type GpuSharesSource = Pick<Devices, 'guarded' | 'measure' | 'processes' | 'sharesOf' | 'noteShares'>

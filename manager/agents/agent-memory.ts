@@ -3,7 +3,6 @@ import { type AgentImage, type KernelMounts } from '#agent/contract'
 import { type Orphan } from '../scheduler/orphans.ts'
 import { type DeviceModes } from './devices.ts'
 import { RecentKills } from './recent-kills.ts'
-import { type GpuFault } from './tell-gpu-faults.ts'
 import { createProblems, type Problems } from './problems.ts'
 
 /** Whether no session can start on an agent, for as long as that lasts. */
@@ -51,6 +50,12 @@ export interface AgentMemory {
   readonly memoryKills: RecentKills
   /** GPUs with a problem, by UUID. */
   readonly gpuFaults: Map<string, GpuFault>
+}
+
+/** Time since which a GPU has a problem, and whether superadmins were told. */
+export interface GpuFault {
+  readonly since: number
+  isTold: boolean
 }
 
 export interface AgentMemories {

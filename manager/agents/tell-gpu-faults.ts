@@ -16,12 +16,6 @@ export interface GpuFaultTellerDeps {
   readonly timings?: Partial<FaultTimings> | undefined
 }
 
-/** Since when a GPU has a problem, and whether superadmins were told. */
-export interface GpuFault {
-  readonly since: number
-  isTold: boolean
-}
-
 /**
  * Informs superadmins of GPUs on which no session starts. Call the function with every report of an agent that has no greater fault: GPUs that
  * no session can use because of the host are no news of their own.
