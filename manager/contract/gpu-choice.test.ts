@@ -65,6 +65,8 @@ test('a choice names something, in forms that can be understood', () => {
     {},
     { model: '' },
     { model: '--' },
+    { model: 'H100\u001B[31m' },
+    { model: 'H'.repeat(201) },
     { memory: '0' },
     { memory: 'much' },
     { migProfile: 'half' },

@@ -1,15 +1,16 @@
 import { z } from 'zod'
-import { TextOf, TextUpTo } from './plain-text.ts'
+import { PlainText, TextOf, TextUpTo } from './plain-text.ts'
 import { MOST_AMOUNT, parseAmount } from './resource-slots.ts'
 
-/** Characters of a model's name in a request. */
-const MOST_MODEL = 100
+/** Characters of a model's name, as of those that agents report. */
+const MOST_MODEL = 200
 const GIB = 2 ** 30
 
 /** Profile of a MIG instance as the driver names it: `3g.20gb`, `1g.10gb+me`, `1c.3g.20gb`. */
 const MIG_PROFILE = /^(\d+c\.)?\d+g\.\d+gb(\+[a-z0-9.]+)?$/i
 
-export const GpuModel = TextOf(MOST_MODEL, /[a-z0-9]/i, 'must be a model of a GPU, such as "H100"')
+/** Threat: administrators read it in terminals, so it has no control characters. */
+export const GpuModel = PlainText(MOST_MODEL).regex(/[a-z0-9]/i, 'must be a model of a GPU, such as "H100"')
 
 /** The GPUs that a request accepts; a key that is left out accepts any. */
 export const GpuChoice = z
