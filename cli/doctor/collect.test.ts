@@ -60,7 +60,7 @@ test.skipIf(process.platform !== 'linux')(
       metrics,
       data,
       health,
-    storages: [open ?? '', closed ?? '', below ?? '', join(data, 'missing')],
+      storages: [open ?? '', closed ?? '', below ?? '', join(data, 'missing')],
       port: 0,
       databaseUrl: undefined,
     })
