@@ -58,9 +58,10 @@ test('a ping that fails, hangs or cannot be sent says that the controller is awa
   expect(await allocator.ping()).toBe(true)
 })
 
-test('variables of the environment do not change requests', async () => {
+test('variables of the environment do not change requests, and secrets of the manager are not passed on', async () => {
   vi.stubEnv('SALLOC_PARTITION', 'other')
-  await command('salloc', 'echo "salloc: error: <$SALLOC_PARTITION> $*" >&2; exit 1')
+  vi.stubEnv('BERTH_DATABASE_URL', 'postgres://berth:secret@db')
+  await command('salloc', 'echo "salloc: error: <$SALLOC_PARTITION$BERTH_DATABASE_URL> $*" >&2; exit 1')
   const words = await new Promise<string>(done => createSlurmAllocator({ commands }).allocate(REQUEST, done))
   vi.unstubAllEnvs()
   expect(words).toMatch(/^<> --no-shell --job-name=berth-a-1 .*--gres=gpu:1 --partition=gpu$/)

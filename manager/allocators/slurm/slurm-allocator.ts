@@ -85,10 +85,16 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
   }
 }
 
-/** Variables such as SALLOC_PARTITION would change requests, and SQUEUE_USERS the list. */
+/** Where the commands find their libraries and configuration, and who asks. */
+const PASSED = ['PATH', 'LD_LIBRARY_PATH', 'HOME', 'USER', 'LOGNAME', 'TZ', 'TMPDIR', 'SLURM_CONF', 'SLURM_JWT']
+
+/**
+ * Only what the commands need: the manager has secrets, such as the address of its database, that a client which outlives it should not keep
+ * and plugins of the site should not see. Others, such as SALLOC_PARTITION and SQUEUE_USERS, would change requests and the list.
+ */
 function environment(): NodeJS.ProcessEnv {
-  const own = Object.entries(process.env).filter(([name]) => !/^(SALLOC|SQUEUE|SCANCEL|SBATCH)_/.test(name))
-  return { ...Object.fromEntries(own), LC_ALL: 'C' }
+  const passed = Object.fromEntries(PASSED.map(name => [name, process.env[name]]))
+  return { ...defined(passed), LC_ALL: 'C' }
 }
 
 /** A file without a name: a client that outlives this process could not write to a pipe. */
