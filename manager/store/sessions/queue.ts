@@ -9,13 +9,16 @@ import { type SessionRow } from './sessions.ts'
  */
 export async function listGroupsToSchedule(db: Db): Promise<string[]> {
   const elsewhere = db.selectFrom('resource_groups').select('name').where('engine', '<>', 'berth')
-  const rows = await db
+  const named = db
     .selectFrom('sessions')
     .select('resource_group')
     .where('status', '=', 'PENDING')
-    .where('resource_group', 'not in', elsewhere)
     .union(db.selectFrom('reservations').select('resource_group'))
     .union(db.selectFrom('interruptions').select('resource_group'))
+  const rows = await db
+    .selectFrom(named.as('named'))
+    .select('resource_group')
+    .where('resource_group', 'not in', elsewhere)
     .execute()
   return rows.map(row => row.resource_group)
 }

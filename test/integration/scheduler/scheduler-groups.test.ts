@@ -4,6 +4,7 @@ import { silentLog } from '../../../manager/log.ts'
 import { readRights } from '../../../manager/sessions/rights/read-rights.ts'
 import { startScheduler } from '../../../manager/scheduler/tick.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
+import { listGroupsToSchedule } from '../../../manager/store/sessions/queue.ts'
 import { grantAccess } from '../../../manager/store/quotas/resource-group-access.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../../fixtures/test-store.ts'
 
@@ -60,5 +61,15 @@ describe('a resource group that cannot be scheduled', () => {
     })
     await scheduler.settled()
     expect(new Set(started)).toEqual(new Set(['a', 'c'].map(group => sessions.get(group))))
+  })
+
+  test('a group that Slurm runs is not planned, even if a reservation of before is left', async () => {
+    await store.db.insertInto('resource_groups').values({ name: 'slurm', engine: 'slurm' }).execute()
+    const agentId = agents.get('default')
+    const sessionId = sessions.get('default')
+    if (!agentId || !sessionId) throw new Error('no agent or session')
+    const reservation = { resource_group: 'slurm', session_id: sessionId, agent_id: agentId, devices: '[]' }
+    await store.db.insertInto('reservations').values(reservation).execute()
+    expect(await listGroupsToSchedule(store.db)).not.toContain('slurm')
   })
 })
