@@ -83,11 +83,21 @@ describe('a waiting session', () => {
     expect(at(0, [failed], session('PENDING'))).toEqual([{ act: 'ask', id: ID, run: 2 }])
   })
 
-  test('is cancelled with its job', () => {
-    const cancelled: Allocation = { name: NAME, identity: IDENTITY, state: 'ended', end: 'cancelled' }
-    expect(at(0, [cancelled], session('PENDING'))).toMatchObject([
+  const cancelled: Allocation = { name: NAME, identity: IDENTITY, state: 'ended', end: 'cancelled' }
+
+  test('is cancelled with its job, which two lists in a row show', () => {
+    at(0, [WAITS], session('PENDING'))
+    expect(at(1, [cancelled], session('PENDING'))).toEqual([])
+    expect(at(2, [cancelled], session('PENDING'))).toMatchObject([
       { act: 'end', isWaiting: true, reason: { cause: 'slurm_cancelled' } },
     ])
+  })
+
+  test('is asked for again where its client was told to end together with the manager', () => {
+    expect(at(0, [cancelled], session('PENDING', { askedAgoMs: 5_000 }))).toMatchObject([
+      { act: 'show', reason: { cause: 'slurm_asked_again' } },
+    ])
+    expect(at(0, [cancelled], session('PENDING'))).toEqual([{ act: 'ask', id: ID, run: 2 }])
   })
 
   test('shows a refusal, and is asked for again after a while', () => {

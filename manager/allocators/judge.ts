@@ -28,7 +28,7 @@ export interface JudgeTimes {
 
 export const JUDGE_TIMES: JudgeTimes = { confirmMs: 5_000, appearMs: 60_000, retryMs: 30_000 }
 
-/** Number of good lists in which an allocation must be missing before it counts as gone. */
+/** Number of good lists in a row in which an allocation must be missing, or cancelled before its grant, until that counts. */
 const GONE_AFTER = 2
 
 /** Findings of earlier looks of this process; entries of names that are not requested any more are dropped. */
@@ -37,11 +37,21 @@ export interface Memory {
   readonly granted: Map<string, { readonly identity: GrantIdentity; readonly at: number }>
   /** Number of good lists in a row without the allocation, by name. */
   readonly missing: Map<string, number>
+  /** Requests that this process made or has seen alive, by name. Of others it does not know how they ended. */
+  readonly followed: Map<string, true>
+  /** Number of good lists in a row in which a waiting session's job is cancelled, by name. */
+  readonly cancelled: Map<string, number>
   /** The engine's words for requests that it refused, by name. */
   readonly refused: Map<string, string>
 }
 
-export const createMemory = (): Memory => ({ granted: new Map(), missing: new Map(), refused: new Map() })
+export const createMemory = (): Memory => ({
+  granted: new Map(),
+  missing: new Map(),
+  followed: new Map(),
+  cancelled: new Map(),
+  refused: new Map(),
+})
 
 export interface Look {
   /** A complete list of the engine. */
@@ -62,7 +72,7 @@ export function judge(look: Look, memory: Memory, times: JudgeTimes = JUDGE_TIME
     if (!other || rank(one) > rank(other)) byName.set(one.name, one)
   }
   const names = new Set(look.sessions.flatMap(({ request }) => request?.name ?? []))
-  for (const map of [memory.granted, memory.missing, memory.refused])
+  for (const map of Object.values<Map<string, unknown>>({ ...memory }))
     for (const name of map.keys()) if (!names.has(name)) map.delete(name)
   return look.sessions.flatMap(session => {
     const found = session.request ? byName.get(session.request.name) : undefined
@@ -98,15 +108,19 @@ function judgeWaiting(
     const refused = memory.refused.get(name)
     if (refused !== undefined)
       return again(reasonOf('allocation_refused', because('slurm_refused', { words: refused })))
-    const missing = countMissing(memory, name)
+    const missing = countIn(memory.missing, name)
     return askedAgoMs < times.appearMs || missing < GONE_AFTER ? show(ASKED) : ask(run + 1)
   }
   memory.missing.delete(name)
-  if (found.state === 'waiting') return show(waitingReason(found))
   if (found.state === 'ended') {
-    if (found.end === 'cancelled') return [{ act: 'end', id, reason: endReason('cancelled'), isWaiting: true }]
-    return again(reasonOf('allocation_waits', because('slurm_asked_again')))
+    // Slurm also cancels the job if its client is told to end, as when the manager's host shuts down. Then nobody wanted that.
+    if (found.end !== 'cancelled' || !memory.followed.has(name))
+      return again(reasonOf('allocation_waits', because('slurm_asked_again')))
+    if (countIn(memory.cancelled, name) < GONE_AFTER) return []
+    return [{ act: 'end', id, reason: endReason('cancelled'), isWaiting: true }]
   }
+  memory.followed.set(name, true)
+  if (found.state === 'waiting') return show(waitingReason(found))
   if (found.state === 'changing') return show(ASKED)
   const first = memory.granted.get(name)
   if (!first || !isSame(first.identity, found.identity)) {
@@ -128,7 +142,7 @@ function judgeRunning(
   const end = (reason: Reason): readonly Act[] => [{ act: 'end', id, reason, isWaiting: false }]
   const isOurs = found !== undefined && (granted === null || isSameJob(found.identity, granted))
   if (!isOurs || (found.state === 'granted' && granted !== null && !isSame(found.identity, granted)))
-    return countMissing(memory, name) < GONE_AFTER ? [] : end(endReason(undefined))
+    return countIn(memory.missing, name) < GONE_AFTER ? [] : end(endReason(undefined))
   memory.missing.delete(name)
   if (found.state === 'ended') return end(endReason(found.end))
   if (found.state !== 'granted') return []
@@ -136,9 +150,9 @@ function judgeRunning(
   return granted ? [] : [{ act: 'record', name, identity: found.identity }]
 }
 
-function countMissing({ missing }: Memory, name: string): number {
-  const count = (missing.get(name) ?? 0) + 1
-  missing.set(name, count)
+function countIn(counts: Map<string, number>, name: string): number {
+  const count = (counts.get(name) ?? 0) + 1
+  counts.set(name, count)
   return count
 }
 

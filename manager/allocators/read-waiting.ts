@@ -1,5 +1,13 @@
-import { type Reason, type SessionId } from '#manager/contract'
-import { closedReason, dependencyReason, Limits, type PendingSession } from '../scheduler/plan/index.ts'
+import { type AgentId, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import {
+  canRun,
+  canTake,
+  closedReason,
+  dependencyReason,
+  Limits,
+  type PendingSession,
+} from '../scheduler/plan/index.ts'
+import { slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import { type ReadRights, withoutWithdrawn } from '../scheduler/rights.ts'
 import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
@@ -19,6 +27,8 @@ export interface WaitingSessions {
   /** Reasons in the database now. */
   readonly written: ReadonlyMap<SessionId, Reason>
   readonly agents: readonly AgentRow[]
+  /** Whether the session may run on this agent, whatever is free there: rules that Slurm does not know. */
+  readonly isAble: (session: PendingSession, agentId: AgentId) => boolean
 }
 
 export interface ReadWaitingDeps {
@@ -40,7 +50,9 @@ export async function readWaiting(
   const blocked = new Map([...state.later, ...rightsNow.withdrawn])
   for (const session of snapshot.pending) {
     const reason =
-      snapshot.active === false ? closedReason(snapshot) : (limits.explain(session) ?? dependencyReason(session))
+      snapshot.active === false
+        ? closedReason(snapshot)
+        : (unknownToSlurm(session, group.name) ?? limits.explain(session) ?? dependencyReason(session))
     if (reason) blocked.set(session.id, reason)
     else {
       limits.take(session)
@@ -55,5 +67,16 @@ export async function readWaiting(
     doomed: new Map([...state.doomed, ...rightsNow.doomed]),
     written: state.written,
     agents,
+    isAble(session, agentId) {
+      const agent = snapshot.agents.find(({ id }) => id === agentId)
+      if (!agent || (session.onlyOn !== undefined && session.onlyOn !== agentId)) return false
+      return canTake(agent, group.options) && canRun(agent, session)
+    },
   }
+}
+
+/** The request was admitted while Berth still ran the group, or its image asks for a share of a GPU. */
+function unknownToSlurm(session: PendingSession, group: string): Reason | undefined {
+  const cause = slurmRefusal({ resources: session.requested, gpu: session.gpu }, group)
+  return cause && reasonOf('allocation_refused', cause)
 }

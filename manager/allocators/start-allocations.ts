@@ -10,6 +10,7 @@ import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   type AllocatedGroup,
+  hasAllocations,
   listAllocatedGroups,
   listAllocatedSessions,
   recordGrant,
@@ -77,12 +78,15 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   const memory = createMemory()
   /** Time of the first look without an answer. */
   let awaySince: Date | undefined
+  /** Whether Slurm may have allocations of groups that it does not run any more; undefined until the first look without groups. */
+  let mayBeLeft: boolean | undefined
 
   async function look(): Promise<void> {
     const groups: AllocatedGroup[] = []
     for (const group of await listAllocatedGroups(store.db))
       if (await jobLocks.take(schedulerJob(group.name))) groups.push(group)
-    if (groups.length === 0) return
+    if (groups.length === 0) return sweepRest()
+    mayBeLeft = true
     // The sessions that a backup does not know have allocations too.
     if (await deps.isRestored()) return explain(groups, PAUSED)
     const allocations = await list()
@@ -114,6 +118,18 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
       if (reason && 'id' in act) reasons.set(act.id, reason)
     }
     for (const one of waiting) await write(one.written, reasons)
+  }
+
+  /** Releases what is left of groups that Slurm does not run any more: the last sessions ended right before that. */
+  async function sweepRest(): Promise<void> {
+    mayBeLeft ??= await hasAllocations(store.db)
+    if (!mayBeLeft || (await listAllocatedGroups(store.db)).length > 0 || (await deps.isRestored())) return
+    const allocations = await list()
+    if (!allocations) return
+    const sessions = await listAllocatedSessions(store.db, [])
+    const left = surplus({ allocations, sessions }, name => sessionOf(managerId, name))
+    await release(left)
+    mayBeLeft = left.length > 0
   }
 
   async function list(): Promise<readonly Allocation[] | undefined> {
@@ -175,7 +191,7 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
       case 'ask':
         return ask(act, waiting)
       case 'place':
-        return isPaused ? PAUSED : place(act, waiting)
+        return place(act, waiting, isPaused)
     }
   }
 
@@ -189,6 +205,7 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     const name = nameOf(managerId, id, run)
     // Written before the request is made: a request that this process does not survive is found by its name.
     if (!(await recordRequest(store.db, { sessionId: id, run, name }))) return undefined
+    memory.followed.set(name, true)
     allocator.allocate(requestOf(name, session, of), words => {
       log.warn({ id, words }, 'Slurm refused to allocate resources for a session')
       memory.refused.set(name, words)
@@ -200,10 +217,12 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   async function place(
     act: Extract<Act, { act: 'place' }>,
     waiting: readonly WaitingSessions[],
+    isPaused: boolean,
   ): Promise<Reason | undefined> {
     const of = waiting.find(({ startable }) => startable.has(act.id))
     const session = of?.pending.get(act.id)
-    const reason = of && session ? await commit(act, session, of) : undefined
+    const tried = of && session && !isPaused ? await commit(act, session, of) : undefined
+    const reason = of && isPaused ? PAUSED : tried
     if (reason === 'placed') return undefined
     if (act.sinceMs >= giveUpMs) await giveBack(act.allocation)
     return reason
@@ -216,7 +235,7 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   async function commit(
     { allocation }: Extract<Act, { act: 'place' }>,
     session: PendingSession,
-    { group, agents }: WaitingSessions,
+    { group, agents, isAble }: WaitingSessions,
   ): Promise<Reason | 'placed'> {
     const ready = agents.filter(({ id }) => presence.isReady(id))
     const found = placementOn(allocation.nodes, session, ready)
@@ -224,6 +243,9 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
       if (found.isLasting) await giveBack(allocation)
       return reasonOf('allocation_unplaced', found.unmatched)
     }
+    const node = allocation.nodes[0]?.name ?? ''
+    if (!isAble(session, found.placement.agentId))
+      return reasonOf('allocation_unplaced', because('slurm_host_unable', { node }))
     const committed = await commitPlacements(store, group.name, [found.placement], {
       presence,
       rights,
@@ -232,7 +254,6 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
         for (const { id } of placed) deps.start(id)
       },
     })
-    const node = allocation.nodes[0]?.name ?? ''
     if (committed.length === 0) return reasonOf('allocation_unplaced', because('slurm_host_full', { node }))
     await recordGrant(store.db, allocation.name, allocation.identity)
     return 'placed'

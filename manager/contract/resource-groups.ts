@@ -87,7 +87,7 @@ export const ResourceGroupOptions = z
       .optional()
       .describe('A GPU share that no single device has free may be spread evenly over several devices.'),
     slurm: SlurmSettings.optional().describe(
-      'For a group with the engine `slurm`, to which the other options do not apply.',
+      'For a group with the engine `slurm`, to which of the other options only `requireIsolation` applies.',
     ),
   })
   .meta({ id: 'ResourceGroupOptions' })

@@ -9,6 +9,7 @@ import {
   type SessionSpec,
 } from '#manager/contract'
 import { requireActive } from './require-resource-group.ts'
+import { slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import { neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
 import {
   listScopes,
@@ -38,8 +39,8 @@ const CODES = {
  * use is refused exactly like one that does not exist.
  *
  * @returns the scopes that the session would count against
- * @throws AppError `group_not_found`, `group_inactive`, `resource_group_not_found`, `resource_group_inactive`, `bad_request` (shares of GPUs
- *   in a group run by Slurm)
+ * @throws AppError `group_not_found`, `group_inactive`, `resource_group_not_found`, `resource_group_inactive`, `bad_request` (shares or
+ *   a choice of GPUs in a group run by Slurm)
  */
 export async function admit(
   db: Db,
@@ -47,8 +48,8 @@ export async function admit(
   {
     resourceGroup,
     group,
-    resources,
-  }: Pick<SessionSpec, 'resourceGroup' | 'group'> & Partial<Pick<SessionSpec, 'resources'>>,
+    ...request
+  }: Pick<SessionSpec, 'resourceGroup' | 'group'> & Partial<Pick<SessionSpec, 'resources' | 'gpu'>>,
 ): Promise<ScopedSession> {
   const [{ id }, access, found] = await allDone([
     requireGroupOf(db, caller, group),
@@ -63,8 +64,8 @@ export async function admit(
     })
   }
   const { engine } = requireActive(found, resourceGroup)
-  if (engine === 'slurm' && resources?.['cuda.shares'] !== undefined)
-    throw new AppError('bad_request', because('slurm_without_shares', { group: resourceGroup }))
+  const refusal = engine === 'slurm' ? slurmRefusal(request, resourceGroup) : undefined
+  if (refusal) throw new AppError('bad_request', { ...refusal })
   return session
 }
 

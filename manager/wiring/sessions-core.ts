@@ -64,7 +64,7 @@ export type SessionsPartTimings = Partial<Timings> & {
   readonly agentLostMs?: number
   readonly slowTickMs?: number
   readonly faults?: Partial<FaultTimings>
-  readonly allocations?: Partial<JudgeTimes> & { readonly pollMs?: number }
+  readonly allocations?: Partial<JudgeTimes> & { readonly pollMs?: number; readonly giveUpMs?: number }
 }
 
 /** Number of lines at the end of a log that are kept when the container ends. */
@@ -219,7 +219,11 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       isPaused: () => scheduling.isPaused(),
       isRestored: () => scheduling.isRestored(),
       log,
-      ...defined({ pollMs: timings.allocations?.pollMs ?? deps.slurm?.pollMs, times: timings.allocations }),
+      ...defined({
+        pollMs: timings.allocations?.pollMs ?? deps.slurm?.pollMs,
+        giveUpMs: timings.allocations?.giveUpMs,
+        times: timings.allocations,
+      }),
     }),
   )
   changes.onApplied(({ effects, to }) => {

@@ -3,6 +3,8 @@ export const SESSION_REQUEST_CAUSES = {
   // sessions
   slurm_without_shares:
     'Slurm allocates whole GPUs only. Ask for whole GPUs, or choose another resource group than "{group}".',
+  slurm_without_choice:
+    'Slurm chooses the GPUs in "{group}", and does not know the choice of a session ({gpu}). Ask for any GPU, or choose another resource group.',
   dependency_unknown: 'You have no session "{session}" to wait for.',
   extension_longest: 'The session already has the longest lifetime that its resource policy allows.',
   extension_promised: 'Another session waits for these resources, and was promised a start at the end of this session.',

@@ -52,6 +52,8 @@ export const SESSION_CAUSES = {
   slurm_gpus_unknown: 'Slurm granted GPUs of node {node} that do not match whole GPUs of the host.',
   slurm_gpus_fewer: 'Slurm granted fewer GPUs of node {node} than requested. Asking again.',
   slurm_host_full: 'Slurm granted node {node}, but the host still holds what it granted.',
+  slurm_host_unable:
+    'Slurm granted node {node}, but its host takes no sessions now, or cannot run this one: image, architecture, storage or isolation.',
   slurm_cancelled: "The session's job was cancelled in Slurm.",
   slurm_timeout: 'The session has reached the time limit of its job in Slurm.',
   slurm_preempted: 'Slurm needs the resources for a job that goes first.',

@@ -4,7 +4,7 @@ import { remembered } from './remembered.ts'
 import { needsKey } from './request-keys.ts'
 import { type FreeCapacity } from './free-capacity.ts'
 import { kindsOf } from './capacity-classes.ts'
-import { type PendingSession } from './snapshot.ts'
+import { type AgentSnapshot, type PendingSession } from './snapshot.ts'
 
 /**
  * The agents of a group that may take a session. Most sessions are alike, so the lists are made once for each kind of
@@ -50,15 +50,18 @@ export class AllowedAgents {
 }
 
 /**
- * Agents that can run the session's image and have the storages of its folders. An image that no registry offers runs only
+ * Whether the agent can run the session's image and has the storages of its folders. An image that no registry offers runs only
  * on agents that hold it: another agent would look it up by name, and find somebody else's image.
  */
-export function ableAgents(session: PendingSession, open: readonly AgentCapacities[]): readonly AgentCapacities[] {
+export function canRun(agent: AgentSnapshot, session: PendingSession): boolean {
   const { imageDigest: digest, pullable = false } = session
-  if (digest === null) return []
-  const able = open.filter(
-    ({ agent }) => (pullable || agent.images.has(digest)) && runsImage(agent, session) && hasStorage(agent, session),
-  )
+  if (digest === null || !(pullable || agent.images.has(digest))) return false
+  return runsImage(agent, session) && hasStorage(agent, session)
+}
+
+/** Agents that can run the session: see `canRun`. */
+export function ableAgents(session: PendingSession, open: readonly AgentCapacities[]): readonly AgentCapacities[] {
+  const able = open.filter(({ agent }) => canRun(agent, session))
   // Return the same list object wherever possible: caches use it as their key.
   return able.length === open.length ? open : able
 }

@@ -3,6 +3,7 @@ export { type Inactive, type LimitedSession, Limits, neverAllowed, type Scope } 
 export { plan } from './plan.ts'
 export { dominantShare, drf } from './drf.ts'
 export { gpusOf, readable, readableOf } from './amounts.ts'
+export { canRun } from './allowed-agents.ts'
 export { closedReason } from './closed-reason.ts'
 export { canTake, closest, dependencyReason, hasGpu, noSuchGpu } from './reasons.ts'
 export { DEVICE_SLOTS, FreeCapacity } from './free-capacity.ts'

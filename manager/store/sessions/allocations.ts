@@ -18,6 +18,11 @@ export async function listAllocatedGroups(db: Db): Promise<AllocatedGroup[]> {
     .execute()
 }
 
+/** Whether an allocation was requested for any session that is still known. */
+export async function hasAllocations(db: Db): Promise<boolean> {
+  return (await db.selectFrom('allocations').select('name').limit(1).executeTakeFirst()) !== undefined
+}
+
 /** A session that has not ended, with its last request for an allocation. */
 export interface AllocatedSession {
   readonly id: SessionId
@@ -40,7 +45,7 @@ export async function listAllocatedSessions(db: Db, groups: readonly string[]): 
     .select(['s.id', 's.status', 's.resource_group as resourceGroup', 'a.run', 'a.name', 'a.granted'])
     .select(sql<number | null>`(extract(epoch from now() - a.asked_at) * 1000)::float8`.as('askedAgoMs'))
     .where('s.status', 'not in', ['TERMINATED', 'CANCELLED', 'ERROR'])
-    .where(eb => eb.or([eb('s.resource_group', 'in', groups), eb('a.name', 'is not', null)]))
+    .where(eb => eb.or([...groups.map(name => eb('s.resource_group', '=', name)), eb('a.name', 'is not', null)]))
     .orderBy('s.created_at')
     .orderBy('s.id')
     .execute()

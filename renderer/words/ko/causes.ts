@@ -5,6 +5,8 @@ import { type Translation } from '../message-types.ts'
 export default {
   slurm_without_shares:
     'Slurm은 GPU를 통째로만 할당합니다. GPU를 통째로 요청하거나 다른 자원 그룹을 선택하세요(지금은 "{group}").',
+  slurm_without_choice:
+    '자원 그룹 "{group}"에서는 Slurm이 GPU를 고르며, 세션이 고른 조건({gpu})을 알지 못합니다. GPU 종류를 정하지 않거나 다른 자원 그룹을 선택하세요.',
   // 로컬 프록시
   browser_elsewhere:
     '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. 내 컴퓨터에서 데스크톱 앱이나 berth 명령을 사용하세요.',

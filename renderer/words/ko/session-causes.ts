@@ -54,6 +54,8 @@ export default {
   slurm_gpus_unknown: 'Slurm이 할당한 GPU(노드 {node})가 호스트의 통째 GPU와 맞지 않습니다.',
   slurm_gpus_fewer: 'Slurm이 요청보다 적은 GPU를 할당했습니다(노드 {node}). 다시 요청합니다.',
   slurm_host_full: 'Slurm이 할당한 자원(노드 {node})을 호스트가 아직 쓰고 있습니다.',
+  slurm_host_unable:
+    'Slurm이 할당한 노드({node})의 호스트가 지금 세션을 받지 않거나, 이 세션을 실행할 수 없습니다(이미지, 아키텍처, 저장소 또는 격리).',
   slurm_cancelled: '세션의 작업이 Slurm에서 취소되었습니다.',
   slurm_timeout: '세션의 작업이 Slurm의 시간 제한에 이르렀습니다.',
   slurm_preempted: 'Slurm이 먼저 실행할 작업에 자원을 넘깁니다.',

@@ -1,4 +1,4 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { type Session } from '#manager/contract'
@@ -18,7 +18,7 @@ beforeAll(async () => {
   await command('squeue', `cat ${directory}/jobs`)
   await command('salloc', `echo "$*" >> ${directory}/asked`)
   await command('scancel', `echo "$1" >> ${directory}/released`)
-  const allocations = { confirmMs: 300, retryMs: 300, appearMs: 1_000, pollMs: 100 }
+  const allocations = { confirmMs: 300, retryMs: 300, appearMs: 1_000, pollMs: 100, giveUpMs: 1_000 }
   berth = stack.use(await startSessionsCluster({ allocations }, { slurmCommands: directory }))
   await berth.api.createResourceGroup({ body: { name: 'other', engine: 'slurm' } })
 })
@@ -135,9 +135,44 @@ test('a failed start gives the allocation back and requests another one', async 
   await berth.reach(session.id, 'RUNNING')
 })
 
-test('shares of GPUs are refused, and the engine changes only without live sessions', async () => {
+test('a host that takes no sessions gets none by a grant, which is given back', async () => {
+  await berth.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
+  const session = await launch()
+  await say([job(await nameOf(session))])
+  const causeOf = async () => (await berth.api.getSession({ params: { id: session.id } })).reason.cause
+  await expect.poll(causeOf).toBe('slurm_host_unable')
+  await expect.poll(() => linesOf('released')).toContain('7')
+})
+
+test('a grant is not kept through a pause of scheduling', async () => {
+  const session = await launch()
+  const name = await nameOf(session)
+  await berth.api.pauseScheduling()
+  await say([job(name)])
+  await expect.poll(() => linesOf('released')).toContain('7')
+  expect(await berth.reasonOf(session.id)).toBe('scheduling_paused')
+  await berth.api.resumeScheduling()
+})
+
+test('the allocation of the last session is released also if Slurm runs no group any more', async () => {
+  const { session } = await run()
+  await writeFile(join(directory, 'away'), '')
+  await berth.api.deleteSession({ params: { id: session.id } })
+  await berth.reach(session.id, 'TERMINATED')
+  const toEngine = (name: string, engine: 'berth' | 'slurm') =>
+    berth.api.updateResourceGroup({ params: { name }, body: { engine } })
+  for (const name of ['default', 'other']) await toEngine(name, 'berth')
+  expect(await linesOf('released')).toEqual([])
+  await rm(join(directory, 'away'))
+  await expect.poll(() => linesOf('released')).toContain('7')
+  await toEngine('other', 'slurm')
+})
+
+test('shares and a choice of GPUs are refused, and the engine changes only without live sessions', async () => {
   const shares = berth.launch({ resources: { 'cuda.shares': '0.5' } })
   expect(await refusal(shares)).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_without_shares' } })
+  const chosen = berth.launch({ resources: { 'cuda.device': '1' }, gpu: { model: 'H100' } })
+  expect(await refusal(chosen)).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_without_choice' } })
   await launch()
   const change = berth.api.updateResourceGroup({ params: { name: 'default' }, body: { engine: 'berth' } })
   expect(await refusal(change)).toMatchObject({
