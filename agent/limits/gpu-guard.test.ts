@@ -23,6 +23,8 @@ let measured: number
 let found: WatchedShares
 let warned: [string, string][]
 let ended: [string, string, string][]
+/** How the engine ends a session. */
+let kill: () => Promise<void>
 
 const kernel = (name: string, pid: number, hundredths: number): RunningKernel => ({
   kernelId: name as KernelId,
@@ -53,6 +55,7 @@ beforeEach(() => {
   found = {}
   warned = []
   ended = []
+  kill = () => Promise.resolve()
 })
 
 function aGuard(guard: GpuGuardMode = 'end') {
@@ -75,7 +78,10 @@ function aGuard(guard: GpuGuardMode = 'end') {
     },
     guard,
     warn: (kernelId, { why }: Because) => warned.push([kernelId, why]),
-    stop: (kernelId, { code, message }) => Promise.resolve(void ended.push([kernelId, code, message])),
+    stop(kernelId, { code, message }) {
+      ended.push([kernelId, code, message])
+      return kill()
+    },
     groupsOf: () => pid => groups.get(pid) ?? '',
     now: () => now,
     log: pino({ level: 'silent' }),
@@ -110,6 +116,32 @@ test('a session within its share is left alone, and so is a process of the host'
     { pid: 7, memBytes: 40 * GiB },
   ]
   usedBytes = 61 * GiB
+  await look(40)
+  expect([warned, ended]).toEqual([[], []])
+})
+
+test.each([
+  ['fails to end', () => Promise.reject(new Error('no exit event'))],
+  ['does not end', () => new Promise<void>(() => undefined)],
+])('a session that %s shields no other', async (_, how) => {
+  const look = aGuard()
+  kill = how
+  listed = [
+    { pid: 100, memBytes: 30 * GiB },
+    { pid: 200, memBytes: 60 * GiB },
+  ]
+  await look(2)
+  expect(ended.map(([id]) => id)).toEqual(['a', 'b'])
+})
+
+test('managed memory ends no session beside a process of the host, which may have it', async () => {
+  const look = aGuard()
+  await look(2)
+  listed = [
+    { pid: 100, memBytes: 518 * MiB },
+    { pid: 7, memBytes: 518 * MiB },
+  ]
+  usedBytes = 60 * GiB
   await look(40)
   expect([warned, ended]).toEqual([[], []])
 })

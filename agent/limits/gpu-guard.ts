@@ -66,6 +66,8 @@ export function createGpuGuard(deps: GpuGuardDeps): { check(): Promise<void> } {
   const { groupsOf = groupsOfProcesses, now = () => performance.now() } = deps
   const watched = new Map<string, Watched>()
   const warnedAt = new Map<string, number>()
+  /** Sessions that are being ended: the engine takes long where a driver holds on to a program. */
+  const ending = new Set<string>()
   let lookedAt = now()
 
   function holdersOf(kernels: readonly RunningKernel[]): Map<string, Holder[]> {
@@ -103,9 +105,9 @@ export function createGpuGuard(deps: GpuGuardDeps): { check(): Promise<void> } {
     return state
   }
 
-  async function judge(uuid: string, holder: Holder, use: GpuUse, elapsedMs: number): Promise<void> {
+  function judge(uuid: string, { kernelId, shareBytes }: Holder, use: GpuUse, elapsedMs: number): void {
+    if (ending.has(kernelId)) return
     const { standings } = stateOf(uuid)
-    const { kernelId, shareBytes } = holder
     const own = use.byKernel.get(kernelId) ?? { bytes: 0, processes: 0 }
     const { standing, verdict } = judgeShare(standings.get(kernelId), own, { shareBytes, elapsedMs })
     standings.set(kernelId, standing)
@@ -114,9 +116,16 @@ export function createGpuGuard(deps: GpuGuardDeps): { check(): Promise<void> } {
       standings.delete(kernelId)
       const { why: message, ...key } = passed(own.bytes, shareBytes, use.attributed)
       log.warn({ kernelId, uuid, message }, 'session ended: memory of a shared GPU')
-      const why: StoppedFor = { code: 'gpu_limit', message, ...key }
-      await stop(kernelId, why)
+      end(kernelId, { code: 'gpu_limit', message, ...key })
     } else tell(kernelId, own.bytes, shareBytes)
+  }
+
+  /** The looks go on meanwhile: a session that cannot be ended must not shield others. */
+  function end(kernelId: string, why: StoppedFor): void {
+    ending.add(kernelId)
+    void stop(kernelId, why)
+      .catch((error: unknown) => log.error({ kernelId, err: error }, 'the GPU share of a session cannot be enforced'))
+      .finally(() => ending.delete(kernelId))
   }
 
   function tell(kernelId: string, bytes: number, shareBytes: number): void {
@@ -160,7 +169,7 @@ export function createGpuGuard(deps: GpuGuardDeps): { check(): Promise<void> } {
         const use = divideUse(owned, state.unclaimed)
         state.found = findings(list, owned, use, groupOf)
         devices.noteShares(uuid, state.found)
-        for (const holder of list) await judge(uuid, holder, use, elapsedMs)
+        for (const holder of list) judge(uuid, holder, use, elapsedMs)
       }
     },
   }
@@ -172,7 +181,9 @@ function ownedBy(
   groupOf: (pid: number) => string,
 ): OwnedProcess {
   const group = groupOf(pid)
-  return { kernelId: holders.find(({ containerId }) => group.includes(containerId))?.kernelId, memBytes }
+  const kernelId = holders.find(({ containerId }) => group.includes(containerId))?.kernelId
+  // A process without a group has just ended.
+  return { kernelId, memBytes, isOfOthers: kernelId === undefined && group !== '' }
 }
 
 /** Obstacles of the guard, and memory that it cannot attribute. */

@@ -64,8 +64,13 @@ test('idle processes add to the limit only up to a quarter of the share, or the 
   )
 })
 
-const mine = (memBytes: number | null, kernelId: string | undefined = 'a'): OwnedProcess => ({ kernelId, memBytes })
-const host = (memBytes: number | null): OwnedProcess => ({ kernelId: undefined, memBytes })
+const mine = (memBytes: number | null, kernelId: string | undefined = 'a'): OwnedProcess => ({
+  kernelId,
+  memBytes,
+  isOfOthers: false,
+})
+const host = (memBytes: number | null): OwnedProcess => ({ kernelId: undefined, memBytes, isOfOthers: true })
+const ended = (memBytes: number | null): OwnedProcess => ({ kernelId: undefined, memBytes, isOfOthers: false })
 
 type Look = readonly [usedBytes: number, ...processes: readonly OwnedProcess[]]
 const five = (look: Look) => Array<Look>(5).fill(look)
@@ -113,11 +118,21 @@ test('with several sessions on the GPU, memory that belongs to no process is tol
   expect(use.byKernel.get('b')).toEqual({ bytes: CONTEXT, processes: 1 })
 })
 
-test('a program of the host that draws may have the memory that belongs to no process', () => {
-  const all = [mine(CONTEXT), host(null)]
+test.each([
+  ['of the host or of another container', host(CONTEXT)],
+  ['that draws', host(null)],
+  ['that has just ended, and drew', ended(null)],
+])('a program %s may have the memory that belongs to no process', (_, other) => {
+  const all = [mine(CONTEXT), other]
   const look = [30 * GiB, ...all] as const
   const use = divideUse(all, unclaimed([0], ...five(look)))
   expect([use.attributed, use.unattributed]).toEqual([0, 0])
+})
+
+test('a session hides managed memory behind no process of its own that has just ended', () => {
+  const all = [mine(CONTEXT), ended(CONTEXT)]
+  const look = [30 * GiB, ...all] as const
+  expect(divideUse(all, unclaimed([0], ...five(look))).attributed).toBe(30 * GiB - 2 * CONTEXT)
 })
 
 test('processes are summed by session, and a session that draws is counted by what no process has', () => {

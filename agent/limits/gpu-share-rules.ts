@@ -72,6 +72,8 @@ export function judgeShare(
 export interface OwnedProcess {
   /** Kernel to which it belongs; undefined for a process of the host, or of a container of somebody else. */
   readonly kernelId: string | undefined
+  /** Whether it runs, and belongs to none of the kernels that hold shares. */
+  readonly isOfOthers: boolean
   /** Null if the driver does not tell, as for a program that draws. */
   readonly memBytes: number | null
 }
@@ -120,7 +122,8 @@ export interface GpuUse {
 
 /**
  * Divides the memory of a GPU among its sessions. Memory that belongs to no process (managed memory, mostly) is that of the only session with
- * processes on the GPU. With several sessions it is nobody's; where a program of the host draws, the memory may be that program's.
+ * processes on the GPU. With several sessions it is nobody's; where a program of others runs (of the host, or in a container that is not
+ * Berth's), or one draws, the memory may be that program's.
  */
 export function divideUse(processes: readonly OwnedProcess[], unclaimed: Unclaimed | undefined): GpuUse {
   const owned = processes.filter(({ kernelId }) => kernelId !== undefined)
@@ -129,7 +132,7 @@ export function divideUse(processes: readonly OwnedProcess[], unclaimed: Unclaim
     const { bytes, processes: count } = byKernel.get(kernelId) ?? { bytes: 0, processes: 0 }
     byKernel.set(kernelId, { bytes: bytes + (memBytes ?? 0), processes: count + 1 })
   }
-  const isOutside = processes.some(({ kernelId, memBytes }) => kernelId === undefined && memBytes === null)
+  const isOutside = processes.some(one => one.isOfOthers || (one.kernelId === undefined && one.memBytes === null))
   const extra = isOutside ? 0 : lasting(unclaimed)
   const [only, ...others] = byKernel
   if (!only || others.length > 0) return { byKernel, attributed: 0, unattributed: extra }
