@@ -78,6 +78,36 @@ test('a command that does not end is killed with all that it has started', async
   await expect.poll(() => stateOf(pid)).toMatch(/^$|Z/)
 })
 
+test('programs that a command leaves behind are ended, also when it passes', async () => {
+  const child = join(directory, 'child')
+  await aCheck(`sleep 1000 & echo $! > '${child}'`)
+  await health.check()
+  expect(health.problem).toBeNull()
+  const pid = Number(await readFile(child, 'utf8'))
+  await expect.poll(() => stateOf(pid)).toMatch(/^$|Z/)
+})
+
+test('while a command that cannot be killed is there, its failure stands and no other is started', async () => {
+  let group = 0
+  health = createHealthCheck({
+    words: [await script('exec sleep 1000')],
+    intervalMs: 1,
+    timeoutMs: 200,
+    onChange: () => changes++,
+    log,
+    now: () => (now += 60_000),
+    killGroup: pid => (group = pid),
+  })
+  await health.check()
+  await health.check()
+  await expect(health.beforeStart()).rejects.toThrow()
+  expect(await runs()).toBe(1)
+  expect(health.problem?.why).toContain('no result within 0.2 s')
+  await script('exit 0')
+  process.kill(-group, 'SIGKILL')
+  await expect.poll(() => health.check().then(() => health.problem)).toBeNull()
+})
+
 test('a program that cannot be run fails', async () => {
   health = createHealthCheck({
     words: [join(directory, 'nothing')],

@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { type Readable } from 'node:stream'
 import { lastLines } from '#agent/contract'
 import { within } from '#base/within'
 import { AppError, because, type Because } from '#manager/contract'
@@ -17,6 +18,7 @@ export interface HealthCheckDeps extends HealthCommand {
   readonly onChange: () => void
   readonly log: Pick<Log, 'info' | 'warn'>
   readonly now?: () => number
+  readonly killGroup?: (pid: number) => void
 }
 
 /** The command as a fault of the host. */
@@ -43,8 +45,8 @@ const MOST_OUTPUT = 16_384
  * Runs the command of the administrator before sessions start and at an interval. A failing command is a fault of the host: no session is
  * placed there, and none that was placed loses an attempt. The host returns when the command passes again.
  *
- * The command runs as the agent's user with an environment of its own, in a process group that is killed as a whole when the time is over.
- * At most one runs at a time. The output is shown to administrators: as text without control characters, and not more than a few lines.
+ * The command runs as the agent's user with an environment of its own, in a process group that is killed as a whole when the command has
+ * ended or the time is over. At most one runs at a time: while one that cannot be killed is there, its failure stands. The output is shown to administrators: as text without control characters, and not more than a few lines.
  */
 export function createHealthCheck(deps: HealthCheckDeps): HealthCheck {
   const { intervalMs, onChange, log, now = () => performance.now() } = deps
@@ -52,9 +54,13 @@ export function createHealthCheck(deps: HealthCheckDeps): HealthCheck {
   let problem: Because | null = null
   let ranAt = -Infinity
   let running: Promise<void> | undefined
+  let last: ChildProcess | undefined
 
   async function run(): Promise<void> {
-    const text = await failureOf(deps, stop.signal)
+    ranAt = now()
+    if (isThere(last)) return
+    const { child, text } = await runToEnd(deps, stop.signal)
+    last = child
     if (stop.signal.aborted) return
     ranAt = now()
     const before = problem
@@ -86,8 +92,14 @@ export function createHealthCheck(deps: HealthCheckDeps): HealthCheck {
   }
 }
 
+const isThere = (child: ChildProcess | undefined) =>
+  child?.pid !== undefined && child.exitCode === null && child.signalCode === null
+
 /** Runs the command to its end. @returns text of its failure; undefined if it passed */
-async function failureOf({ words, timeoutMs }: HealthCommand, signal: AbortSignal): Promise<string | undefined> {
+async function runToEnd(
+  { words, timeoutMs, killGroup = pid => process.kill(-pid, 'SIGKILL') }: HealthCheckDeps,
+  signal: AbortSignal,
+): Promise<{ readonly child: ChildProcess; readonly text: string | undefined }> {
   const [program = '', ...args] = words
   const child = spawn(program, args, {
     cwd: '/',
@@ -96,14 +108,16 @@ async function failureOf({ words, timeoutMs }: HealthCommand, signal: AbortSigna
     env: { PATH: process.env.PATH ?? '/usr/sbin:/usr/bin:/sbin:/bin', HOME: process.env.HOME ?? '/', LANG: 'C.UTF-8' },
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
+  // Node leaves them out where this process has no descriptors for them; the error follows.
+  const streams = [child.stdout, child.stderr].filter(stream => (stream as Readable | undefined) !== undefined)
+  for (const stream of streams) {
     stream.setEncoding('utf8')
     stream.on('data', (text: string) => (output = (output + text).slice(-MOST_OUTPUT)))
   }
   const kill = () => {
     try {
       // A script may have started other programs, which are in its process group.
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+      if (child.pid !== undefined) killGroup(child.pid)
     } catch {
       // The programs have ended in the meantime.
     }
@@ -119,15 +133,16 @@ async function failureOf({ words, timeoutMs }: HealthCommand, signal: AbortSigna
   signal.addEventListener('abort', kill, { once: true })
   const late = () => new Error('late')
   try {
-    return await within(timeoutMs, ended, late)
+    return { child, text: await within(timeoutMs, ended, late) }
   } catch {
     kill()
     await within(GRACE_MS, ended, late).catch(() => undefined)
-    return [`no result within ${timeoutMs / 1000} s`, lastLines(output)].filter(Boolean).join(': ')
+    return { child, text: [`no result within ${timeoutMs / 1000} s`, lastLines(output)].filter(Boolean).join(': ') }
   } finally {
     signal.removeEventListener('abort', kill)
-    child.stdout.destroy()
-    child.stderr.destroy()
+    // Nobody else ends what the command has left behind, at each run.
+    kill()
+    for (const stream of streams) stream.destroy()
     child.unref()
   }
 }

@@ -175,4 +175,8 @@ test('the health command of the agent is run, and its failure is the end of the 
   expect(await probeHealth(JSON.stringify([program, 'no disk']), '5')).toEqual({ program, failure: 'no disk' })
   expect((await probeHealth(JSON.stringify([`${program}-gone`]), '5'))?.failure).toContain('ENOENT')
   expect(await probeHealth(undefined, undefined)).toBeUndefined()
+  vi.stubEnv('BERTH_ONLY_OF_DOCTOR', 'yes')
+  expect(await probeHealth('["/bin/sh", "-c", "[ -z \\"$BERTH_ONLY_OF_DOCTOR\\" ]"]', '5')).toMatchObject({
+    failure: undefined,
+  })
 })
