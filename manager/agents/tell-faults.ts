@@ -2,6 +2,7 @@ import { type AgentId, type Because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { setFaultTold } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { type AgentMemory } from './agent-memory.ts'
 
 /** A fault of a host or of one of its GPUs, or its end, about which superadmins are informed. */
@@ -11,6 +12,8 @@ export interface HostNews {
   readonly fault: Because | null
   /** The GPU that has the fault, if it is not the whole host. */
   readonly gpu?: string
+  /** As in `News` of the superadmins. */
+  readonly isDue?: (trx: Db) => Promise<boolean>
 }
 
 export type TellHost = (news: HostNews) => Promise<void>

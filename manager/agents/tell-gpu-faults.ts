@@ -1,7 +1,8 @@
 import { type AgentId, because, type Because, causeIn, type Device } from '#manager/contract'
 import { type Log } from '../log.ts'
-import { lockAgent } from '../store/agents/agents.ts'
+import { findAgent, lockAgent } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { hasRecentMessage } from '../store/operation/messages.ts'
 import { type AgentMemory } from './agent-memory.ts'
 import { DEFAULT_FAULT_TIMINGS, type FaultTimings, type TellHost } from './tell-faults.ts'
@@ -23,18 +24,19 @@ export interface GpuFaultTellerDeps {
 export function createGpuFaultTeller({ store, tell, log, timings }: GpuFaultTellerDeps) {
   const { faultMs } = { ...DEFAULT_FAULT_TIMINGS, ...timings }
 
-  /** The lock of the agent decides which of several managers tells. @returns the name of the host; undefined if it was told */
-  const claim = (agentId: AgentId, gpu: string) =>
-    store.transaction(async trx => {
-      const row = await lockAgent(trx, agentId)
-      if (!row || row.status === 'REVOKED') return undefined
-      const isKnown = await hasRecentMessage(trx, {
-        about: 'gpu_fault',
-        detail: detailOf(row.name, gpu),
-        withinMs: AGAIN_MS,
-      })
-      return isKnown ? undefined : row.name
-    })
+  /** Of several managers, the lock of the agent lets one tell after the other, which then finds the message of the first. */
+  async function isDue(trx: Db, agentId: AgentId, detail: string): Promise<boolean> {
+    const row = await lockAgent(trx, agentId)
+    if (!row || row.status === 'REVOKED') return false
+    return !(await hasRecentMessage(trx, { about: 'gpu_fault', detail, withinMs: AGAIN_MS }))
+  }
+
+  async function tellOf(agentId: AgentId, device: Device): Promise<void> {
+    const host = (await findAgent(store.db, agentId))?.name
+    if (host === undefined) return
+    const gpu = `${device.model} (${device.uuid})`
+    await tell({ host, gpu, fault: problemOf(device), isDue: trx => isDue(trx, agentId, detailOf(host, gpu)) })
+  }
 
   return async function note(
     agentId: AgentId,
@@ -50,12 +52,11 @@ export function createGpuFaultTeller({ store, tell, log, timings }: GpuFaultTell
       gpuFaults.set(device.uuid, fault)
       if (fault.isTold || now - fault.since < faultMs) continue
       fault.isTold = true
-      const gpu = `${device.model} (${device.uuid})`
-      const host = await claim(agentId, gpu)
-      if (host === undefined) continue
-      await tell({ host, gpu, fault: problemOf(device) }).catch((error: unknown) =>
-        log.error({ err: error, agentId }, 'superadmins could not be told about a GPU'),
-      )
+      await tellOf(agentId, device).catch((error: unknown) => {
+        // The next report tries again.
+        fault.isTold = false
+        log.error({ err: error, agentId }, 'superadmins could not be told about a GPU')
+      })
     }
   }
 }

@@ -6,7 +6,7 @@ import { detailOf } from './tell-gpu-faults.ts'
 const LONGEST = 500
 
 /** Informs every superadmin that no session can start on a host, or that sessions can start again, or that one of its GPUs has failed. */
-export async function tellHostNews(deps: TellDeps, { host, fault, gpu }: HostNews): Promise<void> {
+export async function tellHostNews(deps: TellDeps, { host, fault, gpu, isDue }: HostNews): Promise<void> {
   const isFault = fault !== null
   if (gpu !== undefined) {
     const text = `No session starts on a GPU of the host ${host}: ${gpu}. ${fault?.why ?? ''}`.slice(0, LONGEST)
@@ -15,6 +15,7 @@ export async function tellHostNews(deps: TellDeps, { host, fault, gpu }: HostNew
       text,
       detail: detailOf(host, gpu),
       mail: (to, publicUrl) => gpuMail(to, { text, publicUrl }),
+      isDue,
     })
     return
   }
