@@ -16,6 +16,14 @@ test('the address leads one browser to the provider, once, and says nothing itse
   expect(await second.text()).not.toContain('secret')
 })
 
+test('an address of other letters than those of a header leads there too', async () => {
+  const address = await leadBrowser('https://login.example.org/부서?state=secret', {
+    isOther: () => Promise.resolve(false),
+  })
+  const { status, headers } = await ask(address)
+  expect([status, headers.get('location')]).toEqual([303, 'https://login.example.org/%EB%B6%80%EC%84%9C?state=secret'])
+})
+
 test('other users of the computer are led nowhere, and do not use it up', async () => {
   let isOther = true
   const address = await leadBrowser(PROVIDER, { isOther: () => Promise.resolve(isOther) })

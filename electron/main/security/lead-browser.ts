@@ -30,6 +30,8 @@ export async function leadBrowser(
   target: string,
   { isOther = isOfOtherUser, waitMs = WAIT_MS }: LeadDeps = {},
 ): Promise<string> {
+  // A header takes no other form.
+  const { href: location } = new URL(target)
   const path = `/${randomBytes(32).toString('base64url')}`
   let isUsed = false
   const server = createServer((request, response) => void answer(request, response))
@@ -43,7 +45,7 @@ export async function leadBrowser(
     else if (isUsed) response.writeHead(410, PLAIN).end(USED)
     else {
       isUsed = true
-      response.writeHead(303, { ...PLAIN, location: target, 'referrer-policy': 'no-referrer' }).end()
+      response.writeHead(303, { ...PLAIN, location, 'referrer-policy': 'no-referrer' }).end()
     }
   }
   server.maxConnections = 64
