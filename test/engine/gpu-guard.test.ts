@@ -98,6 +98,6 @@ esac
     .toBe(1)
   expect(warned).toEqual([because('gpu_share_warned', { used: '31 GiB', share: '19.9 GiB' })])
   expect(ended[0]?.[1]).toMatchObject({ code: 'gpu_limit', values: { used: '31 GiB', share: '19.9 GiB' } })
-  expect((await greedy.inspect()).State.Running).toBe(false)
+  await expect.poll(async () => (await greedy.inspect()).State.Running).toBe(false)
   expect((await modest.inspect()).State.Running).toBe(true)
 })
