@@ -122,6 +122,16 @@ test('rules for bridged frames are tried again if the kernel refused them', asyn
   expect(tables.restores).toBe(2)
 })
 
+test('a kernel without the match for bridged frames counts connections all the same', async () => {
+  tables.refuses = (_, text) => (text.includes('physdev') ? 'no such match' : undefined)
+  await firewall.apply()
+  expect(rules('BERTH-FORWARD').join('\n')).toContain('connlimit')
+  tables.refuses = (_, text) => (/physdev|connlimit/.test(text) ? 'no such match' : undefined)
+  await firewall.apply()
+  expect(firewall.state).toEqual(full)
+  expect(rules('BERTH-FORWARD').join('\n')).toContain('-d 169.254.0.0/16')
+})
+
 test('a kernel that cannot count connections isolates sessions all the same', async () => {
   tables.refuses = (_, text) => (text.includes('connlimit') ? 'no such match' : undefined)
   await firewall.apply()

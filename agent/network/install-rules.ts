@@ -50,27 +50,29 @@ export async function keepInstalled(
   return { installed: isInPlace ? { input, listing } : undefined, failures }
 }
 
+/**
+ * Matches that a kernel may lack, in the order in which they are given up. Isolation counts more than the number of connections. A kernel
+ * without the match for bridged frames does not show them to the rules either.
+ */
+const WITHOUT: readonly Partial<FirewallSpec>[] = [{}, { counted: false }, { bridged: false }]
+
 /** Restores all chains at once if the kernel can, else as many parts of each as it can. */
 async function restore(iptables: Iptables, spec: FirewallSpec) {
   const send = (chains: readonly Chain[]) =>
     iptables.run('iptables-restore', ['--noflush', '-w', '5'], restoreInput(chains))
   const failures = new Map<Chain['from'], unknown>()
-  const isComplete = await send(firewallChains(spec)).then(
-    () => true,
-    () => false,
-  )
-  if (isComplete) return { isComplete, failures }
-  // Isolation counts more than the number of connections. A kernel without the match for bridged frames does not show them to the rules either.
-  const isUncounted = await send(firewallChains({ ...spec, counted: false })).then(
-    () => true,
-    () => false,
-  )
-  if (isUncounted) return { isComplete, failures }
+  for (const [given, without] of WITHOUT.entries()) {
+    const isSent = await send(firewallChains({ ...spec, ...without })).then(
+      () => true,
+      () => false,
+    )
+    if (isSent) return { isComplete: given === 0, failures }
+  }
   const chains = firewallChains({ ...spec, bridged: false, counted: false })
   await send(chains).catch(async () => {
     for (const chain of chains) await send([chain]).catch((error: unknown) => failures.set(chain.from, error))
   })
-  return { isComplete, failures }
+  return { isComplete: false, failures }
 }
 
 /** Makes the built-in chain call ours. */
