@@ -1,8 +1,8 @@
-import { opendirSync, readlinkSync } from 'node:fs'
+import { readlinkSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { readKernelText } from '../read-kernel-text.ts'
-import { threadsOf } from './container-processes.ts'
+import { descriptorsOf, shuffled } from './container-processes.ts'
 import { type Counts } from './user-limits-rules.ts'
 
 /** Counts of what descriptors show. */
@@ -73,7 +73,7 @@ async function listDescriptors(
   const sockets = new Set<string>()
   let looked = 0
   for (const pid of shuffled(pids)) {
-    for (const name of namesOf(pid)) {
+    for (const name of descriptorsOf(pid)) {
       if (++looked > MOST_DESCRIPTORS) return { found, sockets }
       if (looked % SLICE === 0) await setImmediate()
       const { kind, inode } = kindOf(name)
@@ -82,28 +82,6 @@ async function listDescriptors(
     }
   }
   return { found, sockets }
-}
-
-/**
- * Paths of the descriptors of a process, as a thread chosen at random has them: the first thread may have ended, and then has none, and
- * a thread may have descriptors of its own.
- */
-function* namesOf(pid: number): Generator<string> {
-  for (const thread of shuffled(threadsOf(pid))) {
-    const path = `/proc/${pid}/task/${thread}/fd`
-    let isListed = false
-    try {
-      using directory = opendirSync(path)
-      for (let entry = directory.readSync(); entry; entry = directory.readSync()) {
-        isListed = true
-        yield `${path}/${entry.name}`
-      }
-      return
-    } catch {
-      // The thread has ended. If it had none to list, another thread is asked; if the process has ended, there is none.
-      if (isListed) return
-    }
-  }
 }
 
 function kindOf(path: string): { readonly kind?: Kind; readonly inode?: string | undefined } {
@@ -164,11 +142,4 @@ async function countLines(path: string, mark: string): Promise<number> {
   } catch {
     return count // closed in the meantime, or the process has ended
   }
-}
-
-function shuffled<Item>(items: readonly Item[]): Item[] {
-  return items
-    .map(item => ({ item, at: Math.random() }))
-    .toSorted((a, b) => a.at - b.at)
-    .map(({ item }) => item)
 }

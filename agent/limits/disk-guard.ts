@@ -1,8 +1,13 @@
+import { readFile, stat } from 'node:fs/promises'
 import { type Because } from '#manager/contract'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
 import { type Amount, type DiskLimits, filler, type Growth, inodeFloor, overLimit } from './disk-rules.ts'
+import { processesOf, writtenBy } from './container-processes.ts'
+import { deletedUse } from './deleted-files.ts'
 import { diskUse, type FileSystem, fileSystemOf, writableLayer } from './disk-use.ts'
+import { createFolderUse } from './folder-use.ts'
+import { foldersBesideHome } from './session-folders.ts'
 import { type Stop } from './stop.ts'
 
 export interface DiskGuardDeps {
@@ -17,6 +22,8 @@ export interface DiskGuardDeps {
   readonly stop: Stop
   readonly log: Log
   readonly signal: AbortSignal
+  /** Left out: by its control group. */
+  readonly processes?: (kernel: RunningKernel) => number[]
 }
 
 /** Above this multiple of the floor, sessions are measured only occasionally. */
@@ -25,20 +32,25 @@ const AMPLE = 4
 const AHEAD_LOOKS = 10
 const MEASURE_AMPLE_MS = 60_000
 const MEASURE_LIMITED_MS = 10_000
+const NONE: Amount = { bytes: 0, inodes: 0 }
 /** Pause between two measurements, as a multiple of the last one's duration: measuring takes at most a twentieth of one core. */
 const REST = 20
 /** Like `REST`, while the disk is short of space. */
 const REST_SHORT = 5
 
 interface Area {
-  readonly isHome: boolean
+  /** Files of folders and deleted files that are still open count only towards who fills a disk, not towards limits of the session. */
+  readonly kind: 'home' | 'outside' | 'folder' | 'deleted'
+  /** For deleted files: any directory on their file system. */
   readonly path: string
-  device: number
-  before: Amount
+  readonly device: number
+  /** Undefined before the first measurement. */
+  before: Amount | undefined
   now: Amount
 }
 
 interface Watched {
+  readonly since: number
   areas: Area[]
   measuredAt: number
   tookMs: number
@@ -52,58 +64,100 @@ interface Watermark {
 
 /**
  * Ends the session that fills a disk before other sessions cannot write, and sessions that exceed their own limit. Homes and everything
- * that sessions write outside them (/tmp, installed packages) count. Free space is checked with every call. The use of each session is
- * measured once a minute, every 10 seconds if sessions have limits, and as often as REST_SHORT permits when space is short.
+ * that sessions write outside them (/tmp, installed packages) count, and for who fills a disk also folders on it that the session can write
+ * to, and deleted files that it holds open. Free space is checked with every call. The use of each session is measured once a minute, every
+ * 10 seconds if sessions have limits, and as often as REST_SHORT permits when space is short.
  *
  * Threat model: the session is hostile and fast. Between two checks it may write as much as the disk accepts; the floor is the safety
- * margin. Space held by a deleted but open file is attributed to no session: the session with other growth is ended, or none.
+ * margin. Growth counts, not size: the owner of a large old folder is not ended for what others write. A folder counts for each session
+ * that can write to it; of these, the one whose processes have written most is ended first.
  */
 export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> } {
   const { running, homeOf, floorBytes, limits, homeLimits, stop, log, signal } = deps
+  const { processes = ({ pid, containerId }) => processesOf(pid, containerId) } = deps
   const watched = new Map<string, Watched>()
   const marks = new Map<number, Watermark>()
+  const folders = createFolderUse(signal)
   const pauseMs = limits.bytes === undefined && limits.inodes === undefined ? MEASURE_AMPLE_MS : MEASURE_LIMITED_MS
 
   async function areasOf(kernel: RunningKernel): Promise<Area[]> {
     const layer = await writableLayer(kernel.pid)
     const paths = [
-      { isHome: true, path: homeOf(kernel.kernelId) },
-      ...(layer === undefined ? [] : [{ isHome: false, path: layer }]),
+      { kind: 'home' as const, path: homeOf(kernel.kernelId) },
+      ...(layer === undefined ? [] : [{ kind: 'outside' as const, path: layer }]),
       // Volumes of the image belong to neither.
-      ...(kernel.volumes ?? []).map(path => ({ isHome: false, path })),
+      ...(kernel.volumes ?? []).map(path => ({ kind: 'outside' as const, path })),
     ]
-    const none: Amount = { bytes: 0, inodes: 0 }
-    return Promise.all(
+    const areas = await Promise.all(
       paths.map(async area => {
         const device = (await fileSystemOf(area.path))?.device ?? -1
-        return { ...area, device, before: none, now: none }
+        return { ...area, device, before: undefined, now: NONE }
       }),
     )
+    const first = areas.filter(({ device }, index) => areas.findIndex(area => area.device === device) === index)
+    return [...areas, ...first.map(area => ({ ...area, kind: 'deleted' as const }))]
+  }
+
+  /** Folders come and go while a session runs. What was written to one that is gone counts until there is room. */
+  async function withFolders(areas: readonly Area[], pid: number, isShort: boolean): Promise<Area[]> {
+    const home = areas.find(({ kind }) => kind === 'home')
+    if (!home || pid === 0) return [...areas]
+    const [inside, own] = await Promise.all([mountsOf(pid), mountsOf('self')])
+    const found = foldersBesideHome(inside, own)
+    const kept = areas.filter(({ kind, path }) => kind !== 'folder' || isShort || found.includes(path))
+    const added = found.filter(path => !kept.some(area => area.kind === 'folder' && area.path === path))
+    const { device } = home
+    return [...kept, ...added.map(path => ({ kind: 'folder' as const, path, device, before: undefined, now: NONE }))]
   }
 
   async function measure(kernel: RunningKernel, isShort: boolean): Promise<void> {
     const { kernelId } = kernel
-    const known = watched.get(kernelId)
-    const state = known ?? { areas: await areasOf(kernel), measuredAt: -Infinity, tookMs: 0 }
-    watched.set(kernelId, state)
     const startedAt = performance.now()
+    const known = watched.get(kernelId)
+    const state = known ?? { areas: await areasOf(kernel), since: startedAt, measuredAt: -Infinity, tookMs: 0 }
+    watched.set(kernelId, state)
     const rest = isShort ? REST_SHORT * state.tookMs : Math.max(pauseMs, REST * state.tookMs)
     if (startedAt - state.measuredAt < rest) return
+    state.areas = await withFolders(state.areas, kernel.pid, isShort)
+    const deleted = await deletedByArea(kernel, state.areas)
     for (const area of state.areas) {
-      const now = await diskUse(area.path, signal)
+      const now = await useOf(area)
       if (!now) continue
       area.now = now
       // While there is enough space, slow growth is not the cause of a full disk: reset the baseline.
-      if (!known || !isShort) area.before = now
+      if (!area.before || !isShort) area.before = now
     }
     state.measuredAt = performance.now()
     state.tookMs = state.measuredAt - startedAt
+
+    function useOf(area: Area): Promise<Amount | undefined> | Amount {
+      if (area.kind === 'deleted') return deleted.get(area.device) ?? NONE
+      if (area.kind !== 'folder') return diskUse(area.path, signal)
+      return folders.of(area.path, { rest: isShort ? REST_SHORT : REST, since: state.since })
+    }
+  }
+
+  /** Space of deleted files, by the device of areas. */
+  async function deletedByArea(kernel: RunningKernel, areas: readonly Area[]): Promise<Map<number, Amount>> {
+    const layer = areas.find(({ kind }) => kind === 'outside')
+    const devices = new Map(areas.map(({ device }) => [device, device]))
+    // stat(2) shows the number of the overlay for files of the layer, and numbers of their own for subvolumes.
+    if (layer) devices.set((await deviceOf(`/proc/${kernel.pid}/root`)) ?? -1, layer.device)
+    for (const { kind, path, device } of areas) {
+      if (kind === 'folder') devices.set((await deviceOf(path)) ?? -1, device)
+    }
+    const uses = new Map<number, Amount>()
+    for (const [device, use] of await deletedUse(processes(kernel))) {
+      const area = devices.get(device)
+      if (area !== undefined) uses.set(area, sum([uses.get(area) ?? NONE, use]))
+    }
+    return uses
   }
 
   async function endThoseOverLimit(): Promise<void> {
     for (const [kernelId, { areas }] of watched) {
       try {
-        const outside = areas.filter(area => !area.isHome)
+        const outside = areas.filter(({ kind }) => kind === 'outside')
         const why =
           (await excessOfHomes(kernelId, areas)) ?? overLimit(false, sum(outside.map(area => area.now)), limits)
         if (why !== undefined) await end(kernelId, why)
@@ -115,8 +169,8 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
   }
 
   async function excessOfHomes(kernelId: string, areas: readonly Area[]): Promise<Because | undefined> {
-    for (const { isHome, now } of areas) {
-      if (isHome && overLimit(true, now, limits)) return overLimit(true, now, await homeLimits(kernelId))
+    for (const { kind, now } of areas) {
+      if (kind === 'home' && overLimit(true, now, limits)) return overLimit(true, now, await homeLimits(kernelId))
     }
     return undefined
   }
@@ -129,13 +183,22 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
     }
     const sessions: Growth[] = [...watched].map(([kernelId, { areas }]) => {
       const here = areas.filter(area => area.device === found.device)
-      return { kernelId, before: sum(here.map(area => area.before)), now: sum(here.map(area => area.now)) }
+      const kernel = running().find(one => one.kernelId === kernelId)
+      return {
+        kernelId,
+        before: sum(here.map(({ before }) => before ?? NONE)),
+        now: sum(here.map(({ now }) => now)),
+        wrote: kernel ? writtenBy(processes(kernel)) : 0,
+      }
     })
     // The files of an ended session remain for a while: end another session only if the disk keeps filling.
     const verdict = filler(sessions, found.left, lower(floor, mark.endedAt))
     if (!verdict) return
     mark.endedAt = found.left
-    for (const { areas } of watched.values()) for (const area of areas) area.before = area.now
+    for (const { areas } of watched.values())
+      for (const area of areas) {
+        if (area.before) area.before = area.now
+      }
     await end(verdict.kernelId, verdict.why)
   }
 
@@ -173,6 +236,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
           devices.some(device => short.has(device)),
         )
       }
+      folders.keep(new Set([...watched.values()].flatMap(({ areas }) => areas.map(({ path }) => path))))
       await endThoseOverLimit()
       for (const found of systems) {
         const mark = marks.get(found.device) ?? { left: found.left, endedAt: undefined }
@@ -186,10 +250,18 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
 }
 
 async function fileSystems(areas: readonly Area[]): Promise<FileSystem[]> {
-  const paths = new Map(areas.map(({ device, path }) => [device, path]))
+  const paths = new Map(areas.filter(({ kind }) => kind !== 'folder').map(({ device, path }) => [device, path]))
   const found = await Promise.all([...paths.values()].map(fileSystemOf))
   return found.filter(system => system !== undefined)
 }
+
+const mountsOf = (pid: number | 'self') => readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '')
+
+const deviceOf = (path: string) =>
+  stat(path).then(
+    ({ dev }) => dev,
+    () => undefined,
+  )
 
 function isAbove(left: Amount, floor: Amount): boolean {
   return left.bytes >= floor.bytes && left.inodes >= floor.inodes

@@ -30,6 +30,13 @@ test('old files, and a host that other programs fill, end no session', () => {
   expect(filler([big, grew('bob', GiB / 100)], left, floor)).toBeUndefined()
 })
 
+test('of sessions that grew by the same folder, the one that writes is ended', () => {
+  const left = { bytes: GiB / 2, inodes: Infinity }
+  const [alice, mallory] = [grew('alice', 20 * GiB), { ...grew('mallory', 20 * GiB), wrote: 20 * GiB }]
+  expect(filler([alice, mallory], left, floor)?.kernelId).toBe('mallory')
+  expect(filler([mallory, alice], left, floor)?.kernelId).toBe('mallory')
+})
+
 test('inodes run out like bytes', () => {
   const left = { bytes: 100 * GiB, inodes: 9_000 }
   const verdict = filler([grew('alice', 20 * GiB, 10), grew('mallory', 0, 500_000)], left, floor)

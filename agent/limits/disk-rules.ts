@@ -19,6 +19,8 @@ export interface Growth {
   /** Baseline: use at the last measurement before space became short, or when a session was last ended. */
   readonly before: Amount
   readonly now: Amount
+  /** Bytes that its present processes have written to any disk: tells apart sessions that have grown by the same folder. */
+  readonly wrote?: number
 }
 
 export interface Verdict {
@@ -59,7 +61,7 @@ export function overLimit(isHome: boolean, now: Amount, limits: DiskLimits): Bec
 export function filler(sessions: readonly Growth[], left: Amount, floor: Amount): Verdict | undefined {
   for (const what of ['bytes', 'inodes'] as const) {
     if (left[what] >= floor[what]) continue
-    const [most] = sessions.toSorted((a, b) => growth(b, what) - growth(a, what))
+    const [most] = sessions.toSorted((a, b) => growth(b, what) - growth(a, what) || (b.wrote ?? 0) - (a.wrote ?? 0))
     if (!most || growth(most, what) < floor[what] * NOTABLE) continue
     const amounts = [left[what], growth(most, what)] as const
     const why =

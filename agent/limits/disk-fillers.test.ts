@@ -1,0 +1,141 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pino from 'pino'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type KernelId, type SessionId } from '#manager/contract'
+import { type RunningKernel } from '../running-kernel.ts'
+import { createDiskGuard } from './disk-guard.ts'
+
+/**
+ * A small disk that somebody fills, with homes and folders on it. The processes of the sessions see both at the places of a container, in mount
+ * namespaces of their own.
+ */
+const run = promisify(execFile)
+const MiB = 2 ** 20
+const FLOOR = 32 * MiB
+const isRoot = process.getuid?.() === 0
+let disk: string
+let sessions: ChildProcess[]
+
+beforeEach(async () => {
+  sessions = []
+  disk = await mkdtemp(join(tmpdir(), 'berth-test-fillers-'))
+  if (isRoot) await run('mount', ['-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', disk])
+})
+
+afterEach(async () => {
+  for (const session of sessions) {
+    session.kill('SIGKILL')
+    if (session.exitCode === null && session.signalCode === null) await once(session, 'exit')
+  }
+  if (isRoot) await run('umount', ['-l', disk])
+  await rm(disk, { recursive: true, force: true })
+})
+
+/** Starts a process that sees its home, and the folder in it. @param script what it does when it is told to begin */
+async function startSession(name: string, folder: string, script = ''): Promise<RunningKernel> {
+  await mkdir(join(disk, name))
+  await mkdir(join(disk, name, 'data'))
+  await mkdir(join(disk, folder), { recursive: true })
+  const mounts = [
+    'mount --make-rprivate /',
+    'mount -t tmpfs tmpfs /home',
+    'mkdir /home/work',
+    `mount --bind "$DISK/${name}" /home/work`,
+    `mount --bind "$DISK/${folder}" /home/work/data`,
+    'cd /home/work',
+  ]
+  const session = spawn(
+    'unshare',
+    ['-m', 'sh', '-ec', [...mounts, 'echo', 'read -r _', script, 'echo', 'read -r _'].join('\n')],
+    {
+      env: { ...process.env, DISK: disk },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  )
+  sessions.push(session)
+  await once(session.stdout, 'data')
+  return {
+    kernelId: name as KernelId,
+    sessionId: name as SessionId,
+    containerId: name,
+    address: '10.0.0.2',
+    user: '1000:1000',
+    apps: [],
+    environ: {},
+    pid: session.pid ?? 0,
+    devices: [],
+    shares: [],
+  }
+}
+
+async function begin(index: number): Promise<void> {
+  const session = sessions[index]
+  session?.stdin?.write('\n')
+  if (session?.stdout) await once(session.stdout, 'data')
+}
+
+function guardOf(kernels: readonly RunningKernel[]) {
+  const ended: string[] = []
+  const guard = createDiskGuard({
+    running: () => kernels,
+    homeOf: id => join(disk, id),
+    floorBytes: FLOOR,
+    limits: { bytes: undefined, inodes: undefined },
+    homeLimits: () => Promise.resolve({ bytes: undefined, inodes: undefined }),
+    stop: (id, { code }) => Promise.resolve(void ended.push(`${id} ${code}`)),
+    processes: ({ pid }) => [pid],
+    log: pino({ level: 'silent' }),
+    signal: new AbortController().signal,
+  })
+  return { ended, guard }
+}
+
+const write = (path: string, mib: number) => writeFile(join(disk, path), Buffer.alloc(mib * MiB, 1))
+
+test.runIf(isRoot)(
+  'a session that fills the disk through a folder is ended, not the one with a large old folder',
+  async () => {
+    await mkdir(join(disk, 'folders/old'), { recursive: true })
+    await write('folders/old/data', 40)
+    const kernels = [
+      await startSession('alice', 'folders/old'),
+      await startSession('mallory', 'folders/new', `head -c ${40 * MiB} /dev/zero > data/x`),
+    ]
+    const { ended, guard } = guardOf(kernels)
+    await guard.check()
+    await write('alice/little', 1)
+    expect(ended).toEqual([])
+    await begin(1)
+    await guard.check()
+    expect(ended).toEqual(['mallory disk_limit'])
+  },
+)
+
+test.runIf(isRoot)('a session that fills the disk with a deleted file is ended', async () => {
+  const kernels = [
+    await startSession('alice', 'folders/a'),
+    await startSession('mallory', 'folders/m', `exec 3>x; rm x; head -c ${70 * MiB} /dev/zero >&3`),
+  ]
+  const { ended, guard } = guardOf(kernels)
+  await guard.check()
+  await begin(1)
+  await guard.check()
+  expect(ended).toEqual(['mallory disk_limit'])
+})
+
+test.runIf(isRoot)('a deleted file that was there before ends nobody when another program fills the disk', async () => {
+  const kernels = [await startSession('alice', 'folders/a', `exec 3>x; rm x; head -c ${40 * MiB} /dev/zero >&3`)]
+  await begin(0)
+  const { ended, guard } = guardOf(kernels)
+  await guard.check()
+  const file = await open(join(disk, 'other'), 'w')
+  await file.write(Buffer.alloc(40 * MiB, 1))
+  await file.close()
+  await guard.check()
+  expect(ended).toEqual([])
+})
