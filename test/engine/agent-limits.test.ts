@@ -12,7 +12,8 @@ import {
   createAgentHome,
   spawnAgent,
 } from '../fixtures/agent-process.ts'
-import { type KernelSpec } from '#agent/contract'
+import { type KernelFolder, type KernelSpec } from '#agent/contract'
+import { FolderId } from '#manager/contract'
 import { busyboxImage, docker, execIn, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
@@ -258,6 +259,7 @@ describe('a small disk with homes', () => {
   /** Enough that a fast session needs seconds to reach the floor, as on a host's disk; most of them are in use by others. */
   const INODES = 120_000
   const TAKEN = 100_000
+  const STORAGE = '0f7c29de-6f4f-4c8e-9a55-3f7f1f2f9b11'
 
   beforeAll(async () => {
     const directory = await mkdtemp(join(tmpdir(), 'berth-test-disk-'))
@@ -281,6 +283,9 @@ describe('a small disk with homes', () => {
     opening.defer(async () => {
       await run('sh', ['-c', 'rm -rf "$0"/*-*', scratch])
     })
+    const storage = join(scratch, 'storage-of-folders')
+    await mkdir(join(storage, 'folders'), { recursive: true })
+    await writeFile(join(storage, '.berth-storage'), STORAGE)
     const own = opening.use(await startFakeManager())
     opening.defer(() => removeByManager(own.managerId))
     const data = opening.use(await createAgentHome())
@@ -288,6 +293,7 @@ describe('a small disk with homes', () => {
       await spawnAgent(data, {
         BERTH_JOIN: own.join(),
         BERTH_AGENT_SCRATCH: scratch,
+        BERTH_STORAGE: `local=${storage}`,
         BERTH_AGENT_NETWORK_RANGE: '10.214.0.0/16',
         ...environment,
       }),
@@ -295,6 +301,7 @@ describe('a small disk with homes', () => {
     await started.firstLine
     const start = async (changes: Partial<KernelSpec> = {}) => {
       const spec = aKernelSpec(changes)
+      for (const { folder } of spec.folders ?? []) await mkdir(join(storage, 'folders', folder))
       const { containerId } = await own.request('create_kernel', { spec, startWithinMs: 60_000 })
       return { kernelId: spec.kernelId, containerId }
     }
@@ -305,15 +312,29 @@ describe('a small disk with homes', () => {
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     }
   }
+  const aFolder = (number: number): KernelFolder => ({
+    storage: STORAGE,
+    folder: FolderId.parse(`01990000-0000-7000-8000-${String(number).padStart(12, '0')}`),
+    path: 'data',
+    readOnly: false,
+  })
+  const slowly = (mib: number, where: string) =>
+    `for i in $(seq ${mib / 10}); do dd if=/dev/zero bs=1M count=10 2>/dev/null ${where} || exit; sleep 0.3; done`
   const write = (containerId: string, path: string, mib: number) =>
-    execIn(
-      containerId,
-      ...BASH,
-      `for i in $(seq ${mib / 10}); do dd if=/dev/zero bs=1M count=10 2>/dev/null >> ${path} || exit; sleep 0.3; done`,
-    )
+    execIn(containerId, ...BASH, slowly(mib, `>> ${path}`))
 
   test.each([
     ['bytes', (id: string) => write(id, '/home/work/big', SIZE_MIB), /nearly full.*MiB within minutes/],
+    [
+      'bytes in a folder',
+      (id: string) => write(id, '/home/work/data/big', SIZE_MIB),
+      /nearly full.*MiB within minutes/,
+    ],
+    [
+      'bytes of a deleted file',
+      (id: string) => execIn(id, ...BASH, `cd /home/work; exec 3>x; rm x; ${slowly(SIZE_MIB, '>&3')}; sleep 100`),
+      /nearly full.*MiB within minutes/,
+    ],
     [
       'inodes',
       (id: string) =>
@@ -326,7 +347,7 @@ describe('a small disk with homes', () => {
     ],
   ])('%s: the session that fills it is ended before the others fail to write', async (_what, attack, why) => {
     await using host = await onSmallDisk()
-    const [mallory, alice] = [await host.start(), await host.start()]
+    const [mallory, alice] = [await host.start({ folders: [aFolder(1)] }), await host.start({ folders: [aFolder(2)] })]
     await execIn(alice.containerId, ...BASH, 'dd if=/dev/zero of=/home/work/a bs=1M count=3')
     await attack(mallory.containerId)
     await expect
