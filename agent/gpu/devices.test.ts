@@ -352,6 +352,18 @@ test.each([
   },
 )
 
+test('shares of a GPU whose memory is not known have no size, so the guard leaves sessions there alone', async () => {
+  found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared', memBytes: 0 })]
+  await answer(ACCOUNTED)
+  await using own = await open('end')
+  await answer(ACCOUNTED)
+  expect(own.guarded()).toEqual([])
+  expect(own.list()[1]).toMatchObject({ isolation: 'accounted', isolationReasonBy: { cause: 'guard_without_size' } })
+  found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared' })]
+  await later()
+  expect([own.guarded(), own.list()[1]?.isolation]).toEqual([['GPU-1'], 'guarded'])
+})
+
 test('what the guard finds changes the class and adds a warning, and is told once', async () => {
   await answer(ACCOUNTED)
   await using own = await open('end')

@@ -32,7 +32,7 @@ export interface Devices extends AsyncDisposable {
   /** Processes on these devices; a device is missing if nothing lists its processes. */
   processes(uuids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly GpuProcess[]>>
   setModes(modes: Readonly<Record<string, SettableMode>>): void
-  /** UUIDs of shared GPUs on which the driver does not limit sessions to their shares, so that the agent has to watch. */
+  /** UUIDs of shared GPUs on which the driver does not limit sessions to their shares, so that the agent has to watch and can. */
   guarded(): string[]
   /** Records what the watch of a GPU's shares found; it counts for the class of the device, and for its warning. */
   noteShares(uuid: string, found: WatchedShares): void
@@ -207,7 +207,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       return {
         ...common,
         slot: 'cuda.shares',
-        ...isolationOf(isGuardable({ gpu, plugin }) ? guardedBy(watched.get(uuid) ?? {}, verdict) : verdict),
+        ...isolationOf(isGuardable({ gpu, plugin }) ? guardedBy(gpu, verdict) : verdict),
       }
     }
     const isolation = isolationOf({ isolation: sharedBecause === null ? mode : 'accounted', reason: sharedBecause })
@@ -220,9 +220,10 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   }
 
   /** The class of shares of a GPU whose driver does not limit them. */
-  function guardedBy({ blind }: WatchedShares, { reason }: Pick<Verdict, 'reason'>): Classified {
+  function guardedBy(gpu: FoundGpu, { reason }: Pick<Verdict, 'reason'>): Classified {
     if (deps.guard === 'off') return { isolation: 'accounted', reason }
-    const hindrance = blind ?? (deps.seesProcesses() ? undefined : because('guard_without_processes'))
+    const unseen = deps.seesProcesses() ? undefined : because('guard_without_processes')
+    const hindrance = isMeasured(gpu) ? (watched.get(gpu.uuid)?.blind ?? unseen) : because('guard_without_size')
     if (hindrance) return { isolation: 'accounted', reason: together(hindrance, reason) }
     if (deps.guard === 'warn') return { isolation: 'accounted', reason: together(because('guard_warns'), reason) }
     return { isolation: 'guarded', reason: together(because('guard_ends'), reason) }
@@ -261,7 +262,10 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       probeWhatIsFree()
       onChange()
     },
-    guarded: () => (deps.guard === 'off' ? [] : entries.filter(isGuardable).map(({ gpu }) => gpu.uuid)),
+    guarded() {
+      const watchable = entries.filter(entry => isGuardable(entry) && isMeasured(entry.gpu))
+      return deps.guard === 'off' ? [] : watchable.map(({ gpu }) => gpu.uuid)
+    },
     noteShares(uuid, { blind, unattributed = 0 }) {
       const before = watched.get(uuid)
       const steps = Math.round(unattributed / UNATTRIBUTED_STEP)
@@ -340,6 +344,9 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
 }
 
 const noAnswer = () => undefined
+
+/** A share of a GPU whose memory is not known (a driver that fails, or one without memory of its own) has no size. */
+const isMeasured = ({ memBytes }: Pick<FoundGpu, 'memBytes'>) => memBytes > 0
 
 /** Several texts as one; null for none. */
 function inOne(texts: readonly (Because | null | undefined)[]): Because | null {

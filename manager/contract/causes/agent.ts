@@ -35,6 +35,7 @@ export const AGENT_CAUSES = {
   guard_ends: 'The agent warns a session that uses more memory than its share, and ends it within seconds.',
   guard_warns: 'The agent warns a session that uses more memory than its share, and does not end it.',
   guard_without_processes: 'The agent cannot watch the shares: it does not see the processes of sessions.',
+  guard_without_size: 'The agent cannot watch the shares: the driver does not tell the memory of the GPU.',
   guard_without_figures: 'The agent cannot watch the shares: the driver does not tell the memory of processes.',
   guard_without_answer: 'The agent cannot watch the shares: nvidia-smi does not list the processes.',
   gpu_memory_unattributed:

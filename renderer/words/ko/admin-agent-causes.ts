@@ -38,6 +38,7 @@ export default {
   guard_ends: '제 몫보다 많은 메모리를 쓰는 세션에 에이전트가 경고하고, 몇 초 안에 종료합니다.',
   guard_warns: '제 몫보다 많은 메모리를 쓰는 세션에 에이전트가 경고하지만 종료하지는 않습니다.',
   guard_without_processes: '에이전트가 몫을 감시할 수 없습니다. 세션의 프로세스가 보이지 않습니다.',
+  guard_without_size: '에이전트가 몫을 감시할 수 없습니다. 드라이버가 GPU의 메모리 크기를 알려 주지 않습니다.',
   guard_without_figures: '에이전트가 몫을 감시할 수 없습니다. 드라이버가 프로세스의 메모리를 알려 주지 않습니다.',
   guard_without_answer: '에이전트가 몫을 감시할 수 없습니다. nvidia-smi가 프로세스 목록을 주지 않습니다.',
   gpu_memory_unattributed:
