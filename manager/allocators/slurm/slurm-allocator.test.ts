@@ -34,6 +34,11 @@ test('the answer of squeue is the list', async () => {
   expect(allocations.length).toBe(process.getuid?.() === 0 ? 2 : 0)
 })
 
+test("only jobs of this user are asked for: other users' may be thousands", async () => {
+  await command('squeue', `[ "$*" = "--json --states=all --user=${process.getuid?.()}" ] && echo '{"jobs":[]}'`)
+  expect(await createSlurmAllocator({ commands }).list('berth-')).toEqual([])
+})
+
 test.each([
   ['fails', () => squeue('{"jobs":[],"errors":[]}', 1)],
   [

@@ -75,8 +75,11 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
     },
 
     async list(prefix) {
-      const { stdout } = await run('squeue', ['--json', '--states=all'])
-      return readSqueue(stdout, { prefix, uid: process.getuid?.() })
+      const uid = process.getuid?.()
+      // Slurm 22.05 lists the jobs of all users all the same.
+      const own = uid === undefined ? [] : [`--user=${uid}`]
+      const { stdout } = await run('squeue', ['--json', '--states=all', ...own])
+      return readSqueue(stdout, { prefix, uid })
     },
 
     async release(id) {
