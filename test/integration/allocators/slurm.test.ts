@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Session, type SessionId } from '#manager/contract'
@@ -50,6 +50,14 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
       .split('\n')
       .find(line => line.includes(id))
       ?.split(' ')[0] ?? ''
+  /** The process of `salloc` that waits for the session. */
+  async function clientOf({ id }: Session): Promise<number> {
+    for (const pid of (await readdir('/proc')).filter(name => /^\d+$/.test(name))) {
+      const words = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+      if (words.startsWith('salloc') && words.includes(id)) return Number(pid)
+    }
+    throw new Error('no salloc waits for the session')
+  }
   const get = (id: SessionId) => berth.api.getSession({ params: { id } })
   const messageOf = async (id: SessionId) => (await get(id)).reason.message
   const containers = () => [...agents.values()].reduce((sum, agent) => sum + agent.containers.size, 0)
@@ -195,6 +203,19 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
     await berth.reach(waiting.id, 'RUNNING')
     expect(await jobId(waiting)).toBe(before)
     expect((await slurm.jobs()).length).toBe(2)
+  })
+
+  test('a waiting session whose client is told to end with the manager is requested again', async () => {
+    await slurm.run('scontrol', 'update', 'partitionname=gpu', 'state=down')
+    const session = await launch()
+    await expect.poll(() => jobOf(session)).toHaveLength(1)
+    await berth.restart(async () => {
+      process.kill(await clientOf(session), 'SIGTERM')
+      await expect.poll(() => jobOf(session)).toEqual([])
+    })
+    await expect.poll(async () => (await jobOf(session)).join(), { timeout: 30_000 }).toMatch(/-2 PENDING$/)
+    expect((await get(session.id)).status).toBe('PENDING')
+    await slurm.run('scontrol', 'update', 'partitionname=gpu', 'state=up')
   })
 
   test('a request that seems to fail although Slurm has taken it is found by its name', async () => {
