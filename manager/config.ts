@@ -32,6 +32,8 @@ export interface ManagerConfig {
   readonly backupDirectory?: string | undefined
   /** Absolute directory of each storage host, by its name; default `local` at DATA/storage. */
   readonly storage?: ReadonlyMap<string, string> | undefined
+  /** Space that agents keep free on a disk: writes into folders beside the manager's data leave twice as much. None if left out. */
+  readonly floorBytes?: number | undefined
   /** Directory of Slurm's client commands, for resource groups with the engine Slurm; default: they are found by PATH. */
   readonly slurmCommands?: string | undefined
   /** Interval at which Slurm is asked for its jobs, in seconds; default 5. */
@@ -51,6 +53,7 @@ function listOf(text: string): string[] {
 const NO_DATA = 'must name the data directory'
 const SHORT_SECRET = 'must have at least 32 characters'
 const NO_POLL = 'must be a number of seconds from 1 to 3600'
+const NO_FLOOR = 'must be a whole number of MiB'
 const NO_PORT = 'must be a number from 0 to 65535'
 
 const APPS_ADDRESS = `must look like https://*.apps.example.org or http://apps.example.org:20000-20099 (at most ${MOST_APP_PORTS} ports)`
@@ -90,6 +93,7 @@ const Environment = z.object({
   BERTH_METRICS_TOKEN_FILE: blankIsAbsent(z.string().optional()),
   BERTH_BACKUPS: blankIsAbsent(z.string().optional()),
   BERTH_STORAGE: blankIsAbsent(StoragePaths.optional()),
+  BERTH_AGENT_SCRATCH_FLOOR_MIB: blankIsAbsent(z.coerce.number(NO_FLOOR).int(NO_FLOOR).min(0, NO_FLOOR).default(1024)),
   BERTH_SLURM_COMMANDS: blankIsAbsent(z.string().refine(isAbsolute, 'must be an absolute path').optional()),
   BERTH_SLURM_POLL: blankIsAbsent(z.coerce.number(NO_POLL).int(NO_POLL).min(1, NO_POLL).max(3600, NO_POLL).optional()),
   BERTH_LOG: blankIsAbsent(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
@@ -119,6 +123,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): M
     metricsToken: readSecretFile('BERTH_METRICS_TOKEN_FILE', data),
     backupDirectory: data.BERTH_BACKUPS,
     storage: data.BERTH_STORAGE,
+    floorBytes: data.BERTH_AGENT_SCRATCH_FLOOR_MIB * 2 ** 20,
     slurmCommands: data.BERTH_SLURM_COMMANDS,
     slurmPollSeconds: data.BERTH_SLURM_POLL,
     logLevel: data.BERTH_LOG,

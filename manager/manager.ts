@@ -100,6 +100,7 @@ export async function startManager(
     await startFoldersPart({
       store,
       dataDir,
+      floorBytes: config.floorBytes,
       paths: config.storage,
       events: bus,
       mailer,

@@ -17,6 +17,8 @@ export interface StorageCalls {
    * each user run in order. @throws AppError `storage_away` if the call does not return in time, or no permit becomes free in time
    */
   run<T>(call: () => Promise<T>, options?: CallOptions<T>): Promise<T>
+  /** Refuses a write for which the disk must keep space; left out where it may be filled. @throws AppError `disk_full` */
+  readonly requireRoom?: (bytes: number) => Promise<void>
   /** Closes a descriptor when a permit is free, however long that takes. */
   close(call: () => Promise<void>): Promise<void>
   /**

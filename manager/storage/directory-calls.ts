@@ -55,6 +55,7 @@ export class DirectoryCalls {
 
   /** Creates a file that only the manager can access. The name must be free. */
   async createFile(name: string): Promise<Descriptor> {
+    await this.calls.requireRoom?.(0)
     const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
     return new Descriptor(await this.at(name, path => open(path, flags, 0o600), closeLate), this.calls)
   }

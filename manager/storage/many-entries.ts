@@ -41,6 +41,7 @@ export function createManyEntries({ descriptor, calls }: DirectoryCalls, top: Di
   return {
     async createMany(files) {
       const bytes = new Uint8Array(files.reduce((sum, file) => sum + file.bytes.length, 0))
+      await calls.requireRoom?.(bytes.length)
       let offset = 0
       const described = files.map(({ name, bytes: own, ...file }): NewFile => {
         bytes.set(own, offset)

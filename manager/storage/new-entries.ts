@@ -48,6 +48,7 @@ export function createNewEntries(here: DirectoryCalls, top: DirectoryCalls): New
     createPrivate: async name => createOpenFile({ descriptor: await here.createFile(name), calls, name }),
 
     async mkdir(name, mode = 0o755) {
+      await calls.requireRoom?.(0)
       await here.at(name, path => mkdir(path, 0o700))
       await using made = (await here.openDirectory(name)).descriptor
       const to = await owner()

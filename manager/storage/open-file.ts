@@ -46,6 +46,8 @@ export function createOpenFile({ descriptor, calls, name }: Opened): OpenFile {
         throw toFileError(error, name)
       })
 
+  const requireRoom = async (bytes: number) => calls.requireRoom?.(bytes)
+
   async function write(bytes: Uint8Array, position: number): Promise<void> {
     let done = 0
     while (done < bytes.byteLength) {
@@ -60,8 +62,12 @@ export function createOpenFile({ descriptor, calls, name }: Opened): OpenFile {
     state: async () => stateOf(await run(handle => handle.stat({ bigint: true }))),
     read: (into, position) => run(async handle => (await handle.read(into, 0, into.byteLength, position)).bytesRead),
     readParts: (into, position) => run(async handle => (await handle.readv(into, position)).bytesRead),
-    write,
+    async write(bytes, position) {
+      await requireRoom(bytes.byteLength)
+      await write(bytes, position)
+    },
     async writeParts(parts, position) {
+      await requireRoom(parts.reduce((sum, { byteLength }) => sum + byteLength, 0))
       let written =
         parts.length < 2 ? 0 : await run(async handle => (await handle.writev(parts, position)).bytesWritten)
       let at = position

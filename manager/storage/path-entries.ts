@@ -64,6 +64,7 @@ export function createPathEntries({ descriptor, calls }: DirectoryCalls, top: Di
     async openAt(path, { access, make: asked }) {
       const entry = below(path)
       if (!entry) return undefined
+      if (asked) await calls.requireRoom?.(0)
       const make = asked && { ...asked, givesAway: process.getuid?.() === 0 }
       const found = await calls.path(
         (threads, signal) =>

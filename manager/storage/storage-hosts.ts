@@ -6,7 +6,8 @@ import { readMarkers } from '../store/storage/storage-hosts.ts'
 import { type Log } from '../log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
-import { createStorageCalls } from './calls.ts'
+import { type CallsOf, createStorageCalls } from './calls.ts'
+import { createDiskFloor, type DiskFloor } from './disk-floor.ts'
 import { FOLDERS, REMOVED, UPLOADS } from './directories.ts'
 import { errnoOf, isOfFileSystem } from './file-errors.ts'
 import { createFolderQuotas, type FolderLimits, type FolderQuotas, type Unenforced } from './folder-quota.ts'
@@ -62,6 +63,8 @@ export interface StorageHosts {
    * @throws AppError `file_not_found`, `storage_away`
    */
   takeAway(host: string, from: Directory, name: string): Promise<void>
+  /** Bytes that may be written now. @throws AppError `storage_host_not_found`, `storage_away` */
+  left(host: string): Promise<number>
   /** Removes all files that were taken away, also those of an earlier run. @throws AppError `storage_away` */
   sweep(host: string, signal: AbortSignal): Promise<void>
   /** Removes the directory of a folder that nobody has used. */
@@ -75,14 +78,21 @@ export function createStorageHosts({
   db,
   paths,
   quotas = createFolderQuotas(),
+  floor = createDiskFloor({ floorBytes: 0, look: () => Promise.resolve(undefined) }),
   log,
 }: {
   db: Db
   paths: ReadonlyMap<string, string>
   quotas?: FolderQuotas
+  floor?: DiskFloor
   log?: Pick<Log, 'warn'>
 }): StorageHosts {
-  const callsOf = createStorageCalls()
+  const plainCallsOf = createStorageCalls()
+  const callsOf: CallsOf = (host, user) => {
+    const calls = plainCallsOf(host, user)
+    const path = paths.get(host) ?? ''
+    return { ...calls, requireRoom: bytes => floor.require({ host, path, calls }, bytes) }
+  }
   const problemOf = createStorageCheck({ db, callsOf, log })
 
   /** @throws AppError `storage_host_not_found`, `storage_away` */
@@ -199,6 +209,13 @@ export function createStorageHosts({
         await from.rename(name, from, `.${away}`)
         await from.withPath(path => removeTree(`.${away}`, { within: Number(path.split('/').at(-1)) }))
       }
+    },
+
+    async left(host) {
+      const path = await rootOf(host)
+      const calls = callsOf(host)
+      const { bavail, bsize } = await calls.run(() => statfs(path))
+      return Math.min(bavail * bsize, await floor.left({ host, path, calls }))
     },
 
     async sweep(host, signal) {

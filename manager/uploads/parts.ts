@@ -60,10 +60,9 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
   return {
     open: (host, user) => storage.openUploads(host, user),
     async requireSpace(host, bytes) {
-      await using directory = await storage.openUploads(host)
-      const { bavail, bsize } = await directory.fileSystem()
-      if (bytes <= bavail * bsize) return
-      const why = because('upload_needs_space', { bytes, storage: host, left: bavail * bsize })
+      const left = await storage.left(host)
+      if (bytes <= left) return
+      const why = because('upload_needs_space', { bytes, storage: host, left })
       throw new AppError('disk_full', { name: host, ...why })
     },
     async [Symbol.asyncDispose]() {

@@ -27,6 +27,7 @@ import { type Log } from '../log.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
 import { createUploadRoutes } from '../http/routes/uploads.ts'
+import { createDiskFloor, roomBeside } from '../storage/disk-floor.ts'
 import { createStorageHosts } from '../storage/storage-hosts.ts'
 import { startParts } from '../uploads/parts.ts'
 import { createBundles } from '../uploads/bundles.ts'
@@ -40,6 +41,8 @@ export interface FoldersPartDeps {
   readonly store: Store
   /** Absolute. */
   readonly dataDir: string
+  /** Space that agents keep free on a disk; none if left out. */
+  readonly floorBytes: number | undefined
   /** Absolute directory of each storage host, by its name; one in the data directory if left out. */
   readonly paths: ReadonlyMap<string, string> | undefined
   readonly events: EventPublisher
@@ -64,10 +67,15 @@ export interface FoldersPart extends AsyncDisposable {
 
 /** Marks new storage hosts before agents look for them. An unavailable storage host does not prevent the start. */
 export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPart> {
-  const { store, dataDir, paths, events, mailer, settings, longRequests, log } = deps
+  const { store, dataDir, floorBytes = 0, paths, events, mailer, settings, longRequests, log } = deps
   const usual = join(dataDir, 'storage')
   if (!paths) await mkdir(usual, { recursive: true, mode: 0o700 })
-  const storage = createStorageHosts({ db: store.db, paths: paths ?? new Map([[USUAL_STORAGE_HOST, usual]]), log })
+  const storage = createStorageHosts({
+    db: store.db,
+    paths: paths ?? new Map([[USUAL_STORAGE_HOST, usual]]),
+    floor: createDiskFloor({ floorBytes, look: path => roomBeside(dataDir, path) }),
+    log,
+  })
   for (const { name, problem } of await storage.list()) {
     if (problem !== null) log.warn({ storageHost: name, why: problem }, 'a storage host cannot be used')
   }

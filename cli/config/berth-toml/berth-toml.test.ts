@@ -93,6 +93,7 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_ADVERTISE_URL: 'https://m1.example.org',
     BERTH_METRICS_TOKEN_FILE: '/etc/berth/metrics-token',
     BERTH_BACKUPS: '/mnt/backups',
+    BERTH_AGENT_SCRATCH_FLOOR_MIB: '5',
     BERTH_SLURM_COMMANDS: '/opt/slurm/bin',
     BERTH_SLURM_POLL: '30',
     BERTH_STORAGE: 'local=/srv/berth,far=/mnt/far',

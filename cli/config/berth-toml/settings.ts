@@ -279,9 +279,9 @@ export const SETTINGS: readonly Setting[] = [
     key: 'agent.scratch.floorMib',
     schema: z.int().min(0).max(999_999_999),
     allowed: 'a whole number of MiB',
-    meaning: 'free space below which new sessions are refused; default 1024',
+    meaning: 'free space below which new sessions are refused; folders leave twice as much; default 1024',
     variable: 'BERTH_AGENT_SCRATCH_FLOOR_MIB',
-    servers: ['agent'],
+    servers: ['manager', 'agent'],
   },
   {
     key: 'agent.scratch.retentionSeconds',
