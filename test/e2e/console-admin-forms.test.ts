@@ -18,6 +18,7 @@ import { goTo } from './page-router.ts'
 /** Routes that pages of administration send, with the test that shows it. */
 const ELSEWHERE: Readonly<Partial<Record<RouteName, string>>> = {
   importUsers: 'console-admin.test.ts',
+  withdrawJoinToken: 'console-admin.test.ts',
 }
 
 let browser: Browser

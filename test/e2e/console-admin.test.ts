@@ -70,6 +70,26 @@ test('a superadmin sees the linked accounts of a user and unlinks them; a domain
   await it.page.getByText('Not linked with a provider').waitFor()
 })
 
+test('lines for hosts that are still open are listed with their makers, and withdrawn', async () => {
+  const of = { resourceGroup: 'default', expiresAt: new Date(Date.now() + 600_000).toISOString(), replaces: null }
+  const items = [
+    { ...of, id: 'a'.repeat(64), status: 'open', maker: 'ada@example.org' },
+    { ...of, id: 'b'.repeat(64), status: 'ended', maker: 'gone@example.org' },
+  ]
+  const request = `DELETE /api/v1/join-tokens/${'a'.repeat(64)}`
+  const replies = {
+    'GET /api/v1/join-tokens': { status: 200, value: { items } },
+    [request]: { status: 204, value: undefined },
+  }
+  await using it = await openConsole(browser, '/admin/agents', { ...structuredClone(ADMIN_WORLD), replies })
+  await button(it.page, 'Add a host').click()
+  await it.page.getByText('2 other open lines').click()
+  await it.page.getByText('by gone@example.org, who may not add hosts any more').waitFor()
+  await button(it.page, 'Withdraw the line by ada@example.org').click()
+  await it.page.getByText('The line was withdrawn. No host joins with it.').waitFor()
+  expect(it.world.changes.at(-1)).toMatchObject({ request })
+})
+
 test('users are imported from a file: checked first, created when asked for, their links in a file', async () => {
   await using it = await openConsole(browser, '/admin/users', ADMIN_WORLD)
   await button(it.page, 'Import').click()

@@ -45,5 +45,5 @@ export function answerPublished(world: PublishedWorld, route: string): { status:
   const ended = /^DELETE \/api\/v1\/published-apps\/(.+)$/.exec(route)?.[1]
   if (ended === undefined) return undefined
   world.published = { ...published, items: published.items.filter(({ id }) => id !== ended) }
-  return { status: 204, value: undefined }
+  return { status: 200, value: { connections: 0 } }
 }
