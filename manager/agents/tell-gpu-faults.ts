@@ -24,7 +24,7 @@ export interface GpuFaultTellerDeps {
 export function createGpuFaultTeller({ store, tell, log, timings }: GpuFaultTellerDeps) {
   const { faultMs } = { ...DEFAULT_FAULT_TIMINGS, ...timings }
 
-  /** Of several managers, the lock of the agent lets one tell after the other, which then finds the message of the first. */
+  /** The lock of the agent lets one manager after the other ask this; the second then finds the message of the first. */
   async function isDue(trx: Db, agentId: AgentId, detail: string): Promise<boolean> {
     const row = await lockAgent(trx, agentId)
     if (!row || row.status === 'REVOKED') return false

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { choiceText, GpuChoice, type GpuKind, isChosen, namesModel } from './gpu-choice.ts'
+import { choiceText } from './gpu-choice-text.ts'
+import { GpuChoice } from './gpu-choice.ts'
+import { type GpuKind, isChosen, isGpuChoice, namesModel } from './gpu-match.ts'
 
 const MIB = 2 ** 20
 const gpu = (model: string, mib = 0): GpuKind => ({ model, memBytes: mib * MIB, isMig: false })
@@ -79,4 +81,23 @@ test('a choice is told in a few characters', () => {
   expect(choiceText({ model: 'H100', memory: '40g' })).toBe('H100, ≥ 40 GiB')
   expect(choiceText({ migProfile: '3g.20gb' })).toBe('MIG 3g.20gb')
   expect(choiceText({ memory: '512m' })).toBe('≥ 0.5 GiB')
+})
+
+const TEXTS = [
+  'H100',
+  ' ',
+  'a\u0007b',
+  'x'.repeat(201),
+  '40g',
+  '0',
+  '3g.20gb',
+  '1g.10gb+me',
+  '3g',
+  `1g.1gb+${'a'.repeat(40)}`,
+]
+test.each([
+  ...TEXTS.flatMap(text => [{ model: text }, { memory: text }, { migProfile: text }]),
+  ...[null, 'H100', {}, { model: 1 }, { other: 'H100' }, { model: 'H100', memory: '40g', migProfile: '3g.20gb' }],
+])('without a schema, %j is a choice where the schema says so', value => {
+  expect(isGpuChoice(value)).toBe(GpuChoice.safeParse(value).success)
 })

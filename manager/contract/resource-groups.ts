@@ -22,7 +22,10 @@ export const DEFAULT_RESOURCE_GROUP = 'default'
 /** The largest weight of a user or project in a fair share. */
 export const LARGEST_WEIGHT = 1000
 
-const slurmName = TextOf(128, /^[A-Za-z0-9][A-Za-z0-9_.+-]*$/, 'must be a name as Slurm knows it')
+const SLURM_NAME = /^[A-Za-z0-9][A-Za-z0-9_.+-]*$/
+const SLURM_FEATURES = /^[A-Za-z0-9[(][A-Za-z0-9_.+*&|,()[\]-]*$/
+const MOST_SLURM_MINUTES = 366 * 1440
+const slurmName = TextOf(128, SLURM_NAME, 'must be a name as Slurm knows it')
 
 /** Limits and place of a group's jobs in Slurm. Left out: as Slurm's administrators have set it for the user who runs the manager. */
 export const SlurmSettings = z
@@ -30,19 +33,32 @@ export const SlurmSettings = z
     partition: slurmName.optional(),
     account: slurmName.optional(),
     qos: slurmName.optional(),
-    constraint: TextOf(256, /^[A-Za-z0-9[(][A-Za-z0-9_.+*&|,()[\]-]*$/, 'must be features as Slurm takes them')
+    constraint: TextOf(256, SLURM_FEATURES, 'must be features as Slurm takes them')
       .optional()
       .describe('Features of nodes, such as `a100&nvlink`.'),
     reservation: slurmName.optional(),
     timeLimitMinutes: z
       .int()
       .min(1)
-      .max(366 * 1440)
+      .max(MOST_SLURM_MINUTES)
       .optional()
       .describe('Slurm ends each session after this time. Left out: the time limit of the partition.'),
   })
   .meta({ id: 'SlurmSettings' })
 export type SlurmSettings = z.infer<typeof SlurmSettings>
+
+/** Settings that the schema refuses. For the page, which carries no schemas. */
+export function wrongSlurmSettings(settings: SlurmSettings): (keyof SlurmSettings)[] {
+  const { timeLimitMinutes, ...names } = settings
+  const wrong = (Object.keys(names) as (keyof typeof names)[]).filter(name => {
+    const [most, form] = name === 'constraint' ? [256, SLURM_FEATURES] : [128, SLURM_NAME]
+    const text = names[name] ?? ''
+    return names[name] !== undefined && (text.length > most || !form.test(text))
+  })
+  if (timeLimitMinutes === undefined) return wrong
+  const isGood = Number.isInteger(timeLimitMinutes) && timeLimitMinutes >= 1 && timeLimitMinutes <= MOST_SLURM_MINUTES
+  return isGood ? wrong : [...wrong, 'timeLimitMinutes']
+}
 
 export const ResourceGroupOptions = z
   .strictObject({

@@ -61,7 +61,7 @@ const ORDINAL = new Intl.PluralRules('en', { type: 'ordinal' })
 const positionText = (position: number) => t('position', { position, which: ORDINAL.select(position) })
 
 /** Reasons that a running session shows for a while. */
-const TOLD_WHILE_RUNNING: ReadonlySet<string> = new Set(['memory_killed', 'gpu_failed', 'gpu_warned'])
+const TOLD_WHILE_RUNNING = ['memory_killed', 'gpu_failed', 'gpu_warned']
 
 /** The state of a session in words, for the list, the detail and the terminal. */
 export function statusText(session: Told, now = serverNow()): StatusText {
@@ -82,7 +82,7 @@ export function statusText(session: Told, now = serverNow()): StatusText {
     return { ...STATUS.TERMINATED, label: t('succeeded'), tone: 'good', icon: mdiCheckCircle, reason: message }
   }
   const isNew = reason.until === undefined || Date.parse(reason.until) > now.getTime()
-  const isTold = status !== 'RUNNING' || (TOLD_WHILE_RUNNING.has(reason.code) && isNew)
+  const isTold = status !== 'RUNNING' || (TOLD_WHILE_RUNNING.includes(reason.code) && isNew)
   return { ...STATUS[status], label: t(status), reason: isTold ? message : '' }
 }
 

@@ -1,5 +1,5 @@
 import { parseJson } from '#base/parse-json'
-import { GpuChoice, type UserId } from '#manager/contract'
+import { isGpuChoice, type UserId } from '#manager/contract'
 import { type FolderChoice } from './folder-choice.ts'
 import { keyOf } from '../../data/launch/forget-launch.ts'
 import { type LaunchForm } from './launch-form.ts'
@@ -39,11 +39,9 @@ export function recall(user: UserId | undefined, storage: Storage = localStorage
     all(CHOICES, choice => typeof choice === 'boolean') &&
     all(['kind'], kind => KINDS.includes(kind)) &&
     all(['folders'], isFolders) &&
-    all(['gpuChoice'], isGpuChoice)
+    all(['gpuChoice'], choice => choice === null || isGpuChoice(choice))
   return isGood ? (value as Remembered) : null
 }
-
-const isGpuChoice = (value: unknown) => value === null || GpuChoice.safeParse(value).success
 
 const isFolders = (value: unknown): value is FolderChoice[] =>
   Array.isArray(value) &&
