@@ -88,7 +88,7 @@ test('publishing an app prints its link, and the words publish, unpublish and ls
     ...answers,
     [PUBLISH]: published,
     'GET /api/v1/published-apps': { items: [published], publishing: { on: true, maxHours: 24, ports: null } },
-    [END]: response => response.writeHead(204).end(),
+    [END]: { connections: 2 },
   })
   const words = [
     'app',
@@ -107,7 +107,8 @@ test('publishing an app prints its link, and the words publish, unpublish and ls
   await expect.poll(() => api.bodies.get(PUBLISH)).toEqual(body)
   const listed = await berth(['app', 'ls', '--json'])
   expect(JSON.parse(listed.out)).toEqual([published])
-  expect(await berth(['app', 'unpublish', '01900000-0000'])).toMatchObject({ code: 0 })
+  const ended = await berth(['app', 'unpublish', '01900000-0000'])
+  expect(ended).toMatchObject({ code: 0, out: expect.stringContaining('ended with it: 2') as string })
   expect(api.asked).toContain(END)
 })
 
