@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Berth, type BerthUser, root, startBerth } from '../fixtures/berth.ts'
+import { blocksOf } from '../fixtures/page-blocks.ts'
 
 const run = promisify(execFile)
 
@@ -20,7 +21,7 @@ afterAll(() => stack.disposeAsync(), 60_000)
 async function programOf(language: string): Promise<string> {
   const page = await readFile(join(root, 'docs/api.md'), 'utf8')
   const [, job = ''] = page.split('## The main job')
-  const [, program] = new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(job) ?? []
+  const [program] = blocksOf(job, language)
   if (program === undefined) throw new Error(`docs/api.md has no program in ${language}`)
   return program
 }

@@ -11,6 +11,7 @@ import { type Cli, createCli, loginCommand } from '../../fixtures/cli.ts'
 import { freePort } from '../../fixtures/free-port.ts'
 import { ADMIN, apiOf, readAdminPassword, temporaryDirectory } from '../../fixtures/manager.ts'
 import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
+import { blocksOf } from '../../fixtures/page-blocks.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 
 const GUIDE = new URL('../../../docs/admin/several-managers.md', import.meta.url)
@@ -29,7 +30,7 @@ afterEach(async () => {
 /** The variables of `manager.env` in the guide. */
 async function variablesOfGuide(): Promise<Record<string, string>> {
   const [, section = ''] = (await readFile(GUIDE, 'utf8')).split(`## ${SECTION}\n`)
-  const [, text = ''] = /```sh\n([^]*?)```/.exec(section) ?? []
+  const [text = ''] = blocksOf(section, 'sh')
   const lines = text.split('\n').map(line => line.trim())
   return Object.fromEntries(lines.filter(Boolean).map(line => splitAt(line, line.indexOf('='))))
 }
