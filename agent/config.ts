@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
+import { parseJson } from '#base/parse-json'
 import { AppError, StoragePaths, TextUpTo } from '#manager/contract'
 import { parseJoinString, type JoinInvitation } from './control/join-string.ts'
 import { type HealthCommand } from './faults/health-command.ts'
@@ -181,14 +182,6 @@ function healthCommand(read: (name: string) => string | undefined): HealthComman
     words: words.data,
     intervalMs: seconds('BERTH_HEALTH_INTERVAL_S', '300', [15, 86_400]),
     timeoutMs: seconds('BERTH_HEALTH_TIMEOUT_S', '10', [1, 60]),
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -140,7 +140,7 @@ async function runToEnd(
     return { child, text: [`no result within ${timeoutMs / 1000} s`, lastLines(output)].filter(Boolean).join(': ') }
   } finally {
     signal.removeEventListener('abort', kill)
-    // Nobody else ends what the command has left behind, at each run.
+    // Programs that the command has left behind would stay, and be more after each run.
     kill()
     for (const stream of streams) stream.destroy()
     child.unref()

@@ -1,27 +1,18 @@
 import { type AgentId, because, type Because, causeIn, type Device } from '#manager/contract'
-import { type Log } from '../log.ts'
 import { findAgent, lockAgent } from '../store/agents/agents.ts'
-import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { hasRecentMessage } from '../store/operation/messages.ts'
 import { type AgentMemory } from './agent-memory.ts'
-import { DEFAULT_FAULT_TIMINGS, type FaultTimings, type TellHost } from './tell-faults.ts'
+import { DEFAULT_FAULT_TIMINGS, type FaultTellerDeps } from './tell-faults.ts'
 
 /** Within this time, a GPU is told of once: one that fails and recovers again and again must not fill everybody's messages. */
 const AGAIN_MS = 24 * 3600_000
-
-export interface GpuFaultTellerDeps {
-  readonly store: Store
-  readonly tell: TellHost
-  readonly log: Pick<Log, 'error'>
-  readonly timings?: Partial<FaultTimings> | undefined
-}
 
 /**
  * Informs superadmins of GPUs on which no session starts. Call the function with every report of an agent that has no greater fault: GPUs that
  * no session can use because of the host are no news of their own.
  */
-export function createGpuFaultTeller({ store, tell, log, timings }: GpuFaultTellerDeps) {
+export function createGpuFaultTeller({ store, tell, log, timings }: FaultTellerDeps) {
   const { faultMs } = { ...DEFAULT_FAULT_TIMINGS, ...timings }
 
   /** The lock of the agent lets one manager after the other ask this; the second then finds the message of the first. */

@@ -24,8 +24,10 @@ export const LARGEST_WEIGHT = 1000
 
 const SLURM_NAME = /^[A-Za-z0-9][A-Za-z0-9_.+-]*$/
 const SLURM_FEATURES = /^[A-Za-z0-9[(][A-Za-z0-9_.+*&|,()[\]-]*$/
+const MOST_SLURM_NAME = 128
+const MOST_SLURM_FEATURES = 256
 const MOST_SLURM_MINUTES = 366 * 1440
-const slurmName = TextOf(128, SLURM_NAME, 'must be a name as Slurm knows it')
+const slurmName = TextOf(MOST_SLURM_NAME, SLURM_NAME, 'must be a name as Slurm knows it')
 
 /** Limits and place of a group's jobs in Slurm. Left out: as Slurm's administrators have set it for the user who runs the manager. */
 export const SlurmSettings = z
@@ -33,7 +35,7 @@ export const SlurmSettings = z
     partition: slurmName.optional(),
     account: slurmName.optional(),
     qos: slurmName.optional(),
-    constraint: TextOf(256, SLURM_FEATURES, 'must be features as Slurm takes them')
+    constraint: TextOf(MOST_SLURM_FEATURES, SLURM_FEATURES, 'must be features as Slurm takes them')
       .optional()
       .describe('Features of nodes, such as `a100&nvlink`.'),
     reservation: slurmName.optional(),
@@ -51,7 +53,7 @@ export type SlurmSettings = z.infer<typeof SlurmSettings>
 export function wrongSlurmSettings(settings: SlurmSettings): (keyof SlurmSettings)[] {
   const { timeLimitMinutes, ...names } = settings
   const wrong = (Object.keys(names) as (keyof typeof names)[]).filter(name => {
-    const [most, form] = name === 'constraint' ? [256, SLURM_FEATURES] : [128, SLURM_NAME]
+    const [most, form] = name === 'constraint' ? [MOST_SLURM_FEATURES, SLURM_FEATURES] : [MOST_SLURM_NAME, SLURM_NAME]
     const text = names[name] ?? ''
     return names[name] !== undefined && (text.length > most || !form.test(text))
   })

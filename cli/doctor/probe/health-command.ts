@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { lastLines } from '#agent/contract'
+import { parseJson } from '#base/parse-json'
 import { within } from '#base/within'
 import { type Facts } from '../facts.ts'
 
@@ -32,13 +33,5 @@ export async function probeHealth(command: string | undefined, seconds: string |
     const output = lastLines(`${said.stdout ?? ''}\n${said.stderr ?? ''}`)
     const slow = said.killed ? `no result within ${timeoutS} s` : undefined
     return { program, failure: [slow, output].filter(Boolean).join(': ') || (lastLines(said.message ?? '') ?? '–') }
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
