@@ -8,6 +8,7 @@ import { z } from 'zod'
 export const ACCOUNT_NEWS_KINDS = [
   'own_keypair_made',
   'own_keypair_activated',
+  'own_token_made',
   'own_identity_linked',
   'own_link_used',
   'own_mapping_ended',

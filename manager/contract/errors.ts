@@ -60,6 +60,7 @@ export const ERRORS = {
   link_invalid: { status: 403, retry: false, title: 'The link is unknown, used or expired' },
   login_failed: { status: 401, retry: false, title: 'Wrong e-mail address or password' },
   password_sign_in_off: { status: 403, retry: false, title: 'Signing in with a password is switched off' },
+  access_token_not_found: { status: 404, retry: false, title: 'No such access token' },
   login_not_found: { status: 404, retry: false, title: 'No such sign-in' },
   login_throttled: { status: 429, retry: true, title: 'Too many failed sign-ins' },
   mail_failed: { status: 502, retry: true, title: 'The mail could not be sent' },

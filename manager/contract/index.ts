@@ -1,4 +1,5 @@
 /** The manager's contract with every client: the shared vocabulary, the HTTP surface and the tunnel protocol. Pure. */
+export * from './access-tokens.ts'
 export * from './accounts.ts'
 export * from './agents.ts'
 export * from './announcement.ts'
@@ -66,6 +67,7 @@ export * from './sign-in-providers.ts'
 export * from './ssh-keypair.ts'
 export * from './tasks.ts'
 export * from './account-news.ts'
+export * from './token-scopes.ts'
 export * from './uploads.ts'
 export * from './usage.ts'
 export * from './limit-use.ts'

@@ -1,3 +1,4 @@
+import { ACCESS_TOKEN_ROUTES } from './routes/access-tokens.ts'
 import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AGENT_ROUTES } from './routes/agents.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
@@ -47,6 +48,7 @@ export const ROUTES = {
   ...SIGN_IN_PROVIDER_ROUTES,
   ...DOMAIN_ROUTES,
   ...KEYPAIR_ROUTES,
+  ...ACCESS_TOKEN_ROUTES,
   ...SSH_KEYPAIR_ROUTES,
   ...HOME_FILE_ROUTES,
   ...SCHEDULING_ROUTES,

@@ -88,7 +88,7 @@ export function admitRequests(app: FastifyInstance, deps: AdmissionDeps): Admiss
   })
   async function admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (request.is404) return
-    const { access, byPerson } = request.routeOptions.config
+    const { access, byPerson, scope } = request.routeOptions.config
     if (access === undefined) throw new AppError('forbidden')
     if (access === 'none') return
     request.credentials =
@@ -99,7 +99,7 @@ export function admitRequests(app: FastifyInstance, deps: AdmissionDeps): Admiss
       })) ?? null
     const rate = request.credentials?.signed?.rate
     if (rate) void reply.headers(rateHeaders(rate.limit, rate.remaining))
-    authorizeRoute({ access, byPerson }, request.credentials?.caller ?? null)
+    authorizeRoute({ access, byPerson, scope }, request.credentials?.caller ?? null)
     request.isBodyLate = !request.raw.complete
     const { route, streamedBody } = request.routeOptions.config
     if (request.credentials) turns.onOver(request.raw, unproven.prove(request.raw.socket))
@@ -110,10 +110,10 @@ export function admitRequests(app: FastifyInstance, deps: AdmissionDeps): Admiss
   // A client may hold its body back until its rights have ended: what the handler does is decided by those of now. A route that reads a
   // stream asks by itself, while the body arrives.
   app.addHook('preValidation', async request => {
-    const { access, byPerson, streamedBody } = request.routeOptions.config
+    const { access, byPerson, scope, streamedBody } = request.routeOptions.config
     if (!request.credentials || !request.isBodyLate || access === undefined || streamedBody !== undefined) return
     request.credentials = await readCredentialsAgain({ logins, signers }, request.raw, request.credentials)
-    authorizeRoute({ access, byPerson }, request.credentials.caller)
+    authorizeRoute({ access, byPerson, scope }, request.credentials.caller)
   })
   app.addHook('preParsing', (request, _reply, body, done) => {
     const signed = request.credentials?.signed

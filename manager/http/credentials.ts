@@ -1,7 +1,7 @@
 import { type IncomingMessage } from 'node:http'
-import { AppError, because, isToken } from '#manager/contract'
+import { AppError, because, isToken, type TokenScope } from '#manager/contract'
 import { credentialOf } from '../store/identity/credential.ts'
-import { type Caller } from '../users/authorize.ts'
+import { type Caller, requireScope } from '../users/authorize.ts'
 import { type ActiveLogin } from '../users/login-cache.ts'
 import { type Logins } from '../users/logins.ts'
 import { type RateState } from '../users/rate-limits.ts'
@@ -101,13 +101,14 @@ function readBearer(header: string): string | undefined {
 }
 
 /**
- * Authenticates upgrades of users (terminal, tunnels). A browser always sends the Origin of its page, so a browser's sign-in without it is
+ * Authenticates upgrades of users (terminal, tunnels, files of folders) and refuses access tokens without the scope. A browser always sends the Origin of its page, so a browser's sign-in without it is
  * refused; the Origin itself was checked before.
  *
- * @throws AppError `not_signed_in`, `foreign_origin`; as `Signers.authenticate` for signatures
+ * @throws AppError `not_signed_in`, `forbidden`, `foreign_origin`; as `Signers.authenticate` for signatures
  */
 export function createAuthenticateUpgrade(
   authenticators: Authenticators,
+  scope: TokenScope,
 ): (request: IncomingMessage) => Promise<Caller> {
   return async request => {
     const credentials = await readCredentials(authenticators, request)
@@ -115,6 +116,7 @@ export function createAuthenticateUpgrade(
     if (credentials.from === 'cookie' && request.headers.origin === undefined) {
       throw new AppError('foreign_origin', { why: 'The request lacks the header by which a browser names its page.' })
     }
+    requireScope(credentials.caller, scope)
     return credentials.caller
   }
 }

@@ -16,6 +16,7 @@ import {
   ORIGIN_SECRET_HEADER,
   ROUTES,
   type RouteSpec,
+  type TokenScope,
   sayFormErrorsPlainly,
 } from '#manager/contract'
 import { hangUp } from '#base/hang-up'
@@ -55,6 +56,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
     byPerson?: true
+    /** What an access token must be allowed; without it, tokens are refused. */
+    scope?: TokenScope
     /** Content type of the body that the route reads as a stream. */
     streamedBody?: string
     /** Most members, objects and lists of a body, if not the usual number. */

@@ -8,6 +8,8 @@ const TEXTS: Readonly<Record<AccountNewsKind, string>> = {
     'The keypair {detail} was made in your account. Whoever has its secret key may do what you may do. If this was not you, delete it on your page Account and choose another password.',
   own_keypair_activated:
     'The keypair {detail} of your account was activated. If this was not you, delete it on your page Account and choose another password.',
+  own_token_made:
+    'The access token {detail} was made in your account. If this was not you, end it on your page Account and choose another password.',
   own_identity_linked:
     'An account at a sign-in provider was linked with yours, and signs in to it now: {detail}. If this was not you, unlink it on your page Account and choose another password.',
   own_link_used:

@@ -10,7 +10,7 @@ import { readClock } from '../store/clock.ts'
 import { type ScopedSession } from '../store/quotas/limits.ts'
 import { type Db } from '../store/schema.ts'
 import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
-import { type Caller } from '../users/authorize.ts'
+import { type Caller, requireScope, tokenOf } from '../users/authorize.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { requireOwner, resolveMountsFor } from './launch-owner.ts'
 import { type ResolvedLifetime, resolveLifetime } from './lifetime/ends.ts'
@@ -46,7 +46,7 @@ export interface CheckedRequest extends ResolvedSpec {
  * project and resource group, image and size, limits, priority, dependencies, folders.
  *
  * @param onlyOn the agent that has the files with which the session continues: only its images and resources count
- * @throws AppError `bad_request` (start time), `image_not_found`, `request_too_large`, `forbidden` (priority), and as `requireOwner`,
+ * @throws AppError `bad_request` (start time), `image_not_found`, `request_too_large`, `forbidden` (priority, folders by an access token), and as `requireOwner`,
  *   `admit`, `requireWithinLimits`, `resolveDependencies` and `resolveMountsFor`
  */
 export async function checkRequest(
@@ -55,6 +55,7 @@ export async function checkRequest(
   onlyOn?: AgentId,
 ): Promise<CheckedRequest> {
   const { resourceGroup, clusterSize = 1, priority = 0 } = spec
+  if (spec.folders !== undefined && spec.folders.length > 0) requireScope(caller, 'files')
   const owner = await requireOwner(db, caller, spec.owner)
   // The order of both lists is the order in which faults are reported.
   const [startsAt, asker, agents, images, limits] = await allDone([
@@ -62,7 +63,7 @@ export async function checkRequest(
     admit(db, owner, spec),
     listAgents(db, resourceGroup),
     imagesOf(db, owner, spec.image),
-    readLifetimeLimits(db, owner.userId, owner.keypair),
+    readLifetimeLimits(db, { userId: owner.userId, keypair: owner.keypair, tokenId: tokenOf(caller) }),
   ])
   const counted = onlyOn === undefined ? agents : agents.filter(({ id }) => id === onlyOn)
   const empty = counted.map(row => emptyAgent(row, presence))

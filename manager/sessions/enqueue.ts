@@ -15,9 +15,10 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { countingOf } from '../store/identity/users.ts'
+import { readTokenUse } from '../store/identity/access-tokens.ts'
 import { countWaiting, type NewSession } from '../store/sessions/sessions.ts'
 import { takesOwnThings } from '../users/acting-for.ts'
-import { type Caller } from '../users/authorize.ts'
+import { type Caller, tokenOf } from '../users/authorize.ts'
 import { holdSignedIn, requireStillSignedIn } from '../users/still-authorized.ts'
 import { type News, type AccountNotifier } from '../users/account-notifier.ts'
 import { checkRequest, type CheckedRequest } from './check-request.ts'
@@ -66,6 +67,7 @@ export function createEnqueue({ store, presence, events, notifier, onEnqueued }:
       if (caller.userId === owner.userId) await requireStillSignedIn(trx, caller)
       else await holdSignedIn(trx, caller)
       await requireFewWaiting(trx, owner.userId)
+      await requireWithinBudget(trx, tokenOf(caller))
       await notifier.write(trx, news)
     }
     await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed, mounts, alongside })
@@ -88,6 +90,14 @@ async function requireFewWaiting(trx: Db, ownerId: UserId): Promise<void> {
   throw new AppError('over_person_limit', { limit, ...because('waiting_at_most', { limit }) })
 }
 
+/** Call it once the new sessions are written, in the same transaction. @throws AppError `over_person_limit` */
+async function requireWithinBudget(trx: Db, tokenId: string | null): Promise<void> {
+  if (tokenId === null) return
+  const { most, live } = await readTokenUse(trx, tokenId)
+  if (most === null || live <= most) return
+  throw new AppError('over_person_limit', { limit: most, ...because('token_sessions', { limit: most }) })
+}
+
 function newSessions(
   caller: Caller,
   spec: SessionSpec,
@@ -102,6 +112,7 @@ function newSessions(
     ownerId: owner.userId,
     keypair: owner.keypair,
     launchedBy: takesOwnThings({ starterId: caller.userId, ownerId: owner.userId }) ? null : caller.email,
+    tokenId: tokenOf(caller),
     domain: asker.domain,
     groupId: asker.groupId,
     status: 'PENDING',

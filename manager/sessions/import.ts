@@ -80,7 +80,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
   const { sessionId, kernelId } = label
   const slots = label.slots as ResourceSlots
   const { kind = 'interactive' } = label
-  const limits = await readLifetimeLimits(trx, ownerId, null)
+  const limits = await readLifetimeLimits(trx, { userId: ownerId })
   const session: NewSession = {
     id: sessionId,
     name: freeName(nameOf(label), await findLiveNames(trx, ownerId)),
@@ -104,6 +104,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     startupCommand: label.startupCommand,
     runImageCommand: label.runImageCommand ?? false,
     launchedBy: label.launchedBy ?? null,
+    tokenId: null,
     kind,
     // The owner's policy applies. The session's own maximum lifetime is lost, so none is set.
     idleTimeoutSeconds: kind === 'batch' ? null : limits.idleTimeoutSeconds,

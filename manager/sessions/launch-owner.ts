@@ -25,7 +25,7 @@ export async function requireOwner(db: Db, caller: Caller, wanted: string | unde
     throw new AppError('user_not_found', because('owner_inactive', { email: user.email }))
   }
   const { id: userId, email, role, domain } = user
-  return { userId, email, role, domain, loginId: null, keypair: null }
+  return { userId, email, role, domain, loginId: null, keypair: null, scopes: null }
 }
 
 /**
@@ -42,6 +42,8 @@ export async function resolveMountsFor(
   { caller, owner }: { caller: Caller; owner: Caller },
   spec: Pick<SessionSpec, 'folders' | 'automount'>,
 ): Promise<Mount[]> {
-  if (owner.userId === caller.userId) return resolveMounts(db, caller, spec)
+  // An access token without the right to files must not reach them by the folders that are mounted by themselves.
+  const automount = caller.scopes !== null && !caller.scopes.includes('files') ? false : spec.automount
+  if (owner.userId === caller.userId) return resolveMounts(db, caller, { ...spec, automount })
   return resolveMountsOfBoth(db, { caller, owner }, spec.folders ?? [])
 }

@@ -1,7 +1,7 @@
 import { AppError, because, type SessionId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { findSession, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
-import { type Caller, canEnter, canManage, canSee } from '../users/authorize.ts'
+import { type Caller, canEnter, canManage, canSee, isOfToken } from '../users/authorize.ts'
 
 /** Finds a session that the caller may see. @throws AppError `session_not_found` */
 export async function requireVisible(db: Db, caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
@@ -10,13 +10,20 @@ export async function requireVisible(db: Db, caller: Caller, id: SessionId): Pro
   return session
 }
 
+/** Finds a session that the caller may see and, with an access token, has launched. @throws AppError `session_not_found`, `forbidden` */
+async function requireOfToken(db: Db, caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
+  const session = await requireVisible(db, caller, id)
+  if (isOfToken(caller, ownedOf(session))) return session
+  throw new AppError('forbidden', because('only_token_launched'))
+}
+
 /**
  * Finds a session that the caller may change and end: members with whom it is shared may not.
  *
  * @throws AppError `session_not_found`, `forbidden`
  */
 export async function requireManaged(db: Db, caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
-  const session = await requireVisible(db, caller, id)
+  const session = await requireOfToken(db, caller, id)
   if (canManage(caller, ownedOf(session))) return session
   throw new AppError('forbidden', because('owner_decides', { owner: session.owner_email }))
 }
@@ -32,7 +39,7 @@ type OnlyMembers = 'only_members_download_key' | 'only_members_open_apps' | 'onl
 
 /** @param cause of the error for others who see the session @throws AppError `session_not_found`, `forbidden` */
 export async function requireOwn(db: Db, caller: Caller, id: SessionId, cause: OnlyOwner): Promise<OwnedSessionRow> {
-  const session = await requireVisible(db, caller, id)
+  const session = await requireOfToken(db, caller, id)
   if (session.owner_id === caller.userId) return session
   throw new AppError('forbidden', because(cause))
 }
@@ -48,7 +55,7 @@ export async function requireEnterable(
   id: SessionId,
   cause: OnlyMembers,
 ): Promise<OwnedSessionRow> {
-  const session = await requireVisible(db, caller, id)
+  const session = await requireOfToken(db, caller, id)
   if (canEnter(caller, ownedOf(session))) return session
   throw new AppError('forbidden', because(cause))
 }

@@ -27,7 +27,7 @@ import { appsOf } from '../images/apps.ts'
 import { endOf, toSessionEnd } from './lifetime/ends.ts'
 import { STARTED } from './lifecycle/outcomes.ts'
 import { lifetimeOf } from './lifetime/lifetime-of.ts'
-import { type Caller, canEnter, canManage, sharedAs } from '../users/authorize.ts'
+import { type Caller, canEnter, canManage, isOfToken, sharedAs } from '../users/authorize.ts'
 import { resultOf } from '../scheduler/result.ts'
 
 export interface ViewDeps {
@@ -35,7 +35,7 @@ export interface ViewDeps {
   readonly presence: AgentPresence & MountsPresence
   readonly positionOf: (id: SessionId) => number | null
   /** The caller for whom the sessions are converted. */
-  readonly caller: Pick<Caller, 'userId' | 'role' | 'domain'>
+  readonly caller: Pick<Caller, 'userId' | 'role' | 'domain' | 'scopes' | 'loginId'>
 }
 
 /** Converts rows to sessions in the form for clients: kernels and devices from the database, statistics and queue positions from memory. */
@@ -163,7 +163,9 @@ export async function withVariables(
   session: Session,
   { row, caller }: { row: OwnedSessionRow; caller: ViewDeps['caller'] },
 ): Promise<SessionDetails> {
-  return { ...session, environ: canEnter(caller, ownedOf(row)) ? await findVariables(db, row.id) : {} }
+  const owned = ownedOf(row)
+  const mayKnow = canEnter(caller, owned) && isOfToken(caller, owned)
+  return { ...session, environ: mayKnow ? await findVariables(db, row.id) : {} }
 }
 
 function toMount({ folder_id, name, path, read_only, added, pending }: SessionFolderRow): FolderMount {

@@ -21,7 +21,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { onBehalfOf } from '../store/on-behalf.ts'
-import { type Caller, canEnter, canSee } from '../users/authorize.ts'
+import { type Caller, canEnter, canSee, isOfToken } from '../users/authorize.ts'
 import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
@@ -41,6 +41,7 @@ export interface TunnelPlace {
   readonly ownerId: UserId
   readonly domain: string
   readonly shares?: Readonly<Record<UserId, SessionPermission>> | null
+  readonly tokenId?: string | null
 }
 
 export interface TunnelGatewayDeps {
@@ -70,7 +71,7 @@ export interface TunnelGatewayDeps {
 }
 
 /** A signed-in user, with the sign-in or access key whose end also ends the tunnel. */
-export type TunnelCaller = Pick<Caller, 'userId' | 'email' | 'role' | 'domain' | 'keypair'> & {
+export type TunnelCaller = Pick<Caller, 'userId' | 'email' | 'role' | 'domain' | 'keypair' | 'scopes'> & {
   readonly loginId: string
 }
 
@@ -159,7 +160,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     }
     const caller = await deps.authenticateUpgrade(request)
     const { loginId, userId } = caller
-    if (canEnter(caller, location)) {
+    if (canEnter(caller, location) && isOfToken(caller, location)) {
       return { loginId, userId, shared: userId !== location.ownerId, isPublic: false, caller }
     }
     if (!canSee(caller, location)) throw new AppError('session_not_found')

@@ -25,7 +25,7 @@ const anyId = fc.integer({ min: 1, max: 4 }).map(idOf)
 const anyAccount: fc.Arbitrary<Account> = fc.record({ id: anyId, role: anyRole, domain: anyDomain })
 
 function callerOf({ id, role, domain }: Account): Caller {
-  return { userId: id, email: 'a@b.c', role, domain, loginId: 'login', keypair: null }
+  return { userId: id, email: 'a@b.c', role, domain, loginId: 'login', keypair: null, scopes: null }
 }
 const anyCaller = anyAccount.map(callerOf)
 const ownedBy = (owner: Account) => ({ ownerId: owner.id, domain: owner.domain })

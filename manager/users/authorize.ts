@@ -1,4 +1,12 @@
-import { type Access, AppError, because, type Role, type SessionPermission, type UserId } from '#manager/contract'
+import {
+  type Access,
+  AppError,
+  because,
+  type Role,
+  type SessionPermission,
+  type TokenScope,
+  type UserId,
+} from '#manager/contract'
 import { type Credentials } from '../store/identity/credential.ts'
 import { type VisibleAccounts } from '../store/identity/users.ts'
 
@@ -15,18 +23,26 @@ export interface Caller extends Credentials {
    * it ends with it. Null for other sign-ins.
    */
   readonly keypair: string | null
+  /** What the access token of the request may do, whose id is `loginId`; null: the request has no such token. */
+  readonly scopes: readonly TokenScope[] | null
+}
+
+/** How a route is protected. */
+export interface RouteGuard {
+  readonly access: Access
+  readonly byPerson?: boolean | undefined
+  /** What an access token must be allowed; without it, tokens are refused. */
+  readonly scope?: TokenScope | undefined
 }
 
 /**
  * Checks whether this caller may use a route. Deny by default: an access that is not listed here is refused. @throws AppError
  * `not_signed_in`, `forbidden`
  */
-export function authorizeRoute(
-  { access, byPerson = false }: { readonly access: Access; readonly byPerson?: boolean | undefined },
-  caller: Caller | null,
-): void {
+export function authorizeRoute({ access, byPerson = false, scope }: RouteGuard, caller: Caller | null): void {
   if (access === 'none') return
   if (!caller) throw new AppError('not_signed_in')
+  requireScope(caller, scope)
   if (byPerson) requirePerson(caller)
   if (access === 'console') throw new AppError('forbidden', because('only_console'))
   if (access === 'user') return
@@ -36,6 +52,17 @@ export function authorizeRoute(
     throw new AppError('forbidden', because('only_admin'))
   }
   throw new AppError('forbidden', because('only_superadmin'))
+}
+
+/**
+ * Refuses an access token without this scope.
+ *
+ * @param scope undefined: nothing that tokens may do
+ * @throws AppError `forbidden`
+ */
+export function requireScope({ scopes }: Pick<Caller, 'scopes'>, scope: TokenScope | undefined): void {
+  if (scopes === null || (scope !== undefined && scopes.includes(scope))) return
+  throw new AppError('forbidden', scope === undefined ? because('not_by_token') : because('token_scope', { scope }))
 }
 
 /**
@@ -56,6 +83,8 @@ export interface Owned {
   readonly domain: string
   /** Permissions that the owner gives to members of the session's project, by their ids. */
   readonly shares?: Readonly<Record<UserId, SessionPermission>> | null
+  /** Access token that launched it; null: none. */
+  readonly tokenId?: string | null
 }
 
 type Identity = Pick<Caller, 'userId' | 'role' | 'domain'>
@@ -82,6 +111,16 @@ export function canSee(caller: Identity, session: Owned): boolean {
  */
 export function canEnter(caller: Pick<Caller, 'userId'>, session: Pick<Owned, 'ownerId' | 'shares'>): boolean {
   return caller.userId === session.ownerId || sharedAs(caller, session) === 'use'
+}
+
+/** Access token of a request; null: it has none. */
+export const tokenOf = ({ scopes, loginId }: Pick<Caller, 'scopes' | 'loginId'>): string | null =>
+  scopes === null ? null : loginId
+
+/** Whether the caller may change, enter and end a session for all that its access token says: only those that the token launched. */
+export function isOfToken(caller: Pick<Caller, 'scopes' | 'loginId'>, { tokenId }: Owned): boolean {
+  const token = tokenOf(caller)
+  return token === null || tokenId === token
 }
 
 /** Permission of the caller by sharing; null for an own session, and for one that is not shared with the caller. */

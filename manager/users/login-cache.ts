@@ -1,4 +1,5 @@
 import { createBatches } from '#base/batches'
+import { roleWith } from '../store/identity/credential.ts'
 import { findLiveLogin, listTokenHashes, touchLogin } from '../store/identity/logins.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
@@ -70,10 +71,18 @@ export function createLoginCache({ db, now }: { readonly db: Db; readonly now: (
   async function load(hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
     const found = await findLiveLogin(db, hash)
     if (!found) return undefined
-    const { id, kind, user, keypair, stale } = found
+    const { id, kind, user, keypair, scopes, stale } = found
     const touched = use && stale ? await touchLogin(db, id) : undefined
     return {
-      caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id, keypair },
+      caller: {
+        userId: user.id,
+        email: user.email,
+        role: roleWith(user.role, scopes),
+        domain: user.domain,
+        loginId: id,
+        keypair,
+        scopes,
+      },
       kind,
       expiresAt: touched ?? found.expires_at,
       user,

@@ -182,7 +182,7 @@ function usableOf({ keypair, user, domainActive }: Signer): Pick<SignedCaller, '
   if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
   if (!domainActive) throw new AppError('user_inactive', because('account_domain_deactivated'))
   const { id: userId, email, role, domain } = user
-  return { caller: { userId, email, role, domain, loginId: null, keypair: keypair.access_key }, user }
+  return { caller: { userId, email, role, domain, loginId: null, keypair: keypair.access_key, scopes: null }, user }
 }
 
 /** @throws AppError `clock_skewed` */

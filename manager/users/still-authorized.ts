@@ -11,14 +11,15 @@ import { type Caller } from './authorize.ts'
  * Finds callers that have become inactive or changed their role or domain since they were authorized. For work that continues after its
  * request was authorized (event streams, exports). The ends of sign-ins and keypairs are announced elsewhere.
  */
-export async function findChangedCallers<C extends Pick<Caller, 'userId' | 'role' | 'domain'>>(
+export async function findChangedCallers<C extends Pick<Caller, 'userId' | 'role' | 'domain' | 'scopes'>>(
   db: Db,
   callers: readonly C[],
 ): Promise<C[]> {
   const active = await listActiveRoles(db, [...new Set(callers.map(({ userId }) => userId))])
-  return callers.filter(({ userId, role, domain }) => {
+  return callers.filter(({ userId, role, domain, scopes }) => {
     const known = active.get(userId)
-    return known?.role !== role || known.domain !== domain
+    // An access token has the rights of a user, and ends when the role changes.
+    return !known || (scopes === null && known.role !== role) || known.domain !== domain
   })
 }
 

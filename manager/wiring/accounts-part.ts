@@ -2,6 +2,7 @@ import { type IncomingMessage } from 'node:http'
 import { type UserId } from '#manager/contract'
 import { type Peers } from '../cluster/peers.ts'
 import { type EventBus } from '../events/bus.ts'
+import { createAccessTokenRoutes } from '../http/routes/access-tokens.ts'
 import { createAccountRoutes } from '../http/routes/accounts.ts'
 import { createDomainRoutes } from '../http/routes/domains.ts'
 import { createHomeFileRoutes } from '../http/routes/home-files.ts'
@@ -21,6 +22,7 @@ import { createSsoSignIns } from '../sso/sign-in.ts'
 import { startWithdrawals } from '../sso/withdraw.ts'
 import { readRestoredAt } from '../store/operation/restored.ts'
 import { type Store } from '../store/open-store.ts'
+import { createAccessTokens } from '../users/access-tokens.ts'
 import { createDomains } from '../users/domains.ts'
 import { ensureFirstAdmin } from '../users/first-admin.ts'
 import { createGroups } from '../users/groups.ts'
@@ -82,7 +84,8 @@ type AccountsHandlers = ReturnType<typeof createIdentityRoutes> &
   ReturnType<typeof createDomainRoutes> &
   ReturnType<typeof createSshKeypairRoutes> &
   ReturnType<typeof createHomeFileRoutes> &
-  ReturnType<typeof createKeypairRoutes>
+  ReturnType<typeof createKeypairRoutes> &
+  ReturnType<typeof createAccessTokenRoutes>
 
 /**
  * Creates the first superadmin if there is no account yet, and starts the caches for sign-ins and signatures.
@@ -186,6 +189,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createSshKeypairRoutes(createSshKeypairs({ store, notifier })),
       ...createHomeFileRoutes(createHomeFiles({ store, box, notifier })),
+      ...createAccessTokenRoutes(createAccessTokens({ ...proving, notifier, logins })),
       ...createKeypairRoutes(createKeypairs({ ...proving, box, notifier, onEnd: endKeypair, onLimitsChanged })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -63,7 +63,8 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
   const { peers } = cluster
   const { passwords, logins, signers } = accounts
   const { agents, grants } = sessions
-  const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
+  const authenticateEntry = createAuthenticateUpgrade({ logins, signers }, 'enter')
+  const authenticateFiles = createAuthenticateUpgrade({ logins, signers }, 'files')
   const isValid = (credential: string) => isCredentialValid(db, credential)
 
   // Each of these takes over sockets only after the start, so nothing has to be closed if creating a later one fails.
@@ -82,7 +83,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
         return valid
       },
       authenticateUpgrade: async request => {
-        const caller = await authenticateUpgrade(request)
+        const caller = await authenticateEntry(request)
         const loginId = credentialOf(caller)
         signers.watch(loginId)
         return { ...caller, loginId }
@@ -101,7 +102,7 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
       quotas: folders.quotas,
       hints: folders.fileHints,
       authenticateUpgrade: async request => {
-        const caller = await authenticateUpgrade(request)
+        const caller = await authenticateFiles(request)
         signers.watch(credentialOf(caller))
         return caller
       },

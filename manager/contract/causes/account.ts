@@ -70,6 +70,11 @@ export const ACCOUNT_CAUSES = {
 
   // keypairs and SSH keys
   keypair_deactivated: 'Activate the keypair, or use another one.',
+  tokens_at_most: 'One person has at most {limit} access tokens. End some that are not used.',
+  token_scope: 'The access token lacks the right "{scope}". Make one that has it on your page Account.',
+  not_by_token: 'No access token may do this. Sign in yourself.',
+  only_token_launched: 'An access token changes, enters and ends only sessions that it launched itself.',
+  token_sessions: 'The access token may have {limit} sessions at once, waiting or running. End one first.',
   keypairs_at_most: 'One person has at most {limit} keypairs. Delete some that are not used.',
   keypair_used: 'Deactivate the keypair instead.',
   only_admin_chooses_keys: 'Only an admin can choose the keys. Leave them out, and random ones are made.',

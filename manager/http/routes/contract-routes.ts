@@ -1,6 +1,6 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { defined } from '#base/defined'
-import { type Access, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { type Access, type RouteName, ROUTES, type RouteSpec, SCOPE_OF } from '#manager/contract'
 import { type Caller } from '../../users/authorize.ts'
 import { onBehalfOf } from '../../store/on-behalf.ts'
 import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
@@ -53,6 +53,7 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
     config: {
       access: route.access,
       ...(route.byPerson ? { byPerson: true } : {}),
+      ...defined({ scope: SCOPE_OF[name] }),
       route: name,
       // Otherwise only the automatic HEAD routes of GET exist, which need no description.
       ...(route.method === 'HEAD' ? { swagger: { exposeHeadRoute: true } } : {}),

@@ -120,7 +120,7 @@ export function registerEventRoute(
     method: 'GET',
     url: '/api/v1/events',
     exposeHeadRoute: false,
-    config: { access: 'user' },
+    config: { access: 'user', scope: 'read' },
     schema: {
       operationId: 'events',
       summary: 'Event stream (SSE): hints, resync, stats of watched sessions, ping.',

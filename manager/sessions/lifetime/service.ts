@@ -67,7 +67,11 @@ async function extend(
       ...because('session_is', { status: session?.status ?? 'gone' }),
     })
   }
-  const limits = await readLifetimeLimits(trx, session.owner_id, session.keypair)
+  const limits = await readLifetimeLimits(trx, {
+    userId: session.owner_id,
+    keypair: session.keypair,
+    tokenId: session.token_id,
+  })
   const lifetime = lifetimeOf(session)
   const extension = extensionOf(
     {

@@ -1,3 +1,5 @@
+import { type Role, type TokenScope } from '#manager/contract'
+
 /** Credentials that a request came with. A sign-in that was made with a keypair names both. */
 export interface Credentials {
   readonly loginId: string | null
@@ -18,3 +20,6 @@ export function credentialOf({ loginId, keypair }: Credentials): string {
 export function credentialColumns({ loginId, keypair }: Credentials) {
   return { login_id: loginId, keypair: loginId === null ? keypair : null }
 }
+
+/** An access token never administers: it acts for its owner's own things, whatever the owner may besides. */
+export const roleWith = (role: Role, scopes: readonly TokenScope[] | null): Role => (scopes === null ? role : 'user')

@@ -50,7 +50,7 @@ export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
 }
 
 /** A valid sign-in, with its user. */
-export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at' | 'keypair'> & {
+export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at' | 'keypair' | 'scopes'> & {
   readonly user: Selectable<UsersTable>
   /** True if the last recorded use is more than a minute ago, so that this use should be recorded. */
   readonly stale: boolean
@@ -62,23 +62,24 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
     .selectFrom('logins')
     .innerJoin('users', 'users.id', 'logins.user_id')
     .selectAll('users')
-    .select(['logins.id as login_id', 'logins.kind', 'logins.expires_at', 'logins.keypair'])
+    .select(['logins.id as login_id', 'logins.kind', 'logins.expires_at', 'logins.keypair', 'logins.scopes'])
     .select(sql<boolean>`logins.last_used_at < now() - interval '1 minute'`.as('stale'))
     .where('token_hash', '=', tokenHash)
     .where(ACCOUNT_HOLDS)
     .where(sql<boolean>`least(logins.expires_at, logins.ends_at) > now()`)
     .executeTakeFirst()
   if (!row) return undefined
-  const { login_id, kind, expires_at, keypair, stale, ...user } = row
-  return { id: login_id, kind, expires_at, keypair, stale, user }
+  const { login_id, kind, expires_at, keypair, scopes, stale, ...user } = row
+  return { id: login_id, kind, expires_at, keypair, scopes, stale, user }
 }
 
-/** Valid sign-ins of a user, the last used first. */
+/** Valid sign-ins of a user without access tokens, the last used first. */
 export function listLoginsOf(db: Db, userId: UserId): Promise<Selectable<LoginsTable>[]> {
   return db
     .selectFrom('logins')
     .selectAll()
     .where('user_id', '=', userId)
+    .where('scopes', 'is', null)
     .where(sql<boolean>`least(expires_at, ends_at) > now()`)
     .orderBy('last_used_at', 'desc')
     .orderBy('id')
@@ -160,7 +161,7 @@ export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Se
 }
 
 /**
- * Deletes the sign-ins beyond a person's limit, starting with those unused for longest. Call it in the transaction that inserts `made`,
+ * Deletes the sign-ins beyond a person's limit, starting with those unused for longest; access tokens have a limit of their own. Call it in the transaction that inserts `made`,
  * with the account locked: concurrent sign-ins could exceed the limit. @param made kept @returns ids of deleted sign-ins
  */
 export async function deleteExcessLogins(trx: Db, userId: UserId, made: string): Promise<string[]> {
@@ -170,7 +171,7 @@ export async function deleteExcessLogins(trx: Db, userId: UserId, made: string):
       select id from (
         select id, keypair, row_number() over (partition by keypair ${latest}) as of_key,
           row_number() over (partition by keypair is null ${latest}) as of_kind
-        from logins where user_id = ${userId}::uuid
+        from logins where user_id = ${userId}::uuid and scopes is null
       ) as ranked
       where case when keypair is null then of_kind > ${MOST_LOGINS.ofPerson}
         else of_kind > ${MOST_LOGINS.withKeypairs} or of_key > ${MOST_LOGINS.withOneKeypair} end

@@ -3,6 +3,7 @@ import { tables } from './0001-tables/index.ts'
 import { endsOfLinks } from './0002-ends-of-links.ts'
 import { gpuChoice } from './0003-gpu-choice.ts'
 import { allocations } from './0004-allocations.ts'
+import { accessTokens } from './0011-access-tokens.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-ends-of-links': endsOfLinks,
   '0003-gpu-choice': gpuChoice,
   '0004-allocations': allocations,
+  '0011-access-tokens': accessTokens,
 }

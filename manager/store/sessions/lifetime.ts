@@ -76,15 +76,26 @@ export async function runIdleClocks(
   return new Map(rows.map(row => [row.id, row]))
 }
 
-/** Limits by the policies of the user and of the keypair, the stricter of the two. Seconds; null = unlimited. */
+/** Limits by the policies of the user and of the keypair, and by the budget of the access token, the strictest of them. Seconds; null = unlimited. */
 export interface LifetimeLimits {
   readonly idleTimeoutSeconds: number | null
   readonly maxLifetimeSeconds: number | null
 }
 
-export async function readLifetimeLimits(db: Db, userId: UserId, keypair: string | null): Promise<LifetimeLimits> {
+/** The owner of a session, and what it was launched with. */
+interface LimitedBy {
+  readonly userId: UserId
+  readonly keypair?: string | null
+  readonly tokenId?: string | null
+}
+
+export async function readLifetimeLimits(
+  db: Db,
+  { userId, keypair = null, tokenId = null }: LimitedBy,
+): Promise<LifetimeLimits> {
   const { rows } = await sql<LifetimeLimits>`
-    select min(idle_timeout_seconds) as "idleTimeoutSeconds", min(max_lifetime_seconds) as "maxLifetimeSeconds"
+    select min(idle_timeout_seconds) as "idleTimeoutSeconds",
+      least(min(max_lifetime_seconds), (select session_seconds from logins where id = ${tokenId}::uuid)) as "maxLifetimeSeconds"
     from resource_policies
     where name in (select resource_policy from users where id = ${userId})
        or name in (select resource_policy from keypairs where access_key = ${keypair})`.execute(db)

@@ -40,8 +40,9 @@ export function ownedOf({
   owner_id: ownerId,
   domain,
   shares,
-}: Pick<OwnedSessionRow, 'owner_id' | 'domain' | 'shares'>) {
-  return { ownerId, domain, shares }
+  token_id: tokenId,
+}: Pick<OwnedSessionRow, 'owner_id' | 'domain' | 'shares' | 'token_id'>) {
+  return { ownerId, domain, shares, tokenId }
 }
 
 /** A session to insert. No field is optional, so that all code that creates sessions must decide about a new field. */
@@ -53,6 +54,8 @@ export interface NewSession {
   readonly keypair: string | null
   /** E-mail address of the administrator who launches it for the owner; null: the owner launches it. */
   readonly launchedBy: string | null
+  /** Access token that launches it; null: none. */
+  readonly tokenId: string | null
   readonly domain: string
   /** The group (project) towards whose limits it counts. */
   readonly groupId: GroupId | null
@@ -129,6 +132,7 @@ function columnsOf(session: NewSession): Complete<Omit<Insertable<SessionsTable>
     owner_id: session.ownerId,
     keypair: session.keypair,
     launched_by: session.launchedBy,
+    token_id: session.tokenId,
     domain: session.domain,
     group_id: session.groupId,
     status: session.status,
@@ -193,6 +197,7 @@ const COLUMNS: Readonly<Record<keyof Omit<SessionsTable, 'environ'>, true>> = {
   ended_at: true,
   keypair: true,
   launched_by: true,
+  token_id: true,
   used_by_others_at: true,
   domain: true,
   group_id: true,

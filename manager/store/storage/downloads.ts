@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import { type FolderId, type Role, type UserId } from '#manager/contract'
-import { credentialColumns } from '../identity/credential.ts'
+import { type FolderId, type Role, type TokenScope, type UserId } from '#manager/contract'
+import { credentialColumns, roleWith } from '../identity/credential.ts'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 
@@ -12,6 +12,7 @@ export interface TicketCaller {
   readonly domain: string
   readonly loginId: string | null
   readonly keypair: string | null
+  readonly scopes: readonly TokenScope[] | null
 }
 
 export interface NewDownload {
@@ -63,7 +64,7 @@ export async function findDownload(db: Db, ticketHash: Buffer): Promise<ValidDow
     .innerJoin('users', 'users.id', 'd.user_id')
     .leftJoin('logins as l', 'l.id', 'd.login_id')
     .leftJoin('keypairs as k', 'k.access_key', 'd.keypair')
-    .select(['d.folder_id', 'd.user_id', 'd.login_id', 'd.keypair', 'd.paths'])
+    .select(['d.folder_id', 'd.user_id', 'd.login_id', 'd.keypair', 'd.paths', 'l.scopes'])
     .select(['users.email', 'users.role', 'users.domain'])
     .where('d.ticket_hash', '=', ticketHash)
     .where('d.expires_at', '>', sql<Date>`now()`)
@@ -71,6 +72,7 @@ export async function findDownload(db: Db, ticketHash: Buffer): Promise<ValidDow
     .where(ACCOUNT_HOLDS)
     .executeTakeFirst()
   if (!row) return undefined
-  const { folder_id: folderId, user_id: userId, login_id: loginId, keypair, email, role, domain, paths } = row
-  return { folderId, paths, caller: { userId, loginId, keypair, email, role, domain } }
+  const { folder_id: folderId, user_id: userId, login_id: loginId, keypair, email, domain, scopes, paths } = row
+  const role = roleWith(row.role, scopes)
+  return { folderId, paths, caller: { userId, loginId, keypair, email, role, domain, scopes } }
 }

@@ -1,5 +1,5 @@
 import { type Default, type MaybeTime, type Time } from './columns.ts'
-import { type PasswordFrom, type Role, type UserId } from '#manager/contract'
+import { type PasswordFrom, type Role, type TokenScope, type UserId } from '#manager/contract'
 
 export interface UsersTable {
   id: UserId
@@ -64,6 +64,11 @@ export interface LoginsTable {
   idle_seconds: Default<number>
   /** Access key of a sign-in that was made with a keypair: it ends with the keypair. */
   keypair: Default<string | null>
+  /** What an access token may do; null for a sign-in, which may do everything that its user may. */
+  scopes: Default<TokenScope[] | null>
+  /** Budget of an access token: waiting and running sessions at once, and the longest lifetime of a session. */
+  most_sessions: Default<number | null>
+  session_seconds: Default<number | null>
 }
 
 export interface SignInTicketsTable {

@@ -52,6 +52,8 @@ export interface SessionsTable {
   keypair: string | null
   /** E-mail address of the administrator who launched the session for its owner; null: the owner launched it. */
   launched_by: string | null
+  /** Access token that launched it, which may have ended since; null: no token did. */
+  token_id: string | null
   /**
    * When others could first use the session. Kept after they lose access, because their programs may still run. A session that takes over
    * the home of such a session inherits the time.

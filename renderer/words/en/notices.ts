@@ -18,6 +18,7 @@ const en = {
   hostWell: 'Sessions can start on the host {name} again.',
   told_own_keypair_made: 'The access key {name} was made in your account. Delete it if this was not you.',
   told_own_keypair_activated: 'The access key {name} of your account was activated. Delete it if this was not you.',
+  told_own_token_made: 'The access token {name} was made in your account. End it if this was not you.',
   told_own_identity_linked:
     'An account at a sign-in provider was linked with yours: {name}. Unlink it if this was not you.',
   told_own_link_used:

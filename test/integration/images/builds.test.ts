@@ -27,7 +27,7 @@ test.each([
       signal.addEventListener('abort', () => reject(signal.reason as Error))
     })
   const builds = createBuilds({ store, tasks, agents: { request } as never, recheckMs: 20 })
-  const caller = { ...user, userId: user.id, domain: 'default', loginId: null, keypair: null }
+  const caller = { ...user, userId: user.id, domain: 'default', loginId: null, keypair: null, scopes: null }
   const task = await builds.start(caller, { reference: 'lab/x:1', recipe: 'FROM scratch', agentId })
   const signal = await begun.promise
   expect(signal.aborted).toBe(false)

@@ -17,7 +17,7 @@ const [ann, bob, eve, project] = [newId(UserId), newId(UserId), newId(UserId), n
 const KEY = 'AKIAABCDEFGHIJKLMNOP'
 let opened: TestStore
 const caller = (role: Caller['role'], domain = 'default'): Caller => ({
-  ...{ userId: opened.ownerId, email: 'a@b.c', loginId: 'x', keypair: null },
+  ...{ userId: opened.ownerId, email: 'a@b.c', loginId: 'x', keypair: null, scopes: null },
   ...{ role, domain },
 })
 const use = (

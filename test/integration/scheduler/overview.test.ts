@@ -19,7 +19,7 @@ let opened: TestStore
 let store: Store
 const [ann, bob] = [newId(UserId), newId(UserId)]
 const caller = (role: Caller['role'], domain = 'default'): Caller => ({
-  ...{ userId: opened.ownerId, email: 'a@b.c', loginId: 'x', keypair: null },
+  ...{ userId: opened.ownerId, email: 'a@b.c', loginId: 'x', keypair: null, scopes: null },
   ...{ role, domain },
 })
 const agents = { summaries: () => Promise.resolve({ items: [], nextCursor: null, total: 0 }) }

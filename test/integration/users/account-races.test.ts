@@ -98,7 +98,7 @@ async function callerOf(role: Role): Promise<Caller> {
   const loginId = newUuid()
   const login = { id: loginId, userId, tokenHash: randomBytes(32), label: null, address: '::1', keypair: null }
   await insertLogin(db, { ...login, kind: 'token', idleSeconds: 3_600, maxSeconds: 3_600 })
-  return { userId, email, role, domain: DEFAULT_DOMAIN, loginId, keypair: null }
+  return { userId, email, role, domain: DEFAULT_DOMAIN, loginId, keypair: null, scopes: null }
 }
 
 const loginsOf = async (id: UserId) =>
@@ -147,7 +147,7 @@ test('a caller with only the old password cannot replace a password that was set
   const caller = { userId: made.id, email: made.email, role: 'user', domain: DEFAULT_DOMAIN } as const
   meanwhile = () => updateUser(db, made.id, { password_hash: 'of the admin' })
   const request = { oldPassword: 'the first', newPassword: 'Brand-new-pass-2' }
-  const change = made.users.changePassword({ ...caller, loginId: null, keypair: null }, request)
+  const change = made.users.changePassword({ ...caller, loginId: null, keypair: null, scopes: null }, request)
   await expect(change).rejects.toMatchObject({ code: 'login_failed' })
   expect((await findUser(db, made.id))?.password_hash).toBe('of the admin')
 })
@@ -166,7 +166,7 @@ test('a password changes only together with the end of the sign-ins that used th
     await expect(made.users.change(admin, made.id, { password: newPassword }, 'http://l')).rejects.toThrow(
       'killed here',
     )
-    await expect(made.users.changePassword({ ...own, loginId: null, keypair: null }, request)).rejects.toThrow('killed')
+    await expect(made.users.changePassword({ ...own, loginId: null, keypair: null, scopes: null }, request)).rejects.toThrow('killed')
     expect((await findUser(db, made.id))?.password_hash).toBe('the first')
   } finally {
     await sql`drop trigger keep_logins on logins`.execute(db)
@@ -235,7 +235,7 @@ test.each<[string, (made: Awaited<ReturnType<typeof services>>) => Promise<unkno
   [
     'a choice of the person',
     ({ users, id, email }) => {
-      const caller = { userId: id, email, role: 'user', domain: DEFAULT_DOMAIN, loginId: null, keypair: null } as const
+      const caller = { userId: id, email, role: 'user', domain: DEFAULT_DOMAIN, loginId: null, keypair: null, scopes: null } as const
       return users.changePassword(caller, { oldPassword: 'the first', newPassword: 'Brand-new-pass-2' })
     },
   ],

@@ -110,7 +110,7 @@ describe('the protection of the audit log', () => {
     const { accessKey } = await api.createKeypair({ body: {} })
     const loginId = (await api.listLogins()).items.find(({ isThis }) => isThis)?.id ?? null
     const credential = way === 'keypair' ? { loginId: null, keypair: accessKey } : { loginId, keypair: null }
-    const caller = { userId: id, email, role: 'superadmin', domain: 'default', ...credential } as const
+    const caller = { userId: id, email, role: 'superadmin', domain: 'default', scopes: null, ...credential } as const
     const pieces = createAuditLog(store.db).export(caller, { format: 'jsonl' })
     expect((await pieces.next()).done).toBe(false)
     await end({ id, api, accessKey })

@@ -1,0 +1,173 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import {
+  type AccessTokenSpec,
+  type ApiClient,
+  type RouteName,
+  ROUTES,
+  type RouteSpec,
+  SCOPE_OF,
+  TOKEN_SCOPES,
+  type TokenScope,
+} from '#manager/contract'
+import { apiOf, signedApi } from '../../fixtures/manager.ts'
+import { type RawReply, rawRequest } from '../../fixtures/raw-http.ts'
+import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+let person: ApiClient
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  person = await cluster.addUser('coder@localhost')
+})
+afterEach(() => cluster.reset())
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const spec = (scopes: readonly TokenScope[], more: Partial<AccessTokenSpec> = {}) => ({
+  body: { name: 'agent', scopes: [...scopes], days: 1, ...more },
+})
+async function tokenWith(scopes: readonly TokenScope[], more: Partial<AccessTokenSpec> = {}, of = person) {
+  const made = await of.createAccessToken(spec(scopes, more))
+  return { ...made, api: apiOf(cluster.url, made.token) }
+}
+const refused = async (call: Promise<unknown>) => {
+  const { code, detail } = await refusal(call)
+  return [code, detail.cause]
+}
+
+describe('an access token', () => {
+  test('is shown once, listed without it, used, and ended', async () => {
+    const { token, api, ...made } = await tokenWith(['read'], { name: 'watcher' })
+    expect(token).toMatch(/^berth_/)
+    expect(made).toMatchObject({ name: 'watcher', scopes: ['read'], sessions: 0, lastUsedAt: null })
+    expect((await person.listAccessTokens()).items).toContainEqual(made)
+    expect((await person.listLogins()).items.map(({ id }) => id)).not.toContain(made.id)
+    expect((await api.me()).user.email).toBe('coder@localhost')
+    await person.endAccessToken({ params: { id: made.id } })
+    expect(await refused(api.me())).toEqual(['not_signed_in', 'sign_in_ended'])
+    expect(await refused(person.endAccessToken({ params: { id: made.id } }))).toEqual([
+      'access_token_not_found',
+      undefined,
+    ])
+    const news = (await person.listAccountNews()).items.map(({ about, detail }) => [about, detail])
+    expect(news).toContainEqual(['own_token_made', 'watcher'])
+  })
+
+  test('is made by a person, not by a keypair or by another token, and ends only for its owner', async () => {
+    const keypair = await person.createKeypair({ body: {} })
+    expect((await refused(signedApi(cluster.url, keypair).createAccessToken(spec(['read']))))[0]).toBe('forbidden')
+    const { api, id } = await tokenWith(TOKEN_SCOPES)
+    expect(await refused(api.createAccessToken(spec(['read'])))).toEqual(['forbidden', 'not_by_token'])
+    expect((await refused(cluster.api.endAccessToken({ params: { id } })))[0]).toBe('access_token_not_found')
+    expect((await api.me()).user.email).toBe('coder@localhost')
+  })
+
+  test('ends with a new password, and when its owner ends all other sign-ins', async () => {
+    const email = 'careful@localhost'
+    const careful = await cluster.addUser(email)
+    const { api } = await tokenWith(['read'], {}, careful)
+    await careful.endOtherLogins()
+    expect((await refused(api.me()))[0]).toBe('not_signed_in')
+    const { api: second } = await tokenWith(['read'], {}, careful)
+    await careful.changePassword({ body: { oldPassword: USER_PASSWORD, newPassword: 'Their-own-pass-2' } })
+    expect((await refused(second.me()))[0]).toBe('not_signed_in')
+  })
+
+  test('reaches exactly the routes of its scopes: all others refuse it before they look at anything', async () => {
+    const tokens = Object.fromEntries(
+      await Promise.all(TOKEN_SCOPES.map(async scope => [scope, (await tokenWith([scope])).token] as const)),
+    )
+    const wrong: string[] = []
+    for (const [name, route] of Object.entries(ROUTES) as [RouteName, RouteSpec][]) {
+      if (route.access === 'none' || route.access === 'console' || name === 'logout') continue
+      for (const scope of TOKEN_SCOPES) {
+        const { status, text } = await send(route, tokens[scope] ?? '')
+        const isRefused = status === 403 && /not_by_token|token_scope/.test(text)
+        if (isRefused !== (SCOPE_OF[name] !== scope) && route.method !== 'HEAD') wrong.push(`${scope}: ${name} ${status}`)
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  test('of an administrator has the rights of a user', async () => {
+    await cluster.join()
+    const { id } = await cluster.launch({ startsAt: new Date(Date.now() + 86_400_000).toISOString() }, person)
+    const { api } = await tokenWith(TOKEN_SCOPES, {}, cluster.api)
+    expect((await cluster.api.listSessions({ query: {} })).items.map(one => one.id)).toContain(id)
+    expect((await api.listSessions({ query: {} })).items).toEqual([])
+    expect((await refused(api.getSession({ params: { id } })))[0]).toBe('session_not_found')
+  })
+})
+
+describe('the sessions of an access token', () => {
+  test('are its own: it sees the others of its owner, but changes, enters and ends none of them', async () => {
+    await cluster.join()
+    const { api, token } = await tokenWith(['read', 'launch', 'enter'])
+    const { id: others } = await cluster.launch({ environ: { SECRET: 'of the owner' } }, person)
+    const { id } = await cluster.launch({ environ: { MODE: 'test' } }, api)
+    for (const session of [others, id]) await cluster.reach(session, 'RUNNING')
+    const seen = await api.getSession({ params: { id: others } })
+    expect([seen.environNames, seen.environ]).toEqual([['SECRET'], {}])
+    expect((await api.getSession({ params: { id } })).environ).toEqual({ MODE: 'test' })
+    const on = { params: { id: others } }
+    const foreign = ['forbidden', 'only_token_launched']
+    expect(await refused(api.deleteSession(on))).toEqual(foreign)
+    expect(await refused(api.updateSession({ ...on, body: { note: 'x' } }))).toEqual(foreign)
+    expect(await refused(api.getSshAccess(on))).toEqual(foreign)
+    expect(await refused(api.runCommand({ ...on, body: { command: ['id'] } }))).toEqual(foreign)
+    expect(await refused(api.createGrant({ params: { id: others, app: 'jupyter' } }))).toEqual(foreign)
+    expect(await terminal(others, token)).toBe(403)
+    expect(await terminal(id, (await tokenWith(['read'])).token)).toBe(403)
+    await api.getSshAccess({ params: { id } })
+    await api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect((await person.getSession(on)).status).toBe('RUNNING')
+  })
+
+  test('stay within its budget: so many at once, and none lives longer', async () => {
+    await cluster.join()
+    const { api, id } = await tokenWith(['launch', 'read'], { budget: { sessions: 2, sessionSeconds: 600 } })
+    const startsAt = new Date(Date.now() + 86_400_000).toISOString()
+    const unlimited = await cluster.launch({ startsAt }, api)
+    expect(unlimited.maxLifetimeSeconds).toBe(600)
+    const longer = await cluster.launch({ startsAt, maxLifetimeSeconds: 3600 }, api)
+    expect(longer.maxLifetimeSeconds).toBe(600)
+    expect((await person.listAccessTokens()).items.find(one => one.id === id)?.sessions).toBe(2)
+    expect(await refused(cluster.launch({ startsAt }, api))).toEqual(['over_person_limit', 'token_sessions'])
+    await cluster.launch({ startsAt }, person)
+    await api.deleteSession({ params: { id: longer.id } })
+    await cluster.launch({ startsAt }, api)
+  })
+
+  test('mount folders only by a token that may use files', async () => {
+    await cluster.join()
+    const { id: folder } = await person.createFolder({ body: { name: 'data' } })
+    await person.createFolder({ body: { name: '.cache' } })
+    const startsAt = new Date(Date.now() + 86_400_000).toISOString()
+    const { api } = await tokenWith(['launch', 'read'])
+    const folders = [{ folder }]
+    expect(await refused(cluster.launch({ startsAt, folders }, api))).toEqual(['forbidden', 'token_scope'])
+    expect((await cluster.launch({ startsAt }, api)).folders).toEqual([])
+    const { api: both } = await tokenWith(['launch', 'read', 'files'])
+    expect((await cluster.launch({ startsAt, folders }, both)).folders.map(({ name }) => name)).toEqual(['.cache', 'data'])
+  })
+})
+
+/** Calls a route with objects that do not exist, and with no body: rights are checked before both. */
+function send({ method, path }: RouteSpec, token: string): Promise<RawReply> {
+  const filled = path.replaceAll(/:\w+/g, '00000000-0000-7000-8000-000000000000')
+  return rawRequest(`${cluster.url}${filled}`, { method, headers: { authorization: `Bearer ${token}` } })
+}
+
+/** Status of the answer to a request for a terminal. */
+async function terminal(id: string, token: string): Promise<number> {
+  const reply = await rawRequest(`${cluster.url}/api/v1/sessions/${id}/terminal?name=t1&cols=80&rows=24`, {
+    headers: {
+      authorization: `Bearer ${token}`,
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    },
+  })
+  return reply.status
+}
