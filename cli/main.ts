@@ -11,6 +11,7 @@ import { addDomainCommands } from './commands/domains.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addDiagnosticsCommand } from './commands/diagnostics.ts'
 import { addAdminImageCommands, addImageCommands } from './commands/images.ts'
+import { addAccessTokenCommands } from './commands/access-tokens.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
 import { addExecCommand } from './commands/exec.ts'
 import { addGpuCommands } from './commands/gpus.ts'
@@ -92,6 +93,7 @@ export function createProgram(json: boolean): Command {
   addTlsCommand(program)
   addServerBackupCommands(program)
   addKeypairCommands(program)
+  addAccessTokenCommands(program)
   addSshKeypairCommands(program)
   addAuditCommands(program)
   addAccountCommands(program)

@@ -2,19 +2,18 @@ import { type Command } from 'commander'
 import { defined } from '#base/defined'
 import {
   AppError,
-  isAppError,
   type Keypair,
-  type KeypairAcceptance,
   type KeypairSpec,
   type NewKeypair,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { parseCount } from './count-option.ts'
-import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
 import { everyPage } from './every-page.ts'
 import { findUserId } from './find-user.ts'
+import { proving } from './proving.ts'
 import { age } from './text.ts'
 
 interface KeypairFlags {
@@ -121,19 +120,6 @@ async function list(whose: { mine?: 'true' }, json: boolean): Promise<void> {
 async function create(body: KeypairSpec, json: boolean): Promise<void> {
   const { api } = await connect()
   show(await proving(proof => api.createKeypair({ body: { ...body, ...proof } })), json)
-}
-
-/** Makes a request; in a terminal, asks for the password where the sign-in is too old, and for the code of a second factor. */
-async function proving<T>(request: (proof: KeypairAcceptance) => Promise<T>): Promise<T> {
-  const asked = (code: string) => (error: unknown) => {
-    if (!isAppError(error) || error.code !== code || !process.stdin.isTTY) throw error
-    if (error.detail.cause === 'prove_by_sign_in') throw error
-  }
-  const first = await request({}).catch(asked('proof_required'))
-  if (first !== undefined) return first
-  const password = await promptSecret('Your password: ')
-  const second = await request({ password }).catch(asked('totp_required'))
-  return second ?? request({ password, totp: await promptSecret('Code from your authenticator app: ') })
 }
 
 function show(made: NewKeypair, json: boolean): void {

@@ -3,6 +3,7 @@ import { type Command } from 'commander'
 import { defined } from '#base/defined'
 import { type ApiClient, AppError, isAppError, type RouteReply } from '#manager/contract'
 import { apiOf, clientOf, connect } from '../config/connect.ts'
+import { isLoopbackName } from '../config/loopback-name.ts'
 import { readSignIn, removeSignIn, writeSignIn } from '../config/sign-in.ts'
 import { isUntrusted } from '#proxy/certificates'
 import { listenerToRemember } from '#proxy/listener-user'
@@ -198,7 +199,6 @@ async function withNewPassword(
 }
 
 /** Names and addresses that always mean this machine. */
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
 /** @throws AppError `bad_request`, also if the password could be read on its way */
 function endpointOf(text: string | undefined, allowHttp = false): string {
@@ -207,7 +207,7 @@ function endpointOf(text: string | undefined, allowHttp = false): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol))
     throw new AppError('bad_request', { why: `"${text}" is not an http(s) address.` })
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname) && !allowHttp) {
+  if (url.protocol === 'http:' && !isLoopbackName(url.hostname) && !allowHttp) {
     const why = `The password would be sent unencrypted to ${url.origin}. Use https://, or allow it with --allow-http.`
     throw new AppError('bad_request', { why })
   }

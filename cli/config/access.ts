@@ -1,5 +1,6 @@
 import { ACCESS_KEY, AppError, type SignableRequest, type SigningKeypair, signRequest } from '#manager/contract/light'
 import { refuseForeignListener } from '#proxy/listener-user'
+import { isLoopbackName } from './loopback-name.ts'
 import { readSignIn, type SignIn } from './sign-in.ts'
 
 /** The Berth that a command uses, and how its requests are authenticated. */
@@ -8,15 +9,16 @@ export interface Access {
   readonly endpoint: string
   /** Headers that authenticate this request. */
   readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
-  /** Undefined with a keypair. */
+  /** Undefined with a keypair or an access token. */
   readonly signIn: SignIn | undefined
 }
 
 /**
- * The keypair of the environment (BERTH_ACCESS_KEY, BERTH_SECRET_KEY), else the sign-in. If BERTH_ENDPOINT names another Berth
+ * The access token of the environment (BERTH_TOKEN), else its keypair (BERTH_ACCESS_KEY, BERTH_SECRET_KEY), else the sign-in. If BERTH_ENDPOINT names another Berth
  * than the sign-in, only a keypair is sent there: a signature is worthless elsewhere, a token is not.
  */
 export async function findAccess(): Promise<Access> {
+  if (process.env.BERTH_TOKEN) return accessByToken(process.env.BERTH_TOKEN)
   const keypair = keypairOf(process.env)
   return keypair ? await accessByKeypair(keypair) : await accessBySignIn()
 }
@@ -51,6 +53,30 @@ function latestOf(signIn: SignIn): Access['credentials'] {
     const found = await readSignIn()
     if (found.endpoint === signIn.endpoint && found.userId === signIn.userId) latest = found
     return await headersOf(latest)
+  }
+}
+
+/**
+ * The access token of a program. Threat model: whoever gets the token has its rights, so it is sent only where BERTH_ENDPOINT says, encrypted
+ * or to this computer, and there only to a program of this user or root. Like a keypair it is readable by this user and root, and never
+ * printed.
+ *
+ * @throws AppError `config_invalid`
+ */
+function accessByToken(token: string): Access {
+  const endpoint = trimmed(process.env.BERTH_ENDPOINT ?? '')
+  const url = URL.parse(endpoint)
+  if (!url) throw new AppError('config_invalid', { why: 'With BERTH_TOKEN, also set BERTH_ENDPOINT to the address of Berth.' })
+  if (url.protocol !== 'https:' && !isLoopbackName(url.hostname)) {
+    throw new AppError('config_invalid', { why: `BERTH_TOKEN would be sent unencrypted to ${url.origin}. Use https://.` })
+  }
+  return {
+    endpoint,
+    signIn: undefined,
+    credentials: async () => {
+      await refuseForeignListener(endpoint, undefined)
+      return { authorization: `Bearer ${token}` }
+    },
   }
 }
 

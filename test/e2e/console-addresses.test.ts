@@ -2,7 +2,7 @@ import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId } from './admin-world-agents.ts'
-import { aKeypair, OTHER_LOGIN, SSH_KEY, THIS_LOGIN } from './console-double-account.ts'
+import { A_TOKEN, aKeypair, OTHER_LOGIN, SSH_KEY, THIS_LOGIN } from './console-double-account.ts'
 import { variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession } from './console-world.ts'
@@ -293,6 +293,8 @@ const DIALOGS = [
   ['/account', `remove-keypair&of=${aKeypair(0).accessKey}`, `Delete the access key ${aKeypair(0).accessKey}?`],
   ['/account', 'end-sign-ins', 'End all other sign-ins?'],
   ['/account', 'new-keypair', 'New access key'],
+  ['/account', 'new-token', 'New access token'],
+  ['/account', `end-token&of=${A_TOKEN.id}`, 'End the access token Coding agent?'],
   ['/account', 'new-ssh-key', 'Generate a new SSH key?'],
   ['/account', 'remove-ssh-key', 'Remove your SSH key?'],
   ['/preferences', 'dotfile', 'New dotfile'],
@@ -308,6 +310,7 @@ test('dialogs of sessions, account and preferences open by their URLs, Back clos
     folders: variedFolders(),
     totp: { enabled: true, recoveryCodesLeft: 8 },
     keypairs: [aKeypair(0)],
+    tokens: [A_TOKEN],
     sshKey: SSH_KEY,
     logins: [THIS_LOGIN, OTHER_LOGIN],
     authOptions: { providers: [{ id: 'lab', name: 'Example Lab' }] },

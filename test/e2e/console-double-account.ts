@@ -1,4 +1,6 @@
 import {
+  type AccessToken,
+  type AccessTokenSpec,
   type AuthOptions,
   type Dotfile,
   type DotfileSpec,
@@ -34,6 +36,18 @@ export const aKeypair = (index: number): Keypair => ({
   createdAt: '2026-11-01T09:00:00.000Z',
   lastUsedAt: null,
 })
+/** An access token of the signed-in person, which a coding agent uses. */
+export const A_TOKEN: AccessToken = {
+  id: '01990000-0000-7000-8000-00000000c001',
+  name: 'Coding agent',
+  scopes: ['read', 'launch', 'enter'],
+  budget: { sessions: 4, sessionSeconds: 7200 },
+  sessions: 1,
+  createdAt: '2026-11-01T09:00:00.000Z',
+  lastUsedAt: '2026-11-02T09:00:00.000Z',
+  address: '127.0.0.1',
+  expiresAt: '2027-01-30T09:00:00.000Z',
+}
 /** An access key that an administrator made for the signed-in person. */
 export const WAITING: Keypair = { ...aKeypair(9), active: false, waits: true, createdBy: 'chief@example.com' }
 const CHANGED_AT = '2026-11-01T09:00:00.000Z'
@@ -184,6 +198,15 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
       world.keypairs = [...(world.keypairs ?? []), keypair]
       return { status: 201, value: { ...keypair, secretKey: 's'.repeat(40) } }
     }
+    case 'GET /api/v1/me/tokens':
+      return { status: 200, value: { items: world.tokens ?? [] } }
+    case 'POST /api/v1/me/tokens': {
+      const { name, scopes, budget } = body as AccessTokenSpec
+      const bounds = { sessions: budget?.sessions ?? null, sessionSeconds: budget?.sessionSeconds ?? null }
+      const made = { ...A_TOKEN, id: A_TOKEN.id.replace('c001', 'c002'), name, scopes, budget: bounds, lastUsedAt: null }
+      world.tokens = [made, ...(world.tokens ?? [])]
+      return { status: 201, value: { ...made, token: `berth_${'t'.repeat(43)}` } }
+    }
     case `POST /api/v1/keypairs/${WAITING.accessKey}/accept`: {
       const accepted = { ...WAITING, waits: false, active: true }
       world.keypairs = world.keypairs?.map(one => (one.accessKey === accepted.accessKey ? accepted : one)) ?? []
@@ -201,9 +224,10 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
       delete world.sshKey
       return { status: 204 }
     default: {
-      const ended = /^DELETE \/api\/v1\/me\/logins\/(.+)$/.exec(route)?.[1]
-      if (ended === undefined) return undefined
-      world.logins = (world.logins ?? []).filter(({ id }) => id !== ended)
+      const [, kind, ended] = /^DELETE \/api\/v1\/me\/(logins|tokens)\/(.+)$/.exec(route) ?? []
+      if (kind === 'logins') world.logins = (world.logins ?? []).filter(({ id }) => id !== ended)
+      else if (kind === 'tokens') world.tokens = (world.tokens ?? []).filter(({ id }) => id !== ended)
+      else return undefined
       return { status: 204 }
     }
   }

@@ -1,5 +1,6 @@
 import { type FolderPort, type HostSettings, type ProxyFault, type Tunnel } from '#proxy/contract'
 import {
+  type AccessToken,
   type Announcement,
   type AuthOptions,
   type BootstrapScript,
@@ -91,6 +92,7 @@ export interface World extends PublishedWorld {
   /** End of the previous visit. */
   visitSince?: string
   keypairs?: Keypair[]
+  tokens?: AccessToken[]
   logins?: Login[]
   dotfiles?: Dotfile[]
   bootstrapScript?: BootstrapScript

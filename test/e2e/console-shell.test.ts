@@ -132,6 +132,33 @@ test('an access key is made, its secret shown once, and it can be deactivated', 
   expect(await it.page.content()).not.toContain('s'.repeat(40))
 })
 
+test('an access token gets scopes and bounds, is shown once, and is ended', async () => {
+  await using it = await openConsole(browser, '/account')
+  await it.page.getByText('You have no access token.').waitFor()
+  await button(it.page, 'New access token').click()
+  const dialog = it.page.getByRole('dialog')
+  await dialog.getByLabel('see what I see').uncheck()
+  await dialog.getByRole('button', { name: 'Make token' }).click()
+  for (const mistake of ['Enter a name', 'Choose at least one']) await dialog.getByText(mistake).waitFor()
+  await dialog.getByLabel('Name').fill('Coding agent')
+  await dialog.getByLabel('launch sessions').check()
+  await dialog.getByLabel('Longest lifetime').fill('2')
+  await dialog.getByLabel('Most sessions').fill('0')
+  await dialog.getByRole('button', { name: 'Make token' }).click()
+  await dialog.getByText('Enter a whole number of 1 or more').waitFor()
+  await dialog.getByLabel('Most sessions').fill('4')
+  await dialog.getByRole('button', { name: 'Make token' }).click()
+  await it.page.getByText('It is shown only now.').waitFor()
+  expect(it.world.tokens).toMatchObject([{ scopes: ['launch'], budget: { sessions: 4, sessionSeconds: 7200 } }])
+  await it.page.locator('.dialog-actions').getByRole('button', { name: 'Close' }).click()
+  expect(await it.page.content()).not.toContain('t'.repeat(43))
+  await it.page.getByText('launch · 1 of 4 sessions · never used').waitFor()
+  await button(it.page, 'End the access token Coding agent').click()
+  await it.page.getByRole('alertdialog').getByRole('button', { name: 'End' }).click()
+  await it.page.getByText('You have no access token.').waitFor()
+  expect(it.world.tokens).toEqual([])
+})
+
 test('the information page shows versions, checks the connection, and lists the errors of the page', async () => {
   await using it = await openConsole(browser, '/account', {
     failures: new Map([['POST /api/v1/keypairs', { code: 'unavailable' }]]),

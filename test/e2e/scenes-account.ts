@@ -1,4 +1,4 @@
-import { aKeypair, NEWS, SSH_KEY, TOTP_CODE, WAITING } from './console-double-account.ts'
+import { A_TOKEN, aKeypair, NEWS, SSH_KEY, TOTP_CODE, WAITING } from './console-double-account.ts'
 import { LIMITED } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
@@ -31,6 +31,17 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
     path: '/account',
     world: { keypairs: [aKeypair(0), WAITING] },
     act: page => page.getByText('Made for you by chief@example.com').scrollIntoViewIfNeeded(),
+  },
+  {
+    name: 'account-tokens',
+    alike: true,
+    path: '/account',
+    world: { tokens: [A_TOKEN] },
+    async act(page) {
+      await button(page, 'New access token').click()
+      await page.getByLabel('launch sessions').check()
+      await page.getByLabel('Name').fill('Nightly evaluation')
+    },
   },
   {
     name: 'account-on',

@@ -52,6 +52,8 @@ const en = {
   deleteGroup: 'Delete a project',
   addGroupMember: 'Add a member to a project',
   removeGroupMember: 'Remove a member from a project',
+  createAccessToken: 'Make an access token',
+  endAccessToken: 'End an access token',
   createKeypair: 'Make an access key',
   createUserKeypair: 'Make an access key for a user',
   acceptKeypair: 'Accept an access key',

@@ -52,6 +52,8 @@ export default {
   deleteGroup: '프로젝트 삭제',
   addGroupMember: '프로젝트에 구성원 추가',
   removeGroupMember: '프로젝트에서 구성원 제거',
+  createAccessToken: '액세스 토큰 만들기',
+  endAccessToken: '액세스 토큰 끝내기',
   createKeypair: '액세스 키 만들기',
   createUserKeypair: '사용자의 액세스 키 만들기',
   acceptKeypair: '액세스 키 수락',

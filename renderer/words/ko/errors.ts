@@ -39,6 +39,7 @@ export default {
   last_superadmin: '다른 활성 최고 관리자가 없습니다',
   link_invalid: '링크가 없거나, 이미 사용되었거나, 만료되었습니다',
   login_failed: '이메일 주소 또는 비밀번호가 틀렸습니다',
+  access_token_not_found: '액세스 토큰을 찾을 수 없습니다',
   login_not_found: '로그인을 찾을 수 없습니다',
   login_throttled: '로그인에 여러 번 실패했습니다',
   mail_failed: '메일을 보내지 못했습니다',

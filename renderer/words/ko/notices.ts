@@ -19,6 +19,7 @@ export default {
   hostWell: '{name} 호스트에서 다시 세션을 시작할 수 있습니다.',
   told_own_keypair_made: '내 계정에 만들어진 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
   told_own_keypair_activated: '내 계정에서 활성화된 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
+  told_own_token_made: '내 계정에 만들어진 액세스 토큰: {name}. 내가 한 일이 아니면 끝내세요.',
   told_own_identity_linked: '내 계정에 연결된 로그인 제공자의 계정: {name}. 내가 한 일이 아니면 연결을 해제하세요.',
   told_own_link_used:
     '관리자 손을 거친 링크로 비밀번호가 설정되었습니다. 나만 아는 다른 비밀번호로 바꾸세요. 링크를 쓴 사람이 내가 아니면 다른 사람이 내 계정에 들어온 것입니다.',
