@@ -1,11 +1,6 @@
 import { type Command } from 'commander'
 import { defined } from '#base/defined'
-import {
-  AppError,
-  type Keypair,
-  type KeypairSpec,
-  type NewKeypair,
-} from '#manager/contract'
+import { AppError, type Keypair, type KeypairSpec, type NewKeypair } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { parseCount } from './count-option.ts'

@@ -66,9 +66,12 @@ function latestOf(signIn: SignIn): Access['credentials'] {
 function accessByToken(token: string): Access {
   const endpoint = trimmed(process.env.BERTH_ENDPOINT ?? '')
   const url = URL.parse(endpoint)
-  if (!url) throw new AppError('config_invalid', { why: 'With BERTH_TOKEN, also set BERTH_ENDPOINT to the address of Berth.' })
+  if (!url)
+    throw new AppError('config_invalid', { why: 'With BERTH_TOKEN, also set BERTH_ENDPOINT to the address of Berth.' })
   if (url.protocol !== 'https:' && !isLoopbackName(url.hostname)) {
-    throw new AppError('config_invalid', { why: `BERTH_TOKEN would be sent unencrypted to ${url.origin}. Use https://.` })
+    throw new AppError('config_invalid', {
+      why: `BERTH_TOKEN would be sent unencrypted to ${url.origin}. Use https://.`,
+    })
   }
   return {
     endpoint,

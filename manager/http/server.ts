@@ -56,7 +56,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
     byPerson?: true
-    /** What an access token must be allowed; without it, tokens are refused. */
+    /** Scope that an access token needs; without it, tokens are refused. */
     scope?: TokenScope
     /** Content type of the body that the route reads as a stream. */
     streamedBody?: string

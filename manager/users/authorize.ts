@@ -23,7 +23,7 @@ export interface Caller extends Credentials {
    * it ends with it. Null for other sign-ins.
    */
   readonly keypair: string | null
-  /** What the access token of the request may do, whose id is `loginId`; null: the request has no such token. */
+  /** Scopes of the access token of the request, whose id is `loginId`; null: the request has no such token. */
   readonly scopes: readonly TokenScope[] | null
 }
 
@@ -31,7 +31,7 @@ export interface Caller extends Credentials {
 export interface RouteGuard {
   readonly access: Access
   readonly byPerson?: boolean | undefined
-  /** What an access token must be allowed; without it, tokens are refused. */
+  /** Scope that an access token needs; without it, tokens are refused. */
   readonly scope?: TokenScope | undefined
 }
 

@@ -203,7 +203,14 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
     case 'POST /api/v1/me/tokens': {
       const { name, scopes, budget } = body as AccessTokenSpec
       const bounds = { sessions: budget?.sessions ?? null, sessionSeconds: budget?.sessionSeconds ?? null }
-      const made = { ...A_TOKEN, id: A_TOKEN.id.replace('c001', 'c002'), name, scopes, budget: bounds, lastUsedAt: null }
+      const made = {
+        ...A_TOKEN,
+        id: A_TOKEN.id.replace('c001', 'c002'),
+        name,
+        scopes,
+        budget: bounds,
+        lastUsedAt: null,
+      }
       world.tokens = [made, ...(world.tokens ?? [])]
       return { status: 201, value: { ...made, token: `berth_${'t'.repeat(43)}` } }
     }

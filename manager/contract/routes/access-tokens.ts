@@ -28,7 +28,6 @@ export const ACCESS_TOKEN_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/me/tokens/:id',
     access: 'user',
-    byPerson: true,
     summary: 'End one of your access tokens. What it opened closes at once; its sessions go on.',
     params: z.object({ id: LoginId }),
     status: 204,

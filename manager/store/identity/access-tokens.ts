@@ -82,7 +82,10 @@ export async function deleteAccessToken(db: Db, userId: UserId, id: string): Pro
 }
 
 /** Most sessions of an access token at once (null: any number), and its waiting and running ones now. */
-export async function readTokenUse(db: Db, id: string): Promise<{ readonly most: number | null; readonly live: number }> {
+export async function readTokenUse(
+  db: Db,
+  id: string,
+): Promise<{ readonly most: number | null; readonly live: number }> {
   const { count } = await db
     .selectFrom('sessions')
     .select(eb => eb.fn.countAll<number>().as('count'))

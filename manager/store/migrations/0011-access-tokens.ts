@@ -4,7 +4,7 @@ import { type Migration } from 'kysely/migration'
 /** Sign-ins of programs that may do a part of what their owner may. */
 const STATEMENTS: readonly string[] = [
   `alter table logins
-    -- What an access token may do; null for a sign-in, which may do everything that its user may.
+    -- Scopes of an access token; null for a sign-in, which may do everything that its user may.
     add column scopes text[],
     add column most_sessions int,
     add column session_seconds int`,

@@ -64,7 +64,7 @@ export interface LoginsTable {
   idle_seconds: Default<number>
   /** Access key of a sign-in that was made with a keypair: it ends with the keypair. */
   keypair: Default<string | null>
-  /** What an access token may do; null for a sign-in, which may do everything that its user may. */
+  /** Scopes of an access token; null for a sign-in, which may do everything that its user may. */
   scopes: Default<TokenScope[] | null>
   /** Budget of an access token: waiting and running sessions at once, and the longest lifetime of a session. */
   most_sessions: Default<number | null>

@@ -131,7 +131,15 @@ async function withWatches(
     ...options,
   })
   const userId = UserId.parse(owner.id)
-  const caller: Caller = { userId, email: '', role: 'user', domain: 'default', loginId: null, keypair: null, scopes: null }
+  const caller: Caller = {
+    userId,
+    email: '',
+    role: 'user',
+    domain: 'default',
+    loginId: null,
+    keypair: null,
+    scopes: null,
+  }
   await use(watches, caller)
 }
 

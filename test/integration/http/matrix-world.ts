@@ -21,6 +21,7 @@ export const KINDS = [
   'folder',
   'folderInvitation',
   'login',
+  'accessToken',
 ] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -172,6 +173,8 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
           return invitationTo(owner)
         case 'login':
           return newLogin(owner)
+        case 'accessToken':
+          return (await owner.api.createAccessToken({ body: { name: 'program', scopes: ['read'], days: 1 } })).id
         case 'signUpRequest':
           return newSignUpRequest(domainOf(relation))
         case 'invitation':

@@ -31,6 +31,7 @@ const NAMES: Readonly<Record<Kind, RegExp>> = {
   folder: /^\/api\/v1\/folders\/:id/,
   folderInvitation: /^\/api\/v1\/folder-invitations\/:id/,
   login: /^\/api\/v1\/me\/logins\/:id/,
+  accessToken: /^\/api\/v1\/me\/tokens\/:id/,
 }
 const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   session: 'session_not_found',
@@ -42,6 +43,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   folder: 'folder_not_found',
   folderInvitation: 'folder_invitation_not_found',
   login: 'login_not_found',
+  accessToken: 'access_token_not_found',
 }
 /** Terminal, apps, keys and files, tags and sharing: only for the owner. */
 const ENTERS: readonly string[] = [
@@ -133,7 +135,9 @@ const size = onObjects.length + without.length
 function sees(who: Who, kind: Kind, relation: Relation): boolean {
   if (who === 'anonymous') return false
   // Only the owner, regardless of role.
-  if (kind === 'folder' || kind === 'folderInvitation' || kind === 'login') return relation === 'own'
+  if (kind === 'folder' || kind === 'folderInvitation' || kind === 'login' || kind === 'accessToken') {
+    return relation === 'own'
+  }
   if (who === 'superadmin') return true
   const admin = who === 'domain_admin'
   switch (kind) {

@@ -82,7 +82,8 @@ describe('an access token', () => {
       for (const scope of TOKEN_SCOPES) {
         const { status, text } = await send(route, tokens[scope] ?? '')
         const isRefused = status === 403 && /not_by_token|token_scope/.test(text)
-        if (isRefused !== (SCOPE_OF[name] !== scope) && route.method !== 'HEAD') wrong.push(`${scope}: ${name} ${status}`)
+        if (isRefused !== (SCOPE_OF[name] !== scope) && route.method !== 'HEAD')
+          wrong.push(`${scope}: ${name} ${status}`)
       }
     }
     expect(wrong).toEqual([])
@@ -148,7 +149,10 @@ describe('the sessions of an access token', () => {
     expect(await refused(cluster.launch({ startsAt, folders }, api))).toEqual(['forbidden', 'token_scope'])
     expect((await cluster.launch({ startsAt }, api)).folders).toEqual([])
     const { api: both } = await tokenWith(['launch', 'read', 'files'])
-    expect((await cluster.launch({ startsAt, folders }, both)).folders.map(({ name }) => name)).toEqual(['.cache', 'data'])
+    expect((await cluster.launch({ startsAt, folders }, both)).folders.map(({ name }) => name)).toEqual([
+      '.cache',
+      'data',
+    ])
   })
 })
 

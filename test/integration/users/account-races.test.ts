@@ -166,7 +166,9 @@ test('a password changes only together with the end of the sign-ins that used th
     await expect(made.users.change(admin, made.id, { password: newPassword }, 'http://l')).rejects.toThrow(
       'killed here',
     )
-    await expect(made.users.changePassword({ ...own, loginId: null, keypair: null, scopes: null }, request)).rejects.toThrow('killed')
+    await expect(
+      made.users.changePassword({ ...own, loginId: null, keypair: null, scopes: null }, request),
+    ).rejects.toThrow('killed')
     expect((await findUser(db, made.id))?.password_hash).toBe('the first')
   } finally {
     await sql`drop trigger keep_logins on logins`.execute(db)
@@ -235,7 +237,15 @@ test.each<[string, (made: Awaited<ReturnType<typeof services>>) => Promise<unkno
   [
     'a choice of the person',
     ({ users, id, email }) => {
-      const caller = { userId: id, email, role: 'user', domain: DEFAULT_DOMAIN, loginId: null, keypair: null, scopes: null } as const
+      const caller = {
+        userId: id,
+        email,
+        role: 'user',
+        domain: DEFAULT_DOMAIN,
+        loginId: null,
+        keypair: null,
+        scopes: null,
+      } as const
       return users.changePassword(caller, { oldPassword: 'the first', newPassword: 'Brand-new-pass-2' })
     },
   ],

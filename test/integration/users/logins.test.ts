@@ -187,6 +187,14 @@ test('a user who signs out while an app starts gets no grant, with the reason', 
     },
   } as unknown as AgentRequests
   await using grants = startGrants({ store, agents, changes, members: { onChanged: () => undefined }, log: silentLog })
-  const caller = { userId, email: 'ada@example.org', role: 'user', domain: 'default', loginId, keypair: null, scopes: null } as const
+  const caller = {
+    userId,
+    email: 'ada@example.org',
+    role: 'user',
+    domain: 'default',
+    loginId,
+    keypair: null,
+    scopes: null,
+  } as const
   await expect(grants.create(caller, sessionId, 'echo')).rejects.toMatchObject({ code: 'not_signed_in' })
 })
