@@ -2,7 +2,7 @@ import { type TokenScope } from './access-tokens.ts'
 import { type RouteName } from './routes.ts'
 
 /**
- * What an access token may call, by the scope that it needs. Everything that is not here is refused: the account itself, its keys and
+ * Routes that an access token may call, with the scope that it needs. Everything that is not here is refused: the account itself, its keys and
  * messages, sharing, published links, templates (their variables may be secrets), deleting folders, and all administration.
  */
 export const SCOPE_OF: Readonly<Partial<Record<RouteName, TokenScope>>> = {

@@ -119,3 +119,28 @@ test('a required new password is read from standard input; users and keypairs ge
   expect(json(await berth(['keypair', 'accept', accessKey, '--json']))).toMatchObject({ accessKey, active: true })
   expect((await berth(['keypair', 'ls'])).out).toContain(ADMIN.email)
 })
+
+test('an access token is made once, used by BERTH_TOKEN within its scopes, and ended', async () => {
+  expect((await login(`${ADMIN.password}\n`)).code).toBe(0)
+  const create = ['token', 'create', 'nightly', '--scope', 'read', 'launch', '--sessions', '3', '--lifetime', '2h']
+  const { out } = await berth(create)
+  const token = out.trim()
+  expect(token).toMatch(/^berth_[\w-]{43}$/)
+  expect((await berth(['token', 'ls'])).out).toMatch(/nightly +read launch +0 of 3 +2 h/)
+  const asProgram = (args: readonly string[], endpoint = manager.url) =>
+    cli.run(args, '', { BERTH_TOKEN: token, BERTH_ENDPOINT: endpoint, BERTH_CONFIG_DIR: '/nonexistent' })
+  expect(await asProgram(['whoami'])).toMatchObject({ code: 0 })
+  expect(await asProgram(['token', 'ls'])).toMatchObject({
+    code: 3,
+    err: expect.stringContaining('No access token') as string,
+  })
+  expect(await asProgram(['folder', 'create', 'x'])).toMatchObject({
+    code: 3,
+    err: expect.stringContaining('files') as string,
+  })
+  const plain = await asProgram(['whoami'], 'http://berth.example.org')
+  expect(plain).toMatchObject({ code: 2, err: expect.stringContaining('unencrypted') as string })
+  const [made] = JSON.parse((await berth(['token', 'ls', '--json'])).out) as { id: string }[]
+  expect(await berth(['token', 'rm', String(made?.id)])).toMatchObject({ code: 0 })
+  expect(await asProgram(['whoami'])).toMatchObject({ code: 3 })
+})
