@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { shareRuns } from '#base/share-runs'
 import { type KernelWarning } from '#agent/contract'
 import { type AgentId, type Because, because, createRecentLines } from '#manager/contract'
@@ -26,6 +26,8 @@ import { startGuards } from './limits/guards.ts'
 import { createLog } from './log.ts'
 import { type Isolation } from './network/firewall.ts'
 import { runDoctor } from './run-doctor.ts'
+import { readInstallation } from './program/installation.ts'
+import { openProgramUpdates } from './program/updates.ts'
 import { startStats } from './stats/stats.ts'
 import { createDataSockets } from './tunnel/data-sockets.ts'
 import { createStreams, type Streams } from './tunnel/streams.ts'
@@ -143,6 +145,20 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   parts.streams = streams
+  const updates = stack.use(
+    await openProgramUpdates({
+      installation: readInstallation(join(import.meta.dirname, '..'), config.isService),
+      allowed: config.updates,
+      directory: config.directory,
+      onChange,
+      log,
+    }),
+  )
+  /** Whether a restart of the agent would cut people off, or repeat a start. */
+  const isBusy = () =>
+    streams.size > 0 ||
+    commands.list({}).commands.some(({ end }) => end === null) ||
+    kernels.reports().some(({ state }) => state.state === 'starting')
   const isNewKill = createMemoryKills(() => performance.now())
   function onMemoryKill(kernelId: string): void {
     const kernel = kernels.reports().find(one => one.kernelId === kernelId)
@@ -159,7 +175,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       name: config.name,
       managerUrl: config.managerUrl,
       invitation: config.invitation,
-      report: () => currentReport({ engine: enginePart, host, kernels, images, emulated: config.emulated }),
+      report: () => ({
+        ...currentReport({ engine: enginePart, host, kernels, images, emulated: config.emulated }),
+        program: { ...updates.state(), busy: isBusy() },
+      }),
       onHeard({ engine: { reachable }, kernels: told }, { sentAt, started }) {
         // While its engine is away, an agent's report of containers counts only for kernels that the manager already knew to run.
         kernels.heard(reachable ? told : told.filter(({ kernelId }) => started.includes(kernelId)), sentAt)
@@ -180,6 +199,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         host,
         kernels,
         commands,
+        updates,
         images,
         unused: createUnusedImages({ engine, starting: () => imagesInUse(kernels.reports()) }),
         notify: message => parts.control?.notify(message),

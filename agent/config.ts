@@ -40,6 +40,10 @@ export interface Config {
   /** Architectures of images, beside the host's own, that it runs with an emulator. */
   readonly emulated: readonly string[]
   readonly claimVolume: string
+  /** Whether systemd has started this process. */
+  readonly isService: boolean
+  /** Whether managers may replace the program of this agent. */
+  readonly updates: boolean
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
   /** Size of the log that is kept of each ended kernel, in MiB; 0: only the end of the log is kept. */
@@ -62,7 +66,7 @@ const MOST_LOG_MIB = 256
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
  *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_HEALTH_COMMAND, BERTH_HEALTH_INTERVAL_S, BERTH_HEALTH_TIMEOUT_S, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
- *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
+ *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_AGENT_UPDATES, INVOCATION_ID, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -105,6 +109,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     toolboxArchive: absolute('BERTH_TOOLBOX_ARCHIVE', read('BERTH_TOOLBOX_ARCHIVE')),
     emulated: architectures(read('BERTH_AGENT_EMULATED') ?? ''),
     claimVolume: read('BERTH_AGENT_CLAIM') ?? 'berth-agent',
+    // @see https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html#%24INVOCATION_ID
+    isService: read('INVOCATION_ID') !== undefined,
+    updates: onOrOff('BERTH_AGENT_UPDATES', read('BERTH_AGENT_UPDATES') ?? 'on'),
     freeSpaceFloorBytes:
       amount('BERTH_AGENT_SCRATCH_FLOOR_MIB', read('BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? '1024') * 2 ** 20,
     scratchRetentionMs:
@@ -183,6 +190,11 @@ function healthCommand(read: (name: string) => string | undefined): HealthComman
     intervalMs: seconds('BERTH_HEALTH_INTERVAL_S', '300', [15, 86_400]),
     timeoutMs: seconds('BERTH_HEALTH_TIMEOUT_S', '10', [1, 60]),
   }
+}
+
+function onOrOff(name: string, text: string): boolean {
+  if (text !== 'on' && text !== 'off') throw invalid(`${name} is "${text}"; the value must be on or off.`)
+  return text === 'on'
 }
 
 function architectures(text: string): string[] {

@@ -59,6 +59,7 @@ const FLOORS = {
     'contract',
     'docker',
     'control',
+    'program',
     'gpu',
     'stats',
     'limits',

@@ -1,5 +1,6 @@
 import { type Socket } from 'node:net'
 import { join, resolve } from 'node:path'
+import { defined } from '#base/defined'
 import { type ManagerId } from '#manager/contract'
 import { createUpgrades } from './agent-link/upgrades.ts'
 import { createHostBundles } from './agents/host-bundle.ts'
@@ -39,6 +40,8 @@ export interface Manager extends ParentRequests, AsyncDisposable {
 
 export type ManagerTimings = SessionsPartTimings & {
   readonly cluster?: Partial<ClusterTimings>
+  /** Program that packs the bundle for hosts. */
+  readonly hostProgram?: string
   /** Interval at which the rights of a long request are checked again. */
   readonly recheckMs?: number
 }
@@ -111,7 +114,7 @@ export async function startManager(
   )
   const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
 
-  const hostBundles = stack.use(createHostBundles({ directory: join(dataDir, 'host-bundles'), log }))
+  const hostBundles = stack.use(createHostBundles({ directory: join(dataDir, 'host-bundles'), log, ...defined({ program: timings?.hostProgram }) }))
 
   // Closed before the HTTP server, which waits for the sockets that these parts took over.
   await using parts = new AsyncDisposableStack()

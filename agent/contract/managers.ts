@@ -35,3 +35,6 @@ export const VIA_UPGRADE = 'berth-via'
 export const VIA_TO_HEADER = 'x-berth-to'
 /** Header in the upgrade request of a control connection that takes an indirect route: id of the manager process in between. */
 export const VIA_HEADER = 'x-berth-via'
+
+/** Path of the archives with the program of agents; the SHA-256 of one follows. */
+export const HOST_BUNDLES_PATH = '/api/v1/host-setup/bundles/'

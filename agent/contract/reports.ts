@@ -7,6 +7,7 @@ import {
   DeviceFigures,
   KernelId,
   MOST_FOLDERS,
+  PROGRAM_KINDS,
   PullProgress,
   SessionId,
   SessionStats,
@@ -134,6 +135,20 @@ const ReportedDevice = Device.extend({
   warningBy: ReportedKeys.optional(),
 })
 
+/** The program of an agent. */
+export const AgentProgram = z.object({
+  kind: z.enum(PROGRAM_KINDS),
+  /** Digest of all its files, hexadecimal; null unless the line installed it. */
+  digest: Token(64).nullable(),
+  /** Whether the host lets its manager replace the program. */
+  updates: z.boolean(),
+  /** Whether people are connected to sessions through the agent, or run commands in them: a restart would cut them off. */
+  busy: z.boolean(),
+  /** The last update that failed, by the id of the request. */
+  failed: z.object({ id: z.uuid(), why: CleanLine() }).optional(),
+})
+export type AgentProgram = z.infer<typeof AgentProgram>
+
 /** Devices of one host. */
 export const MOST_DEVICES = CEILINGS['cuda.device']
 
@@ -167,6 +182,8 @@ export const Report = z.object({
   host: z.object({ problem: CleanLine().nullable(), problemBy: ReportedKeys.optional() }).optional(),
   /** Storages that are mounted on this agent: the UUID in each marker. Left out by older agents. */
   storage: z.array(z.uuid()).max(100).optional(),
+  /** Left out by older agents. */
+  program: AgentProgram.optional(),
   /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */
   clockMs: Milliseconds,
 })

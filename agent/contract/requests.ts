@@ -351,6 +351,24 @@ export const REQUESTS = {
       freedBytes: z.number(),
     }),
   },
+  /**
+   * Fetches a program from the manager that asks, by `HOST_BUNDLES_PATH` and the digest of the archive, and starts to replace the agent by it.
+   * The reply comes before the agent ends. The next agent reports the new digest, or the old one with the id as `failed`. A repeated request
+   * with the same id joins the first. Fails with `unavailable`. Older agents answer `bad_request`.
+   */
+  update_program: {
+    input: z.object({
+      id: z.uuid(),
+      version: TextUpTo(64).regex(/^\d[0-9A-Za-z.+-]*$/),
+      /** Digest of the files of the program, and SHA-256 of the archive with it, hexadecimal. */
+      digest: TextUpTo(64).regex(/^[0-9a-f]{64}$/),
+      sha256: TextUpTo(64).regex(/^[0-9a-f]{64}$/),
+      bytes: z.int().min(1).max(2 ** 31),
+      /** Opens the download; sent as `authorization: Bearer`. */
+      ticket: TextUpTo(LONGEST_NAME),
+    }),
+    reply: z.object({}),
+  },
   /** Runs `berth doctor` for this agent and its host. Two requests at once share one run. */
   diagnose: { input: z.object({}), reply: z.object({ diagnosis: Diagnosis, log: LogLines }) },
 } as const

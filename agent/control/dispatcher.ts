@@ -1,10 +1,22 @@
+import { type Socket } from 'node:net'
 import { type FromAgent, REQUESTS, type RequestInput, type RequestName, type RequestReply } from '#agent/contract'
 import { AppError, because, toWireError } from '#manager/contract'
 import { type Log } from '../log.ts'
 
+/** The manager that sent a request: what a handler needs to fetch from it. */
+export interface Requester {
+  readonly url: string
+  /** Opens another connection to it. */
+  readonly dial: (signal: AbortSignal) => Promise<Socket>
+}
+
 /** Handlers by the name of their request. An agent that lacks one does not compile. */
 export type Handlers = {
-  readonly [N in RequestName]: (input: RequestInput<N>, signal: AbortSignal) => Promise<RequestReply<N>>
+  readonly [N in RequestName]: (
+    input: RequestInput<N>,
+    signal: AbortSignal,
+    from: Requester,
+  ) => Promise<RequestReply<N>>
 }
 
 export interface Dispatcher {
@@ -17,7 +29,7 @@ export interface Dispatcher {
 }
 
 /** Request ids count per connection: create one dispatcher for each. */
-export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
+export function createDispatcher(handlers: Handlers, from: Requester, log: Log): Dispatcher {
   const running = new Map<number, AbortController>()
   let forgotten = false
 
@@ -27,8 +39,12 @@ export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
     if (!parsed.success)
       throw new AppError('bad_request', because('agent_refuses_request', { text: parsed.error.message }))
     // The input was parsed by the schema of this name, so it fits the handler of this name.
-    const handler = handlers[name] as (input: unknown, signal: AbortSignal) => Promise<unknown>
-    return handler(parsed.data, signal)
+    const handler = handlers[name] as (
+      input: unknown,
+      signal: AbortSignal,
+      from: Requester,
+    ) => Promise<unknown>
+    return handler(parsed.data, signal, from)
   }
 
   return {

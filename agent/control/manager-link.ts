@@ -146,7 +146,7 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
     welcome: z.infer<typeof Welcome>,
     connection: ManagerConnection,
   ): Promise<void> {
-    const dispatcher = createDispatcher(deps.handlers, log)
+    const dispatcher = createDispatcher(deps.handlers, connection, log)
     using reporter = createReporter(deps.report, link, deps.onHeard)
     await using _data = await deps.onWelcome(welcome, connection)
     current = { link, reporter }

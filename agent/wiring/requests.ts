@@ -10,6 +10,7 @@ import { pushImage } from '../images/push.ts'
 import { saveSession } from '../images/save-session.ts'
 import { type createUnusedImages } from '../images/unused-images.ts'
 import { type KernelManager } from '../kernel/kernel-manager.ts'
+import { type ProgramUpdates } from '../program/updates.ts'
 import { type EnginePart } from './engine-part.ts'
 import { type HostPart } from './host-part.ts'
 
@@ -19,6 +20,7 @@ export interface RequestDeps {
   readonly host: Pick<HostPart, 'devices' | 'faults' | 'health'>
   readonly kernels: KernelManager
   readonly commands: Commands
+  readonly updates: Pick<ProgramUpdates, 'begin'>
   readonly images: ImageCatalog
   readonly unused: ReturnType<typeof createUnusedImages>
   readonly notify: (message: FromAgent) => void
@@ -28,7 +30,7 @@ export interface RequestDeps {
 
 /** Passes each request of a manager to the folder that handles it. */
 export function createRequests(deps: RequestDeps): Handlers {
-  const { engine, enginePart, kernels, commands, images, unused, notify, recent } = deps
+  const { engine, enginePart, kernels, commands, updates, images, unused, notify, recent } = deps
   const { devices, faults, health } = deps.host
   const tellImage = (pullId: string, progress: PullProgress) => notify({ type: 'image_pull', pullId, progress })
   let diagnosing: Promise<Diagnosis> | undefined
@@ -103,6 +105,10 @@ export function createRequests(deps: RequestDeps): Handlers {
     },
     list_unused_images: () => unused.list(),
     remove_images: input => unused.remove(input),
+    async update_program(order, signal, from) {
+      await updates.begin(order, from, signal)
+      return {}
+    },
     async diagnose() {
       diagnosing ??= deps.doctor().finally(() => (diagnosing = undefined))
       return { diagnosis: await diagnosing, log: recent.list() }

@@ -2,7 +2,7 @@
 # Sets up this computer as a host of Berth: fetches the agent with its own Node and toolbox from the manager, installs it below /opt/berth,
 # and lets it join. The manager sends this file with the variables of one join string above it (manager/agents/host-line.ts):
 #   url pin token join replaces version machine sha256
-# A copy without them stays beside the program: /opt/berth/current/add-host.sh --uninstall.
+# A copy without them stays beside the program: /opt/berth/current/add-host.sh --uninstall. The agent runs it too, for an update: --switch.
 #
 # Threat model: runs as root. The program comes from the manager only, over TLS with the key that the line pins (or http on this computer), and its
 # SHA-256 is checked before any of it runs. Files lie in folders where only root writes. Token and join string are never arguments of a
@@ -14,15 +14,20 @@ PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ROOT=/opt/berth
 SETTINGS=/etc/berth/agent.env
 UNIT=/etc/systemd/system/berth-agent.service
+# Outcome of the last update, which the agent reports: "done NAME" or "failed NAME", then lines with the reason.
+OUTCOME="$ROOT/update-outcome"
 JOINED_WITHIN_S=60
+SWITCHED_WITHIN_S=120
 
 USAGE='Flags, after "sh -s --":
   --foreground         no service: run the agent in this terminal until Ctrl-C
   --no-docker-install  install no packages of the distribution; Docker Engine and iptables come by another way
-  --uninstall          remove the agent and its program; data, Docker and images stay'
+  --uninstall          remove the agent and its program; data, Docker and images stay
+  --switch=NAME        used by the agent: make an update below /opt/berth the program in use, or go back'
 
 say() { printf 'berth: %s\n' "$*" >&2; }
 fail() {
+  reason=$*
   say "$*"
   exit 1
 }
@@ -36,6 +41,10 @@ main() {
       --foreground) foreground=yes ;;
       --no-docker-install) may_install= ;;
       --uninstall) action=uninstall ;;
+      --switch=*)
+        action=switch
+        name=${flag#--switch=}
+        ;;
       *) fail "There is no flag $flag. $USAGE" ;;
     esac
   done
@@ -43,6 +52,10 @@ main() {
   read_settings
   if [ "$action" = uninstall ]; then
     uninstall
+    return
+  fi
+  if [ "$action" = switch ]; then
+    switch_program "$name"
     return
   fi
   [ -n "${join:-}" ] || fail "This copy has no join string. Run the line of the console (Agents, Add a host). $USAGE"
@@ -160,7 +173,7 @@ make_toolbox() {
     return
   fi
   say 'The manager has no toolbox image. Making it here, which takes some minutes the first time.'
-  BERTH_DATA=$DATA "$ROOT/current/berth" admin image build toolbox </dev/null >&2 ||
+  BERTH_DATA=$DATA "$program/berth" admin image build toolbox </dev/null >&2 ||
     say "The toolbox was not made. No session starts here until \"$ROOT/current/berth admin image build toolbox\" has made it."
 }
 
@@ -180,13 +193,7 @@ run_here() {
 
 run_service() {
   mkdir -p -m 0700 /etc/berth
-  if [ -e "$UNIT" ]; then
-    old_unit=$(cat "$UNIT")
-    case $(systemctl is-active berth-agent || true) in inactive | failed) ;; *) was_running=yes ;; esac
-    ! systemctl is-enabled --quiet berth-agent || was_enabled=yes
-  fi
-  [ ! -e "$SETTINGS" ] || old_settings=$(cat "$SETTINGS")
-  started=yes
+  keep_service
   cp "$program/berth-agent.service" "$UNIT"
   write_settings with
   since=$(date +%s)
@@ -194,11 +201,54 @@ run_service() {
   systemctl enable --quiet berth-agent
   systemctl restart berth-agent
   say 'The agent is starting.'
-  wait_until_joined
+  wait_until_joined "$JOINED_WITHIN_S"
   write_settings without
   trap - EXIT
   remove_old_programs
   say "This computer is a host of Berth now, as the service berth-agent (log: journalctl -u berth-agent)."
+}
+
+# Remembers the service as it is, for `undo`.
+keep_service() {
+  if [ -e "$UNIT" ]; then
+    old_unit=$(cat "$UNIT")
+    case $(systemctl is-active berth-agent || true) in inactive | failed) ;; *) was_running=yes ;; esac
+    ! systemctl is-enabled --quiet berth-agent || was_enabled=yes
+  fi
+  [ ! -e "$SETTINGS" ] || old_settings=$(cat "$SETTINGS")
+  started=yes
+}
+
+# switch_program NAME: an update. Makes a program that the agent has fetched and checked the one in use, and goes back if its agent does not
+# join. Runs as a unit of its own, because the agent ends meanwhile; sessions keep running.
+switch_program() {
+  case $1 in '' | .* | *[!0-9A-Za-z.+-]*) fail "\"$1\" is not the name of a program." ;; esac
+  program="$ROOT/$1"
+  [ -e "$program/add-host.sh" ] || fail "There is no program $program."
+  is_ours || fail "The service berth-agent was not made by this script."
+  switching=$1
+  fetched=$program
+  trap undo EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  make_toolbox
+  keep_service
+  use_program
+  cp "$program/berth-agent.service" "$UNIT"
+  since=$(date +%s)
+  systemctl daemon-reload
+  systemctl restart berth-agent
+  wait_until_joined "$SWITCHED_WITHIN_S"
+  trap - EXIT
+  write_outcome done
+  remove_old_programs
+  say "The agent runs $1 now."
+}
+
+# write_outcome done|failed [REASON]
+write_outcome() {
+  printf '%s %s\n%s\n' "$1" "$switching" "${2:-}" >"$OUTCOME.new"
+  mv "$OUTCOME.new" "$OUTCOME"
 }
 
 # write_settings with|without: the join string, beside data directory and engine, if they are not the usual ones, and what an administrator has
@@ -223,9 +273,9 @@ replace_settings() {
   mv "$SETTINGS.new" "$SETTINGS"
 }
 
-# The agent prints a line when a manager has accepted it, and its reason when it gives up.
+# wait_until_joined SECONDS: the agent prints a line when a manager has accepted it, and its reason when it gives up.
 wait_until_joined() {
-  left=$JOINED_WITHIN_S
+  left=$1
   while [ "$left" -gt 0 ]; do
     log=$(journalctl --unit berth-agent --since "@$since" --output cat --no-pager </dev/null || true)
     case $log in *'"ready":"agent"'*) return 0 ;; esac
@@ -235,7 +285,7 @@ wait_until_joined() {
     left=$((left - 1))
   done
   printf '%s\n' "$log" | tail -n 5 >&2
-  fail "The agent has not joined within $JOINED_WITHIN_S seconds; above are the last lines of its log. Does this computer reach $url?"
+  fail "The agent has not joined within $1 seconds; its log says more (journalctl -u berth-agent). Does this computer reach ${url:-the manager}?"
 }
 
 # Versions besides the one in use and the one before; a session needs none of their files.
@@ -255,6 +305,8 @@ undo() {
   if [ -n "${switched:-}" ]; then
     if [ -n "$previous" ]; then ln -sfn "$previous" "$ROOT/current"; else rm -f "$ROOT/current"; fi
   fi
+  # Written before the agent starts again: it reports the outcome.
+  [ -z "${switching:-}" ] || write_outcome failed "${reason:-The update was interrupted.}"
   if [ -n "${started:-}" ]; then
     if [ -n "${old_settings+x}" ]; then printf '%s\n' "$old_settings" | replace_settings; else rm -f "$SETTINGS"; fi
     if [ -n "${old_unit:-}" ]; then
@@ -281,7 +333,7 @@ uninstall() {
     rm -f "$UNIT" "$SETTINGS"
     if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
   fi
-  rm -f "$ROOT/current"
+  rm -f "$ROOT/current" "$OUTCOME"
   rm -rf "$ROOT"/[0-9]*-*
   rmdir "$ROOT" /etc/berth 2>/dev/null || true
   say "The agent was removed. Sessions, Docker with its images, and $DATA stay: never remove that folder while sessions run here. The manager \

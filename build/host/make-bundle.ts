@@ -1,7 +1,6 @@
 // Makes the archive from which a new host gets its agent: `node build/host/make-bundle.ts FOLDER`. The manager runs this
 // (`manager/agents/host-bundle.ts`). Prints one line of JSON, a `MadeBundle`; what goes wrong goes to standard error.
-import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createWriteStream } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -11,6 +10,7 @@ import { stageNode, stagePackage, strip } from '../packages/stage-runtime.ts'
 import { writeTarGz } from '../packages/tar-folder.ts'
 import { unitFor, writeLauncher } from '../packages/targets/server-tree.ts'
 import { copyOwnParts, installedPackages, OWN_PACKAGES } from './bundle-files.ts'
+import { fileDigest, programDigest, programVersion } from './program-digest.ts'
 
 /** The line that this program prints. */
 interface MadeBundle {
@@ -19,6 +19,8 @@ interface MadeBundle {
   /** Hexadecimal. */
   readonly sha256: string
   readonly bytes: number
+  /** Digest of the program in it (`program-digest.ts`), hexadecimal. */
+  readonly digest: string
   /** Reference of the toolbox image in the bundle; null if this computer's engine does not have it. */
   readonly toolbox: string | null
 }
@@ -53,17 +55,19 @@ async function make(to: string, at: string): Promise<MadeBundle> {
   await strip(tree)
   writeLauncher(tree)
   await copyFile(join(ROOT, 'build', 'host', 'add-host.sh'), join(tree, 'add-host.sh'))
-  const toolbox = await saveToolbox(join(tree, 'toolbox.tar'))
   await writeFile(join(tree, 'berth-agent.service'), unit())
+  const digest = await programDigest(tree)
+  await writeFile(join(tree, 'program.json'), `${JSON.stringify({ version: programVersion(ROOT), digest })}\n`)
+  const toolbox = await saveToolbox(join(tree, 'toolbox.tar'))
   await writeFile(join(tree, 'host.env'), toolbox === null ? '' : toolboxVariables(toolbox))
   const archive = join(at, 'bundle.tar.gz')
   // The time of the installation: two managers of one version make the same archive.
   const seconds = Math.floor((await stat(join(ROOT, 'package.json'))).mtimeMs / 1000)
   await writeTarGz(tree, archive, { prefix: 'berth', seconds, level: GZIP_LEVEL })
-  const sha256 = await hashOf(archive)
+  const sha256 = await fileDigest(archive)
   const file = `${sha256}.tar.gz`
   await rename(archive, join(to, file))
-  return { file, sha256, bytes: (await stat(join(to, file))).size, toolbox }
+  return { file, sha256, bytes: (await stat(join(to, file))).size, digest, toolbox }
 }
 
 /** The unit of the packages, which also reads the variables of the version in use. */
@@ -100,10 +104,4 @@ function download(engine: EngineEndpoint, path: string, file: string): Promise<v
   })
   call.on('error', reject).end()
   return promise
-}
-
-async function hashOf(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(file), hash)
-  return hash.digest('hex')
 }

@@ -3,6 +3,7 @@ import {
   type Agent,
   type AgentDevice,
   AgentId,
+  type AgentUpdate,
   type ApiClient,
   AppError,
   DeviceMode,
@@ -34,10 +35,11 @@ export function addAgentCommands(program: Command): void {
       const { api } = await connect()
       const { items } = await api.listAgents()
       const output = createOutput(json)
-      for (const { name, problem, networkIsolationReason } of items) {
+      for (const { name, problem, networkIsolationReason, update } of items) {
         if (problem) output.note(`agent ${name}: ${problem}`)
         if (networkIsolationReason)
           output.note(`agent ${name} isolates sessions only partly: ${networkIsolationReason}`)
+        for (const text of notesOf(update)) output.note(`agent ${name}: ${text}`)
       }
       output.data(items, () => agentTable(items))
     })
@@ -121,6 +123,18 @@ export function addAgentCommands(program: Command): void {
       const id = await idOfAgent(api, wanted)
       const moved = await api.updateAgent({ params: { id }, body: { resourceGroup } })
       createOutput(json).data(moved, () => agentTable([moved]))
+    })
+
+  agent
+    .command('update <agent>')
+    .description(
+      'Give an agent that the line has installed the program of Berth, next of all, also while people are connected to its sessions. Sessions keep running.',
+    )
+    .option('--json', 'print JSON')
+    .action(async (wanted: string, { json = false }: JsonFlag) => {
+      const { api } = await connect()
+      const changed = await api.updateAgentProgram({ params: { id: await idOfAgent(api, wanted) } })
+      createOutput(json).data(changed, () => agentTable([changed]))
     })
 
   addDeviceCommands(agent)
@@ -257,9 +271,24 @@ export async function idOfAgent(api: ApiClient, wanted: string): Promise<AgentId
   return one.id
 }
 
+/** What an administrator has to know about an update. */
+function notesOf({ state, why, command }: AgentUpdate): string[] {
+  if (state === 'failed') return [`the update failed: ${why ?? ''}`]
+  if (state !== 'by_hand') return []
+  return [['older than Berth; update it by hand', why, command].filter(text => text !== null).join(': ')]
+}
+
+const UPDATE_WORDS = {
+  current: 'up to date',
+  waiting: 'waiting',
+  updating: 'updating',
+  failed: 'failed',
+  by_hand: 'by hand',
+} as const satisfies Record<AgentUpdate['state'], string>
+
 const agentTable = (items: readonly Agent[]) =>
   table(
-    ['ID', 'NAME', 'GROUP', 'STATUS', 'OCCUPIED', 'CAPACITY', 'ISOLATION', 'SEEN', 'MANAGERS'],
+    ['ID', 'NAME', 'GROUP', 'STATUS', 'OCCUPIED', 'CAPACITY', 'ISOLATION', 'VERSION', 'UPDATE', 'SEEN', 'MANAGERS'],
     items.map(one => [
       one.id,
       one.name,
@@ -268,6 +297,8 @@ const agentTable = (items: readonly Agent[]) =>
       amounts(one.occupied),
       amounts(one.capacity),
       one.networkIsolation,
+      one.version,
+      UPDATE_WORDS[one.update.state],
       `${age(one.lastSeenAt)} ago`,
       managersOf(one),
     ]),

@@ -18,6 +18,8 @@ export interface AgentFacts {
   storage(agentId: AgentId): ReadonlySet<string>
   /** Architectures of images that the agent runs; undefined if it does not report them. */
   architectures(agentId: AgentId): ReadonlySet<string> | undefined
+  /** Whether people use sessions through the agent, or nothing is known of that. */
+  isBusy(agentId: AgentId): boolean
   /** Folders that were added to the kernel, as its agent reports them. */
   mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
   /** Statistics of its devices, from its last report. */
@@ -36,6 +38,7 @@ export const createAgentFacts = (memories: Pick<AgentMemories, 'find'>): AgentFa
   },
   storage: agentId => memories.find(agentId)?.storage ?? new Set(),
   architectures: agentId => memories.find(agentId)?.architectures,
+  isBusy: agentId => memories.find(agentId)?.busy ?? true,
   mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
   orphans: agentId => memories.find(agentId)?.orphans ?? [],
   deviceFigures: agentId => memories.find(agentId)?.deviceFigures ?? [],

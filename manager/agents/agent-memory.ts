@@ -41,6 +41,8 @@ export interface AgentMemory {
   storage: ReadonlySet<string>
   /** Architectures of images that it runs; undefined if it does not report them. */
   architectures: ReadonlySet<string> | undefined
+  /** Whether people use sessions through it, as it reports. */
+  busy: boolean
   /** Folders that were added to running kernels, as it reports them. */
   mounts: ReadonlyMap<KernelId, KernelMounts>
   /** Containers that occupy resources the database considers free. */
@@ -99,6 +101,7 @@ function emptyMemory(): AgentMemory {
     missing: new Set(),
     storage: NONE,
     architectures: undefined,
+    busy: true,
     mounts: new Map(),
     orphans: [],
     endedSince: new Map(),

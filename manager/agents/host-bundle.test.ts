@@ -23,7 +23,7 @@ const folder = process.argv[2]
 mkdirSync(folder, { recursive: true })
 appendFileSync(folder + '/../runs', '.')
 writeFileSync(folder + '/${SHA256}.tar.gz', 'bundle')
-console.log(JSON.stringify({ file: '${SHA256}.tar.gz', sha256: '${SHA256}', bytes: 6, toolbox: 'berth/toolbox:1' }))`
+console.log(JSON.stringify({ file: '${SHA256}.tar.gz', sha256: '${SHA256}', bytes: 6, digest: '${'cd'.repeat(32)}', toolbox: 'berth/toolbox:1' }))`
 
 test('a bundle is made once, for all that ask; those of earlier starts are removed', async () => {
   await using first = await open(MAKES)
@@ -31,7 +31,7 @@ test('a bundle is made once, for all that ask; those of earlier starts are remov
   await writeFile(join(directory, 'bundles', 'old.tar.gz'), '')
   await using bundles = await open(MAKES)
   const [one, two] = await Promise.all([bundles.get(), bundles.get()])
-  expect(one).toEqual({ path: join(directory, 'bundles', `${SHA256}.tar.gz`), sha256: SHA256, bytes: 6 })
+  expect(one).toEqual({ path: join(directory, 'bundles', `${SHA256}.tar.gz`), sha256: SHA256, bytes: 6, digest: 'cd'.repeat(32) })
   expect(await bundles.get()).toBe(two)
   expect(bundles.find(SHA256)).toBe(one)
   expect(() => bundles.find('00'.repeat(32))).toThrow(expect.objectContaining({ code: 'not_found' }))

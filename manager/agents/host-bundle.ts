@@ -12,6 +12,7 @@ const Made = z.object({
   file: z.string().regex(/^[0-9a-f]{64}\.tar\.gz$/),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   bytes: z.int().positive(),
+  digest: z.string().regex(/^[0-9a-f]{64}$/),
   toolbox: z.string().nullable(),
 })
 
@@ -22,6 +23,8 @@ export interface HostBundle {
   /** Hexadecimal. */
   readonly sha256: string
   readonly bytes: number
+  /** Digest of the program in it, hexadecimal: the same for two archives of which only one has the toolbox image. */
+  readonly digest: string
 }
 
 export interface HostBundles extends AsyncDisposable {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { AppError } from '#manager/contract'
 import { createHostSetup } from './host-setup.ts'
 
-const BUNDLE = { path: '/x/bundle.tar.gz', sha256: 'ab'.repeat(32), bytes: 7 }
+const BUNDLE = { path: '/x/bundle.tar.gz', sha256: 'ab'.repeat(32), bytes: 7, digest: 'cd'.repeat(32) }
 
 const open = () =>
   createHostSetup({
@@ -25,6 +25,7 @@ const open = () =>
         throw new AppError('not_found')
       },
     },
+    tickets: { opens: (ticket, sha256) => ticket === 'ticket' && sha256 === BUNDLE.sha256 },
   })
 
 test('script and bundle need the token of a join string', async () => {
@@ -34,6 +35,9 @@ test('script and bundle need the token of a join string', async () => {
   await expect(setup.script('bad')).rejects.toMatchObject({ code: 'join_token_invalid' })
   await expect(setup.bundle('bad', BUNDLE.sha256)).rejects.toMatchObject({ code: 'join_token_invalid' })
   await expect(setup.bundle('good', '00')).rejects.toMatchObject({ code: 'not_found' })
+  expect((await setup.bundle('ticket', BUNDLE.sha256)).path).toBe(BUNDLE.path)
+  await expect(setup.bundle('ticket', '00')).rejects.toMatchObject({ code: 'join_token_invalid' })
+  await expect(setup.script('ticket')).rejects.toMatchObject({ code: 'join_token_invalid' })
 })
 
 test('downloads are few at a time, for a token and in all; one that ends makes room', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { createOpenCounts } from '#base/open-counts'
 import { AppError, because } from '#manager/contract'
 import { version } from '../version.ts'
+import { type DownloadTickets } from './download-tickets.ts'
 import { type HostBundle, type HostBundles } from './host-bundle.ts'
 import { hostScript } from './host-line.ts'
 import { type AgentService } from './service.ts'
@@ -19,7 +20,10 @@ export interface HostSetup {
    * @throws AppError `join_token_invalid`, `unavailable`
    */
   script(token: string): Promise<string>
-  /** @throws AppError `join_token_invalid`, `not_found`, `rate_limited` */
+  /**
+   * @param token of a join string, or the ticket of an agent that is updated
+   * @throws AppError `join_token_invalid`, `not_found`, `rate_limited`
+   */
   bundle(token: string, sha256: string): Promise<SentBundle>
 }
 
@@ -33,6 +37,7 @@ const SCRIPT = join(import.meta.dirname, '../../build/host/add-host.sh')
 export interface HostSetupDeps {
   readonly agents: Pick<AgentService, 'invitation'>
   readonly bundles: Pick<HostBundles, 'get' | 'find'>
+  readonly tickets: Pick<DownloadTickets, 'opens'>
 }
 
 /**
@@ -40,10 +45,10 @@ export interface HostSetupDeps {
  *
  * Threat model: strangers can reach these routes. They get nothing without the token of a join string that is valid now (256 random
  * bits; only its hash is stored) and whose maker is a superadmin still; looking one up costs one query. The script contains the join string, which its
- * reader has already. A download does not consume the token. The bundle has nothing secret: programs and the toolbox image. Downloads
+ * reader has already. Agents have tickets of their own, each for one archive. A download does not consume the token. The bundle has nothing secret: programs and the toolbox image. Downloads
  * are few at a time, and one that is not read is closed like any answer.
  */
-export function createHostSetup({ agents, bundles }: HostSetupDeps): HostSetup {
+export function createHostSetup({ agents, bundles, tickets }: HostSetupDeps): HostSetup {
   const downloads = createOpenCounts()
 
   function takePlace(token: string): () => void {
@@ -71,7 +76,7 @@ export function createHostSetup({ agents, bundles }: HostSetupDeps): HostSetup {
       return hostScript(invitation, { version, sha256, architecture: process.arch }, body)
     },
     async bundle(token, sha256) {
-      await agents.invitation(token)
+      if (!tickets.opens(token, sha256)) await agents.invitation(token)
       const bundle = bundles.find(sha256)
       const leave = takePlace(token)
       return { ...bundle, [Symbol.dispose]: leave }

@@ -12,6 +12,7 @@ export function isAsWritten(row: AgentRow, state: ReportedState): boolean {
   if (row.network_isolation !== state.networkIsolation) return false
   if (row.network_isolation_reason !== state.networkIsolationReason) return false
   if (!isDeepStrictEqual(row.network_isolation_reason_by, state.networkIsolationReasonBy ?? null)) return false
+  if (!isDeepStrictEqual(row.program, state.program ?? null)) return false
   // A device has disappeared, so the write must check whether a kernel holds it.
   if (row.devices.length !== state.devices.length) return false
   const { devices, modes } = takeUpDevices(state.devices, {

@@ -65,7 +65,15 @@ function stateOf(report: Report): ReportedState {
     networkIsolationReasonBy: report.network.reasonBy ?? null,
     version: report.version,
     engineVersion: report.engine.version,
+    program: programOf(report),
   }
+}
+
+/** The program without what changes all the time. */
+function programOf({ program }: Report): ReportedState['program'] {
+  if (!program) return null
+  const { busy: _, ...stored } = program
+  return stored
 }
 
 /** Saves the state under the agent's lock, so that a mode that an admin sets meanwhile is not lost. */

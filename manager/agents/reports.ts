@@ -97,6 +97,7 @@ export function createReports(deps: ReportsDeps): Reports {
     const storage = new Set(report.storage)
     const otherStorage = !isDeepStrictEqual(storage, memory.storage)
     memory.storage = storage
+    memory.busy = report.program?.busy ?? true
     const otherArchitectures = noteArchitectures(memory, report)
     const mounts = noteMounts(memory, report.kernels, true)
     memory.deviceFigures = report.deviceFigures ?? []

@@ -57,6 +57,7 @@ import { hashToken } from '../users/secrets.ts'
 import { howPartsHold, inMode, modelsOf, sharedOf, stockOf, withDevices } from './devices.ts'
 import { type HostInvitation, hostLine, requireSafeAddress } from './host-line.ts'
 import { moveAgent } from './move-agent.ts'
+import { type AgentUpdates } from './updates.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
 
 export interface AgentService {
@@ -132,6 +133,7 @@ export interface AgentServiceDeps {
   readonly onAgentChanged: () => void
   readonly log: Log
   readonly deviceFigures: (id: AgentId) => readonly DeviceFigures[]
+  readonly updates: Pick<AgentUpdates, 'view'>
   /** Sends the new modes to the agent, through the manager to which it is connected. */
   readonly onModesChanged: (id: AgentId) => void
 }
@@ -143,10 +145,14 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
 
   async function toAgents(rows: readonly AgentRow[]): Promise<Agent[]> {
     const ids = rows.map(row => row.id)
-    const [links, usage] = await Promise.all([listAgentLinks(store.db, ids), readUsage(store.db, ids)])
+    const [links, usage, updateOf] = await Promise.all([
+      listAgentLinks(store.db, ids),
+      readUsage(store.db, ids),
+      deps.updates.view(),
+    ])
     const linksOf = Map.groupBy(links, link => link.agentId)
     return rows.map(row => ({
-      ...commonOf(row, usage),
+      ...commonOf(row, usage, updateOf),
       devices: row.devices.map(device =>
         toDevice(device, usage.device(row.id, device.uuid), deps.deviceFigures(row.id)),
       ),
@@ -155,7 +161,11 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
   }
 
   /** The fields of an agent that lists also contain. */
-  function commonOf(row: AgentRow | ListedAgent, usage: Usage): Omit<Agent, 'devices' | 'managers'> {
+  function commonOf(
+    row: AgentRow | ListedAgent,
+    usage: Usage,
+    updateOf: Awaited<ReturnType<AgentUpdates['view']>>,
+  ): Omit<Agent, 'devices' | 'managers'> {
     return {
       id: row.id,
       name: row.name,
@@ -168,6 +178,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       networkIsolationReason: row.network_isolation_reason,
       ...(row.network_isolation_reason_by && { networkIsolationReasonBy: row.network_isolation_reason_by }),
       version: row.version,
+      update: updateOf(row),
       engineVersion: row.engine_version,
       problem: row.problem,
       ...(row.problem_by && { problemBy: row.problem_by }),
@@ -202,12 +213,10 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
         ...readSort(sort),
       })
       const page = rows.slice(0, limit)
-      const usage = await readUsage(
-        store.db,
-        page.map(({ id }) => id),
-      )
+      const ids = page.map(({ id }) => id)
+      const [usage, updateOf] = await Promise.all([readUsage(store.db, ids), deps.updates.view()])
       const items = page.map(row => ({
-        ...commonOf(row, usage),
+        ...commonOf(row, usage, updateOf),
         gpus: row.gpus,
         deviceProblems: row.broken.map(({ uuid, model, problem, problemBy }) => ({
           uuid,

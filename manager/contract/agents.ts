@@ -79,6 +79,28 @@ export const AgentDevice = Device.extend({
 }).meta({ id: 'AgentDevice' })
 export type AgentDevice = z.infer<typeof AgentDevice>
 
+/**
+ * Way in which the program of an agent came to its host: by the line (as a service, or in a terminal), by a package, as a container, or in a
+ * folder (a clone, an archive, npm). Managers update only the first kind.
+ */
+export const PROGRAM_KINDS = ['line', 'terminal', 'package', 'container', 'folder'] as const
+
+/** State of the program of an agent: `by_hand` is older than the manager, and nobody but an administrator of the host updates it. */
+export const AGENT_UPDATE_STATES = ['current', 'waiting', 'updating', 'failed', 'by_hand'] as const
+export type AgentUpdateState = (typeof AGENT_UPDATE_STATES)[number]
+
+export const AgentUpdate = z
+  .object({
+    state: z.enum(AGENT_UPDATE_STATES),
+    kind: z.enum(PROGRAM_KINDS).nullable().describe('How it was installed; null for agents of an older version.'),
+    version: z.string().nullable().describe('Version that it gets; null if it has the program of the manager.'),
+    why: z.string().nullable().describe('What an update waits for, or why it failed.'),
+    whyBy: TextKeys.optional(),
+    command: z.string().nullable().describe('What to run on the host where Berth does not update it.'),
+  })
+  .meta({ id: 'AgentUpdate' })
+export type AgentUpdate = z.infer<typeof AgentUpdate>
+
 export const Agent = z
   .object({
     id: AgentId,
@@ -94,6 +116,7 @@ export const Agent = z
     networkIsolationReason: z.string().nullable(),
     networkIsolationReasonBy: TextKeys.optional(),
     version: z.string(),
+    update: AgentUpdate.describe('Whether its program is that of the manager.'),
     engineVersion: z.string(),
     lastSeenAt: z.iso.datetime(),
     managers: z

@@ -17,6 +17,8 @@ export const PASSWORD_SIGN_IN = ['everyone', 'superadmins'] as const
  * (`allow`).
  */
 export const SESSION_IMAGES = ['off', 'ask', 'allow'] as const
+/** Rule when hosts that the line has installed get the program of the manager: by themselves, or when an administrator asks. */
+export const AGENT_UPDATES = ['automatic', 'manual'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
 /** Domains of e-mail addresses: `example.org, example.com`. */
@@ -131,6 +133,11 @@ const fields = {
   sessionImages: z
     .enum(SESSION_IMAGES)
     .describe('Whether users make images of their sessions: no, once a superadmin accepts, or at once.'),
+  agentUpdates: z
+    .enum(AGENT_UPDATES)
+    .describe(
+      'Whether hosts that were added by a line get the version of the manager by themselves, while nobody is connected to their sessions.',
+    ),
   publishApps: z
     .boolean()
     .describe('Users may open web apps of their sessions to everybody who has a link. Needs console.appsAddress.'),
@@ -180,6 +187,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   backupTimeZone: 'UTC',
   backupKeep: 7,
   sessionImages: 'ask',
+  agentUpdates: 'automatic',
   publishApps: false,
   publishMaxHours: 168,
   publicUrl: null,

@@ -6,7 +6,7 @@ import {
   type LoginFailuresTable,
   type KeypairsTable,
 } from './tables/accounts.ts'
-import { type AgentsTable, type JoinTokensTable, type AgentImagesTable } from './tables/agents.ts'
+import { type AgentsTable, type AgentTargetTable, type JoinTokensTable, type AgentImagesTable } from './tables/agents.ts'
 import {
   type SessionsTable,
   type SessionSharesTable,
@@ -104,6 +104,7 @@ export interface Database {
   sign_in_attempts: SignInAttemptsTable
   login_failures: LoginFailuresTable
   agents: AgentsTable
+  agent_target: AgentTargetTable
   join_tokens: JoinTokensTable
   agent_images: AgentImagesTable
   sessions: SessionsTable

@@ -1,8 +1,10 @@
 import { type AgentId, type SessionId } from '#manager/contract'
+import { type DownloadTickets } from '../agents/download-tickets.ts'
 import { type HostBundles } from '../agents/host-bundle.ts'
 import { createLongAnswers } from '../agent-link/long-answers.ts'
 import { createHostSetup } from '../agents/host-setup.ts'
 import { type AgentService, createAgentService } from '../agents/service.ts'
+import { type AgentUpdates } from '../agents/updates.ts'
 import { createUnknownContainers } from '../agents/unknown-containers.ts'
 import { createAgentRoutes } from '../http/routes/agents.ts'
 import { createHostSetupRoutes } from '../http/routes/host-setup.ts'
@@ -43,6 +45,8 @@ export interface SessionHandlersDeps {
   /** Same as in `AgentServiceDeps`. */
   readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   readonly hostBundles: HostBundles
+  readonly updates: AgentUpdates
+  readonly tickets: DownloadTickets
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
   /** Tells which accounts may have changed. */
@@ -70,6 +74,8 @@ export function createSessionHandlers(
     keyFingerprint,
     tlsKeyFor,
     hostBundles,
+    updates,
+    tickets,
     settings,
     notifier,
     logins,
@@ -91,9 +97,10 @@ export function createSessionHandlers(
     tlsKeyFor,
     onAgentChanged: trigger,
     deviceFigures: id => reports.deviceFigures(id),
+    updates,
     onModesChanged: createTellModes(core),
   })
-  const setup = createHostSetup({ agents: agentService, bundles: hostBundles })
+  const setup = createHostSetup({ agents: agentService, bundles: hostBundles, tickets })
   const positionOf = (id: SessionId) => scheduler.positionOf(id)
   const longAnswers = createLongAnswers(agents)
   const sessions = createSessionService({
@@ -159,6 +166,7 @@ export function createSessionHandlers(
     }),
     ...createAgentRoutes({
       agents: agentService,
+      updates,
       unknown: createUnknownContainers({ store, agents, reports }),
       setup,
     }),

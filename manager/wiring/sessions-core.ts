@@ -63,6 +63,7 @@ export interface SessionsCoreDeps {
 export type SessionsPartTimings = Partial<Timings> & {
   readonly agentLostMs?: number
   readonly slowTickMs?: number
+  readonly updatesEveryMs?: number
   readonly faults?: Partial<FaultTimings>
   readonly allocations?: Partial<JudgeTimes> & { readonly pollMs?: number; readonly giveUpMs?: number }
 }

@@ -1,9 +1,11 @@
 import { type AgentId, type SessionId, type UserId } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
+import { createDownloadTickets } from '../agents/download-tickets.ts'
 import { type HostBundles } from '../agents/host-bundle.ts'
 import { type AgentService } from '../agents/service.ts'
 import { type Grants } from '../grants/grants.ts'
+import { startAgentUpdates } from '../agents/updates.ts'
 import { type Scheduler } from '../scheduler/tick.ts'
 import { type Applied } from '../sessions/changes.ts'
 import { createLocator, type SessionLocation } from '../sessions/locate.ts'
@@ -12,6 +14,7 @@ import { type SessionActivity } from '../tunnels/activity.ts'
 import { type OverviewDeps } from '../usage/overview.ts'
 import { type AccountNotifier } from '../users/account-notifier.ts'
 import { type Logins } from '../users/logins.ts'
+import { version } from '../version.ts'
 import { createSessionHandlers, type SessionHandlers } from './session-handlers.ts'
 import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
 
@@ -58,11 +61,27 @@ export interface SessionsPart extends AsyncDisposable {
 export async function startSessionsPart(deps: SessionsPartDeps): Promise<SessionsPart> {
   await using stack = new AsyncDisposableStack()
   const core = stack.use(await startSessionsCore(deps))
+  const tickets = createDownloadTickets()
+  const updates = stack.use(
+    startAgentUpdates({
+      ...core,
+      version,
+      isReady: id => core.presence.isReady(id),
+      isBusy: id => core.reports.isBusy(id),
+      bundles: deps.hostBundles,
+      tickets,
+      settings: deps.settings,
+      audit: deps.audit,
+      everyMs: deps.timings?.updatesEveryMs,
+    }),
+  )
   const { handlers, agentService, sharing } = createSessionHandlers(core, {
     url: deps.url,
     keyFingerprint: deps.key.fingerprint,
     tlsKeyFor: deps.tlsKeyFor,
     hostBundles: deps.hostBundles,
+    updates,
+    tickets,
     settings: deps.settings,
     notifier: deps.notifier,
     logins: deps.logins,

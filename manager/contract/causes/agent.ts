@@ -1,5 +1,20 @@
 /** Problems of agents and their devices, which administrators see on the pages of agents: see `CAUSES`. */
 export const AGENT_CAUSES = {
+  update_says: '{text}',
+  update_kind: 'Berth updates agents that its line has installed as a service. This one was installed in another way.',
+  update_off: 'The host keeps its program (BERTH_AGENT_UPDATES=off).',
+  update_at_work: 'Another update is in progress on this host.',
+  update_not_fetched: 'The program could not be fetched from the manager: {text}',
+  update_not_unpacked: 'The program could not be unpacked, or does not run on this host: {text}',
+  update_not_started: 'systemd did not start the update: {text}',
+  update_silent: 'The host has not said within {minutes} minutes that it has the new program. Look at its log: journalctl -u berth-agent-update',
+  update_chosen: 'An administrator asked for it. Hosts are updated one after the other.',
+  update_in_turn: 'Hosts are updated one after the other, while nobody is connected to their sessions.',
+  update_in_use: 'It is updated once nobody is connected to its sessions and no command runs in them.',
+  update_by_command: 'Updates are made by hand (setting agentUpdates).',
+  update_paused: 'The update of {agent} failed. No other host is updated by itself until that one is.',
+  update_away: 'The agent is not connected.',
+  update_managers: 'Managers of different versions are running. Hosts are updated once all have the same.',
   gpu_starts_nothing:
     'Docker starts no container with this GPU: {text}. After an update of the driver, run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml on the host, and restart Docker.',
   gpu_not_listed: 'nvidia-smi does not list this GPU any more.',

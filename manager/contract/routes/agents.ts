@@ -155,6 +155,15 @@ export const AGENT_ROUTES = {
     body: AgentChange,
     reply: Agent,
   },
+  updateAgentProgram: {
+    method: 'POST',
+    path: '/api/v1/agents/:id/program-update',
+    access: 'superadmin',
+    summary:
+      'Give an agent that the line has installed the program of the manager, next of all, also if people are connected to its sessions.',
+    params: z.object({ id: AgentId }),
+    reply: Agent,
+  },
   setDeviceMode: {
     method: 'PATCH',
     path: '/api/v1/agents/:id/devices/:uuid',

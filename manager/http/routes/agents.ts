@@ -1,5 +1,6 @@
 import { type HostSetup } from '../../agents/host-setup.ts'
 import { type AgentService } from '../../agents/service.ts'
+import { type AgentUpdates } from '../../agents/updates.ts'
 import { type UnknownContainers } from '../../agents/unknown-containers.ts'
 import { type Handlers } from '../handlers.ts'
 
@@ -12,6 +13,7 @@ type AgentRoutes =
   | 'listJoinTokens'
   | 'withdrawJoinToken'
   | 'updateAgent'
+  | 'updateAgentProgram'
   | 'setDeviceMode'
   | 'forgetAgent'
   | 'listUnknownContainers'
@@ -19,10 +21,12 @@ type AgentRoutes =
 
 export function createAgentRoutes({
   agents,
+  updates,
   unknown,
   setup,
 }: {
   agents: AgentService
+  updates: Pick<AgentUpdates, 'want'>
   setup: Pick<HostSetup, 'prepare'>
   unknown: UnknownContainers
 }): Pick<Handlers, AgentRoutes> {
@@ -38,6 +42,10 @@ export function createAgentRoutes({
     listJoinTokens: () => agents.openJoinTokens(),
     withdrawJoinToken: (_context, { params }) => agents.withdrawJoinToken(params.id),
     updateAgent: (_context, { params, body }) => agents.change(params.id, body),
+    async updateAgentProgram(_context, { params }) {
+      await updates.want(params.id)
+      return agents.get(params.id)
+    },
     setDeviceMode: (_context, { params, body }) => agents.setDeviceMode(params.id, params.uuid, body.mode),
     listUnknownContainers: async (_context, { params }) => ({ items: await unknown.list(params.id) }),
     decideUnknownContainer: (_context, { params, body }) => unknown.decide(params.id, params.kernelId, body.action),

@@ -13,7 +13,7 @@ import {
 } from '#manager/contract'
 import { accountHolds } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
-import { type AgentsTable } from '../tables/agents.ts'
+import { type AgentsTable, type StoredProgram } from '../tables/agents.ts'
 
 export type AgentRow = Selectable<AgentsTable>
 
@@ -82,6 +82,8 @@ export interface ReportedState {
   readonly networkIsolationReasonBy?: TextKeys | null
   readonly version: string
   readonly engineVersion: string
+  /** Null for agents of an older version. */
+  readonly program?: StoredProgram | null
 }
 
 /** @returns the new row version; undefined if the agent was revoked or is unknown */
@@ -102,6 +104,7 @@ export async function saveReportedState(
       network_isolation_reason_by: jsonOrNull(state.networkIsolationReasonBy),
       version: state.version,
       engine_version: state.engineVersion,
+      program: state.program ? JSON.stringify(state.program) : null,
       last_seen_at: sql`now()`,
       row_version: sql`row_version + 1`,
     })

@@ -3,6 +3,7 @@ import { tables } from './0001-tables/index.ts'
 import { endsOfLinks } from './0002-ends-of-links.ts'
 import { gpuChoice } from './0003-gpu-choice.ts'
 import { allocations } from './0004-allocations.ts'
+import { agentPrograms } from './0009-agent-programs.ts'
 import { accessTokens } from './0011-access-tokens.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -11,5 +12,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-ends-of-links': endsOfLinks,
   '0003-gpu-choice': gpuChoice,
   '0004-allocations': allocations,
+  '0009-agent-programs': agentPrograms,
   '0011-access-tokens': accessTokens,
 }

@@ -76,6 +76,7 @@ export const KEPT = {
   past_kernels: 'with what it is about',
   usage_recounts: 'with what it is about',
   agents: 'with what it is about',
+  agent_target: 'with what it is about',
   agent_images: 'with what it is about',
   agent_links: 'with what it is about',
   managers: 'with what it is about',

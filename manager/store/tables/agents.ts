@@ -7,7 +7,7 @@ import {
   type TextKeys,
   type UserId,
 } from '#manager/contract'
-import { type AgentImage } from '#agent/contract'
+import { type AgentImage, type AgentProgram } from '#agent/contract'
 
 export interface AgentsTable {
   id: AgentId
@@ -38,8 +38,35 @@ export interface AgentsTable {
   problem_by: MaybeJson<TextKeys>
   /** Whether superadmins were informed that no session can start there. */
   fault_told: Default<boolean>
+  /** As it reports its program; null for agents of an older version. */
+  program: MaybeJson<StoredProgram>
+  /** Update of the program that is wanted, in progress or failed. */
+  program_update: MaybeJson<ProgramUpdate>
   /** Incremented by every change; event hints carry it. */
   row_version: Default<number>
+}
+
+export type StoredProgram = Omit<AgentProgram, 'busy'>
+
+interface BegunUpdate {
+  /** Id of the request to the agent. */
+  readonly id: string
+  readonly version: string
+  /** Digest of the new program. */
+  readonly digest: string
+  /** When it began; ISO 8601. */
+  readonly at: string
+}
+export type ProgramUpdate =
+  | { readonly state: 'wanted'; readonly at: string }
+  | ({ readonly state: 'updating' } & BegunUpdate)
+  | ({ readonly state: 'failed'; readonly why: string; readonly whyBy: TextKeys } & BegunUpdate)
+
+/** The program that agents get; one row at most. */
+export interface AgentTargetTable {
+  one: Default<boolean>
+  version: string
+  digest: string
 }
 
 export interface JoinTokensTable {

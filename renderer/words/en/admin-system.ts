@@ -99,6 +99,9 @@ const en = {
   passwordKept: 'A password is stored. Leave this empty to keep it.',
   sessionImages: 'Who makes images of sessions',
   hint_sessionImages: 'Every user may launch such an image. Superadmins always make them at once.',
+  agentUpdates: 'Updates of hosts',
+  hint_agentUpdates:
+    'Hosts that were added by a line get the version of Berth one after the other, while nobody is connected to their sessions. Sessions keep running.',
   publishApps: 'Users may publish web apps of their sessions',
   hint_publishApps:
     'To everybody who has the link. Best with an address of apps that is no name of the console, such as https://*.apps.example.org: pages at ports of one name are one site for browsers.',
@@ -108,6 +111,7 @@ const en = {
   hint_sessionDays: 'With their events, figures and logs.',
   auditDays: 'Entries of the audit log are deleted after days',
   hint_auditDays: 'At least 30.',
+  part_hosts: 'Hosts',
   part_backup: 'Backups',
   backupAt: 'Every day at',
   hint_backupAt: 'Empty: only when somebody asks for one.',
@@ -121,6 +125,8 @@ const en = {
   choice_ask: 'Once a superadmin accepts',
   choice_allow: 'Users, at once',
   choice_open: 'Everybody',
+  choice_automatic: 'By themselves',
+  choice_manual: 'By hand',
   choice_info: 'Information',
   choice_warning: 'Warning',
   choice_critical: 'Urgent',

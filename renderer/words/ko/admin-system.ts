@@ -100,6 +100,9 @@ export default {
   passwordKept: '비밀번호가 저장되어 있습니다. 비워 두면 그대로입니다.',
   sessionImages: '세션 이미지를 만들 수 있는 사람',
   hint_sessionImages: '이런 이미지는 모든 사용자가 시작할 수 있습니다. 최고 관리자는 언제나 바로 만듭니다.',
+  agentUpdates: '호스트 업데이트',
+  hint_agentUpdates:
+    '추가 명령으로 추가한 호스트는 세션에 연결된 사람이 없을 때 하나씩 차례로 Berth의 버전을 받습니다. 세션은 계속 실행됩니다.',
   publishApps: '세션의 웹 앱 공개 허용',
   hint_publishApps:
     '링크가 있는 모든 사람이 볼 수 있습니다. 앱 주소는 https://*.apps.example.org처럼 콘솔과 다른 이름을 사용하는 것이 좋습니다. 브라우저는 한 이름의 포트를 모두 같은 사이트로 봅니다.',
@@ -109,6 +112,7 @@ export default {
   hint_sessionDays: '이벤트, 수치, 로그도 함께 삭제됩니다.',
   auditDays: '감사 로그 기록 삭제(일)',
   hint_auditDays: '30 이상입니다.',
+  part_hosts: '호스트',
   part_backup: '백업',
   backupAt: '매일 백업 시각',
   hint_backupAt: '비워 두면 요청할 때만 백업합니다.',
@@ -122,6 +126,8 @@ export default {
   choice_ask: '최고 관리자가 수락하면',
   choice_allow: '사용자가 바로',
   choice_open: '모든 사람',
+  choice_automatic: '자동',
+  choice_manual: '직접',
   choice_info: '정보',
   choice_warning: '경고',
   choice_critical: '긴급',

@@ -1,4 +1,5 @@
 import {
+  AGENT_UPDATES,
   PASSWORD_SIGN_IN,
   SESSION_IMAGES,
   SIGN_UP,
@@ -31,6 +32,7 @@ export const SETTING_PARTS = {
   signIn: ['passwordSignIn', 'idleSignOutMinutes', 'browserIdleHours', 'browserMaxDays', 'tokenDays', 'mappingDays'],
   mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
   apps: ['publishApps', 'publishMaxHours', 'sessionImages'],
+  hosts: ['agentUpdates'],
   retention: ['sessionDays', 'auditDays'],
   backup: ['backupAt', 'backupTimeZone', 'backupKeep'],
 } as const satisfies Readonly<Record<string, readonly SettingKey[]>>
@@ -58,6 +60,7 @@ export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
   backupTimeZone: { kind: 'text' },
   backupKeep: { kind: 'number', min: 1, max: 1_000 },
   sessionImages: { kind: 'choice', values: SESSION_IMAGES },
+  agentUpdates: { kind: 'choice', values: AGENT_UPDATES },
   publishApps: { kind: 'switch' },
   publishMaxHours: { kind: 'number', min: 1, max: 8_760 },
   publicUrl: { kind: 'text' },

@@ -10,6 +10,8 @@ const CHOICES = {
   ask: 'choice_ask',
   allow: 'choice_allow',
   open: 'choice_open',
+  automatic: 'choice_automatic',
+  manual: 'choice_manual',
   info: 'choice_info',
   warning: 'choice_warning',
   critical: 'choice_critical',

@@ -1,0 +1,166 @@
+import { every } from '#base/every'
+import { type AgentId, type AgentUpdate, AppError, because, type Because, keysOf, whyOf } from '#manager/contract'
+import { type AgentRequests } from '../agent-link/connection.ts'
+import { type Audit } from '../audit/recorder.ts'
+import { type Cluster } from '../cluster/cluster.ts'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Log } from '../log.ts'
+import { type Settings } from '../settings/settings.ts'
+import { type AgentRow, findAgent, listAgents } from '../store/agents/agents.ts'
+import { beginUpdate, findTarget, saveTarget, setUpdate } from '../store/agents/updates.ts'
+import { noSuchAgent } from '../store/missing.ts'
+import { newUuid } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { type ProgramUpdate } from '../store/tables/agents.ts'
+import { type DownloadTickets } from './download-tickets.ts'
+import { type HostBundles } from './host-bundle.ts'
+import { isUpdatable, planUpdates, UPDATE_LIMIT_MS, type UpdatedAgent, updateOf, type UpdateRules } from './plan-updates.ts'
+
+export interface AgentUpdates extends AsyncDisposable {
+  /** What administrators see of the programs of agents. */
+  view(): Promise<(agent: UpdatedAgent) => AgentUpdate>
+  /**
+   * Updates an agent as the next one, although people use it, and after a failure.
+   * @throws AppError `agent_not_found`, `agent_not_updatable`
+   */
+  want(id: AgentId): Promise<void>
+}
+
+export interface AgentUpdatesDeps {
+  readonly store: Store
+  readonly agents: AgentRequests
+  readonly isReady: (id: AgentId) => boolean
+  readonly isBusy: (id: AgentId) => boolean
+  readonly bundles: Pick<HostBundles, 'get'>
+  readonly tickets: Pick<DownloadTickets, 'issue'>
+  readonly settings: Pick<Settings, 'read'>
+  readonly cluster: Pick<Cluster, 'jobLocks' | 'overview' | 'peers'>
+  /** Version of this manager. */
+  readonly version: string
+  readonly events: EventPublisher
+  readonly audit?: Audit | undefined
+  readonly log: Log
+  readonly everyMs?: number | undefined
+}
+
+/** Job of the manager that decides about updates. */
+const JOB = 'agent-updates'
+const EVERY_MS = 5_000
+
+/**
+ * Brings agents that the line installed to the program of this manager, one at a time (ADR 90). One manager of all decides. What it has
+ * begun is in the row of the agent, so that another one can go on.
+ */
+export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
+  const { store, cluster, bundles, settings, events, version, log } = deps
+  const { db } = store
+  const stop = new AbortController()
+  const running = new Set<Promise<void>>()
+  const asked = cluster.peers.topic<null>('agent_update_asked')
+
+  const hint = (id: AgentId, row: number | undefined) =>
+    row === undefined ? undefined : events.publish({ topic: 'agent', id, version: row }, 'superadmins')
+
+  async function rules(): Promise<UpdateRules> {
+    const [target, { agentUpdates: mode }, managers] = await Promise.all([
+      findTarget(db),
+      settings.read(),
+      cluster.overview([]),
+    ])
+    return { target, mode, version, mixed: managers.some(other => other.version !== version) }
+  }
+
+  async function tick(): Promise<void> {
+    const rows = await listAgents(db)
+    if (!rows.some(isUpdatable) || !(await cluster.jobLocks.take(JOB)) || stop.signal.aborted) return
+    const now = await rules()
+    // Packing takes ten seconds, once; meanwhile the target of before holds.
+    const bundle = now.mixed ? undefined : await bundles.get()
+    const target = bundle ? { version, digest: bundle.digest } : now.target
+    if (bundle && target && (await saveTarget(db, target))) for (const { id, row_version } of rows) hint(id, row_version)
+    const agents = await listAgents(db)
+    const plan = planUpdates({ ...now, ...deps, target, agents, now: store.now() })
+    for (const id of plan.done) await finish(agents, id, null)
+    for (const { id, why } of plan.failed) await finish(agents, id, why)
+    const next = agents.find(({ id }) => id === plan.begin)
+    if (next && bundle) await begin(next, bundle)
+  }
+
+  async function finish(agents: readonly AgentRow[], id: AgentId, failure: Because | null): Promise<void> {
+    const update = agents.find(agent => agent.id === id)?.program_update
+    if (!update) return
+    const before = update.state === 'updating' ? update.id : null
+    const row = await setUpdate(db, id, before, failure && failedBy(update, failure))
+    if (row === undefined) return
+    hint(id, row)
+    if (before === null) return
+    if (failure) log.warn({ agentId: id, why: failure.why }, 'the update of an agent failed')
+    else log.info({ agentId: id }, 'an agent was updated')
+    const result = failure ? 'unavailable' : 'ok'
+    await deps.audit?.record({ action: 'agentUpdate', target: `agent:${id}`, result })
+  }
+
+  async function begin(row: AgentRow, bundle: Awaited<ReturnType<HostBundles['get']>>): Promise<void> {
+    const { id, name } = row
+    const { sha256, digest, bytes } = bundle
+    const at = new Date(store.now()).toISOString()
+    const update = { state: 'updating', id: newUuid(), digest, version, at } as const
+    const begun = await store.transaction(trx => beginUpdate(trx, id, update))
+    if (begun === undefined) return
+    hint(id, begun)
+    log.info({ agentId: id, name, version, digest }, 'updating an agent')
+    const order = { id: update.id, version, digest, sha256, bytes, ticket: deps.tickets.issue(sha256) }
+    const options = { timeoutMs: UPDATE_LIMIT_MS, signal: stop.signal }
+    const done: Promise<void> = deps.agents
+      .request(id, 'update_program', order, options)
+      .then(() => undefined)
+      .catch(async (error: unknown) => {
+        // The agent may have ended before its reply: then its next report tells the outcome.
+        if (stop.signal.aborted || (error instanceof AppError && error.code === 'agent_unreachable')) return
+        const why = because('update_says', { text: whyOf(error) ?? String(error) })
+        await finish([{ ...row, program_update: update }], id, why)
+      })
+      .catch((error: unknown) => log.error({ err: error, agentId: id }, 'the update of an agent was not followed'))
+      .finally(() => running.delete(done))
+    running.add(done)
+  }
+
+  const ticks = every(deps.everyMs ?? EVERY_MS, tick, error => {
+    if (!stop.signal.aborted) log.warn({ err: error }, 'updates of agents were not looked at')
+  })
+  asked.on(() => void ticks.now())
+
+  return {
+    async view() {
+      const [now, agents] = await Promise.all([rules(), listAgents(db)])
+      const failed = agents.find(
+        ({ program_update: update }) => update?.state === 'failed' && update.digest === now.target?.digest,
+      )
+      return agent => updateOf(agent, { ...now, isBusy: deps.isBusy, failedAgent: failed?.name })
+    },
+    async want(id) {
+      const [row, target] = await Promise.all([findAgent(db, id), findTarget(db)])
+      if (!row || row.status === 'REVOKED') throw noSuchAgent(id)
+      if (!isUpdatable(row)) {
+        const isOff = row.program?.kind === 'line'
+        throw new AppError('agent_not_updatable', because(isOff ? 'update_off' : 'update_kind'))
+      }
+      if (target && row.program.digest === target.digest) return
+      const at = new Date(store.now()).toISOString()
+      hint(id, await setUpdate(db, id, null, { state: 'wanted', at }))
+      void ticks.now()
+      asked.tell(null)
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort(new Error('the manager stops'))
+      await ticks[Symbol.asyncDispose]()
+      await Promise.all(running)
+    },
+  }
+}
+
+function failedBy(update: ProgramUpdate, why: Because): ProgramUpdate {
+  if (update.state === 'wanted') return update
+  const { id, digest, version, at } = update
+  return { state: 'failed', id, digest, version, at, why: why.why, whyBy: keysOf(why) }
+}
