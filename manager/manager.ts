@@ -114,7 +114,9 @@ export async function startManager(
   )
   const { backups } = stack.use(startOperationPart({ config, store, dataDir, settings, mailer, events: bus, url, log }))
 
-  const hostBundles = stack.use(createHostBundles({ directory: join(dataDir, 'host-bundles'), log, ...defined({ program: timings?.hostProgram }) }))
+  const hostBundles = stack.use(
+    createHostBundles({ directory: join(dataDir, 'host-bundles'), log, ...defined({ program: timings?.hostProgram }) }),
+  )
 
   // Closed before the HTTP server, which waits for the sockets that these parts took over.
   await using parts = new AsyncDisposableStack()

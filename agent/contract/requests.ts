@@ -363,7 +363,10 @@ export const REQUESTS = {
       /** Digest of the files of the program, and SHA-256 of the archive with it, hexadecimal. */
       digest: TextUpTo(64).regex(/^[0-9a-f]{64}$/),
       sha256: TextUpTo(64).regex(/^[0-9a-f]{64}$/),
-      bytes: z.int().min(1).max(2 ** 31),
+      bytes: z
+        .int()
+        .min(1)
+        .max(2 ** 31),
       /** Opens the download; sent as `authorization: Bearer`. */
       ticket: TextUpTo(LONGEST_NAME),
     }),

@@ -39,11 +39,7 @@ export function createDispatcher(handlers: Handlers, from: Requester, log: Log):
     if (!parsed.success)
       throw new AppError('bad_request', because('agent_refuses_request', { text: parsed.error.message }))
     // The input was parsed by the schema of this name, so it fits the handler of this name.
-    const handler = handlers[name] as (
-      input: unknown,
-      signal: AbortSignal,
-      from: Requester,
-    ) => Promise<unknown>
+    const handler = handlers[name] as (input: unknown, signal: AbortSignal, from: Requester) => Promise<unknown>
     return handler(parsed.data, signal, from)
   }
 

@@ -117,7 +117,12 @@ test('the next agent finds the outcome that the script has left, and reports a f
 })
 
 test.each([
-  ['another archive than announced', () => (served.body = Buffer.from('strange')), {}, /not what the manager announced/],
+  [
+    'another archive than announced',
+    () => (served.body = Buffer.from('strange')),
+    {},
+    /not what the manager announced/,
+  ],
   ['a longer archive', () => undefined, { bytes: 10 }, /longer than announced/],
   ['another program than announced', () => undefined, { digest: 'c'.repeat(64) }, /another program/],
   ['a manager that refuses', () => (served.status = 401), {}, /HTTP 401/],
@@ -125,7 +130,10 @@ test.each([
   prepare()
   await using updates = await open()
   const one = order(more)
-  await expect(begin(updates, one)).rejects.toMatchObject({ code: 'unavailable', detail: { why: expect.stringMatching(words) as string } })
+  await expect(begin(updates, one)).rejects.toMatchObject({
+    code: 'unavailable',
+    detail: { why: expect.stringMatching(words) as string },
+  })
   expect(updates.state().failed).toMatchObject({ id: one.id, why: expect.stringMatching(words) as string })
   expect(await readdir(places.programs)).toEqual(['1.0.0-old'])
 })

@@ -90,7 +90,10 @@ export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<Prog
       })
     } catch (error) {
       await keep(undefined).catch(() => undefined)
-      last = { id: order.id, why: cleanLine(error instanceof AppError ? (whyOf(error) ?? error.message) : String(error), MOST_WHY) }
+      last = {
+        id: order.id,
+        why: cleanLine(error instanceof AppError ? (whyOf(error) ?? error.message) : String(error), MOST_WHY),
+      }
       onChange()
       throw error
     }

@@ -154,35 +154,41 @@ test.runIf(isLinux)(
 const outcome = () => readFile(join(folder, 'opt/berth/update-outcome'), 'utf8')
 const switchTo = (STATE = 'active') => runWith({ STATE }, '--switch=1-x')
 
-test.runIf(isLinux)('an update makes another program the one in use, with its unit, once its agent has joined', async () => {
-  await placeProgram()
-  const { unit } = await place(BEFORE())
-  await mkdir(join(folder, 'opt/berth/0-older'))
-  await writeFile(join(folder, 'journal'), '{"ready":"agent"}\n')
-  await switchTo()
-  expect(await outcome()).toBe('done 1-x\n\n')
-  expect(await readlink(join(folder, 'opt/berth/current'))).toContain('1-x')
-  expect(await readFile(unit, 'utf8')).not.toContain('# before')
-  expect((await systemctl()).at(-1)).toBe('restart berth-agent')
-  expect(await isThere(join(folder, 'opt/berth/0-older'))).toBe(false)
-  expect(await isThere(join(folder, 'opt/berth/0-before'))).toBe(true)
-})
+test.runIf(isLinux)(
+  'an update makes another program the one in use, with its unit, once its agent has joined',
+  async () => {
+    await placeProgram()
+    const { unit } = await place(BEFORE())
+    await mkdir(join(folder, 'opt/berth/0-older'))
+    await writeFile(join(folder, 'journal'), '{"ready":"agent"}\n')
+    await switchTo()
+    expect(await outcome()).toBe('done 1-x\n\n')
+    expect(await readlink(join(folder, 'opt/berth/current'))).toContain('1-x')
+    expect(await readFile(unit, 'utf8')).not.toContain('# before')
+    expect((await systemctl()).at(-1)).toBe('restart berth-agent')
+    expect(await isThere(join(folder, 'opt/berth/0-older'))).toBe(false)
+    expect(await isThere(join(folder, 'opt/berth/0-before'))).toBe(true)
+  },
+)
 
 test.runIf(isLinux).each([
   ['gives up', 'berth: The key is damaged.\n', 'The agent ended: The key is damaged.'],
   ['does not join in time', '', 'The agent has not joined within 120 seconds'],
-])('where the new agent %s, the program of before is in use again, and the reason is kept', async (_what, journal, why) => {
-  await placeProgram()
-  const { unit, settings } = await place(BEFORE())
-  await writeFile(join(folder, 'journal'), journal)
-  await expect(switchTo()).rejects.toThrow('was undone')
-  expect(await outcome()).toMatch(new RegExp(`^failed 1-x\\n${why}`))
-  expect(await readlink(join(folder, 'opt/berth/current'))).toContain('0-before')
-  expect(await readFile(unit, 'utf8')).toBe(BEFORE())
-  expect(await readFile(settings, 'utf8')).toBe('BERTH_AGENT_NAME=kept\n')
-  expect((await systemctl()).filter(call => call === 'restart berth-agent')).toHaveLength(2)
-  expect(await isThere(join(folder, 'opt/berth/1-x'))).toBe(false)
-})
+])(
+  'where the new agent %s, the program of before is in use again, and the reason is kept',
+  async (_what, journal, why) => {
+    await placeProgram()
+    const { unit, settings } = await place(BEFORE())
+    await writeFile(join(folder, 'journal'), journal)
+    await expect(switchTo()).rejects.toThrow('was undone')
+    expect(await outcome()).toMatch(new RegExp(`^failed 1-x\\n${why}`))
+    expect(await readlink(join(folder, 'opt/berth/current'))).toContain('0-before')
+    expect(await readFile(unit, 'utf8')).toBe(BEFORE())
+    expect(await readFile(settings, 'utf8')).toBe('BERTH_AGENT_NAME=kept\n')
+    expect((await systemctl()).filter(call => call === 'restart berth-agent')).toHaveLength(2)
+    expect(await isThere(join(folder, 'opt/berth/1-x'))).toBe(false)
+  },
+)
 
 test.runIf(isLinux)('no other path than that of a program is switched to', async () => {
   await placeProgram()

@@ -31,7 +31,12 @@ test('a bundle is made once, for all that ask; those of earlier starts are remov
   await writeFile(join(directory, 'bundles', 'old.tar.gz'), '')
   await using bundles = await open(MAKES)
   const [one, two] = await Promise.all([bundles.get(), bundles.get()])
-  expect(one).toEqual({ path: join(directory, 'bundles', `${SHA256}.tar.gz`), sha256: SHA256, bytes: 6, digest: 'cd'.repeat(32) })
+  expect(one).toEqual({
+    path: join(directory, 'bundles', `${SHA256}.tar.gz`),
+    sha256: SHA256,
+    bytes: 6,
+    digest: 'cd'.repeat(32),
+  })
   expect(await bundles.get()).toBe(two)
   expect(bundles.find(SHA256)).toBe(one)
   expect(() => bundles.find('00'.repeat(32))).toThrow(expect.objectContaining({ code: 'not_found' }))

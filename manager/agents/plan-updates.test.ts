@@ -17,7 +17,13 @@ const agent = (number: number, more: Partial<UpdatedAgent> = {}): UpdatedAgent =
   program_update: null,
   ...more,
 })
-const updating = { state: 'updating', id: REQUEST, version: '1.1.0', digest: NEW, at: new Date(T0).toISOString() } as const
+const updating = {
+  state: 'updating',
+  id: REQUEST,
+  version: '1.1.0',
+  digest: NEW,
+  at: new Date(T0).toISOString(),
+} as const
 const failed = { ...updating, state: 'failed', why: 'It did not start.', whyBy: { cause: 'update_says' } } as const
 
 const plan = (agents: readonly UpdatedAgent[], more: Partial<PlanInput> = {}) =>
@@ -41,7 +47,11 @@ test('hosts are updated one after the other', () => {
 })
 
 test.each([
-  ['the host says so', { program: { kind: 'line', digest: OLD, updates: true, failed: { id: REQUEST, why: 'No room.' } } }, 1_000],
+  [
+    'the host says so',
+    { program: { kind: 'line', digest: OLD, updates: true, failed: { id: REQUEST, why: 'No room.' } } },
+    1_000,
+  ],
   ['nothing is heard of it', {}, UPDATE_LIMIT_MS + 1],
 ] as const)('an update has failed when %s, and no other host is updated then', (_when, more, ms) => {
   const now = plan([agent(1, { program_update: updating, ...more }), agent(2)], { now: T0 + ms })
@@ -64,7 +74,9 @@ test('another program of the manager ends the pause, and tries the failed host a
 test('what an administrator has asked for goes first, in the order of asking, whatever else holds', () => {
   const wanted = (at: string) => ({ program_update: { state: 'wanted', at } }) as const
   const agents = [agent(1), agent(2, wanted('2026-05-01T00:00:02.000Z')), agent(3, wanted('2026-05-01T00:00:01.000Z'))]
-  expect(plan([...agents, agent(4, { program_update: failed })], { isBusy: () => true, mode: 'manual' }).begin).toBe(id(3))
+  expect(plan([...agents, agent(4, { program_update: failed })], { isBusy: () => true, mode: 'manual' }).begin).toBe(
+    id(3),
+  )
 })
 
 test.each([
@@ -111,5 +123,9 @@ test.each([
 
 test('a host that Berth does not update has a command', () => {
   const byPackage = updateOf(agent(1, { program: { kind: 'package', digest: null, updates: false } }), view)
-  expect(byPackage).toMatchObject({ state: 'by_hand', version: '1.1.0', command: 'apt install ./berth-server_1.1.0_*.deb' })
+  expect(byPackage).toMatchObject({
+    state: 'by_hand',
+    version: '1.1.0',
+    command: 'apt install ./berth-server_1.1.0_*.deb',
+  })
 })

@@ -47,7 +47,8 @@ export function planUpdates(input: PlanInput): UpdatePlan {
   const plan = { done, failed, begin: undefined }
   if (!target || mixed || states.some(({ now }) => now === 'updating')) return plan
   const open = states.filter(
-    ({ agent, now }) => isUpdatable(agent) && agent.program.digest !== target.digest && typeof now !== 'object' && isReady(agent.id),
+    ({ agent, now }) =>
+      isUpdatable(agent) && agent.program.digest !== target.digest && typeof now !== 'object' && isReady(agent.id),
   )
   const wanted = open
     .filter(({ now }) => now === 'wanted')

@@ -14,7 +14,14 @@ import { type Store } from '../store/open-store.ts'
 import { type ProgramUpdate } from '../store/tables/agents.ts'
 import { type DownloadTickets } from './download-tickets.ts'
 import { type HostBundles } from './host-bundle.ts'
-import { isUpdatable, planUpdates, UPDATE_LIMIT_MS, type UpdatedAgent, updateOf, type UpdateRules } from './plan-updates.ts'
+import {
+  isUpdatable,
+  planUpdates,
+  UPDATE_LIMIT_MS,
+  type UpdatedAgent,
+  updateOf,
+  type UpdateRules,
+} from './plan-updates.ts'
 
 export interface AgentUpdates extends AsyncDisposable {
   /** What administrators see of the programs of agents. */
@@ -77,7 +84,8 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
     // Packing takes ten seconds, once; meanwhile the target of before holds.
     const bundle = now.mixed ? undefined : await bundles.get()
     const target = bundle ? { version, digest: bundle.digest } : now.target
-    if (bundle && target && (await saveTarget(db, target))) for (const { id, row_version } of rows) hint(id, row_version)
+    if (bundle && target && (await saveTarget(db, target)))
+      for (const { id, row_version } of rows) hint(id, row_version)
     const agents = await listAgents(db)
     const plan = planUpdates({ ...now, ...deps, target, agents, now: store.now() })
     for (const id of plan.done) await finish(agents, id, null)

@@ -6,7 +6,12 @@ import {
   type LoginFailuresTable,
   type KeypairsTable,
 } from './tables/accounts.ts'
-import { type AgentsTable, type AgentTargetTable, type JoinTokensTable, type AgentImagesTable } from './tables/agents.ts'
+import {
+  type AgentsTable,
+  type AgentTargetTable,
+  type JoinTokensTable,
+  type AgentImagesTable,
+} from './tables/agents.ts'
 import {
   type SessionsTable,
   type SessionSharesTable,

@@ -6,7 +6,7 @@ import { IMAGES } from './console-world.ts'
 
 const PYTHON = 'berth/python:3.13'
 const REGISTRY = 'cr.example.org'
-const [HOST] = AGENTS
+const [HOST, PAUSED] = AGENTS
 const AGENT = HOST?.name ?? ''
 const [IMAGE] = IMAGES
 const REQUEST = {
@@ -245,6 +245,15 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     body: { resourceGroup: 'gpu-large' },
     reply: HOST,
     says: `${AGENT} is in gpu-large now.`,
+  },
+  {
+    title: 'updates an agent whose update has failed',
+    page: `agents/${PAUSED?.id ?? ''}`,
+    open: 'Update now',
+    sends: 'updateAgentProgram',
+    params: { id: PAUSED?.id ?? '' },
+    reply: PAUSED,
+    says: `${PAUSED?.name ?? ''} is updated next.`,
   },
   {
     title: 'gives a free GPU out in shares',

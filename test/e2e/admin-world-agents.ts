@@ -34,6 +34,7 @@ function anAgent(index: number, change: Partial<Agent> = {}): Agent {
     networkIsolation: 'full',
     networkIsolationReason: null,
     version: '0.1.0',
+    update: { state: 'current', kind: 'line', version: null, why: null, command: null },
     engineVersion: '28.4.0',
     lastSeenAt: ago(0),
     managers: [],
@@ -62,7 +63,17 @@ export const AGENTS: Agent[] = [
       }),
     ],
   }),
-  anAgent(2, { schedulable: false, occupied: { cpu: '2', mem: String(8 * GIB) } }),
+  anAgent(2, {
+    schedulable: false,
+    occupied: { cpu: '2', mem: String(8 * GIB) },
+    update: {
+      state: 'failed',
+      kind: 'line',
+      version: '0.1.1',
+      why: 'The agent has not joined within 120 seconds.',
+      command: null,
+    },
+  }),
   anAgent(3, { status: 'LOST', lastSeenAt: ago(90), problem: null }),
   anAgent(4, {
     resourceGroup: 'cpu-only',

@@ -114,14 +114,74 @@ case "$*" in
   restart*)
     stop
     rm -f /run/agent.log
+    # An update to a program that does not start.
+    if [ -e /run/broken ]; then
+      case $(readlink /opt/berth/current) in *-old) ;; *) echo 'berth: No key.' >/run/agent.log; exit 0 ;; esac
+    fi
     set -a
+    INVOCATION_ID=stand-in
     for file in $(sed -n 's/^EnvironmentFile=-//p' $unit); do . "$file"; done
     setsid $(sed -n 's/^ExecStart=//p' $unit) >/run/agent.log 2>&1 </dev/null &
     echo $! >/run/agent.pid ;;
   disable* | stop*) stop ;;
 esac
 `
+/** Starts a command that outlives its caller. */
+const SYSTEMD_RUN = `#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+shift
+setsid "$@" >/run/update.log 2>&1 </dev/null &
+`
 const JOURNALCTL = '#!/bin/sh\ncat /run/agent.log\n'
+
+test('an agent gets the program of its manager while its session runs, and goes back where the new one does not start', async () => {
+  await root.shell(
+    `mkdir -p /run/systemd/system
+${programOf('systemctl', SYSTEMCTL)}${programOf('journalctl', JOURNALCTL)}${programOf('systemd-run', SYSTEMD_RUN)}`,
+  )
+  await root.shell(`{ ${await makeLine()}; } 2>&1`)
+  await connected()
+  const [agent] = (await api.listAgents()).items
+  if (!agent) throw new Error('no agent')
+  const update = async () => (await api.getAgent({ params: { id: agent.id } })).update
+  const inUse = async () => (await root.shell('basename "$(readlink /opt/berth/current)"')).trim()
+  const name = await inUse()
+  const { items } = await api.createSession({
+    body: { image: BUSYBOX_IMAGE, resources: { cpu: '0.1', mem: '67108864' } },
+  })
+  const [{ id } = { id: undefined }] = items
+  if (id === undefined) throw new Error('no session')
+  const session = async () => {
+    const { status, startedAt } = await api.getSession({ params: { id } })
+    return `${status} ${startedAt ?? ''}`
+  }
+  await expect.poll(session, { timeout: 60_000 }).toMatch(/^RUNNING/)
+  const before = await session()
+  /** Makes the program in use one of another version. */
+  const age = () =>
+    root.shell(`cp -a /opt/berth/${name} /opt/berth/0.0.9-old
+sed -i 's/"digest":"../"digest":"00/' /opt/berth/0.0.9-old/program.json
+ln -sfn /opt/berth/0.0.9-old /opt/berth/current
+rm -rf /opt/berth/${name}
+systemctl restart berth-agent`)
+
+  await root.shell('touch /run/broken')
+  await age()
+  await expect.poll(async () => (await update()).why, { timeout: 120_000 }).toBe('The agent ended: No key.')
+  expect(await inUse()).toBe('0.0.9-old')
+  await connected()
+  expect(await session()).toBe(before)
+
+  await root.shell('rm /run/broken')
+  await api.updateAgentProgram({ params: { id: agent.id } })
+  await expect.poll(async () => (await update()).state, { timeout: 120_000 }).toBe('current')
+  expect(await inUse()).toBe(name)
+  await connected()
+  expect(await session()).toBe(before)
+  await api.deleteSession({ params: { id } })
+  await expect.poll(session, { timeout: 60_000 }).toMatch(/^TERMINATED/)
+  await root.shell('sh /opt/berth/current/add-host.sh --uninstall')
+}, 300_000)
 
 test.each([
   ['another processor', "s/^machine=.*/machine='pdp11'/", 'has an agent for pdp11 only'],

@@ -7,7 +7,8 @@ export const AGENT_CAUSES = {
   update_not_fetched: 'The program could not be fetched from the manager: {text}',
   update_not_unpacked: 'The program could not be unpacked, or does not run on this host: {text}',
   update_not_started: 'systemd did not start the update: {text}',
-  update_silent: 'The host has not said within {minutes} minutes that it has the new program. Look at its log: journalctl -u berth-agent-update',
+  update_silent:
+    'The host has not said within {minutes} minutes that it has the new program. Look at its log: journalctl -u berth-agent-update',
   update_chosen: 'An administrator asked for it. Hosts are updated one after the other.',
   update_in_turn: 'Hosts are updated one after the other, while nobody is connected to their sessions.',
   update_in_use: 'It is updated once nobody is connected to its sessions and no command runs in them.',

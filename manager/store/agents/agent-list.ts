@@ -39,7 +39,8 @@ const STATE = sql`case when a.status = 'REVOKED' then 'forgotten' when a.status 
   when a.schedulable then 'connected' else 'paused' end`
 /** Counts the same problems as `problemsOf` of the console. */
 const PROBLEMS = sql`(case when a.status = 'LOST' then 1 else 0 end + case when a.problem is null then 0 else 1 end
-  + case when a.network_isolation_reason is null then 0 else 1 end + jsonb_array_length(${BROKEN}))`
+  + case when a.network_isolation_reason is null then 0 else 1 end
+  + case when a.program_update->>'state' = 'failed' then 1 else 0 end + jsonb_array_length(${BROKEN}))`
 /** Occupied fraction of the capacity of one slot; -1 without capacity. */
 const part = (slot: RawBuilder<unknown>) => sql`coalesce((select sum((k.slots->>${slot})::bigint) from kernels k
     where k.agent_id = a.id and k.status in (${sql.join(OCCUPYING_STATUSES)})), 0)

@@ -83,7 +83,7 @@ export interface ReportedState {
   readonly version: string
   readonly engineVersion: string
   /** Null for agents of an older version. */
-  readonly program?: StoredProgram | null
+  readonly program?: StoredProgram | null | undefined
 }
 
 /** @returns the new row version; undefined if the agent was revoked or is unknown */

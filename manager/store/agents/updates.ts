@@ -23,7 +23,9 @@ export async function saveTarget(db: Db, target: TargetProgram): Promise<boolean
       conflict
         .column('one')
         .doUpdateSet(target)
-        .where(eb => eb.or([eb('agent_target.digest', '<>', target.digest), eb('agent_target.version', '<>', target.version)])),
+        .where(eb =>
+          eb.or([eb('agent_target.digest', '<>', target.digest), eb('agent_target.version', '<>', target.version)]),
+        ),
     )
     .executeTakeFirst()
   return (numInsertedOrUpdatedRows ?? 0n) > 0n

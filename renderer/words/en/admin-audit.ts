@@ -156,6 +156,8 @@ const en = {
   updatePreset: 'Change a preset',
   deletePreset: 'Delete a preset',
   recalculateUsage: 'Recalculate usage',
+  updateAgentProgram: 'Update an agent',
+  agentUpdate: 'Agent updated',
   agentJoin: 'Agent joined',
   auditLost: 'Entries of this log were lost',
   auditPruned: 'Old entries of this log were deleted',

@@ -4,7 +4,8 @@ import { type Translation } from '../message-types.ts'
 /** Problems of agents and their devices, by key. English is the server's text (`manager/contract/causes/agent.ts`). */
 export default {
   update_says: '{text}',
-  update_kind: 'Berth는 추가 명령으로 서비스로 설치된 에이전트만 업데이트합니다. 이 에이전트는 다른 방법으로 설치되었습니다.',
+  update_kind:
+    'Berth는 추가 명령으로 서비스로 설치된 에이전트만 업데이트합니다. 이 에이전트는 다른 방법으로 설치되었습니다.',
   update_off: '이 호스트는 프로그램을 그대로 유지합니다(BERTH_AGENT_UPDATES=off).',
   update_at_work: '이 호스트에서 다른 업데이트가 진행 중입니다.',
   update_not_fetched: '매니저에서 프로그램을 받지 못했습니다: {text}',
@@ -16,7 +17,8 @@ export default {
   update_in_turn: '호스트는 세션에 연결된 사람이 없을 때 하나씩 차례로 업데이트됩니다.',
   update_in_use: '세션에 연결된 사람과 실행 중인 명령이 없어지면 업데이트됩니다.',
   update_by_command: '업데이트는 직접 합니다(설정 agentUpdates).',
-  update_paused: '{agent} 업데이트가 실패했습니다. 그 호스트가 업데이트될 때까지 다른 호스트는 자동으로 업데이트되지 않습니다.',
+  update_paused:
+    '{agent} 업데이트가 실패했습니다. 그 호스트가 업데이트될 때까지 다른 호스트는 자동으로 업데이트되지 않습니다.',
   update_away: '에이전트가 연결되어 있지 않습니다.',
   update_managers: '버전이 다른 매니저들이 실행 중입니다. 모두 같은 버전이 되면 호스트가 업데이트됩니다.',
   gpu_starts_nothing:

@@ -156,6 +156,8 @@ export default {
   updatePreset: '프리셋 변경',
   deletePreset: '프리셋 삭제',
   recalculateUsage: '사용량 다시 계산',
+  updateAgentProgram: '에이전트 업데이트',
+  agentUpdate: '에이전트가 업데이트됨',
   agentJoin: '에이전트 참여',
   auditLost: '감사 기록 유실',
   auditPruned: '오래된 감사 기록 삭제',

@@ -15,6 +15,16 @@ export const stateChip = (agent: Pick<Agent, 'status' | 'schedulable'>) => {
   return { tone: TONES[state], label: t(state) }
 }
 
+const UPDATE_TONES = { current: 'good', waiting: 'neutral', updating: 'busy', failed: 'bad', by_hand: 'warn' } as const
+export const updateChip = ({ update }: Pick<Agent, 'update'>) => ({
+  tone: UPDATE_TONES[update.state],
+  label: t(`update_${update.state}`),
+})
+
+/** The version of an agent, and what becomes of it unless it is that of Berth. */
+export const versionText = (agent: Pick<Agent, 'version' | 'update'>): string =>
+  agent.update.state === 'current' ? agent.version : `${agent.version} · ${t(`update_${agent.update.state}`)}`
+
 /** The bars of an agent: one per slot with a capacity. */
 export const slotBars = ({ capacity, occupied }: Pick<Agent, 'capacity' | 'occupied'>): readonly Meter[] =>
   clusterMeters(parseSlots(capacity), parseSlots(occupied))
@@ -31,6 +41,9 @@ export function problemsOf(agent: Agent | AgentSummary): readonly string[] {
     ...(agent.problem ? [textBy(agent.problemBy, agent.problem)] : []),
     ...(agent.networkIsolationReason
       ? [t('partlyIsolated', { why: textBy(agent.networkIsolationReasonBy, agent.networkIsolationReason) })]
+      : []),
+    ...(agent.update.state === 'failed'
+      ? [t('updateFailed', { why: textBy(agent.update.whyBy, agent.update.why ?? '') })]
       : []),
     ...devices.flatMap(({ model, problem, problemBy }) =>
       problem === null ? [] : [t('deviceProblem', { model, problem: textBy(problemBy, problem) })],
