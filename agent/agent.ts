@@ -22,6 +22,7 @@ import { createKeptLogs } from './kernel/kept-logs.ts'
 import { createMemoryKills } from './kernel/memory-kills.ts'
 import { createLiveFolders } from './kernel/live-folders.ts'
 import { tellTerminals } from './kernel/tell-terminals.ts'
+import { leaveHost } from './leaving/leaving.ts'
 import { startGuards } from './limits/guards.ts'
 import { createLog } from './log.ts'
 import { type Isolation } from './network/firewall.ts'
@@ -145,9 +146,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   parts.streams = streams
+  const installation = readInstallation(join(import.meta.dirname, '..'), config.isService)
   const updates = stack.use(
     await openProgramUpdates({
-      installation: readInstallation(join(import.meta.dirname, '..'), config.isService),
+      installation,
       allowed: config.updates,
       directory: config.directory,
       onChange,
@@ -200,6 +202,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         kernels,
         commands,
         updates,
+        leave: wanted => leaveHost(wanted, { installation, config, containers: () => kernels.reports().length }),
         images,
         unused: createUnusedImages({ engine, starting: () => imagesInUse(kernels.reports()) }),
         notify: message => parts.control?.notify(message),

@@ -40,6 +40,8 @@ export interface Config {
   /** Architectures of images, beside the host's own, that it runs with an emulator. */
   readonly emulated: readonly string[]
   readonly claimVolume: string
+  /** Remove what sessions have left on the engine, instead of running an agent; `images`: also the images of Berth. */
+  readonly leave: 'engine' | 'images' | undefined
   /** Whether systemd has started this process. */
   readonly isService: boolean
   /** Whether managers may replace the program of this agent. */
@@ -66,7 +68,7 @@ const MOST_LOG_MIB = 256
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
  *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_HEALTH_COMMAND, BERTH_HEALTH_INTERVAL_S, BERTH_HEALTH_TIMEOUT_S, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
- *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_AGENT_UPDATES, INVOCATION_ID, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
+ *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_AGENT_UPDATES, BERTH_AGENT_LEAVE, INVOCATION_ID, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -109,6 +111,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     toolboxArchive: absolute('BERTH_TOOLBOX_ARCHIVE', read('BERTH_TOOLBOX_ARCHIVE')),
     emulated: architectures(read('BERTH_AGENT_EMULATED') ?? ''),
     claimVolume: read('BERTH_AGENT_CLAIM') ?? 'berth-agent',
+    leave: leaving(read('BERTH_AGENT_LEAVE')),
     // @see https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html#%24INVOCATION_ID
     isService: read('INVOCATION_ID') !== undefined,
     updates: onOrOff('BERTH_AGENT_UPDATES', read('BERTH_AGENT_UPDATES') ?? 'on'),
@@ -190,6 +193,11 @@ function healthCommand(read: (name: string) => string | undefined): HealthComman
     intervalMs: seconds('BERTH_HEALTH_INTERVAL_S', '300', [15, 86_400]),
     timeoutMs: seconds('BERTH_HEALTH_TIMEOUT_S', '10', [1, 60]),
   }
+}
+
+function leaving(text: string | undefined): Config['leave'] {
+  if (text === undefined || text === 'engine' || text === 'images') return text
+  throw invalid(`BERTH_AGENT_LEAVE is "${text}"; the value must be engine or images.`)
 }
 
 function onOrOff(name: string, text: string): boolean {

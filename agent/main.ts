@@ -2,6 +2,7 @@ import { answerParent, onParentGone } from '#base/parent-channel'
 import { toWireError } from '#manager/contract'
 import { startAgent } from './agent.ts'
 import { readConfig } from './config.ts'
+import { leaveEngine } from './leaving/leave-engine.ts'
 
 export { startAgent } from './agent.ts'
 export { readConfig } from './config.ts'
@@ -20,7 +21,12 @@ async function main(): Promise<void> {
   onParentGone(process, stop)
   // A hanging engine must not keep the process alive; unfinished work is found again from the containers' labels.
   void stopped.promise.then(() => setTimeout(() => process.exit(0), STOP_TIMEOUT_MS).unref())
-  const starting = startAgent(readConfig(process.env))
+  const config = readConfig(process.env)
+  if (config.leave) {
+    await leaveEngine(config, line => process.stderr.write(`${line}\n`))
+    return
+  }
+  const starting = startAgent(config)
   const agent = await Promise.race([starting, stopped.promise])
   if (!agent) return process.exit(0)
   await using _closed = agent

@@ -71,6 +71,7 @@ const FLOORS = {
     'storage',
     'faults',
     'kernel',
+    'leaving',
     'wiring',
   ],
   // `ui` reads texts, and `words` nothing; a feature may show another one, in one direction (`no-cycles`, `features-in-one-direction`).

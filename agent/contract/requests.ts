@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   AppOptions,
+  CleanLine,
   DateTime,
   Diagnosis,
   CommandEnd,
@@ -371,6 +372,19 @@ export const REQUESTS = {
       ticket: TextUpTo(LONGEST_NAME),
     }),
     reply: z.object({}),
+  },
+  /**
+   * Removes Berth from the host, which has no sessions any more: the reply comes first, then the agent ends, and its script removes networks,
+   * volumes, firewall, state, service and program, with `images` also the images of Berth. `removes` is false where only an administrator of
+   * the host can do that. `homes` and `storage`: directories that stay. Fails with `unavailable` while a container of a session is there.
+   */
+  leave_host: {
+    input: z.object({ images: z.boolean() }),
+    reply: z.object({
+      removes: z.boolean(),
+      homes: z.array(CleanLine()).max(10),
+      storage: z.array(CleanLine()).max(100),
+    }),
   },
   /** Runs `berth doctor` for this agent and its host. Two requests at once share one run. */
   diagnose: { input: z.object({}), reply: z.object({ diagnosis: Diagnosis, log: LogLines }) },

@@ -131,7 +131,7 @@ async function unpack(order: ProgramOrder, work: string, signal: AbortSignal): P
 }
 
 export function failed(
-  cause: 'update_not_fetched' | 'update_not_unpacked' | 'update_not_started',
+  cause: 'update_not_fetched' | 'update_not_unpacked' | 'update_not_started' | 'leave_not_started',
   error: unknown,
 ): AppError {
   const { stderr = '' } = error as { stderr?: string }

@@ -25,7 +25,7 @@ export const HOST_PLACES: HostPlaces = {
 
 const Described = z.object({ version: z.string(), digest: z.string().regex(/^[0-9a-f]{64}$/) })
 
-/** What the file `program.json` of a bundle says; undefined if there is none. */
+/** Version and digest in the file `program.json` of a bundle; undefined if there is none. */
 export function describedIn(folder: string): z.infer<typeof Described> | undefined {
   try {
     return Described.safeParse(parseJson(readFileSync(join(folder, 'program.json'), 'utf8'))).data

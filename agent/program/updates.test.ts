@@ -77,7 +77,7 @@ function open(more: Partial<Parameters<typeof openProgramUpdates>[0]> = {}) {
     onChange: () => undefined,
     log: silentLog,
     places,
-    startUnit: () => Promise.resolve(),
+    start: () => Promise.resolve(),
     ...more,
   })
 }
@@ -86,7 +86,7 @@ const begin = (updates: Awaited<ReturnType<typeof open>>, one = order()) =>
 
 test('a program is fetched with the ticket, checked and unpacked; the script of the program in use does the rest', async () => {
   const units: (readonly string[])[] = []
-  await using updates = await open({ startUnit: words => Promise.resolve(units.push(words)) })
+  await using updates = await open({ start: (_unit, words) => Promise.resolve(units.push(words)) })
   const one = order()
   const name = `1.1.0-${one.sha256.slice(0, 12)}`
   await begin(updates, one)

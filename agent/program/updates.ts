@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { z } from 'zod'
 import { cleanLine } from '#base/clean-text'
 import { every } from '#base/every'
@@ -12,6 +10,7 @@ import { type Requester } from '../control/dispatcher.ts'
 import { type Log } from '../log.ts'
 import { fetchProgram, failed, type ProgramOrder } from './fetch-program.ts'
 import { HOST_PLACES, type HostPlaces, type Installation } from './installation.ts'
+import { startUnit, type StartUnit } from './start-unit.ts'
 
 export interface ProgramUpdates extends AsyncDisposable {
   /** For the report. */
@@ -30,23 +29,19 @@ export interface ProgramUpdatesDeps {
   readonly log: Log
   readonly places?: HostPlaces
   /** Starts the script as a unit of its own, which outlives the agent. */
-  readonly startUnit?: (words: readonly string[]) => Promise<unknown>
+  readonly start?: StartUnit
 }
 
 const Pending = z.object({ id: z.uuid(), name: z.string() })
 const LOOK_EVERY_MS = 2_000
 const MOST_WHY = 1_000
 
-const run = promisify(execFile)
-const startBySystemd = (words: readonly string[]) =>
-  run('systemd-run', ['--unit=berth-agent-update', '--collect', '--quiet', '--', ...words], { timeout: 30_000 })
-
 /**
  * Replaces the program of this agent by one of its manager: fetches it, then leaves the rest to the script of the installation, which makes it
  * the one in use, restarts the service, and goes back if the new agent does not join. Either agent finds the outcome and reports it.
  */
 export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<ProgramUpdates> {
-  const { installation, allowed, directory, onChange, log, places = HOST_PLACES, startUnit = startBySystemd } = deps
+  const { installation, allowed, directory, onChange, log, places = HOST_PLACES, start = startUnit } = deps
   const file = join(directory, 'update.json')
   let pending = Pending.safeParse(parseJson(await readFile(file, 'utf8').catch(() => ''))).data
   let last: AgentProgram['failed']
@@ -85,7 +80,7 @@ export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<Prog
       await keep({ id: order.id, name })
       // The script of the program in use: it has worked here before.
       const script = join(places.programs, installation.name ?? '', 'add-host.sh')
-      await startUnit(['/bin/sh', script, `--switch=${name}`]).catch((error: unknown) => {
+      await start('berth-agent-update', ['/bin/sh', script, `--switch=${name}`]).catch((error: unknown) => {
         throw failed('update_not_started', error)
       })
     } catch (error) {

@@ -3,7 +3,7 @@ import { type EngineClient, engineMessage, fromEngine, isMissing } from '../dock
 import { AppError, because, type Because, causeIn } from '#manager/contract'
 import { loadArchive } from './load-archive.ts'
 
-const LABEL_TOOLBOX = 'berth.toolbox-volume'
+export const LABEL_TOOLBOX = 'berth.toolbox-volume'
 /** Name prefix of the containers that fill the volume. */
 const FILLER = 'berth-fill-'
 

@@ -1,4 +1,4 @@
-import { type FromAgent } from '#agent/contract'
+import { type FromAgent, type RequestInput, type RequestReply } from '#agent/contract'
 import { AppError, type Diagnosis, type PullProgress, type RecentLines } from '#manager/contract'
 import { type Commands } from '../commands/commands.ts'
 import { type Handlers } from '../control/dispatcher.ts'
@@ -21,6 +21,7 @@ export interface RequestDeps {
   readonly kernels: KernelManager
   readonly commands: Commands
   readonly updates: Pick<ProgramUpdates, 'begin'>
+  readonly leave: (wanted: RequestInput<'leave_host'>) => Promise<RequestReply<'leave_host'>>
   readonly images: ImageCatalog
   readonly unused: ReturnType<typeof createUnusedImages>
   readonly notify: (message: FromAgent) => void
@@ -30,7 +31,7 @@ export interface RequestDeps {
 
 /** Passes each request of a manager to the folder that handles it. */
 export function createRequests(deps: RequestDeps): Handlers {
-  const { engine, enginePart, kernels, commands, updates, images, unused, notify, recent } = deps
+  const { engine, enginePart, kernels, commands, updates, leave, images, unused, notify, recent } = deps
   const { devices, faults, health } = deps.host
   const tellImage = (pullId: string, progress: PullProgress) => notify({ type: 'image_pull', pullId, progress })
   let diagnosing: Promise<Diagnosis> | undefined
@@ -109,6 +110,7 @@ export function createRequests(deps: RequestDeps): Handlers {
       await updates.begin(order, from, signal)
       return {}
     },
+    leave_host: wanted => leave(wanted),
     async diagnose() {
       diagnosing ??= deps.doctor().finally(() => (diagnosing = undefined))
       return { diagnosis: await diagnosing, log: recent.list() }

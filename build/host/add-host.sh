@@ -23,6 +23,8 @@ USAGE='Flags, after "sh -s --":
   --foreground         no service: run the agent in this terminal until Ctrl-C
   --no-docker-install  install no packages of the distribution; Docker Engine and iptables come by another way
   --uninstall          remove the agent and its program; data, Docker and images stay
+  --leave [--images]   remove all of Berth: agent, program, state, networks, volumes, firewall and, if you say so, images.
+                       Sessions must have ended; folders of users and Docker stay
   --switch=NAME        used by the agent: make an update below /opt/berth the program in use, or go back'
 
 say() { printf 'berth: %s\n' "$*" >&2; }
@@ -36,11 +38,14 @@ main() {
   foreground=
   may_install=yes
   action=install
+  with_images=engine
   for flag in "$@"; do
     case $flag in
       --foreground) foreground=yes ;;
       --no-docker-install) may_install= ;;
       --uninstall) action=uninstall ;;
+      --leave) action=leave ;;
+      --images) with_images=images ;;
       --switch=*)
         action=switch
         name=${flag#--switch=}
@@ -52,6 +57,10 @@ main() {
   read_settings
   if [ "$action" = uninstall ]; then
     uninstall
+    return
+  fi
+  if [ "$action" = leave ]; then
+    leave
     return
   fi
   if [ "$action" = switch ]; then
@@ -336,8 +345,44 @@ uninstall() {
   rm -f "$ROOT/current" "$OUTCOME"
   rm -rf "$ROOT"/[0-9]*-*
   rmdir "$ROOT" /etc/berth 2>/dev/null || true
+  if [ "$action" = leave ]; then
+    say 'Berth was removed from this computer. Docker and folders of users stay.'
+    return
+  fi
   say "The agent was removed. Sessions, Docker with its images, and $DATA stay: never remove that folder while sessions run here. The manager \
 forgets this host by: berth admin agent forget $(uname -n)"
+}
+
+# Removes all of Berth from this computer. Nothing is lost if it ends half way: it can be run again.
+leave() {
+  is_ours || [ ! -e "$UNIT" ] || fail "The service berth-agent was not made by this script: remove it as it was installed."
+  [ ! -d /run/systemd/system ] || [ ! -e "$UNIT" ] || systemctl disable --quiet --now berth-agent || true
+  left=
+  if [ -e "$ROOT/current/berth" ]; then
+    read_variables "$ROOT/current/host.env"
+    read_variables "$SETTINGS"
+    BERTH_DATA=$DATA BERTH_AGENT_LEAVE=$with_images "$ROOT/current/berth" agent </dev/null >&2 || left=engine
+  fi
+  [ -z "$left" ] || fail 'Something of Berth stays on the Docker Engine; above is what, and why. Run this again once that is solved.'
+  remove_state
+  uninstall
+}
+
+# Variables of a file as systemd reads it, not as a shell would: nothing in it is run.
+read_variables() {
+  [ -e "$1" ] || return 0
+  while IFS= read -r line; do
+    case $line in BERTH_*=* | DOCKER_HOST=*) export "${line?}" ;; esac
+  done <"$1"
+}
+
+# The state of the agent with the homes of ended sessions, but nothing that is mounted there: folders of users could be.
+remove_state() {
+  while read -r _ at _; do
+    case $at in "$DATA/agent/"*) fail "$at is mounted: folders of users may be there. Unmount it (umount), then run this again." ;; esac
+  done </proc/self/mounts
+  rm -rf --one-file-system "$DATA/agent" || say "Not all of $DATA/agent was removed."
+  rmdir "$DATA" 2>/dev/null || true
 }
 
 # All is read before anything runs: a download that breaks off does nothing.

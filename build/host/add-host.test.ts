@@ -197,3 +197,33 @@ test.runIf(isLinux)('no other path than that of a program is switched to', async
     await expect(runHere(`--switch=${name}`)).rejects.toThrow(/not the name of a program|There is no program/)
   expect(await readlink(join(folder, 'opt/berth/current'))).toContain('0-before')
 })
+
+/** A host of which the agent has removed what is on the engine, with exit code `code`. */
+async function placeHost(code: number): Promise<void> {
+  await placeProgram()
+  await place(BEFORE())
+  await mkdir(join(folder, 'var/lib/berth/agent/scratch'), { recursive: true })
+  await mkdir(join(folder, 'opt/berth/0-before'), { recursive: true })
+  const berth = join(folder, 'opt/berth/0-before/berth')
+  await writeFile(berth, `#!/bin/sh\necho "$1 $BERTH_AGENT_LEAVE $BERTH_DATA $BERTH_AGENT_CLAIM" >>${folder}/berth\nexit ${code}\n`)
+  await chmod(berth, 0o755)
+  await writeFile(join(folder, 'opt/berth/0-before/host.env'), 'BERTH_AGENT_CLAIM=of $(touch here)\n')
+}
+
+test.runIf(isLinux)('a host that leaves has nothing of Berth afterwards, but keeps folders of users', async () => {
+  await placeHost(0)
+  await mkdir(join(folder, 'var/lib/berth/storage'))
+  await runWith({ STATE: 'active' }, '--leave', '--images')
+  expect(await readFile(join(folder, 'berth'), 'utf8')).toBe(`agent images ${folder}/var/lib/berth of $(touch here)\n`)
+  expect((await systemctl())[0]).toBe('disable --quiet --now berth-agent')
+  for (const path of ['opt/berth', 'etc/berth', 'etc/systemd/system/berth-agent.service', 'var/lib/berth/agent'])
+    expect(await isThere(join(folder, path))).toBe(false)
+  expect(await isThere(join(folder, 'var/lib/berth/storage'))).toBe(true)
+})
+
+test.runIf(isLinux)('what stays on the engine keeps the program, with which the removal is repeated', async () => {
+  await placeHost(1)
+  await expect(runWith({ STATE: 'active' }, '--leave')).rejects.toThrow('Run this again')
+  expect(await isThere(join(folder, 'opt/berth/0-before/berth'))).toBe(true)
+  expect(await isThere(join(folder, 'var/lib/berth/agent'))).toBe(true)
+})

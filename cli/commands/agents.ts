@@ -271,7 +271,7 @@ export async function idOfAgent(api: ApiClient, wanted: string): Promise<AgentId
   return one.id
 }
 
-/** What an administrator has to know about an update. */
+/** Notes of an update for an administrator. */
 function notesOf({ state, why, command }: AgentUpdate): string[] {
   if (state === 'failed') return [`the update failed: ${why ?? ''}`]
   if (state !== 'by_hand') return []

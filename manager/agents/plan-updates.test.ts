@@ -15,6 +15,7 @@ const agent = (number: number, more: Partial<UpdatedAgent> = {}): UpdatedAgent =
   version: '1.0.0',
   program: { kind: 'line', digest: OLD, updates: true },
   program_update: null,
+  removal: null,
   ...more,
 })
 const updating = {
@@ -128,4 +129,9 @@ test('a host that Berth does not update has a command', () => {
     version: '1.1.0',
     command: 'apt install ./berth-server_1.1.0_*.deb',
   })
+})
+
+test('a host that leaves is not updated any more', () => {
+  const removal = { step: 'draining', sessions: 'wait', images: false, by: '', at: '', problem: null, stays: [] } as const
+  expect(plan([agent(1, { removal: { ...removal, stays: [] } }), agent(2)]).begin).toBe(id(2))
 })

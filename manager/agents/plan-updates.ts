@@ -3,7 +3,7 @@ import { type AgentRow } from '../store/agents/agents.ts'
 import { type TargetProgram } from '../store/agents/updates.ts'
 
 /** The fields of an agent on which its update depends. */
-export type UpdatedAgent = Pick<AgentRow, 'id' | 'name' | 'status' | 'version' | 'program' | 'program_update'>
+export type UpdatedAgent = Pick<AgentRow, 'id' | 'name' | 'status' | 'version' | 'program' | 'program_update' | 'removal'>
 
 export interface UpdateRules {
   /** The program that agents get; undefined while it is not known. */
@@ -48,7 +48,7 @@ export function planUpdates(input: PlanInput): UpdatePlan {
   if (!target || mixed || states.some(({ now }) => now === 'updating')) return plan
   const open = states.filter(
     ({ agent, now }) =>
-      isUpdatable(agent) && agent.program.digest !== target.digest && typeof now !== 'object' && isReady(agent.id),
+      !agent.removal && isUpdatable(agent) && agent.program.digest !== target.digest && typeof now !== 'object' && isReady(agent.id),
   )
   const wanted = open
     .filter(({ now }) => now === 'wanted')
@@ -88,7 +88,7 @@ export interface UpdateView extends UpdateRules {
   readonly isBusy: (id: AgentId) => boolean
 }
 
-/** What administrators see of the program of an agent. */
+/** State of the program of an agent, for administrators. */
 export function updateOf(agent: UpdatedAgent, view: UpdateView): AgentUpdate {
   const { program, program_update: update } = agent
   const { target, version } = view

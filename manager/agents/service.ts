@@ -179,6 +179,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       ...(row.network_isolation_reason_by && { networkIsolationReasonBy: row.network_isolation_reason_by }),
       version: row.version,
       update: updateOf(row),
+      removal: row.removal,
       engineVersion: row.engine_version,
       problem: row.problem,
       ...(row.problem_by && { problemBy: row.problem_by }),
@@ -235,6 +236,9 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     },
     async change(id, { schedulable, resourceGroup }) {
       const row = await store.transaction(async trx => {
+        // A host that leaves would never be empty.
+        if (schedulable === true && (await lockAgent(trx, id))?.removal?.step !== undefined)
+          throw new AppError('agent_leaving', { agentId: id, ...because('call_removal_off') })
         const moved = resourceGroup === undefined ? undefined : await moveAgent(trx, id, resourceGroup)
         return schedulable === undefined ? (moved ?? findAgent(trx, id)) : setAgent(trx, id, { schedulable })
       })

@@ -24,7 +24,7 @@ import {
 } from './plan-updates.ts'
 
 export interface AgentUpdates extends AsyncDisposable {
-  /** What administrators see of the programs of agents. */
+  /** States of the programs of agents, for administrators. */
   view(): Promise<(agent: UpdatedAgent) => AgentUpdate>
   /**
    * Updates an agent as the next one, although people use it, and after a failure.

@@ -101,6 +101,33 @@ export const AgentUpdate = z
   .meta({ id: 'AgentUpdate' })
 export type AgentUpdate = z.infer<typeof AgentUpdate>
 
+/** How a host leaves: what becomes of its sessions, whether its images go, and whether it may stay behind as it is. */
+export const HostRemovalSpec = z.strictObject({
+  sessions: z.enum(['wait', 'end']).default('wait').describe('Wait until the sessions on it have ended, or end them.'),
+  images: z.boolean().default(false).describe('Also remove images of sessions, and the toolbox, from the host.'),
+  away: z
+    .boolean()
+    .default(false)
+    .describe('Remove an agent that is not connected: its sessions end, and all of Berth stays on the host.'),
+})
+export type HostRemovalSpec = z.infer<typeof HostRemovalSpec>
+
+export const AgentRemoval = z
+  .object({
+    step: z
+      .enum(['draining', 'leaving', 'removed'])
+      .describe('`draining`: sessions are there still, and it can be called off; `leaving`: the host removes Berth.'),
+    sessions: z.enum(['wait', 'end']),
+    images: z.boolean(),
+    by: z.string().describe('E-mail address of the administrator.'),
+    at: z.iso.datetime(),
+    problem: z.string().nullable().describe('Why the host has not left yet; it is tried again.'),
+    problemBy: TextKeys.optional(),
+    stays: z.array(z.object({ text: z.string(), by: TextKeys })).describe('What stays on the host, once it is removed.'),
+  })
+  .meta({ id: 'AgentRemoval' })
+export type AgentRemoval = z.infer<typeof AgentRemoval>
+
 export const Agent = z
   .object({
     id: AgentId,
@@ -117,6 +144,7 @@ export const Agent = z
     networkIsolationReasonBy: TextKeys.optional(),
     version: z.string(),
     update: AgentUpdate.describe('Whether its program is that of the manager.'),
+    removal: AgentRemoval.nullable().describe('How it leaves, if it does.'),
     engineVersion: z.string(),
     lastSeenAt: z.iso.datetime(),
     managers: z

@@ -211,6 +211,7 @@ export const ERRORS = {
   task_not_found: { status: 404, retry: false, title: 'No such task' },
 
   // agents and engines
+  agent_leaving: { status: 409, retry: false, title: 'The host is leaving' },
   agent_not_updatable: { status: 409, retry: false, title: 'Berth cannot update this agent' },
   agent_in_use: { status: 409, retry: true, title: 'The agent cannot be moved' },
   agent_not_found: { status: 404, retry: false, title: 'No such agent' },

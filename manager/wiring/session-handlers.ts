@@ -1,8 +1,10 @@
 import { type AgentId, type SessionId } from '#manager/contract'
 import { type DownloadTickets } from '../agents/download-tickets.ts'
 import { type HostBundles } from '../agents/host-bundle.ts'
+import { type Audit } from '../audit/recorder.ts'
 import { createLongAnswers } from '../agent-link/long-answers.ts'
 import { createHostSetup } from '../agents/host-setup.ts'
+import { type AgentRemovals, startAgentRemovals } from '../agents/removals.ts'
 import { type AgentService, createAgentService } from '../agents/service.ts'
 import { type AgentUpdates } from '../agents/updates.ts'
 import { createUnknownContainers } from '../agents/unknown-containers.ts'
@@ -47,6 +49,8 @@ export interface SessionHandlersDeps {
   readonly hostBundles: HostBundles
   readonly updates: AgentUpdates
   readonly tickets: DownloadTickets
+  readonly audit: Audit | undefined
+  readonly removalsEveryMs: number | undefined
   readonly settings: Pick<Settings, 'read'>
   readonly notifier: AccountNotifier
   /** Tells which accounts may have changed. */
@@ -76,13 +80,15 @@ export function createSessionHandlers(
     hostBundles,
     updates,
     tickets,
+    audit,
+    removalsEveryMs,
     settings,
     notifier,
     logins,
     onPoliciesChanged,
     readSetUp,
   }: SessionHandlersDeps,
-): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing } {
+): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing; readonly removals: AgentRemovals } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
   const agentService = createAgentService({
@@ -99,6 +105,13 @@ export function createSessionHandlers(
     deviceFigures: id => reports.deviceFigures(id),
     updates,
     onModesChanged: createTellModes(core),
+  })
+  const removals = startAgentRemovals({
+    ...core,
+    isReady: id => presence.isReady(id),
+    forget: (id, actor) => agentService.forget(id, actor),
+    audit,
+    everyMs: removalsEveryMs,
   })
   const setup = createHostSetup({ agents: agentService, bundles: hostBundles, tickets })
   const positionOf = (id: SessionId) => scheduler.positionOf(id)
@@ -167,6 +180,7 @@ export function createSessionHandlers(
     ...createAgentRoutes({
       agents: agentService,
       updates,
+      removals,
       unknown: createUnknownContainers({ store, agents, reports }),
       setup,
     }),
@@ -197,7 +211,7 @@ export function createSessionHandlers(
       ownerOf: (caller, wanted) => requireOwner(store.db, caller, wanted),
     }),
   }
-  return { handlers, agentService, sharing }
+  return { handlers, agentService, sharing, removals }
 }
 
 /** Sends the agent its device modes, through the manager to which it is connected. */

@@ -75,19 +75,22 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       everyMs: deps.timings?.updatesEveryMs,
     }),
   )
-  const { handlers, agentService, sharing } = createSessionHandlers(core, {
+  const { handlers, agentService, sharing, removals } = createSessionHandlers(core, {
     url: deps.url,
     keyFingerprint: deps.key.fingerprint,
     tlsKeyFor: deps.tlsKeyFor,
     hostBundles: deps.hostBundles,
     updates,
     tickets,
+    audit: deps.audit,
+    removalsEveryMs: deps.timings?.updatesEveryMs,
     settings: deps.settings,
     notifier: deps.notifier,
     logins: deps.logins,
     onPoliciesChanged: deps.onPoliciesChanged,
     readSetUp: deps.readSetUp,
   })
+  stack.use(removals)
   const opened = stack.move()
   return {
     handlers,

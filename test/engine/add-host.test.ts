@@ -20,7 +20,7 @@ let makeLine: () => Promise<string>
 beforeAll(async () => {
   const packages = await mkdtemp(join(tmpdir(), 'berth-test-'))
   opened.defer(() => rm(packages, { recursive: true, force: true }))
-  const manager = opened.use(await startTestManager())
+  const manager = opened.use(await startTestManager({ timings: { updatesEveryMs: 250 } }))
   ;({ api } = await manager.signIn())
   const cli = opened.use(await createCli())
   await cli.signIn(manager.url)

@@ -14,6 +14,17 @@ export const AGENT_CAUSES = {
   update_in_use: 'It is updated once nobody is connected to its sessions and no command runs in them.',
   update_by_command: 'Updates are made by hand (setting agentUpdates).',
   update_paused: 'The update of {agent} failed. No other host is updated by itself until that one is.',
+  leave_sessions: 'The host has {count, plural, one {# container} other {# containers}} of sessions still.',
+  leave_not_started: 'systemd did not start the removal: {text}',
+  remove_away:
+    'The host is not connected. Wait until it is, or remove it as it is (--away): its sessions end, and all of Berth stays on it.',
+  call_removal_off: 'Call the removal of the host off first.',
+  stays_folders: 'Folders of users: {paths}.',
+  stays_homes: 'Homes of ended sessions: {paths}.',
+  stays_images: 'Images, which sessions elsewhere may need.',
+  stays_system: 'Docker, its settings, and packages of the distribution.',
+  stays_program: 'The agent with its state, the networks, volumes and rules of the firewall. On the host: {command}',
+  stays_away: 'The host is not connected: containers of its sessions, their networks, volumes and homes, rules of the firewall, images, and the agent with its state. On the host, once it runs: {command}',
   update_away: 'The agent is not connected.',
   update_managers: 'Managers of different versions are running. Hosts are updated once all have the same.',
   gpu_starts_nothing:

@@ -6,6 +6,7 @@ import {
   AgentSort,
   AgentSummary,
   DeviceMode,
+  HostRemovalSpec,
   Resources,
   UnknownContainer,
 } from '../agents.ts'
@@ -161,6 +162,24 @@ export const AGENT_ROUTES = {
     access: 'superadmin',
     summary:
       'Give an agent that the line has installed the program of the manager, next of all, also if people are connected to its sessions.',
+    params: z.object({ id: AgentId }),
+    reply: Agent,
+  },
+  removeAgent: {
+    method: 'POST',
+    path: '/api/v1/agents/:id/removal',
+    access: 'superadmin',
+    summary:
+      'Let a host leave: no new sessions, then, once the ones on it have ended, Berth is removed from the host and the agent from the records.',
+    params: z.object({ id: AgentId }),
+    body: HostRemovalSpec,
+    reply: Agent,
+  },
+  cancelAgentRemoval: {
+    method: 'DELETE',
+    path: '/api/v1/agents/:id/removal',
+    access: 'superadmin',
+    summary: 'Call the removal of a host off, while sessions are on it. It stays in maintenance.',
     params: z.object({ id: AgentId }),
     reply: Agent,
   },

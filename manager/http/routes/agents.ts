@@ -1,5 +1,6 @@
 import { type HostSetup } from '../../agents/host-setup.ts'
 import { type AgentService } from '../../agents/service.ts'
+import { type AgentRemovals } from '../../agents/removals.ts'
 import { type AgentUpdates } from '../../agents/updates.ts'
 import { type UnknownContainers } from '../../agents/unknown-containers.ts'
 import { type Handlers } from '../handlers.ts'
@@ -14,6 +15,8 @@ type AgentRoutes =
   | 'withdrawJoinToken'
   | 'updateAgent'
   | 'updateAgentProgram'
+  | 'removeAgent'
+  | 'cancelAgentRemoval'
   | 'setDeviceMode'
   | 'forgetAgent'
   | 'listUnknownContainers'
@@ -22,11 +25,13 @@ type AgentRoutes =
 export function createAgentRoutes({
   agents,
   updates,
+  removals,
   unknown,
   setup,
 }: {
   agents: AgentService
   updates: Pick<AgentUpdates, 'want'>
+  removals: Pick<AgentRemovals, 'begin' | 'cancel'>
   setup: Pick<HostSetup, 'prepare'>
   unknown: UnknownContainers
 }): Pick<Handlers, AgentRoutes> {
@@ -44,6 +49,14 @@ export function createAgentRoutes({
     updateAgent: (_context, { params, body }) => agents.change(params.id, body),
     async updateAgentProgram(_context, { params }) {
       await updates.want(params.id)
+      return agents.get(params.id)
+    },
+    async removeAgent({ caller }, { params, body }) {
+      await removals.begin(params.id, body, caller.email)
+      return agents.get(params.id)
+    },
+    async cancelAgentRemoval(_context, { params }) {
+      await removals.cancel(params.id)
       return agents.get(params.id)
     },
     setDeviceMode: (_context, { params, body }) => agents.setDeviceMode(params.id, params.uuid, body.mode),

@@ -71,7 +71,7 @@ export async function listAgentPage(db: Db, page: AgentPage): Promise<{ rows: Li
     page as (
       select a.id, a.name, a.resource_group, a.status, a.schedulable, a.capacity, a.network_isolation,
         a.network_isolation_reason, a.network_isolation_reason_by, a.version, a.engine_version, a.last_seen_at, a.problem,
-        a.problem_by, a.program, a.program_update, a.row_version, jsonb_array_length(a.devices) as gpus, ${BROKEN} as broken, a.by
+        a.problem_by, a.program, a.program_update, a.removal, a.row_version, jsonb_array_length(a.devices) as gpus, ${BROKEN} as broken, a.by
       from matching a ${start} order by by ${direction}, id ${direction} limit ${limit})
     select page.*, counted.total from (select count(*)::int as total from matching) counted left join page on true
     order by by ${direction}, id ${direction}`.execute(db)

@@ -64,6 +64,7 @@ export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = f
           // A rejoining agent keeps its group: only `moveAgent` changes it, and only without sessions.
           resource_group: sql`case when agents.status = 'REVOKED' then excluded.resource_group else agents.resource_group end`,
           status: 'LOST',
+          removal: null,
           // Revoking has paused the agent: undo that. A pause that an admin set on an agent that was not revoked stays.
           schedulable: sql`agents.schedulable or agents.status = 'REVOKED'`,
           row_version: sql`agents.row_version + 1`,

@@ -4,6 +4,7 @@ import { endsOfLinks } from './0002-ends-of-links.ts'
 import { gpuChoice } from './0003-gpu-choice.ts'
 import { allocations } from './0004-allocations.ts'
 import { agentPrograms } from './0009-agent-programs.ts'
+import { hostsThatLeave } from './0010-hosts-that-leave.ts'
 import { accessTokens } from './0011-access-tokens.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -13,5 +14,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-gpu-choice': gpuChoice,
   '0004-allocations': allocations,
   '0009-agent-programs': agentPrograms,
+  '0010-hosts-that-leave': hostsThatLeave,
   '0011-access-tokens': accessTokens,
 }

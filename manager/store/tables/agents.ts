@@ -1,6 +1,7 @@
 import { type Default, type DefaultJson, type Json, type MaybeJson, type MaybeTime, type Time } from './columns.ts'
 import {
   type AgentId,
+  type AgentRemoval,
   type Device,
   type ResourceSlots,
   type SettableMode,
@@ -42,6 +43,8 @@ export interface AgentsTable {
   program: MaybeJson<StoredProgram>
   /** Update of the program that is wanted, in progress or failed. */
   program_update: MaybeJson<ProgramUpdate>
+  /** How it leaves, or has left. */
+  removal: MaybeJson<AgentRemoval>
   /** Incremented by every change; event hints carry it. */
   row_version: Default<number>
 }

@@ -19,6 +19,18 @@ export default {
   update_by_command: '업데이트는 직접 합니다(설정 agentUpdates).',
   update_paused:
     '{agent} 업데이트가 실패했습니다. 그 호스트가 업데이트될 때까지 다른 호스트는 자동으로 업데이트되지 않습니다.',
+  leave_sessions: '호스트에 세션 컨테이너 {count}개가 아직 있습니다.',
+  leave_not_started: 'systemd가 제거를 시작하지 못했습니다: {text}',
+  remove_away:
+    '호스트가 연결되어 있지 않습니다. 연결될 때까지 기다리거나 그대로 제거하세요(--away). 그러면 세션이 종료되고 호스트에는 Berth가 그대로 남습니다.',
+  call_removal_off: '먼저 호스트 제거를 취소하세요.',
+  stays_folders: '사용자 폴더: {paths}.',
+  stays_homes: '종료된 세션의 홈: {paths}.',
+  stays_images: '이미지. 다른 곳의 세션에 필요할 수 있습니다.',
+  stays_system: 'Docker와 그 설정, 배포판의 패키지.',
+  stays_program: '에이전트와 그 상태, 네트워크, 볼륨, 방화벽 규칙. 호스트에서 실행할 명령: {command}',
+  stays_away:
+    '호스트가 연결되어 있지 않습니다. 세션 컨테이너와 네트워크, 볼륨, 홈, 방화벽 규칙, 이미지, 에이전트와 그 상태가 남습니다. 호스트가 켜지면 그곳에서 실행할 명령: {command}',
   update_away: '에이전트가 연결되어 있지 않습니다.',
   update_managers: '버전이 다른 매니저들이 실행 중입니다. 모두 같은 버전이 되면 호스트가 업데이트됩니다.',
   gpu_starts_nothing:

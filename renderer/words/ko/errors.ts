@@ -179,6 +179,7 @@ export default {
   agent_not_found: '에이전트를 찾을 수 없습니다',
   agent_revoked: '이 에이전트의 권한이 취소되었습니다',
   agent_running_elsewhere: '다른 프로세스가 이 에이전트로 실행되고 있습니다',
+  agent_leaving: '호스트가 떠나는 중입니다',
   agent_not_updatable: 'Berth가 이 에이전트를 업데이트할 수 없습니다',
   agent_in_use: '에이전트를 옮길 수 없습니다',
   device_in_use: '장치가 사용 중입니다',

@@ -87,7 +87,7 @@ test('a failure is shown with its reason, and pauses the others until an adminis
   await cluster.api.updateAgentProgram({ params: { id: failing.id } })
   await expect.poll(() => failing.requests('update_program').length).toBe(2)
   const id = failing.requests('update_program')[1]?.id ?? ''
-  // It went back by itself.
+  // The host went back by itself.
   set(failing, line({ failed: { id, why: 'The agent ended: no key.' } }))
   await expect.poll(async () => (await updateOf(failing)).why).toBe('The agent ended: no key.')
   expect(other.requests('update_program')).toEqual([])
