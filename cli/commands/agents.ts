@@ -12,6 +12,7 @@ import {
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { addRemovalCommand } from './agent-removal.ts'
 import { age, amounts, bytes } from './text.ts'
 
 interface JsonFlag {
@@ -137,6 +138,7 @@ export function addAgentCommands(program: Command): void {
       createOutput(json).data(changed, () => agentTable([changed]))
     })
 
+  addRemovalCommand(agent, idOfAgent)
   addDeviceCommands(agent)
   addUnknownCommands(agent)
 

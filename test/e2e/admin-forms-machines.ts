@@ -6,7 +6,7 @@ import { IMAGES } from './console-world.ts'
 
 const PYTHON = 'berth/python:3.13'
 const REGISTRY = 'cr.example.org'
-const [HOST, PAUSED] = AGENTS
+const [HOST, PAUSED, , LEAVING] = AGENTS
 const AGENT = HOST?.name ?? ''
 const [IMAGE] = IMAGES
 const REQUEST = {
@@ -233,6 +233,27 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     sends: 'forgetAgent',
     params: { id: HOST?.id ?? '' },
     says: `${AGENT} is forgotten.`,
+  },
+  {
+    title: 'lets a host leave, with its images, once its name is typed',
+    page: `agents/${PAUSED?.id ?? ''}`,
+    open: 'Remove',
+    fill: [check('Also remove the images of sessions from the host'), type('Type the name to confirm', PAUSED?.name ?? '')],
+    submit: 'Remove',
+    sends: 'removeAgent',
+    params: { id: PAUSED?.id ?? '' },
+    body: { sessions: 'wait', images: true },
+    reply: PAUSED,
+    says: `${PAUSED?.name ?? ''} leaves.`,
+  },
+  {
+    title: 'calls the removal of a host off',
+    page: `agents/${LEAVING?.id ?? ''}`,
+    open: 'Call it off',
+    sends: 'cancelAgentRemoval',
+    params: { id: LEAVING?.id ?? '' },
+    reply: LEAVING,
+    says: `${LEAVING?.name ?? ''} stays, in maintenance.`,
   },
   {
     title: 'moves an agent of the list to another resource group',

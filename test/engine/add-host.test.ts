@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient } from '#manager/contract'
 import { createCli } from '../fixtures/cli.ts'
 import { BUSYBOX_IMAGE, busyboxImage } from '../fixtures/docker.ts'
+import { leftoversOf } from '../fixtures/leftovers.ts'
 import { startTestManager } from '../fixtures/manager.ts'
 import { type FreshRoot, openFreshRoot } from '../packages/fresh-root.ts'
 
@@ -14,6 +15,7 @@ import { type FreshRoot, openFreshRoot } from '../packages/fresh-root.ts'
  */
 let root: FreshRoot
 let api: ApiClient
+let managerId: string
 const opened = new AsyncDisposableStack()
 let makeLine: () => Promise<string>
 
@@ -22,6 +24,7 @@ beforeAll(async () => {
   opened.defer(() => rm(packages, { recursive: true, force: true }))
   const manager = opened.use(await startTestManager({ timings: { updatesEveryMs: 250 } }))
   ;({ api } = await manager.signIn())
+  managerId = manager.manager.managerId
   const cli = opened.use(await createCli())
   await cli.signIn(manager.url)
   makeLine = async () => (await cli.run(['admin', 'agent', 'join-token', '--command'])).out.trim()
@@ -128,9 +131,12 @@ esac
 `
 /** Starts a command that outlives its caller. */
 const SYSTEMD_RUN = `#!/bin/sh
-while [ "$1" != -- ]; do shift; done
+while [ "$1" != -- ]; do
+  case $1 in --unit=*) unit=\${1#--unit=} ;; esac
+  shift
+done
 shift
-setsid "$@" >/run/update.log 2>&1 </dev/null &
+setsid "$@" >/run/$unit.log 2>&1 </dev/null &
 `
 const JOURNALCTL = '#!/bin/sh\ncat /run/agent.log\n'
 
@@ -178,9 +184,17 @@ systemctl restart berth-agent`)
   expect(await inUse()).toBe(name)
   await connected()
   expect(await session()).toBe(before)
-  await api.deleteSession({ params: { id } })
-  await expect.poll(session, { timeout: 60_000 }).toMatch(/^TERMINATED/)
-  await root.shell('sh /opt/berth/current/add-host.sh --uninstall')
+
+  // The host leaves, and with it the session.
+  await api.removeAgent({ params: { id: agent.id }, body: { sessions: 'end' } })
+  const left = async () => (await api.getAgent({ params: { id: agent.id } })).removal?.step
+  await expect.poll(left, { timeout: 60_000 }).toBe('removed')
+  expect(await session()).toMatch(/^TERMINATED/)
+  const removed = () => root.shell('cat /run/berth-agent-leave.log')
+  await expect.poll(removed, { timeout: 60_000 }).toContain('Berth was removed from this computer')
+  const places = `/opt/berth /etc/berth /etc/systemd/system/berth-agent.service ${root.data}/agent`
+  expect(await root.shell(`ls -d ${places} 2>/dev/null || true`)).toBe('')
+  expect(await leftoversOf(managerId)).toEqual({ containers: [], networks: [], volumes: [] })
 }, 300_000)
 
 test.each([
