@@ -30,6 +30,16 @@ export const VARIABLES_WITHOUT_KEY: readonly OwnVariable[] = [
   { name: 'BERTH_JOIN', commands: ['agent'], meaning: 'the join string, instead of --join' },
   { name: 'BERTH_AGENT_REPLACE', commands: ['agent'], meaning: '1: as --replace' },
   {
+    name: 'BERTH_AGENT_UPDATES',
+    commands: ['agent'],
+    meaning: 'off: managers do not replace the program of this host (default on)',
+  },
+  {
+    name: 'BERTH_AGENT_LEAVE',
+    commands: ['agent'],
+    meaning: 'engine or images: remove what Berth has on the engine, and end',
+  },
+  {
     name: 'BERTH_TOOLBOX_ARCHIVE',
     commands: ['agent'],
     meaning: 'archive with the toolbox image, loaded whenever the engine lacks it',

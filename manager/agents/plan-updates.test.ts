@@ -25,7 +25,7 @@ const updating = {
   digest: NEW,
   at: new Date(T0).toISOString(),
 } as const
-const failed = { ...updating, state: 'failed', why: 'It did not start.', whyBy: { cause: 'update_says' } } as const
+const failed = { ...updating, state: 'failed', why: 'It did not start.', whyBy: { cause: 'agent_says' } } as const
 
 const plan = (agents: readonly UpdatedAgent[], more: Partial<PlanInput> = {}) =>
   planUpdates({
@@ -113,7 +113,7 @@ test.each([
   [agent(1), 'waiting', 'update_in_turn'],
   [agent(1, { status: 'LOST' }), 'waiting', 'update_away'],
   [agent(1, { program_update: updating }), 'updating', undefined],
-  [agent(1, { program_update: failed }), 'failed', 'update_says'],
+  [agent(1, { program_update: failed }), 'failed', 'agent_says'],
   [agent(1, { program: { kind: 'line', digest: OLD, updates: false } }), 'by_hand', 'update_off'],
   [agent(1, { program: null }), 'by_hand', undefined],
   [agent(1, { program: null, version: '1.1.0' }), 'current', undefined],

@@ -1,4 +1,4 @@
-import { type AgentId, type AgentUpdate, because, type Because, keysOf } from '#manager/contract'
+import { type AgentId, type AgentUpdate, because, type Because, keysOf, type TextKeys } from '#manager/contract'
 import { type AgentRow } from '../store/agents/agents.ts'
 import { type TargetProgram } from '../store/agents/updates.ts'
 
@@ -65,7 +65,7 @@ function settled({ program, program_update: update }: UpdatedAgent, { target, no
   if (!update) return 'none'
   if (update.state === 'updating') {
     if (program?.digest === update.digest) return 'done'
-    if (program?.failed?.id === update.id) return because('update_says', { text: program.failed.why })
+    if (program?.failed?.id === update.id) return because('agent_says', { text: program.failed.why })
     if (now - Date.parse(update.at) > UPDATE_LIMIT_MS)
       return because('update_silent', { minutes: Math.round(UPDATE_LIMIT_MS / 60_000) })
     return 'updating'
@@ -93,23 +93,28 @@ export function updateOf(agent: UpdatedAgent, view: UpdateView): AgentUpdate {
   const { program, program_update: update } = agent
   const { target, version } = view
   const kind = program?.kind ?? null
-  const of = (state: AgentUpdate['state'], why?: Because, command: string | null = null): AgentUpdate => ({
+  const of = (
+    state: AgentUpdate['state'],
+    reason?: { readonly why: string; readonly keys: TextKeys },
+    command: string | null = null,
+  ): AgentUpdate => ({
     state,
     kind,
     version: state === 'current' ? null : (target?.version ?? version),
-    why: why?.why ?? null,
-    ...(why && { whyBy: keysOf(why) }),
+    why: reason?.why ?? null,
+    ...(reason && { whyBy: reason.keys }),
     command,
   })
+  const told = (why: Because) => ({ why: why.why, keys: keysOf(why) })
   if (agent.status === 'REVOKED') return of('current')
   if (update?.state === 'updating') return of('updating')
   if (!isUpdatable(agent) || !target) {
     const off = program?.kind === 'line' && !program.updates ? because('update_off') : undefined
-    return agent.version === version ? of('current') : of('by_hand', off, kind && commandOf(kind, version))
+    return agent.version === version ? of('current') : of('by_hand', off && told(off), kind && commandOf(kind, version))
   }
   if (agent.program.digest === target.digest) return of('current')
-  if (update?.state === 'failed') return of('failed', because('update_says', { text: update.why }))
-  return of('waiting', whyWaiting(agent, view))
+  if (update?.state === 'failed') return of('failed', { why: update.why, keys: update.whyBy })
+  return of('waiting', told(whyWaiting(agent, view)))
 }
 
 function whyWaiting(agent: UpdatedAgent, { mode, mixed, failedAgent, isBusy }: UpdateView): Because {

@@ -90,7 +90,7 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
       await finish(row, removal, staysOf(reply, removal))
     } catch (error) {
       const why = error instanceof AppError ? causeIn(error.detail) : undefined
-      await note(row, { ...removal, step: 'leaving' }, why ?? because('update_says', { text: String(error) }))
+      await note(row, { ...removal, step: 'leaving' }, why ?? because('agent_says', { text: String(error) }))
     }
   }
 

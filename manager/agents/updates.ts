@@ -1,5 +1,5 @@
 import { every } from '#base/every'
-import { type AgentId, type AgentUpdate, AppError, because, type Because, keysOf, whyOf } from '#manager/contract'
+import { type AgentId, type AgentUpdate, AppError, because, type Because, causeIn, keysOf } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Audit } from '../audit/recorder.ts'
 import { type Cluster } from '../cluster/cluster.ts'
@@ -125,8 +125,8 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
       .catch(async (error: unknown) => {
         // The agent may have ended before its reply: then its next report tells the outcome.
         if (stop.signal.aborted || (error instanceof AppError && error.code === 'agent_unreachable')) return
-        const why = because('update_says', { text: whyOf(error) ?? String(error) })
-        await finish([{ ...row, program_update: update }], id, why)
+        const why = error instanceof AppError ? causeIn(error.detail) : undefined
+        await finish([{ ...row, program_update: update }], id, why ?? because('agent_says', { text: String(error) }))
       })
       .catch((error: unknown) => log.error({ err: error, agentId: id }, 'the update of an agent was not followed'))
       .finally(() => running.delete(done))

@@ -1,6 +1,5 @@
 /** Problems of agents and their devices, which administrators see on the pages of agents: see `CAUSES`. */
 export const AGENT_CAUSES = {
-  update_says: '{text}',
   update_kind: 'Berth updates agents that its line has installed as a service. This one was installed in another way.',
   update_off: 'The host keeps its program (BERTH_AGENT_UPDATES=off).',
   update_at_work: 'Another update is in progress on this host.',

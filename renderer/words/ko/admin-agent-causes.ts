@@ -3,7 +3,6 @@ import { type Translation } from '../message-types.ts'
 
 /** Problems of agents and their devices, by key. English is the server's text (`manager/contract/causes/agent.ts`). */
 export default {
-  update_says: '{text}',
   update_kind:
     'Berth는 추가 명령으로 서비스로 설치된 에이전트만 업데이트합니다. 이 에이전트는 다른 방법으로 설치되었습니다.',
   update_off: '이 호스트는 프로그램을 그대로 유지합니다(BERTH_AGENT_UPDATES=off).',

@@ -12,6 +12,7 @@ const agent = (change: Partial<Agent> = {}) =>
     occupied: { cpu: '16' },
     devices: [],
     networkIsolationReason: null,
+    update: { state: 'current', kind: 'line', version: null, why: null, command: null },
     ...change,
   }) as unknown as Agent
 
@@ -39,11 +40,13 @@ test('problems are those of the connection, the reports, the isolation and each 
     problem: 'A report failed.',
     networkIsolationReason: 'no firewall',
     devices: [device(), device({ problem: 'Xid 79' })],
+    update: { state: 'failed', kind: 'line', version: '2', why: 'No key.', command: null },
   })
   expect(problemsOf(broken)).toEqual([
     expect.stringContaining('no connection'),
     'A report failed.',
     'Sessions are isolated only partly: no firewall',
+    'The update failed, and the program of before is in use: No key.',
     'H100: Xid 79',
   ])
 })
