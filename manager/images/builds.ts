@@ -1,13 +1,12 @@
-import { every } from '#base/every'
-import { type AgentId, type AgentPull, AppError, because, type ImageBuildSpec, type Task } from '#manager/contract'
+import { type AgentId, type AgentPull, AppError, type ImageBuildSpec, type Task } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { findAgent } from '../store/agents/agents.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
-import { listActiveRoles } from '../store/identity/users.ts'
 import { noSuchAgent } from '../store/missing.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Tasks } from '../tasks/tasks.ts'
+import { RECHECK_MS, whileSuperadmin } from '../tasks/while-superadmin.ts'
 import { type Caller } from '../users/authorize.ts'
 import { readKnownImages, toImages } from './known-images.ts'
 
@@ -33,8 +32,6 @@ export interface BuildsDeps {
 }
 
 const TIMEOUT_MS = 2 * 60 * 60_000
-/** How long a build may continue after its starter has lost the right. */
-const RECHECK_MS = 5_000
 /** Number of characters kept of the end of a log. */
 const LOG_LENGTH = 16_384
 
@@ -71,21 +68,16 @@ export function createBuilds({ store, agents, tasks, recheckMs = RECHECK_MS }: B
             log = (log + text).slice(-LOG_LENGTH)
             report(detailOf('pulling', log))
           })
-          const lost = new AbortController()
-          using _watched = every(recheckMs, async () => {
-            const role = (await listActiveRoles(db, [caller.userId])).get(caller.userId)?.role
-            if (role !== 'superadmin') lost.abort(new AppError('forbidden', because('build_starter_left')))
-          })
+          const watch = { db, starter: caller.userId, signal, recheckMs }
           try {
             const input = { reference, recipe, buildId }
-            await agents.request(agentId, 'build_image', input, {
-              timeoutMs: TIMEOUT_MS,
-              signal: AbortSignal.any([signal, lost.signal]),
-            })
+            await whileSuperadmin(watch, until =>
+              agents.request(agentId, 'build_image', input, { timeoutMs: TIMEOUT_MS, signal: until }),
+            )
             report(detailOf('done', log))
           } catch (error) {
             report(detailOf(signal.aborted ? 'cancelled' : 'failed', log))
-            throw lost.signal.aborted ? lost.signal.reason : error
+            throw error
           } finally {
             listeners.delete(keyOf(agentId, buildId))
           }

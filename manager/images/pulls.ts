@@ -21,8 +21,9 @@ import { type Store } from '../store/open-store.ts'
 import { type Caller } from '../users/authorize.ts'
 import { chosenAgents } from './chosen-agents.ts'
 import { type Tasks } from '../tasks/tasks.ts'
+import { RECHECK_MS, whileSuperadmin } from '../tasks/while-superadmin.ts'
 
-/** Pulls of images to agents that an admin requests before any session needs them. */
+/** Pulls of images to agents that a superadmin requests before any session needs them. They end when that person is no superadmin any more. */
 export interface Pulls {
   /** @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */
   start(caller: Caller, spec: PullSpec): Promise<Task>
@@ -37,13 +38,14 @@ export interface PullsDeps {
   readonly agents: AgentRequests
   readonly registries: Pick<Registries, 'authOf'>
   readonly tasks: Tasks
+  readonly recheckMs?: number
 }
 
 /** Number of agents that pull at the same time, because the registry has to serve them all. */
 const AT_ONCE = 8
 const TIMEOUT_MS = 2 * 60 * 60_000
 
-export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pulls {
+export function createPulls({ store, agents, registries, tasks, recheckMs = RECHECK_MS }: PullsDeps): Pulls {
   const listeners = new Map<string, (progress: PullProgress) => void>()
   const keyOf = (agentId: AgentId, pullId: string) => `${agentId}/${pullId}`
 
@@ -105,7 +107,9 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
         startedBy: caller.email,
         detail: { rescan: null, pull: rows.map(waiting) },
         run: ({ signal, report }) =>
-          pullAll(rows, { reference, signal, report: pull => report({ rescan: null, pull }) }),
+          whileSuperadmin({ db: store.db, starter: caller.userId, signal, recheckMs }, until =>
+            pullAll(rows, { reference, signal: until, report: pull => report({ rescan: null, pull }) }),
+          ),
       })
     },
     follow(agentId, pullId, listener) {

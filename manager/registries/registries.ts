@@ -11,7 +11,8 @@ import {
 } from '#manager/contract'
 import { type RegistryAuth } from '#agent/contract'
 import { type EventPublisher } from '../events/bus.ts'
-import { type Tasks } from '../tasks/tasks.ts'
+import { type Tasks, type TaskSpec } from '../tasks/tasks.ts'
+import { RECHECK_MS, whileSuperadmin } from '../tasks/while-superadmin.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -48,7 +49,7 @@ export interface Registries {
   update(name: string, change: RegistryChange): Promise<Registry>
   /** @throws AppError `registry_not_found` */
   remove(name: string): Promise<void>
-  /** @throws AppError `registry_not_found`, `bad_request` (it is not active) */
+  /** The rescan ends when the caller is no superadmin any more. @throws AppError `registry_not_found`, `bad_request` (it is not active) */
   rescan(caller: Caller, name: string): Promise<Task>
   /**
    * Requests the repositories of the registry and the tags of the first one, even while it is not active. @throws AppError
@@ -69,11 +70,14 @@ export interface PullSource {
   readonly manifestDigest?: string | undefined
 }
 
+type Running = Parameters<TaskSpec['run']>[0]
+
 export interface RegistriesDeps {
   readonly store: Store
   readonly box: SecretBox
   readonly tasks: Tasks
   readonly events: EventPublisher
+  readonly recheckMs?: number
 }
 
 /** Architecture of the images to look for: agents are assumed to have the same as this machine. */
@@ -83,7 +87,8 @@ const TEST_MS = 30_000
 /** Server address under which Docker stores the sign-in of Docker Hub. */
 const HUB_AUTH_ADDRESS = 'https://index.docker.io/v1/'
 
-export function createRegistries({ store, box, tasks, events }: RegistriesDeps): Registries {
+export function createRegistries(deps: RegistriesDeps): Registries {
+  const { store, box, tasks, events, recheckMs = RECHECK_MS } = deps
   const { db } = store
 
   async function existing(name: string): Promise<RegistryRow> {
@@ -112,7 +117,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
     createRegistryClient({ url: new URL(row.url), credentials: credentialsOf(row), architecture: ARCHITECTURE })
   const listNamespace = (namespace: string, signal: AbortSignal) => listHubRepositories(namespace, { signal })
 
-  async function scan(row: RegistryRow, { signal, report }: Parameters<Parameters<Tasks['start']>[0]['run']>[0]) {
+  async function scan(row: RegistryRow, { signal, report }: Pick<Running, 'signal' | 'report'>) {
     const { name, projects } = row
     const client = clientOf(row)
     try {
@@ -197,7 +202,10 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
         target: name,
         startedBy: caller.email,
         detail: { rescan: NOTHING_YET, pull: null },
-        run: task => scan(row, task),
+        run: ({ signal, report }) =>
+          whileSuperadmin({ db, starter: caller.userId, signal, recheckMs }, until =>
+            scan(row, { signal: until, report }),
+          ),
       })
     },
 

@@ -17,7 +17,7 @@ export const ADMINISTRATION_CAUSES = {
   host_downloads: 'At most {limit} hosts fetch the program at a time. Try again in a minute.',
   container_not_waiting:
     'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.',
-  build_starter_left: 'The person who started the build is no superadmin any more.',
+  starter_left: 'The person who started this is no superadmin any more.',
   export_lost: 'The account was changed while the export ran. Start the export again.',
   image_unknown_here: 'No agent or registry has an image "{image}".',
   alias_is_image: 'There is an image "{image}". Choose another alias.',

@@ -20,7 +20,7 @@ export default {
   host_downloads: '프로그램을 동시에 받는 호스트는 최대 {limit}대입니다. 1분 뒤에 다시 시도하세요.',
   container_not_waiting:
     '이 호스트에서 결정을 기다리는 컨테이너가 아닙니다. "berth admin agent unknown ls" 명령으로 목록을 볼 수 있습니다.',
-  build_starter_left: '빌드를 시작한 사람이 더 이상 최고 관리자가 아닙니다.',
+  starter_left: '이 작업을 시작한 사람이 더 이상 최고 관리자가 아닙니다.',
   export_lost: '내보내는 동안 계정이 바뀌었습니다. 내보내기를 다시 시작하세요.',
   image_unknown_here: '"{image}" 이미지가 있는 에이전트나 레지스트리가 없습니다.',
   alias_is_image: '"{image}" 이미지가 이미 있습니다. 다른 별칭을 고르세요.',
