@@ -7,7 +7,7 @@ import { type Log } from '../log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
 import { type CallsOf, createStorageCalls } from './calls.ts'
-import { createDiskFloor, type DiskFloor } from './disk-floor.ts'
+import { type DiskFloor } from './disk-floor.ts'
 import { FOLDERS, REMOVED, UPLOADS } from './directories.ts'
 import { errnoOf, isOfFileSystem } from './file-errors.ts'
 import { createFolderQuotas, type FolderLimits, type FolderQuotas, type Unenforced } from './folder-quota.ts'
@@ -73,12 +73,14 @@ export interface StorageHosts {
   remove(host: string, id: FolderId, signal: AbortSignal): Promise<void>
 }
 
+const NO_FLOOR: DiskFloor = { left: () => Promise.resolve(Infinity), require: () => Promise.resolve() }
+
 /** @param paths absolute directory of each storage host, by its name */
 export function createStorageHosts({
   db,
   paths,
   quotas = createFolderQuotas(),
-  floor = createDiskFloor({ floorBytes: 0, look: () => Promise.resolve(undefined) }),
+  floor = NO_FLOOR,
   log,
 }: {
   db: Db

@@ -191,6 +191,8 @@ export const FOLDER_CAUSES = {
     'You have {limit} uploads of many files open, as many as one person may have. Wait until one of them has ended.',
   // storage
   storage_entries_full: '"{name}" cannot be made: the storage allows no more entries here.',
+  storage_keeps_for_sessions:
+    'The disk of the storage "{storage}" is nearly full. {size} of it are kept free for sessions that write into folders. Delete files there, or choose another storage.',
   storage_keeps_free:
     'The disk of the storage "{storage}" is nearly full. {size} of it are kept free, so that the server can work.',
   storage_full: 'The storage "{storage}" is full.',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -8,7 +8,10 @@ import { DEFAULT_BACKEND } from '../../fixtures/database.ts'
 import { startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 
-/** A small disk with the manager's data and the folders: whatever writes into folders leaves room for the database. */
+/**
+ * A small disk with the manager's data and folders: whatever writes into folders leaves room for the database. And a storage on a disk of
+ * its own.
+ */
 const run = promisify(execFile)
 const MiB = 2 ** 20
 const isRoot = process.getuid?.() === 0
@@ -16,6 +19,7 @@ const stack = new AsyncDisposableStack()
 let manager: TestManager
 let token: string
 let folder: string
+let elsewhere: string
 let directory: string
 let local: string
 let sftp: (line: string) => Promise<string>
@@ -25,10 +29,20 @@ beforeAll(async () => {
   const disk = stack.use(await temporaryDirectory()).path
   await run('mount', ['-t', 'tmpfs', '-o', 'size=160m', 'tmpfs', disk])
   stack.defer(async () => void (await run('umount', ['-l', disk])))
-  manager = stack.use(await startTestManager({ dataDir: disk, backend: DEFAULT_BACKEND, floorBytes: 32 * MiB }))
+  const other = stack.use(await temporaryDirectory()).path
+  await run('mount', ['-t', 'tmpfs', '-o', 'size=200m', 'tmpfs', other])
+  stack.defer(async () => void (await run('umount', ['-l', other])))
+  await mkdir(join(disk, 'storage'))
+  const storage = new Map([
+    ['local', join(disk, 'storage')],
+    ['archive', other],
+  ])
+  const options = { dataDir: disk, backend: DEFAULT_BACKEND, floorBytes: 32 * MiB, storage }
+  manager = stack.use(await startTestManager(options))
   const user = await manager.addUser('owner@example.org')
   token = user.token
   folder = (await user.api.createFolder({ body: { name: 'data' } })).id
+  elsewhere = (await user.api.createFolder({ body: { name: 'kept', storageHost: 'archive' } })).id
   directory = join(disk, 'storage', 'folders', folder)
   local = stack.use(await temporaryDirectory()).path
   await writeFile(join(local, 'large'), Buffer.alloc(60 * MiB, 1))
@@ -59,9 +73,9 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => stack.disposeAsync())
 
-function upload(path: string, length: number, body = Buffer.alloc(0)) {
+function upload(path: string, length: number, body = Buffer.alloc(0), into = folder) {
   const metadata = `path ${Buffer.from(path).toString('base64')}`
-  return rawRequest(`${manager.url}/api/v1/folders/${folder}/uploads`, {
+  return rawRequest(`${manager.url}/api/v1/folders/${into}/uploads`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${token}`,
@@ -80,6 +94,16 @@ test.runIf(isRoot)('an upload that would take what is kept free is refused when 
     json: { code: 'disk_full', detail: expect.stringContaining('left') as string },
   })
   expect(await upload('small', 1, Buffer.from('x'))).toMatchObject({ status: 201 })
+})
+
+test.runIf(isRoot)('a storage on another disk keeps a twentieth of it free, because the floor is more than that', async () => {
+  expect(await upload('large', 192 * MiB, Buffer.alloc(0), elsewhere)).toMatchObject({
+    status: 507,
+    json: { code: 'disk_full' },
+  })
+  const most = 185 * MiB
+  expect(await upload('most', most, Buffer.alloc(most), elsewhere)).toMatchObject({ status: 201 })
+  expect(await sftp(`put ${local}/large kept/large`)).toMatch(/nearly full|Failure/)
 })
 
 test.runIf(isRoot)(
