@@ -106,6 +106,7 @@ test('a window of 1280 px shows whole reasons and times, beside sessions that ru
     aSession(1, { name: 'runs', ownerEmail: 'researcher-10@lab.example.org', stats: statsOf(500, 2 ** 30, [40]) }),
     aSession(2, { name: 'waits', status: 'PENDING', reason: { code: 'group_limit', message }, queuePosition: 12 }),
     aSession(3, { name: 'lost', reachable: false }),
+    aSession(4, { name: 'since-last-month', startedAt: ago(31 * 24 * 60), stats: statsOf(500, 2 ** 30, [40]) }),
   ]
   for (const language of ['en', 'ko']) {
     const role = language === 'en' ? 'superadmin' : 'user'
@@ -126,7 +127,7 @@ test('a window of 1280 px shows whole reasons and times, beside sessions that ru
       it.page.locator(cells).evaluateAll(all => all.map(cell => Math.round(cell.getBoundingClientRect().left)))
     for (const column of ['resources', 'time', 'controls']) {
       const [head] = await edges(`th.col-${column}`)
-      expect(await edges(`tr.row .col-${column}`)).toEqual([head, head, head])
+      expect(await edges(`tr.row .col-${column}`)).toEqual([head, head, head, head])
     }
   }
 })
