@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { type Engine, openRelay } from './relay.ts'
 
-const CONNECTED = Buffer.from('N starting data transfer loop with FDs [0,1] and [5,5]\n')
+const CONNECTED = Buffer.from('2026/11/30 01:44:26 socat[42] N starting data transfer loop with FDs [0,1] and [5,5]\n')
 const ENDED = Buffer.from('N socket 2 (fd 5) is at EOF\n')
 const KERNEL = { containerId: 'c', user: '1000:1000' }
 
@@ -43,6 +43,24 @@ test('a slow reader gets everything that a service sent before it closed', async
     for (let i = 0; i < 50; i++) await turn()
   }
   expect(bytes).toBe(200_000)
+})
+
+test('the socat of a client that leaves is killed inside the container where this computer does not have the process', async () => {
+  const commands: string[][] = []
+  const relay = await engineWith(exec => void exec.on('error', () => undefined).write(piece(2, CONNECTED)))
+  const engine = {
+    getContainer: () => ({
+      exec: (options: { Cmd: string[] }) => {
+        commands.push(options.Cmd)
+        const { exec } = relay.getContainer('c') as unknown as { exec: () => Promise<object> }
+        return exec().then(one => ({ ...one, inspect: () => Promise.resolve({ Running: false, Pid: 0 }) }))
+      },
+    }),
+  } as unknown as Engine
+  const stream = await openRelay(engine, KERNEL, 80)
+  stream.destroy()
+  await expect.poll(() => commands.at(-1)?.slice(-2)).toEqual(['relay', '42'])
+  expect(commands).toHaveLength(2)
 })
 
 test('a relay to a closed port is refused with the message of socat', async () => {

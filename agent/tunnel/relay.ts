@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream'
 import type Docker from 'dockerode'
 import { createDemuxer } from '../docker/demux.ts'
-import { type ExecPlace, openExec } from '../docker/session-exec.ts'
+import { type ExecPlace, openExec, type SessionExec, signalExec, startExec } from '../docker/session-exec.ts'
 
 export type Engine = Pick<Docker, 'getContainer'>
 
@@ -10,19 +10,27 @@ const CONNECT_TIMEOUT_MS = 5_000
 /** With -d -d, socat logs the state of its TCP side, which is its second address. */
 const CONNECTED = /starting data transfer loop/
 const SERVICE_ENDED = /socket 2 \(fd \d+\) is at EOF/
+/** Each line of socat has its process id in the container. */
+const PROCESS = /socat\[(\d+)\]/
+/** Kills the process of the first argument if it is a socat, and no other process that got its number. */
+const KILL_SOCAT = 'case $(tr "\\0" " " < "/proc/$1/cmdline") in /opt/berth/bin/socat\\ *) kill -KILL "$1" ;; esac'
 
 /**
  * A connection to 127.0.0.1:port of a container, through a socat inside it. Used for services that listen on loopback only. It
  * is slower than a direct connection, and when the service ends its direction, ours ends too (an exec has no way to end only
  * its output).
  *
+ * When the client is gone before the service has ended, socat is killed. Otherwise it takes the end of its input for the end of one
+ * direction, and waits for a day, with a service that writes into a connection that nobody reads.
+ *
  * @throws Error when nothing listens there
  */
 export async function openRelay(docker: Engine, kernel: ExecPlace, port: number): Promise<Duplex> {
   const target = `TCP4:127.0.0.1:${port},nodelay`
   const socat = ['/opt/berth/bin/socat', '-d', '-d', '-t', '86400', '-b', '65536', 'STDIO', target]
-  const raw = await openExec(docker, kernel, socat)
+  const { exec, stream: raw } = await startExec(docker, kernel, socat)
   return new Promise((resolve, reject) => {
+    let first = ''
     let said = ''
     let connected = false
     const stream = new Duplex({
@@ -35,7 +43,10 @@ export async function openRelay(docker: Engine, kernel: ExecPlace, port: number)
         else raw.end(done)
       },
       destroy: (error, done) => {
+        const isOver = raw.readableEnded
         raw.destroy()
+        // A session that ends meanwhile ends its socat, too.
+        if (!isOver) killSocat(docker, kernel, exec, PROCESS.exec(first)?.[1]).catch(() => undefined)
         done(error)
       },
     })
@@ -50,6 +61,7 @@ export async function openRelay(docker: Engine, kernel: ExecPlace, port: number)
         if (!stream.push(chunk)) raw.pause()
       },
       stderr: chunk => {
+        first ||= chunk.toString('latin1')
         said = (said + chunk.toString('latin1')).slice(-4096)
         if (CONNECTED.test(said)) {
           clearTimeout(timer)
@@ -70,4 +82,18 @@ export async function openRelay(docker: Engine, kernel: ExecPlace, port: number)
       if (!raw.readableEnded) stream.destroy()
     })
   })
+}
+
+/** @param pid in the container */
+async function killSocat(
+  docker: Engine,
+  kernel: ExecPlace,
+  exec: SessionExec['exec'],
+  pid: string | undefined,
+): Promise<void> {
+  const isDone = await signalExec(exec, kernel.containerId, 'SIGKILL').catch(() => false)
+  // This process may not send signals to sessions, or the engine is elsewhere.
+  if (isDone || pid === undefined) return
+  const kill = await openExec(docker, kernel, ['/opt/berth/applets/ash', '-c', KILL_SOCAT, 'relay', pid])
+  kill.on('error', () => undefined).resume()
 }

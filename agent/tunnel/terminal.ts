@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { type Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type Docker from 'dockerode'
 import { z } from 'zod'
 import { type DataHeader } from '#agent/contract'
 import { parseJson } from '#base/parse-json'
+import { signalExec } from '../docker/session-exec.ts'
 import { type Log } from './data-sockets.ts'
 import { type Engine, type KernelAddress } from './service.ts'
 import { followSize } from './terminal-size.ts'
@@ -57,7 +57,9 @@ export async function openTerminal(options: {
   resize(header)
   stream.once('close', () => {
     end.abort()
-    hangUp(exec, kernel.containerId).catch((error: unknown) =>
+    // With a TTY the client of tmux does not notice the end of its connection, so send the signal that a terminal line would. The tmux server
+    // and its shell live on.
+    signalExec(exec, kernel.containerId, 'SIGHUP').catch((error: unknown) =>
       log.debug({ error: String(error) }, 'the exec of a terminal could not be ended'),
     )
   })
@@ -85,19 +87,6 @@ async function reasonOfEnd(container: Docker.Container, exec: Docker.Exec): Prom
     // The engine no longer knows the container, or its exec.
     return 'session_ended'
   }
-}
-
-/**
- * Ends the client process. The engine leaves the process of an exec running when its connection ends, and with a TTY the
- * process does not notice. So we send the signal that a terminal line would: SIGHUP to tmux's client. The tmux server and its
- * shell live on.
- */
-async function hangUp(exec: Docker.Exec, containerId: string): Promise<void> {
-  const { Running, Pid } = await exec.inspect()
-  if (!Running || !Pid) return
-  // Signal only a process of that container: with an engine elsewhere, the number means another process here.
-  const cgroups = await readFile(`/proc/${Pid}/cgroup`, 'utf8')
-  if (cgroups.includes(containerId)) process.kill(Pid, 'SIGHUP')
 }
 
 function parseMessage(text: string): z.infer<typeof Message> | undefined {

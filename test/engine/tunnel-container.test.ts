@@ -81,6 +81,21 @@ test('a client that leaves ends its relay in the container', async () => {
   await expect.poll(() => processes('TCP4:127.0.0.1')).toBe(0)
 })
 
+test('a service that goes on writing learns that its client has left', async () => {
+  const flood = 7001
+  const listener = `/opt/berth/bin/socat TCP4-LISTEN:${flood},bind=127.0.0.1,fork,reuseaddr EXEC:yes`
+  await execIn(name, 'sh', '-c', `${listener} < /dev/null > /dev/null 2>&1 &`)
+  await expect.poll(() => processes('EXEC:yes')).toBe(1)
+  await using path = await startContainerPath(flood)
+  const clients = [await path.connect(), await path.connect()]
+  for (const client of clients) await once(client, 'data')
+  expect(await processes('TCP4:127.0.0.1')).toBe(2)
+  clients[0]?.resetAndDestroy()
+  clients[1]?.destroy()
+  await expect.poll(() => processes('TCP4:127.0.0.1')).toBe(0)
+  await expect.poll(() => processes(' yes ')).toBe(0)
+})
+
 test('a port without a listener inside or outside is refused', async () => {
   await using path = await startContainerPath(7999)
   const client = await path.connect()
