@@ -8,7 +8,7 @@ export const RECHECK_MS = 5_000
 
 export interface StarterWatch {
   readonly db: Store['db']
-  /** Who started the work. */
+  /** Person who started the work. */
   readonly starter: UserId
   /** Cancels the work for other reasons. */
   readonly signal: AbortSignal
