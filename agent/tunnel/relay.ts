@@ -26,7 +26,8 @@ const KILL_SOCAT = 'case $(tr "\\0" " " < "/proc/$1/cmdline") in /opt/berth/bin/
  * @throws Error when nothing listens there
  */
 export async function openRelay(docker: Engine, kernel: ExecPlace, port: number): Promise<Duplex> {
-  const target = `TCP4:127.0.0.1:${port},nodelay`
+  // cool-write: a service that closes before it has read everything may have answered, so socat reads on after a write failed.
+  const target = `TCP4:127.0.0.1:${port},nodelay,cool-write`
   const socat = ['/opt/berth/bin/socat', '-d', '-d', '-t', '86400', '-b', '65536', 'STDIO', target]
   const { exec, stream: raw } = await startExec(docker, kernel, socat)
   return new Promise((resolve, reject) => {

@@ -96,6 +96,24 @@ test('a service that goes on writing learns that its client has left', async () 
   await expect.poll(() => processes(' yes ')).toBe(0)
 })
 
+test('an answer that comes before the request has ended is not lost when the service then closes', async () => {
+  const early = 7002
+  const service = `my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => ${early}, Listen => 9);
+    while (my $c = $s->accept) { sysread $c, my $b, 100; syswrite $c, 'early'; close $c }`
+  const start = 'perl -MIO::Socket::INET -e "$0" < /dev/null > /dev/null 2>&1 &'
+  await execIn(name, 'sh', '-c', start, service)
+  await expect.poll(() => processes('IO::Socket')).toBeGreaterThan(0)
+  await using path = await startContainerPath(early)
+  for (let count = 0; count < 8; count++) {
+    const client = await path.connect()
+    let answer = ''
+    client.on('data', (chunk: Buffer) => (answer += chunk.toString())).on('error', () => undefined)
+    client.write(randomBytes(200_000))
+    await expect.poll(() => answer, { timeout: 3_000 }).toBe('early')
+    client.destroy()
+  }
+})
+
 test('a port without a listener inside or outside is refused', async () => {
   await using path = await startContainerPath(7999)
   const client = await path.connect()
