@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { AppError, isAppError, toWireError, whyOf, type WireError } from '#manager/contract'
+import { AppError, isAppError, toWireError, type WireError } from '#manager/contract'
 import { environmentOf } from '../config/berth-toml/parse.ts'
 import { chosenConsolePort, consoleHostsOf, consolePortOf, readSettings } from '../config/berth-toml/read.ts'
 import { type ServerName } from '../config/berth-toml/settings.ts'
@@ -262,7 +262,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: AgentDeps): P
     }
     // The console is useful without the agent, and is needed to fix the problem.
     deps.note(
-      `Another Berth uses this Docker Engine, so this computer has no agent now. ${whyOf(error) ?? error.message}`,
+      'Another Berth has sessions on this Docker Engine, so Berth started without an agent. Start it with the data directory of that Berth, or see docs/admin/agents.md, "A host that has lost its data directory".',
     )
     deps.onAbsent(toWireError(error))
     return undefined
