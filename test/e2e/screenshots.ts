@@ -148,6 +148,15 @@ try {
   await leaveDialog(page, /^Apps of/)
 
   await openSsh(page, MAIN)
+  // The SSH files of this Berth are in a directory of its own; those of a person are in ~/.ssh.
+  await page.evaluate(
+    directory => {
+      const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+      for (let text = texts.nextNode(); text; text = texts.nextNode())
+        text.nodeValue = text.nodeValue?.replaceAll(directory, '~/.ssh') ?? null
+    },
+    join(berth.data, 'ssh'),
+  )
   await shoot(page, 'ssh')
   await leaveDialog(page, /^SSH and SFTP/)
   await leaveDialog(page, /^Apps of/)
