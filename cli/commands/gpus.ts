@@ -1,6 +1,6 @@
 import { type Command } from 'commander'
 import { defined } from '#base/defined'
-import { countedMemory, type GpuStock } from '#manager/contract'
+import { countedMemory, type GpuLimitUse, type GpuStock, isOfModel } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 
@@ -20,21 +20,30 @@ export function addGpuCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async ({ json = false, resourceGroup }: ListFlags) => {
       const { api } = await connect()
-      const { gpus } = await api.getResources({ query: defined({ resourceGroup }) })
-      createOutput(json).data(gpus, () => (gpus.length === 0 ? NONE : gpuTable(gpus)))
+      const { gpus, gpuLimits = [] } = await api.getResources({ query: defined({ resourceGroup }) })
+      createOutput(json).data(gpus, () => (gpus.length === 0 ? NONE : gpuTable(gpus, gpuLimits)))
     })
 }
 
 const NONE = 'No GPU is on a host that takes sessions now.'
 
-const gpuTable = (gpus: readonly GpuStock[]) =>
+const gpuTable = (gpus: readonly GpuStock[], limits: readonly GpuLimitUse[]) =>
   table(
-    ['MODEL', 'MEMORY', 'MODE', 'FREE', 'TOTAL'],
+    ['MODEL', 'MEMORY', 'MODE', 'FREE', 'TOTAL', ...(limits.length === 0 ? [] : ['YOUR LIMIT LEAVES'])],
     gpus.map(({ model, memBytes, mode, free, total }) => [
       model,
       memBytes > 0 ? `${countedMemory(memBytes) / 2 ** 30} GiB` : '–',
       mode,
       free,
       String(total),
+      ...(limits.length === 0 ? [] : [leftOf({ model, isMig: mode === 'mig' }, limits)]),
     ]),
   )
+
+/** The smallest rest of the limits that count such a GPU. */
+function leftOf(kind: { readonly model: string; readonly isMig: boolean }, limits: readonly GpuLimitUse[]): string {
+  const [least] = limits
+    .filter(({ model }) => isOfModel(model, kind))
+    .toSorted((a, b) => Number(a.left) - Number(b.left))
+  return least ? `${least.left} of ${least.limit}` : '∞'
+}

@@ -13,6 +13,7 @@ import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { durationOption } from './duration.ts'
 import { findUserId } from './find-user.ts'
+import { collectGpuLimits, type GpuLimitFlag, withGpuLimits } from './gpu-limit-flags.ts'
 import {
   limitOf,
   namesSlots,
@@ -28,6 +29,7 @@ import {
 import { amounts, bytes } from './text.ts'
 
 interface PolicyFlags extends SlotFlags {
+  gpuLimit?: GpuLimitFlag[]
   sessions?: OrUnlimited<number>
   containers?: OrUnlimited<number>
   idleTimeout?: OrUnlimited<number>
@@ -57,7 +59,7 @@ export function addPolicyCommands(program: Command): void {
     policy.command('create <name>').description('Create a resource policy. Limits that you leave out are unlimited.'),
   ).action(async (name: string, { json = false, ...flags }: PolicyFlags) => {
     const { api } = await connect()
-    const created = await api.createResourcePolicy({ body: { name, ...changeOf(flags, {}) } })
+    const created = await api.createResourcePolicy({ body: { name, ...changeOf(flags, NOTHING) } })
     createOutput(json).data(created, () => policyTable([created]))
   })
 
@@ -65,7 +67,8 @@ export function addPolicyCommands(program: Command): void {
     policy.command('update <name>').description('Change a resource policy. Limits that you leave out stay.'),
   ).action(async (name: string, { json = false, ...flags }: PolicyFlags) => {
     const { api } = await connect()
-    const body = changeOf(flags, namesSlots(flags) ? (await find(api, name)).limits : {})
+    const before = namesSlots(flags) || flags.gpuLimit ? await find(api, name) : NOTHING
+    const body = changeOf(flags, before)
     const changed = await api.updateResourcePolicy({ params: { name }, body })
     createOutput(json).data(changed, () => policyTable([changed]))
   })
@@ -98,6 +101,11 @@ export function addPolicyCommands(program: Command): void {
 
 function withSettings(command: Command): Command {
   return withSlots(command, true)
+    .option(
+      '--gpu-limit <model=n>',
+      `most GPUs of a model, e.g. H100=2 or "A100 80GB=1.5"; may be repeated. H100=${UNLIMITED} ends one limit, ${UNLIMITED} all`,
+      collectGpuLimits,
+    )
     .option('--sessions <n>', `at the same time, or ${UNLIMITED}`, parseLimit)
     .option('--containers <n>', `in one session, or ${UNLIMITED}`, parseLimit)
     .option('--idle-timeout <time>', `end idle sessions after this time, e.g. 90m; 0 or ${UNLIMITED}`, parseTime)
@@ -118,10 +126,14 @@ const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? UNLIMI
 
 const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(',').filter(host => host !== ''))
 
-function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): ResourcePolicyChange {
+/** Limits of a policy that does not exist yet. */
+const NOTHING = { limits: {}, gpuLimits: [] }
+
+function changeOf(flags: PolicyFlags, before: Pick<ResourcePolicy, 'limits' | 'gpuLimits'>): ResourcePolicyChange {
   const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders, folderSize, folderFiles } = flags
   const change: Complete<ResourcePolicyChange> = {
-    limits: namesSlots(flags) ? slotsOf(flags, limits) : undefined,
+    limits: namesSlots(flags) ? slotsOf(flags, before.limits) : undefined,
+    gpuLimits: flags.gpuLimit && withGpuLimits(before.gpuLimits, flags.gpuLimit),
     maxConcurrentSessions: sessions && limitOf(sessions),
     maxContainersPerSession: containers && limitOf(containers),
     idleTimeoutSeconds: idleTimeout && limitOf(idleTimeout),
@@ -149,6 +161,7 @@ const policyTable = (items: readonly ResourcePolicy[]) =>
     [
       'NAME',
       'RESOURCES',
+      'GPU MODELS',
       'SESSIONS',
       'CONTAINERS',
       'IDLE',
@@ -163,6 +176,7 @@ const policyTable = (items: readonly ResourcePolicy[]) =>
     items.map(one => [
       one.name,
       Object.keys(one.limits).length === 0 ? '∞' : amounts(one.limits),
+      one.gpuLimits.length === 0 ? '∞' : one.gpuLimits.map(({ model, gpus }) => `${model}=${gpus}`).join(', '),
       orAny(one.maxConcurrentSessions),
       orAny(one.maxContainersPerSession),
       seconds(one.idleTimeoutSeconds),

@@ -185,17 +185,31 @@ const idleTable = (items: readonly IdleOwner[]) =>
     ),
   )
 
-const usageTable = (items: readonly ScopeUsage[]) =>
-  table(
-    ['WHOSE', 'NAME', 'POLICY', 'SESSIONS', ...SLOT_NAMES.map(slot => SLOTS[slot].label)],
+function usageTable(items: readonly ScopeUsage[]): string {
+  const hasModels = items.some(({ gpuLimits = [] }) => gpuLimits.length > 0)
+  return table(
+    [
+      'WHOSE',
+      'NAME',
+      'POLICY',
+      'SESSIONS',
+      ...SLOT_NAMES.map(slot => SLOTS[slot].label),
+      ...(hasModels ? ['GPU MODELS'] : []),
+    ],
     items.map(one => [
       whoseText(one.kind),
       one.name,
       one.policy ?? '–',
       ofLimit(String(one.sessions), one.maxSessions === null ? undefined : String(one.maxSessions)),
       ...SLOT_NAMES.map(slot => ofLimit(shown(slot, one.held[slot] ?? '0'), shown(slot, one.limits[slot]))),
+      ...(hasModels ? [modelsText(one)] : []),
     ]),
   )
+}
+
+/** `H100: 1.43 / 2`, for each model with a limit. */
+const modelsText = ({ gpuLimits = [] }: ScopeUsage) =>
+  gpuLimits.map(({ model, held, limit }) => `${model}: ${ofLimit(held, limit)}`).join(', ') || '∞'
 
 const ofLimit = (held: string | undefined, limit: string | undefined) => `${held ?? '0'} / ${limit ?? '∞'}`
 

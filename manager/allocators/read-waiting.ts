@@ -4,8 +4,11 @@ import {
   canTake,
   closedReason,
   dependencyReason,
+  type GivenDevice,
+  type KindOfDevice,
   Limits,
   type PendingSession,
+  totalOf,
 } from '../scheduler/plan/index.ts'
 import { slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import { type ReadRights, withoutWithdrawn } from '../scheduler/rights.ts'
@@ -46,16 +49,21 @@ export async function readWaiting(
   const rightsNow = await rights(db, { resourceGroup: group.name })
   const snapshot = withoutWithdrawn(state.snapshot, rightsNow)
   const limits = new Limits(snapshot.scopes)
+  const gpus = snapshot.agents.flatMap(({ devices }) => devices).filter(({ slot }) => slot === 'cuda.device')
   const startable = new Set<SessionId>()
   const blocked = new Map([...state.later, ...rightsNow.withdrawn])
   for (const session of snapshot.pending) {
     const reason =
       snapshot.active === false
         ? closedReason(snapshot)
-        : (unknownToSlurm(session, group.name) ?? limits.explain(session) ?? dependencyReason(session))
+        : (unknownToSlurm(session, group.name) ??
+          limits.explain(session) ??
+          // Slurm chooses the GPUs, and does not know the limits on models: it is asked only if any of them would do.
+          limits.explainModels(session, gpus) ??
+          dependencyReason(session))
     if (reason) blocked.set(session.id, reason)
     else {
-      limits.take(session)
+      limits.take(session, dearest(session, gpus))
       startable.add(session.id)
     }
   }
@@ -73,6 +81,13 @@ export async function readWaiting(
       return canTake(agent, group.options) && canRun(agent, session)
     },
   }
+}
+
+/** All that the session may get: until Slurm has chosen, its GPUs count towards the limits on each model. */
+function dearest(session: PendingSession, gpus: readonly KindOfDevice[]): GivenDevice[] {
+  const amount = totalOf(session)['cuda.device'] ?? 0
+  const models = new Map(gpus.map(({ slot, kind }) => [kind?.model, { slot, kind }]))
+  return amount === 0 ? [] : [...models.values()].map(device => ({ ...device, amount }))
 }
 
 /** The request was admitted while Berth still ran the group, or its image asks for a share of a GPU. */

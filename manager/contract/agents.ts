@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { TextUpTo } from './plain-text.ts'
 import { TextKeys } from './causes/fields.ts'
+import { GpuLimitUse } from './gpu-limits.ts'
 import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 import { sortBy } from './sort.ts'
@@ -240,6 +241,10 @@ export const Resources = z
     gpus: z
       .array(GpuStock)
       .describe('The GPUs on agents that take sessions, by model, memory and mode; without those that have a problem.'),
+    gpuLimits: z
+      .array(GpuLimitUse)
+      .optional()
+      .describe('Limits of your resource policies on the GPUs of single models; left out without any.'),
     sessionsLeft: z.int().nullable().describe('How many more sessions the limits allow now; null = unlimited.'),
     capacity: WireSlots,
     occupied: WireSlots,

@@ -3,6 +3,7 @@ import { TextUpTo } from './plain-text.ts'
 import { UserId } from './ids.ts'
 import { AccessKey } from './keypairs.ts'
 import { ResourcePolicyName } from './policy-name.ts'
+import { GpuLimits } from './gpu-limits.ts'
 import { WireSlots } from './resource-slots.ts'
 
 /** Default policy of users and keypairs. It cannot be deleted. */
@@ -16,6 +17,7 @@ const seconds = z
 /** In every key, null means unlimited. */
 const settings = {
   limits: WireSlots.describe('Limit for all sessions together; a missing slot is unlimited.'),
+  gpuLimits: GpuLimits.describe('Limits on the GPUs of single models, each for all sessions together.'),
   maxConcurrentSessions: z
     .int()
     .min(0)
@@ -62,6 +64,7 @@ export const ResourcePolicySpec = z
     name: ResourcePolicyName,
     ...({
       limits: settings.limits.default({}),
+      gpuLimits: settings.gpuLimits.default([]),
       maxConcurrentSessions: settings.maxConcurrentSessions.default(null),
       maxContainersPerSession: settings.maxContainersPerSession.default(null),
       idleTimeoutSeconds: settings.idleTimeoutSeconds.default(null),
@@ -75,7 +78,7 @@ export const ResourcePolicySpec = z
   .meta({ id: 'ResourcePolicySpec' })
 export type ResourcePolicySpec = z.infer<typeof ResourcePolicySpec>
 
-/** Change of a policy. A key that is left out keeps its value; `limits` are replaced as a whole. */
+/** Change of a policy. A key that is left out keeps its value; `limits` and `gpuLimits` are replaced as a whole. */
 export const ResourcePolicyChange = z.strictObject(settings).partial().meta({ id: 'ResourcePolicyChange' })
 export type ResourcePolicyChange = z.infer<typeof ResourcePolicyChange>
 

@@ -51,7 +51,8 @@ export function formatAmount(slot: SlotName, amount: number): string {
   return (amount / base).toFixed(digits).replace(/\.?0+$/, '')
 }
 
-const amountOf = (slot: SlotName) =>
+/** Schema of an amount of one slot. */
+export const amountOf = (slot: SlotName) =>
   TextUpTo(MOST_AMOUNT).refine(text => parseAmount(slot, text) !== undefined, {
     message: `must be ${ACCEPTED[slot]}`,
   })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CauseFields, TextKeys } from './causes/fields.ts'
 import { AgentId, GroupId, KernelId, SessionId } from './ids.ts'
+import { GpuLimitUse } from './gpu-limits.ts'
 import { DateTime, PlainText } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
 import { sortBy } from './sort.ts'
@@ -22,6 +23,7 @@ export const ScopeUsage = z
     limits: WireSlots.describe('A missing slot is unlimited.'),
     held: WireSlots,
     left: WireSlots.describe('Rest of the limited slots; never below 0.'),
+    gpuLimits: z.array(GpuLimitUse).optional().describe('Limits on the GPUs of single models; left out without any.'),
     maxSessions: z.int().nullable(),
     sessions: z.int().describe('Number of sessions that hold resources now.'),
   })

@@ -5,12 +5,23 @@ import {
   type Because,
   type ErrorCode,
   formatSlots,
+  type GpuChoice,
+  gpusText,
   type ResourceSlots,
   type SessionSpec,
 } from '#manager/contract'
+import { toModelLimit } from '../scheduler/read-limits.ts'
 import { requireActive } from './require-resource-group.ts'
 import { slurmRefusal } from '../scheduler/slurm-refusal.ts'
-import { neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
+import {
+  gpusNeeded,
+  type KindOfDevice,
+  mayGive,
+  neverAllowed,
+  neverAllowedModel,
+  readable,
+  type Scope,
+} from '../scheduler/plan/index.ts'
 import {
   listScopes,
   mayUse,
@@ -79,16 +90,28 @@ export async function admit(
 export async function requireWithinLimits(
   db: Db,
   session: ScopedSession,
-  request: { requested: ResourceSlots; clusterSize: number },
+  request: {
+    requested: ResourceSlots
+    clusterSize: number
+    gpu?: GpuChoice | undefined
+    /** Devices of the resource group. */
+    devices: readonly KindOfDevice[]
+  },
 ): Promise<void> {
   await checkContainers(db, session, request.clusterSize)
   const rows = await listScopes(db, scopeIdsOf([session]), { limitedOnly: true })
-  const byKey = new Map(rows.map(row => [scopeKey(row.kind, row.id), { ...row, held: {}, sessions: 0 }]))
-  const broken = neverAllowed(
-    request,
-    scopeKeysOf(session).flatMap(key => byKey.get(key) ?? []),
+  const byKey = new Map(
+    rows.map(row => [
+      scopeKey(row.kind, row.id),
+      { ...row, models: row.gpuLimits.map(limit => toModelLimit(limit, [])), held: {}, sessions: 0 },
+    ]),
   )
-  if (!broken) return
+  const scopes = scopeKeysOf(session).flatMap(key => byKey.get(key) ?? [])
+  const broken = neverAllowed(request, scopes)
+  if (!broken) {
+    requireModels(request, scopes)
+    return
+  }
   const { scope, slot, needed, limit } = broken
   if (slot === null) {
     throw new AppError('over_concurrency_limit', {
@@ -102,6 +125,23 @@ export async function requireWithinLimits(
     limit: formatSlots({ [slot]: limit })[slot],
     ...(scope.policy === null ? { name: scope.name } : { policy: scope.policy }),
     ...limitText(scope, { needed: readable(slot, needed), limit: readable(slot, limit) }),
+  })
+}
+
+/** @throws AppError `over_user_policy`, `over_keypair_policy` */
+function requireModels(
+  { devices, ...request }: Parameters<typeof requireWithinLimits>[2],
+  scopes: readonly Scope[],
+): void {
+  const accepted = devices.filter(({ slot, kind }) => (request.requested[slot] ?? 0) > 0 && mayGive(request.gpu, kind))
+  const broken = neverAllowedModel(request, scopes, accepted)
+  if (!broken) return
+  const { scope, limit } = broken
+  const policy = scope.policy ?? scope.name
+  const values = { needed: gpusNeeded(request), limit: gpusText(limit.limit), model: limit.model, policy }
+  throw new AppError(CODES[scope.kind], {
+    ...values,
+    ...because(scope.kind === 'keypair' ? 'model_limit_of_keypair' : 'model_limit_of_user', values),
   })
 }
 

@@ -2,6 +2,7 @@ import {
   AppError,
   because,
   DEFAULT_POLICY,
+  formatAmount,
   formatSlots,
   parseSlots,
   type PolicyHolder,
@@ -56,7 +57,9 @@ export function createResourcePolicies({ store, notifier, onChanged }: ResourceP
   return {
     list: async () => (await listResourcePolicies(db)).map(toPolicy),
     async create({ name, ...settings }) {
-      if (!(await insertResourcePolicy(db, name, { limits: {}, ...UNLIMITED, ...toSettings(settings) }))) {
+      if (
+        !(await insertResourcePolicy(db, name, { limits: {}, gpu_limits: [], ...UNLIMITED, ...toSettings(settings) }))
+      ) {
         throw new AppError('resource_policy_exists', { name })
       }
       return view(name)
@@ -114,6 +117,10 @@ const UNLIMITED = {
 function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {
   const settings: { [K in keyof PolicySettings]: PolicySettings[K] | undefined } = {
     limits: change.limits && parseSlots(change.limits),
+    gpu_limits: change.gpuLimits?.map(({ model, gpus }) => ({
+      model,
+      gpus: parseSlots({ 'cuda.shares': gpus })['cuda.shares'] ?? 0,
+    })),
     max_concurrent_sessions: change.maxConcurrentSessions,
     max_containers_per_session: change.maxContainersPerSession,
     idle_timeout_seconds: change.idleTimeoutSeconds,
@@ -130,6 +137,7 @@ function toPolicy(row: CountedPolicyRow): ResourcePolicy {
   return {
     name: row.name,
     limits: formatSlots(row.limits),
+    gpuLimits: row.gpu_limits.map(({ model, gpus }) => ({ model, gpus: formatAmount('cuda.shares', gpus) })),
     maxConcurrentSessions: row.max_concurrent_sessions,
     maxContainersPerSession: row.max_containers_per_session,
     idleTimeoutSeconds: row.idle_timeout_seconds,

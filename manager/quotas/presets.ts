@@ -109,7 +109,9 @@ async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, 
   const limited = SLOT_NAMES.filter(slot => left.slots[slot] !== undefined)
   return ({ slots, gpu }: PresetRow): boolean => {
     if (left.sessions === 0 || lackingSlots(slots, left.slots).some(slot => limited.includes(slot))) return false
-    return freeCapacities.some(freeCapacity => freeCapacity.fits(slots, false, 1, gpu ?? undefined))
+    const exclusions = left.exclusions(slots)
+    const need = exclusions.length === 0 ? (gpu ?? undefined) : { ...gpu, exclusions }
+    return freeCapacities.some(freeCapacity => freeCapacity.fits(slots, false, 1, need))
   }
 }
 

@@ -67,7 +67,7 @@ async function commitBatch(
     placements.map(placement => placement.sessionId),
   )
   const waiting = placements.filter(placement => pending.has(placement.sessionId))
-  const fitting = await dropOverLimit(trx, resourceGroup, dropOversubscribed(waiting, agents))
+  const fitting = await dropOverLimit(trx, resourceGroup, dropOversubscribed(waiting, agents), agents)
   const rightful = await dropWithdrawn(trx, fitting, rights)
   if (rightful.length === 0) return []
   return writePlacements(trx, rightful, names)
@@ -136,7 +136,12 @@ export function dropOversubscribed(
  * Keeps, in order, the placements that are within every limit beside those kept before them. Limits span all resource groups, each of which
  * may be scheduled by other managers, so if any limit applies, one lock serialises the commits.
  */
-async function dropOverLimit(trx: Db, resourceGroup: string, placements: readonly Placement[]): Promise<Placement[]> {
+async function dropOverLimit(
+  trx: Db,
+  resourceGroup: string,
+  placements: readonly Placement[],
+  agents: ReadonlyMap<AgentId, Pick<Occupancy, 'devices'>>,
+): Promise<Placement[]> {
   const sessions = await listScopedSessions(
     trx,
     placements.map(({ sessionId }) => sessionId),
@@ -146,10 +151,16 @@ async function dropOverLimit(trx: Db, resourceGroup: string, placements: readonl
   const now = await readLimits(trx, resourceGroup, sessions)
   const limits = new Limits(now.scopes)
   const limitsOf = new Map(sessions.map(session => [session.id, now.of(session)]))
-  return placements.filter(({ sessionId, requested }) => {
+  return placements.filter(({ sessionId, agentId, requested, devices }) => {
     const session = { requested, ...limitsOf.get(sessionId) }
-    if (!limits.allows(session)) return false
-    limits.take(session)
+    const known = agents.get(agentId)?.devices ?? []
+    const given = devices.map(({ uuid, slot, amount }) => ({
+      slot,
+      amount,
+      kind: known.find(device => device.uuid === uuid)?.kind,
+    }))
+    if (!limits.allows(session) || !limits.allowsDevices(session, given)) return false
+    limits.take(session, given)
     return true
   })
 }

@@ -1,11 +1,14 @@
 import { allDone } from '#base/all-done'
-import { type Inactive, type LimitedSession, type Scope } from './plan/index.ts'
+import { isOfModel, PARTS_OF_SHARE, partsHeld } from '#manager/contract'
+import { type Inactive, type LimitedSession, type ModelLimit, type Scope } from './plan/index.ts'
 import {
   listInactive,
   listScopes,
   mayUse,
   readGroupAccess,
+  type HeldGpus,
   readHeld,
+  readHeldGpus,
   scopeIdsOf,
   type ScopeRow,
   scopeKey,
@@ -60,18 +63,28 @@ function inactiveOf(session: ScopedSession, inactive: ReadonlySet<string>): Inac
 }
 
 export async function withHeld(db: Db, rows: readonly ScopeRow[]): Promise<Map<string, Scope>> {
-  const idsOf = (kind: ScopeRow['kind']) => rows.filter(row => row.kind === kind).map(row => row.id)
-  const held = await readHeld(db, {
-    user: idsOf('user'),
-    keypair: idsOf('keypair'),
-    group: idsOf('group'),
-    domain: idsOf('domain'),
-  })
+  const idsOf = (kind: ScopeRow['kind'], of = rows) => of.filter(row => row.kind === kind).map(row => row.id)
+  const byModel = rows.filter(({ gpuLimits }) => gpuLimits.length > 0)
+  const [held, gpus] = await allDone([
+    readHeld(db, { user: idsOf('user'), keypair: idsOf('keypair'), group: idsOf('group'), domain: idsOf('domain') }),
+    readHeldGpus(db, { user: idsOf('user', byModel), keypair: idsOf('keypair', byModel) }),
+  ])
   return new Map(
-    rows.map(({ id, ...row }) => {
+    rows.map(({ id, gpuLimits, ...row }) => {
       const key = scopeKey(row.kind, id)
       const { slots, sessions } = held.get(key) ?? { slots: {}, sessions: 0 }
-      return [key, { ...row, held: slots, sessions }]
+      const models = gpuLimits.map(limit => toModelLimit(limit, gpus.get(key) ?? []))
+      return [key, { ...row, ...(models.length === 0 ? {} : { models }), held: slots, sessions }]
     }),
   )
+}
+
+/** @param held what counts towards the limit, and GPUs of other models */
+export function toModelLimit({ model, gpus }: ScopeRow['gpuLimits'][number], held: readonly HeldGpus[]): ModelLimit {
+  const ofModel = held.filter(one => isOfModel(model, one))
+  return {
+    model,
+    limit: gpus * PARTS_OF_SHARE,
+    held: ofModel.reduce((sum, one) => sum + partsHeld(one, one.slot, one.amount), 0),
+  }
 }

@@ -69,9 +69,12 @@ export async function checkRequest(
   const empty = counted.map(row => emptyAgent(row, presence))
   const resolved = resolveSpec(spec, images, empty)
   const [, dependsOn, mounts] = await allDone([
-    requireWithinLimits(db, asker, { requested: resolved.requested, clusterSize }).then(() =>
-      requirePriority(caller, asker.domain, priority),
-    ),
+    requireWithinLimits(db, asker, {
+      requested: resolved.requested,
+      clusterSize,
+      gpu: spec.gpu,
+      devices: empty.flatMap(({ devices }) => devices),
+    }).then(() => requirePriority(caller, asker.domain, priority)),
     resolveDependencies(db, owner.userId, spec.dependsOn ?? []),
     resolveMountsFor(db, { caller, owner }, spec),
   ])

@@ -70,7 +70,9 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
   }
   // Only Slurm knows what is free, and who is next.
   if (engine === 'slurm') {
-    const blocked = new Limits(snapshot.scopes).explain(session) ?? dependencyReason(session)
+    const rules = new Limits(snapshot.scopes)
+    const gpus = snapshot.agents.flatMap(({ devices }) => devices)
+    const blocked = rules.explain(session) ?? rules.explainModels(session, gpus) ?? dependencyReason(session)
     return { startsNow: false, reason: blocked ?? SLURM_DECIDES, smaller: [], notices }
   }
   const { agentId, reason, smaller } = whatIf(snapshot, session, {

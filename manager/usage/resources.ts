@@ -31,5 +31,10 @@ export async function readResources(
   const group = query.group === undefined ? null : await requireGroupOf(db, caller, query.group)
   const left = await readWhatIsLeft(db, asked(caller, group?.id ?? null))
   const figures = await agents.resources(resourceGroup === undefined ? accessible : new Set([resourceGroup]))
-  return { ...figures, left: formatSlots(left.slots), sessionsLeft: left.sessions }
+  return {
+    ...figures,
+    left: formatSlots(left.slots),
+    ...(left.gpuLimits.length === 0 ? {} : { gpuLimits: [...left.gpuLimits] }),
+    sessionsLeft: left.sessions,
+  }
 }

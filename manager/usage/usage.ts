@@ -26,6 +26,7 @@ import { findUser } from '../store/identity/users.ts'
 import { administers, type Caller, managesAccount } from '../users/authorize.ts'
 import { withHeld } from '../scheduler/read-limits.ts'
 import { readHistoryOf } from './history.ts'
+import { toLimitUse } from '../quotas/what-is-left.ts'
 import { type LimitUseQuery, readLimitUse } from './limit-users.ts'
 import { type IdleQuery, listIdleOf, type OverviewDeps, readOverviewOf } from './overview.ts'
 import { type FirstRowsQuery, type PagedReportQuery, readReportOf, readReportsOf } from './report.ts'
@@ -122,7 +123,10 @@ async function idsOf(db: Db, caller: Caller, { userId, groupId, domain }: UsageQ
   }
 }
 
-function toUsage(id: string, { kind, name, policy, limits, held, sessions, maxSessions }: Scope): ScopeUsage {
+function toUsage(
+  id: string,
+  { kind, name, policy, limits, models = [], held, sessions, maxSessions }: Scope,
+): ScopeUsage {
   return {
     kind,
     id,
@@ -131,6 +135,7 @@ function toUsage(id: string, { kind, name, policy, limits, held, sessions, maxSe
     limits: formatSlots(limits),
     held: formatSlots(held),
     left: formatSlots(leftOf(limits, held)),
+    ...(models.length === 0 ? {} : { gpuLimits: models.map(limit => toLimitUse(limit, policy ?? name)) }),
     maxSessions,
     sessions,
   }

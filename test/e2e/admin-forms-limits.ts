@@ -18,6 +18,9 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       async form => {
         await form.getByLabel('CPU: Unlimited').uncheck()
         await form.getByLabel('CPU', { exact: true }).fill('4')
+        await form.getByRole('button', { name: 'Limit a model' }).click()
+        await form.getByLabel('Model of limit 1').fill('A100 80GB')
+        await form.getByLabel('GPUs of limit 1').fill('0.5')
         await form.getByLabel('Sessions at the same time: Unlimited').uncheck()
         await form.getByLabel('Sessions at the same time', { exact: true }).fill('2')
         await form.getByLabel('Idle timeout: Unlimited').uncheck()
@@ -34,6 +37,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
     body: {
       name: 'guests',
       limits: { cpu: '4' },
+      gpuLimits: [{ model: 'A100 80GB', gpus: '0.5' }],
       maxConcurrentSessions: 2,
       maxContainersPerSession: null,
       idleTimeoutSeconds: 5400,
@@ -50,12 +54,22 @@ export const LIMIT_FORMS: readonly FormRow[] = [
     title: 'edits a resource policy, and leaves what was not touched as it is',
     page: 'policies',
     open: 'Edit students',
-    fill: [type('Sessions at the same time', '3')],
+    fill: [
+      type('Sessions at the same time', '3'),
+      async form => {
+        await form.getByRole('button', { name: 'Limit a model' }).click()
+        await form.getByLabel('Model of limit 2').fill('T4')
+      },
+    ],
     submit: 'Save',
     sends: 'updateResourcePolicy',
     params: { name: 'students' },
     body: {
       limits: STUDENTS?.limits,
+      gpuLimits: [
+        { model: 'H100', gpus: '2' },
+        { model: 'T4', gpus: '1' },
+      ],
       maxConcurrentSessions: 3,
       maxContainersPerSession: null,
       idleTimeoutSeconds: 7200,

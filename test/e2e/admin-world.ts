@@ -90,6 +90,7 @@ const GROUPS: Group[] = ['default', 'vision', 'speech'].map((name, index) => ({
 const POLICIES: ResourcePolicy[] = ['default', 'students'].map((name, index) => ({
   name,
   limits: index === 0 ? {} : { cpu: '16', mem: String(128 * GIB), 'cuda.device': '4' },
+  gpuLimits: index === 0 ? [] : [{ model: 'H100', gpus: '2' }],
   maxConcurrentSessions: index === 0 ? null : 8,
   maxContainersPerSession: null,
   idleTimeoutSeconds: index === 0 ? null : 7_200,

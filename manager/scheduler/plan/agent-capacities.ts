@@ -1,5 +1,6 @@
 import { addSlots, type ResourceSlots } from '#manager/contract'
 import { FreeCapacity } from './free-capacity.ts'
+import { mayGive } from './gpu-need.ts'
 import {
   type AgentSnapshot,
   type GroupSnapshot,
@@ -56,6 +57,7 @@ export function stillThere(
   { agent, empty }: AgentCapacities,
   session: PendingSession,
 ): boolean {
-  const known = new Set(agent.devices.map(device => `${device.slot} ${device.uuid}`))
+  const usable = agent.devices.filter(({ kind }) => mayGive(session.gpu, kind))
+  const known = new Set(usable.map(device => `${device.slot} ${device.uuid}`))
   return fits(empty, session) && devices.every(({ slot, uuid }) => known.has(`${slot} ${uuid}`))
 }

@@ -1,5 +1,5 @@
 import { choiceText, formatAmount, type ResourceSlots, SLOTS, type SlotName } from '#manager/contract'
-import { type GpuNeed } from './gpu-need.ts'
+import { choosesGpu, type GpuNeed } from './gpu-need.ts'
 
 /** GPUs in hundredths, whole devices and shares together. */
 export function gpusOf({ 'cuda.device': devices = 0, 'cuda.shares': shares = 0 }: ResourceSlots): number {
@@ -21,7 +21,9 @@ const partOf = (amount = 0, all = 0) => (all === 0 ? 0 : amount / all)
 /** `2 GPU (H100)`: amounts of GPUs with the choice that a request makes among them. */
 export function readableOf(slot: SlotName, amount: number, gpu: GpuNeed | undefined): string {
   const text = readable(slot, amount)
-  return gpu === undefined || slot === 'cpu' || slot === 'mem' ? text : `${text} (${choiceText(gpu)})`
+  return gpu === undefined || !choosesGpu(gpu) || slot === 'cpu' || slot === 'mem'
+    ? text
+    : `${text} (${choiceText(gpu)})`
 }
 
 /** `2 GPU`, `1.5 CPU`, `4 GiB RAM`. */

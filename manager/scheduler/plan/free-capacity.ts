@@ -1,10 +1,10 @@
 import { type GpuKind, type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
 import { gpusOf, partsOf } from './amounts.ts'
-import { type GpuNeed, kindKey, meets } from './gpu-need.ts'
-import { type AgentSnapshot, type DeviceAllocation, type DeviceSlot, type Reservation } from './snapshot.ts'
+import { DEVICE_SLOTS, type DeviceSlot } from './device-slot.ts'
+import { type GpuNeed, kindKey, mayGive } from './gpu-need.ts'
+import { type AgentSnapshot, type DeviceAllocation, type Reservation } from './snapshot.ts'
 import { spreadShares } from './spread-shares.ts'
 
-export const DEVICE_SLOTS: readonly DeviceSlot[] = ['cuda.device', 'cuda.shares']
 /** Shares of one physical GPU. */
 export const SHARES = 100
 
@@ -350,9 +350,7 @@ function usable(slot: DeviceSlot, devices: readonly FreeDevice[]): number {
 }
 
 /** Whether a request that needs such devices may get this one. */
-function isUsable({ kind, kindKey }: FreeDevice, need: GpuNeed | undefined): boolean {
-  return need === undefined || (kind !== undefined && meets(need, kind, kindKey))
-}
+const isUsable = ({ kind, kindKey }: FreeDevice, need: GpuNeed | undefined): boolean => mayGive(need, kind, kindKey)
 
 /** Number of free whole devices of each kind. With a single kind, the free amount says it. */
 function wholesLeft(devices: readonly FreeDevice[]): string {

@@ -1,12 +1,23 @@
 /** The scheduler's decision. Pure: imports only itself and the manager's contract. */
-export { type Inactive, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
+export {
+  gpusNeeded,
+  type Inactive,
+  type LimitedSession,
+  Limits,
+  neverAllowed,
+  neverAllowedModel,
+  type Scope,
+} from './limits.ts'
 export { plan } from './plan.ts'
 export { dominantShare, drf } from './drf.ts'
 export { gpusOf, readable, readableOf } from './amounts.ts'
 export { canRun } from './allowed-agents.ts'
 export { closedReason } from './closed-reason.ts'
 export { canTake, closest, dependencyReason, hasGpu, noSuchGpu } from './reasons.ts'
-export { DEVICE_SLOTS, FreeCapacity } from './free-capacity.ts'
+export { DEVICE_SLOTS } from './device-slot.ts'
+export { FreeCapacity } from './free-capacity.ts'
+export { mayGive } from './gpu-need.ts'
+export { type GivenDevice, type GpuExclusion, type KindOfDevice, type ModelLimit } from './model-limits.ts'
 export { concentrated, dispersed, roundRobin, type Selector } from './selectors.ts'
 export { byAge, fifo, lifo } from './sequencers.ts'
 export { explainShares, openCapacity, type UserShare } from './shares.ts'

@@ -2,7 +2,10 @@ import {
   because,
   type Because,
   formatSlots,
+  GPU_PARTS,
   inTurn,
+  isOfModel,
+  PARTS_OF_SHARE,
   type Reason,
   type ReasonCode,
   reasonOf,
@@ -12,7 +15,20 @@ import {
   type SlotName,
   together,
 } from '#manager/contract'
-import { bare, readable } from './amounts.ts'
+import { bare, readable, readableOf } from './amounts.ts'
+import { DEVICE_SLOTS } from './device-slot.ts'
+import { type GpuNeed } from './gpu-need.ts'
+import {
+  exclusionOf,
+  type GivenDevice,
+  type GpuDemand,
+  type GpuExclusion,
+  isExcluded,
+  type KindOfDevice,
+  modelLack,
+  type ModelLimit,
+  partsOfModel,
+} from './model-limits.ts'
 
 export type ScopeKind = ScopeUsage['kind']
 
@@ -25,6 +41,8 @@ export interface Scope {
   readonly policy: string | null
   /** A missing slot is unlimited. */
   readonly limits: ResourceSlots
+  /** Limits on GPUs of single models; left out without any. */
+  readonly models?: readonly ModelLimit[] | undefined
   /** Sessions that hold resources at the same time; null = any number. */
   readonly maxSessions: number | null
   /** Sum over kernels, computed by a query. */
@@ -46,12 +64,18 @@ export interface LimitedSession {
   readonly inactive?: Inactive | undefined
 }
 
+/** The GPUs that the session accepts, for the sentence about them. */
+interface PendingGpu {
+  readonly gpu?: GpuNeed | undefined
+}
+
 export type Inactive = Exclude<ScopeKind, 'keypair'>
 
 interface Ledger {
   readonly scope: Scope
   readonly limited: readonly SlotName[]
   readonly held: Partial<Record<SlotName, number>>
+  models: readonly ModelLimit[]
   sessions: number
 }
 
@@ -70,6 +94,7 @@ export class Limits {
           scope,
           limited: SLOT_NAMES.filter(slot => scope.limits[slot] !== undefined),
           held: { ...scope.held },
+          models: scope.models ?? [],
           sessions: scope.sessions,
         },
       ]),
@@ -85,10 +110,51 @@ export class Limits {
     return true
   }
 
-  take(session: LimitedSession): void {
+  /**
+   * Devices that the session must not get, because a limit on their model would be exceeded. With any of the others it is within all limits
+   * on models.
+   */
+  exclusions(session: LimitedSession): readonly GpuExclusion[] {
+    const demand = gpuDemandOf(session)
+    if (demand.devices + demand.shares === 0) return []
+    return this.#models(session).flatMap(({ limit }) => exclusionOf(limit, demand) ?? [])
+  }
+
+  /** Amounts of this slot for each kernel, smaller than the requested one, up to which a limit on a model excludes fewer devices. */
+  lesserAmounts(session: LimitedSession, slot: SlotName): readonly number[] {
+    if (slot !== 'cuda.device' && slot !== 'cuda.shares') return []
+    const { clusterSize = 1 } = session
+    const whole = session.requested[slot] ?? 0
+    const amounts = this.#models(session).flatMap(({ limit: { limit, held } }) =>
+      (slot === 'cuda.shares' ? [PARTS_OF_SHARE] : WEIGHTS).map(parts =>
+        Math.floor(Math.max(0, limit - held) / parts / clusterSize),
+      ),
+    )
+    return [...new Set(amounts)].filter(amount => amount > 0 && amount < whole)
+  }
+
+  /** Whether the session may have these devices. */
+  allowsDevices(session: LimitedSession, devices: readonly GivenDevice[]): boolean {
+    return this.#models(session).every(({ limit: { model, limit, held } }) => {
+      const parts = partsOfModel(model, devices)
+      return parts === 0 || held + parts <= limit
+    })
+  }
+
+  /** The limits on models for the session, in order of its scopes. */
+  #models({ scopes = [] }: LimitedSession): readonly { readonly scope: Scope; readonly limit: ModelLimit }[] {
+    return scopes.flatMap(key => {
+      const ledger = this.#ledgers.get(key)
+      return ledger ? ledger.models.map(limit => ({ scope: ledger.scope, limit })) : []
+    })
+  }
+
+  /** @param devices what the session gets, for the limits on models */
+  take(session: LimitedSession, devices: readonly GivenDevice[] = []): void {
     for (const key of session.scopes ?? []) {
       const ledger = this.#ledgers.get(key)
       if (!ledger) continue
+      ledger.models = ledger.models.map(limit => ({ ...limit, held: limit.held + partsOfModel(limit.model, devices) }))
       ledger.sessions++
       for (const slot of ledger.limited) ledger.held[slot] = (ledger.held[slot] ?? 0) + demandOf(session, slot)
     }
@@ -110,6 +176,20 @@ export class Limits {
       code: 'group_not_allowed',
       message: 'Access to this resource group was withdrawn. Ask an admin, or launch in another resource group.',
     }
+  }
+
+  /**
+   * Why the session waits for GPUs of a model: the first limit that excludes one of these devices.
+   *
+   * @param devices those that the session would accept without limits
+   */
+  explainModels(session: LimitedSession & PendingGpu, devices: readonly KindOfDevice[]): Reason | undefined {
+    const demand = gpuDemandOf(session)
+    const found = this.#models(session).find(({ limit }) => {
+      const exclusion = exclusionOf(limit, demand)
+      return exclusion && devices.some(({ kind }) => kind && isExcluded(exclusion, kind))
+    })
+    return found && modelReason(found, session, devices)
   }
 
   /** Per limited slot, the amount that the scopes leave for each kernel of the session. Undefined: it may not start. */
@@ -145,6 +225,31 @@ export function neverAllowed(
   return undefined
 }
 
+/**
+ * The first limit on a model because of which the session could never start: with nothing held, limits on models exclude all devices that
+ * it accepts.
+ *
+ * @param devices those that the session would accept without limits
+ */
+export function neverAllowedModel(
+  session: LimitedSession,
+  scopes: readonly Scope[],
+  devices: readonly KindOfDevice[],
+): { readonly scope: Scope; readonly limit: ModelLimit } | undefined {
+  const demand = gpuDemandOf(session)
+  if (devices.length === 0 || demand.devices + demand.shares === 0) return undefined
+  const broken = scopes.flatMap(scope =>
+    (scope.models ?? []).flatMap(limit => {
+      const exclusion = exclusionOf({ ...limit, held: 0 }, demand)
+      return exclusion ? [{ scope, limit, exclusion }] : []
+    }),
+  )
+  const isOut = ({ kind }: KindOfDevice) =>
+    kind !== undefined && broken.some(({ exclusion }) => isExcluded(exclusion, kind))
+  if (!devices.every(isOut)) return undefined
+  return broken.find(({ exclusion }) => devices.some(({ kind }) => kind && isExcluded(exclusion, kind)))
+}
+
 /** Whether the session is barred regardless of free capacity and limits. */
 function isShut({ groupAllowed, inactive }: LimitedSession): boolean {
   return groupAllowed === false || inactive !== undefined
@@ -152,6 +257,11 @@ function isShut({ groupAllowed, inactive }: LimitedSession): boolean {
 
 function demandOf({ requested, clusterSize = 1 }: LimitedSession, slot: SlotName): number {
   return (requested[slot] ?? 0) * clusterSize
+}
+
+/** Amounts of GPUs of all kernels together. */
+function gpuDemandOf(session: LimitedSession): GpuDemand {
+  return { devices: demandOf(session, 'cuda.device'), shares: demandOf(session, 'cuda.shares') }
 }
 
 function isFull({ scope, sessions }: Ledger): boolean {
@@ -168,6 +278,9 @@ function isOver({ scope, held }: Ledger, session: LimitedSession, slot: SlotName
   const needed = demandOf(session, slot)
   return needed > 0 && (held[slot] ?? 0) + needed > (scope.limits[slot] ?? Infinity)
 }
+
+/** Parts of a GPU that devices are: whole ones, and MIG instances of one to four slices. */
+const WEIGHTS = [1, 4 / 7, 3 / 7, 2 / 7, 1 / 7, 1 / 2, 1 / 4].map(part => part * GPU_PARTS)
 
 const REASONS = {
   user: 'user_policy',
@@ -215,6 +328,30 @@ function concurrencyReason({ scope, sessions }: Ledger): Reason {
   })
   const way = because(scope.maxSessions === 0 ? 'ask_for_other_policy' : 'starts_after_one_ends')
   return reasonOf('concurrency_limit', together(allowed, way))
+}
+
+/** `2 GPU (H100)`: the GPUs that the session needs, with what it chooses among them. */
+export function gpusNeeded(session: LimitedSession & PendingGpu): string {
+  return DEVICE_SLOTS.filter(slot => demandOf(session, slot) > 0)
+    .map(slot => readableOf(slot, demandOf(session, slot), session.gpu))
+    .join(', ')
+}
+
+function modelReason(
+  { scope, limit }: { readonly scope: Scope; readonly limit: ModelLimit },
+  session: LimitedSession & PendingGpu,
+  devices: readonly KindOfDevice[],
+): Reason {
+  const of = scope.kind === 'keypair' ? 'keypair' : 'user'
+  const lack = modelLack(limit, { of, policy: scope.policy ?? scope.name, needed: gpusNeeded(session) })
+  const always = exclusionOf({ ...limit, held: 0 }, gpuDemandOf(session))
+  const isNever =
+    always !== undefined &&
+    devices.every(({ kind }) => !kind || !isOfModel(limit.model, kind) || isExcluded(always, kind))
+  return reasonOf(
+    REASONS[scope.kind],
+    together(lack, because(isNever ? 'ask_for_other_gpu' : 'starts_when_others_end')),
+  )
 }
 
 function slotsReason(ledger: Ledger, session: LimitedSession): Reason {

@@ -1,4 +1,4 @@
-import { type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import { type Reason, type ResourceSlots, type SessionId, type SlotName } from '#manager/contract'
 import { AgentCapacities, fits, stillThere } from './agent-capacities.ts'
 import { ableAgents, AllowedAgents } from './allowed-agents.ts'
 import { Candidates } from './candidates.ts'
@@ -10,11 +10,14 @@ import { remembered } from './remembered.ts'
 import { requestKey } from './request-keys.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
 import { type FreeCapacity } from './free-capacity.ts'
+import { type GpuNeed, mayGive, needKey } from './gpu-need.ts'
+import { type KindOfDevice } from './model-limits.ts'
 import { type Selector } from './selectors.ts'
 import { openCapacity } from './shares.ts'
 import { kindsOf, CapacityClasses } from './capacity-classes.ts'
 import {
   type AgentSnapshot,
+  type DeviceAllocation,
   type GroupSnapshot,
   type HoldingSession,
   type Interruption,
@@ -75,6 +78,8 @@ export class Pass {
   readonly #lowestHolder: number
   /** Requests for which no set of sessions to interrupt is enough. */
   readonly #noVictims = new Set<string>()
+  /** Needs without the devices that limits exclude, by their keys: equal ones are one object, which caches its answers. */
+  readonly #needs = new Map<string, GpuNeed>()
   /** Cache by priority of the waiting session, and by agent. */
   readonly #givesByAgent = new Map<number, ReadonlyMap<string, Gives>>()
 
@@ -121,6 +126,28 @@ export class Pass {
     return this.#classesFor(session).freeCapacities
   }
 
+  /** The session without the devices that limits on models exclude now; the session itself if they exclude none. */
+  within(session: PendingSession): PendingSession {
+    const exclusions = this.#limits.exclusions(session)
+    if (exclusions.length === 0) return session
+    const need = { ...session.gpu, exclusions }
+    return { ...session, gpu: remembered(this.#needs, needKey(need), () => need) }
+  }
+
+  /**
+   * The devices that the session may have: for its request, and for each smaller amount of this slot with which limits on models leave more
+   * of them. `most` is the largest amount for each kernel with which they are left.
+   */
+  needsOfLess(session: PendingSession, slot: SlotName): readonly { gpu: GpuNeed | undefined; most: number }[] {
+    const amount = session.requested[slot] ?? 0
+    const needs = [{ gpu: this.within(session).gpu, most: amount }]
+    for (const most of this.#limits.lesserAmounts(session, slot)) {
+      const less = this.within({ ...session, requested: { ...session.requested, [slot]: most } })
+      needs.push({ gpu: less.gpu, most })
+    }
+    return needs
+  }
+
   /** Amount of each limited slot that remains for the session after `run`; undefined: nothing at all. */
   leftFor(session: PendingSession): ResourceSlots | undefined {
     return this.#limits.left(session)
@@ -144,7 +171,8 @@ export class Pass {
    */
   #continueInterruption(): PendingSession | undefined {
     const { interruption: last, pending, options, active } = this.#snapshot
-    const session = last && pending.find(({ id }) => id === last.sessionId)
+    const found = last && pending.find(({ id }) => id === last.sessionId)
+    const session = found && this.within(found)
     if (!last || !session || options?.interruption === undefined || active === false) return undefined
     if (session.interruptible === true || !this.#limits.allows(session) || isWaitingFor(session)) return undefined
     const announced = (this.#holding.get(last.agentId) ?? []).filter(
@@ -167,7 +195,7 @@ export class Pass {
   #startInterrupting(session: PendingSession | undefined, snapshot: GroupSnapshot): GroupSnapshot {
     const interruption = this.#interruption
     if (!session || !interruption) return snapshot
-    const rest = { ...snapshot, pending: snapshot.pending.filter(other => other !== session) }
+    const rest = { ...snapshot, pending: snapshot.pending.filter(({ id }) => id !== session.id) }
     const capacities = this.#byId.get(interruption.agentId)
     const victims = this.#victims
     if (!capacities || !victims) {
@@ -249,12 +277,13 @@ export class Pass {
   /** Tries to start the session of the reservation before all others. If it does not start, its capacity stays held. */
   #startHolder(snapshot: GroupSnapshot, interrupting: PendingSession | undefined): GroupSnapshot {
     const { reservation, pending } = snapshot
-    const holder = reservation && pending.find(session => session.id === reservation.sessionId)
-    if (!reservation || !holder || holder === interrupting || !this.#sequencer.reserves) return snapshot
+    const found = reservation && pending.find(session => session.id === reservation.sessionId)
+    const holder = found && this.within(found)
+    if (!reservation || !holder || holder.id === interrupting?.id || !this.#sequencer.reserves) return snapshot
     // A limit or a dependency blocks the session, so more capacity would not help it: hold nothing.
     if (!this.#limits.allows(holder) || isWaitingFor(holder)) return snapshot
     const capacities = this.#allowed.for(holder).find(({ agent }) => agent.id === reservation.agentId)
-    const rest = { ...snapshot, pending: pending.filter(session => session !== holder) }
+    const rest = { ...snapshot, pending: pending.filter(({ id }) => id !== holder.id) }
     if (capacities && fits(capacities.now, holder)) this.#take(holder, capacities.now, true)
     else if (!this.#place(holder)) {
       // With an interruption no reservation is needed: free capacity there is held for the session as well.
@@ -278,8 +307,9 @@ export class Pass {
       : undefined
   }
 
-  #place(session: PendingSession): boolean {
-    if (!this.#limits.allows(session) || isWaitingFor(session)) return false
+  #place(asked: PendingSession): boolean {
+    if (!this.#limits.allows(asked) || isWaitingFor(asked)) return false
+    const session = this.within(asked)
     const useHeld = this.#mayUseHeld(session)
     const key = requestKey(session, useHeld)
     if (this.#explained.has(key)) return false
@@ -293,10 +323,10 @@ export class Pass {
 
   #take(session: PendingSession, freeCapacity: FreeCapacity, useHeld: boolean): void {
     const { id, gpu, clusterSize = 1 } = session
-    this.#limits.take(session)
     const requested = totalOf(session)
     const kernels = Array.from({ length: clusterSize }, () => freeCapacity.take(session.requested, useHeld, gpu))
     const devices = kernels.flat()
+    this.#limits.take(session, withKinds(devices, freeCapacity.agent))
     const latestEnd = this.#latestEndOn(freeCapacity.agent, session)
     this.#byId.get(freeCapacity.agent.id)?.placed.push({ slots: requested, devices, latestEnd })
     freeCapacity.turn = ++this.#turn
@@ -305,14 +335,20 @@ export class Pass {
     this.#placements.push(clusterSize === 1 ? placement : { ...placement, kernels })
   }
 
-  #wait(session: PendingSession): void {
-    const limit = this.#limits.explain(session) ?? dependencyReason(session)
+  #wait(asked: PendingSession): void {
+    const session = this.within(asked)
+    const fitsEmpty = (one: PendingSession) =>
+      this.#allowed.emptyOf(this.#allowed.for(one)).some(empty => fits(empty, one))
+    const isBarred = session !== asked && !fitsEmpty(session) && fitsEmpty(asked)
+    const limit =
+      this.#limits.explain(asked) ?? dependencyReason(asked) ?? (isBarred ? this.#modelReason(asked) : undefined)
     if (limit) {
       this.#reasons.set(session.id, limit)
       return
     }
     const key = requestKey(session, this.#mayUseHeld(session))
-    const reason = this.#explained.get(key) ?? this.#explain(session)
+    const explained = session === asked || fitsEmpty(session) ? session : asked
+    const reason = this.#explained.get(key) ?? this.#explain(explained)
     if (FOR_CAPACITY.has(reason.code) && this.#beginInterruption(session)) return
     if (this.#isDue(session, reason)) {
       // An agent holds capacity for one session.
@@ -326,7 +362,19 @@ export class Pass {
       }
     }
     this.#explained.set(key, reason)
-    this.#reasons.set(session.id, reason)
+    // Another GPU would do as well, but what is free now is of a model of which the session may have no more.
+    const isLimited = session !== asked && this.#fitsNow(asked)
+    this.#reasons.set(session.id, (isLimited ? this.#modelReason(asked) : undefined) ?? reason)
+  }
+
+  #fitsNow(session: PendingSession): boolean {
+    const useHeld = this.#mayUseHeld(session)
+    return this.#classesFor(session).freeCapacities.some(freeCapacity => fits(freeCapacity, session, useHeld))
+  }
+
+  #modelReason(asked: PendingSession): Reason | undefined {
+    const devices = this.#allowed.for(asked).flatMap(({ agent }) => devicesAccepted(asked, agent))
+    return this.#limits.explainModels(asked, devices)
   }
 
   #explain(session: PendingSession): Reason {
@@ -396,6 +444,14 @@ const priorityOf = ({ priority = 0 }: PendingSession) => priority
 const isLess = (a: Victims, b: Victims) =>
   a.sessions.length - b.sessions.length < 0 || (a.sessions.length === b.sessions.length && a.lost < b.lost)
 const sameAs = (a: Victims, b: Victims) => a.sessions.length === b.sessions.length && a.lost === b.lost
+
+/** Devices that the session accepts, if it may have any of them. */
+const devicesAccepted = ({ gpu, requested }: PendingSession, { devices }: AgentSnapshot): readonly KindOfDevice[] =>
+  devices.filter(({ slot, kind }) => (requested[slot] ?? 0) > 0 && mayGive(gpu, kind))
+
+function withKinds(given: readonly DeviceAllocation[], { devices }: AgentSnapshot) {
+  return given.map(({ uuid, slot, amount }) => ({ slot, amount, kind: devices.find(one => one.uuid === uuid)?.kind }))
+}
 
 /** The snapshot with the usage of a session that was placed before the queue. */
 function withUsage(snapshot: GroupSnapshot, session: PendingSession): GroupSnapshot {

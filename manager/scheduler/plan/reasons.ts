@@ -15,7 +15,8 @@ import {
 } from '#manager/contract'
 import { bare, readableOf } from './amounts.ts'
 import { type GpuNeed, meets } from './gpu-need.ts'
-import { DEVICE_SLOTS, type FreeCapacity } from './free-capacity.ts'
+import { DEVICE_SLOTS } from './device-slot.ts'
+import { type FreeCapacity } from './free-capacity.ts'
 import { type AgentSnapshot, type DeviceSnapshot, type PendingSession, type PlanOptions, totalOf } from './snapshot.ts'
 
 /** Input for the explanation of a waiting session. */

@@ -9,8 +9,9 @@ import {
 } from '#manager/contract'
 import { fits } from './agent-capacities.ts'
 import { readableOf } from './amounts.ts'
-import { DEVICE_SLOTS, type FreeCapacity, isDeviceSlot, SHARES } from './free-capacity.ts'
-import { meets, type GpuNeed } from './gpu-need.ts'
+import { DEVICE_SLOTS } from './device-slot.ts'
+import { type FreeCapacity, isDeviceSlot, SHARES } from './free-capacity.ts'
+import { mayGive, type GpuNeed } from './gpu-need.ts'
 import {
   type AgentSnapshot,
   type DeviceAllocation,
@@ -163,7 +164,7 @@ function freeOn(agent: AgentSnapshot, slot: SlotName, gpu: GpuNeed | undefined):
 
 /** Devices of the agent that a session with this need may get. */
 function devicesFor({ devices }: AgentSnapshot, gpu: GpuNeed | undefined): readonly DeviceSnapshot[] {
-  return gpu === undefined ? devices : devices.filter(({ kind }) => kind !== undefined && meets(gpu, kind))
+  return gpu === undefined ? devices : devices.filter(({ kind }) => mayGive(gpu, kind))
 }
 
 /** Reason for the session that has the reservation. Names a start time only if it is known. */

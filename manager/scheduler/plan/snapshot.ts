@@ -6,11 +6,11 @@ import {
   type ResourceSlots,
   type SessionId,
 } from '#manager/contract'
+import { type DeviceSlot } from './device-slot.ts'
 import { type GpuNeed } from './gpu-need.ts'
 import { type Inactive, type Scope } from './limits.ts'
 
-/** The two ways in which a physical GPU is given out. */
-export type DeviceSlot = 'cuda.device' | 'cuda.shares'
+export { type DeviceSlot } from './device-slot.ts'
 
 /** A device as planning sees it. Amounts are in base units of `slot`: a whole device is 1, a shared one is 100 shares. */
 export interface DeviceSnapshot {

@@ -31,27 +31,34 @@ export function whatIf(
   const placed = placements.find(({ sessionId }) => sessionId === session.id)
   if (placed) return { agentId: placed.agentId, reason: null, smaller: [] }
   const left = pass.leftFor(session)
-  const smaller =
-    left && !isWaitingFor(session) ? smallerRequests(session, pass.freeCapacitiesFor(session), { minimum, left }) : []
+  const smaller = left && !isWaitingFor(session) ? smallerRequests(session, pass, { minimum, left }) : []
   return { agentId: null, reason: reasons.get(session.id) ?? null, smaller }
 }
 
 function smallerRequests(
-  { requested, gpu, clusterSize = 1 }: PendingSession,
-  freeCapacities: readonly FreeCapacity[],
+  asked: PendingSession,
+  pass: Pass,
   { minimum, left }: { minimum: ResourceSlots; left: ResourceSlots },
 ) {
+  const { requested, clusterSize = 1 } = asked
+  const freeCapacities = pass.freeCapacitiesFor(asked)
   const over = SLOT_NAMES.filter(slot => (requested[slot] ?? 0) > (left[slot] ?? Infinity))
   const changes = SLOT_NAMES.flatMap(slot => {
-    const asked = requested[slot] ?? 0
+    const whole = requested[slot] ?? 0
     let amount = -1
-    for (const freeCapacity of freeCapacities) {
-      const lacking = new Set([...freeCapacity.lacking(requested, clusterSize, gpu), ...over])
-      if (lacking.size !== 1 || !lacking.has(slot)) continue
-      amount = Math.max(amount, Math.min(largest(freeCapacity, slot, { gpu, clusterSize }), left[slot] ?? Infinity))
+    // Fewer GPUs may be within a limit on a model that this many exceed.
+    for (const { gpu, most } of pass.needsOfLess(asked, slot)) {
+      for (const freeCapacity of freeCapacities) {
+        const lacking = new Set([...freeCapacity.lacking(requested, clusterSize, gpu), ...over])
+        // With the devices of this need there may be enough: then only the limit on the model is in the way.
+        if (most < whole) lacking.add(slot)
+        if (lacking.size !== 1 || !lacking.has(slot)) continue
+        const free = largest(freeCapacity, slot, { gpu, clusterSize })
+        amount = Math.max(amount, Math.min(free, most, left[slot] ?? Infinity))
+      }
     }
-    const enough = amount >= (minimum[slot] ?? 0) && amount > 0 && amount < asked
-    return enough ? [{ slot, amount, kept: amount / asked }] : []
+    const enough = amount >= (minimum[slot] ?? 0) && amount > 0 && amount < whole
+    return enough ? [{ slot, amount, kept: amount / whole }] : []
   })
   return changes.toSorted((a, b) => b.kept - a.kept).map(({ slot, amount }) => ({ slot, amount }))
 }

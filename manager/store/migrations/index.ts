@@ -3,6 +3,7 @@ import { tables } from './0001-tables/index.ts'
 import { endsOfLinks } from './0002-ends-of-links.ts'
 import { gpuChoice } from './0003-gpu-choice.ts'
 import { allocations } from './0004-allocations.ts'
+import { gpuLimits } from './0007-gpu-limits.ts'
 import { agentPrograms } from './0009-agent-programs.ts'
 import { hostsThatLeave } from './0010-hosts-that-leave.ts'
 import { accessTokens } from './0011-access-tokens.ts'
@@ -13,6 +14,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-ends-of-links': endsOfLinks,
   '0003-gpu-choice': gpuChoice,
   '0004-allocations': allocations,
+  '0007-gpu-limits': gpuLimits,
   '0009-agent-programs': agentPrograms,
   '0010-hosts-that-leave': hostsThatLeave,
   '0011-access-tokens': accessTokens,

@@ -10,6 +10,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { type StoredGpuLimit } from '../tables/quotas.ts'
 
 /** The scopes whose limits a session counts towards: its owner, keypair, group and domain. */
 export interface ScopedSession {
@@ -26,6 +27,7 @@ export interface ScopeRow {
   readonly name: string
   readonly policy: string | null
   readonly limits: ResourceSlots
+  readonly gpuLimits: readonly StoredGpuLimit[]
   readonly maxSessions: number | null
 }
 
@@ -62,21 +64,23 @@ export function scopeIdsOf(sessions: readonly ScopedSession[]): ScopeIds {
 
 /** Names and limits of these scopes. @param limitedOnly leaves out scopes without a limit */
 export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } = {}): Promise<ScopeRow[]> {
-  const ofPolicy = limitedOnly ? sql`and (p.limits <> '{}' or p.max_concurrent_sessions is not null)` : sql``
+  const ofPolicy = limitedOnly
+    ? sql`and (p.limits <> '{}' or p.gpu_limits <> '[]' or p.max_concurrent_sessions is not null)`
+    : sql``
   const own = limitedOnly ? sql`and limits <> '{}'` : sql``
   const { rows } = await sql<ScopeRow>`
     select 'user' as kind, u.id::text as id, u.email as name, p.name as policy, p.limits,
-           p.max_concurrent_sessions as "maxSessions"
+           p.gpu_limits as "gpuLimits", p.max_concurrent_sessions as "maxSessions"
     from users u join resource_policies p on p.name = u.resource_policy
     where u.id = any(${ids.user}::uuid[]) ${ofPolicy}
     union all
-    select 'keypair', k.access_key, k.access_key, p.name, p.limits, p.max_concurrent_sessions
+    select 'keypair', k.access_key, k.access_key, p.name, p.limits, p.gpu_limits, p.max_concurrent_sessions
     from keypairs k join resource_policies p on p.name = k.resource_policy
     where k.access_key = any(${ids.keypair}::text[]) ${ofPolicy}
     union all
-    select 'group', id::text, name, null, limits, null from groups where id = any(${ids.group}::uuid[]) ${own}
+    select 'group', id::text, name, null, limits, '[]', null from groups where id = any(${ids.group}::uuid[]) ${own}
     union all
-    select 'domain', name, name, null, limits, null from domains
+    select 'domain', name, name, null, limits, '[]', null from domains
     where name = any(${ids.domain}::text[]) ${own}`.execute(db)
   return rows
 }
@@ -123,6 +127,40 @@ export async function readHeld(db: Db, ids: ScopeIds): Promise<Map<string, Held>
     held.set(key, slot === null ? { slots, sessions: amount } : { slots: { ...slots, [slot]: amount }, sessions })
   }
   return held
+}
+
+/** An amount of GPUs of one kind that is held. */
+export interface HeldGpus {
+  readonly model: string
+  readonly isMig: boolean
+  readonly slot: SlotName
+  /** Base units of the slot. */
+  readonly amount: number
+}
+
+/**
+ * GPUs that the sessions of these users and keypairs hold now, by scope key and kind, in all resource groups. Agents keep a GPU that
+ * disappears in their list as long as a kernel holds it.
+ */
+export async function readHeldGpus(
+  db: Db,
+  ids: Pick<ScopeIds, 'user' | 'keypair'>,
+): Promise<ReadonlyMap<string, readonly HeldGpus[]>> {
+  if (ids.user.length === 0 && ids.keypair.length === 0) return new Map()
+  const { rows } = await sql<HeldGpus & { key: string }>`
+    with counted as (
+      select 'user ' || s.owner_id as key, k.id from kernels k join sessions s on s.id = k.session_id
+      where k.status in (${sql.join(OCCUPYING_STATUSES)}) and s.owner_id = any(${ids.user}::uuid[])
+      union all
+      select 'keypair ' || s.keypair, k.id from kernels k join sessions s on s.id = k.session_id
+      where k.status in (${sql.join(OCCUPYING_STATUSES)}) and s.keypair = any(${ids.keypair}::text[])
+    )
+    select c.key, d.model, d.mode = 'mig' as "isMig", h.slot, sum(h.amount)::bigint as amount
+    from counted c join kernel_devices h on h.kernel_id = c.id join agents a on a.id = h.agent_id,
+      jsonb_to_recordset(a.devices) as d (uuid text, model text, mode text)
+    where d.uuid = h.uuid
+    group by c.key, d.model, "isMig", h.slot`.execute(db)
+  return Map.groupBy(rows, ({ key }) => key)
 }
 
 /**

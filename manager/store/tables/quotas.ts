@@ -2,11 +2,18 @@ import { type GpuChoice, type ResourceSlots, type UserId } from '#manager/contra
 import { type Generated } from 'kysely'
 import { type Default, type DefaultJson, type Json, type MaybeJson, type Time } from './columns.ts'
 
+/** Most GPUs of one model, in hundredths. */
+export interface StoredGpuLimit {
+  readonly model: string
+  readonly gpus: number
+}
+
 /** Limits for a user (all sessions of the user) or for a keypair (the sessions created with it). Null = unlimited. */
 export interface ResourcePoliciesTable {
   name: string
   /** Base units. A missing slot is unlimited. */
   limits: DefaultJson<ResourceSlots>
+  gpu_limits: DefaultJson<readonly StoredGpuLimit[]>
   max_concurrent_sessions: number | null
   max_containers_per_session: number | null
   idle_timeout_seconds: number | null

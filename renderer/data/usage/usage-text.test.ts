@@ -83,3 +83,13 @@ test('the share of a person in a project is what their sessions hold of it, each
   ])
   expect(Object.fromEntries(share)).toMatchObject({ sessions: '2', cpu: '6.5', mem: '13 GiB', 'cuda.device': '3' })
 })
+
+test('each model of GPUs with a limit has a meter, with what is held in parts of a GPU', () => {
+  const gpuLimits = [{ model: 'H100', policy: 'small', limit: '2', held: '1.43', left: '0.57' }]
+  expect(scopeMeters(mine({ gpuLimits }), CLUSTER.capacity).at(-1)).toEqual({
+    key: 'gpu H100',
+    label: 'H100',
+    text: '1.43 / 2',
+    fraction: 0.715,
+  })
+})

@@ -48,9 +48,9 @@ function meter(key: string, label: string, shown: (value: number) => string, hel
   return { key, label, text: ofTotal(shown(held), shown(limit)), fraction }
 }
 
-/** The meters of one scope: its sessions, then its slots. */
+/** The meters of one scope: its sessions, its slots, then the models of GPUs that have limits. */
 export function scopeMeters(
-  scope: Pick<ScopeUsage, 'held' | 'limits' | 'sessions' | 'maxSessions'>,
+  scope: Pick<ScopeUsage, 'held' | 'limits' | 'sessions' | 'maxSessions' | 'gpuLimits'>,
   capacity: ResourceSlots,
 ): Meter[] {
   const held = parseSlots(scope.held)
@@ -59,6 +59,9 @@ export function scopeMeters(
     meter('sessions', t('sessions'), value => formatNumber(value), scope.sessions, scope.maxSessions ?? undefined),
     ...slotsOf(capacity, held, limits).map(slot =>
       meter(slot, SLOT_LABEL[slot], value => slotAmount(slot, value), held[slot] ?? 0, limits[slot]),
+    ),
+    ...(scope.gpuLimits ?? []).map(({ model, ...gpus }) =>
+      meter(`gpu ${model}`, model, value => formatNumber(value), Number(gpus.held), Number(gpus.limit)),
     ),
   ]
 }

@@ -30,6 +30,22 @@ describe('the choices of a GPU', () => {
     expect(options[2]?.choice).toEqual({ model: 'NVIDIA H100 80GB HBM3', migProfile: '3g.40gb' })
   })
 
+  test('the limit on a model is told where all accepted GPUs count towards it', () => {
+    const limits = [
+      { model: 'H100', policy: 'small', limit: '2', held: '1.57', left: '0.43' },
+      { model: 'H100 80GB', policy: 'large', limit: '8', held: '1.57', left: '6.43' },
+    ]
+    expect(gpuOptions([H100, SLICE, T4], null, limits).map(({ subtitle }) => subtitle)).toEqual([
+      '3 of 7 free',
+      '80 GiB · 1 of 4 free · your limit leaves 0.43 of 2',
+      '40 GiB · 0 of 1 free · your limit leaves 0.43 of 2',
+      '15 GiB · 2 of 2 free',
+      '1 of 5 free · your limit leaves 0.43 of 2',
+      '80 GiB · 1 of 4 free · your limit leaves 0.43 of 2',
+    ])
+    expect(gpuOptions([H100], null, limits)[0]?.subtitle).toContain('your limit leaves 0.43 of 2')
+  })
+
   test('a choice that no host meets any more stays, and says so', () => {
     expect(gpuOptions([T4], { model: 'B200' }).at(-1)).toEqual({
       choice: { model: 'B200' },

@@ -2,8 +2,10 @@ import {
   choiceText,
   countedMemory,
   type GpuChoice,
+  type GpuLimitUse,
   type GpuStock,
   isChosen,
+  isOfModel,
   parseAmount,
   profileOf,
   SLOTS,
@@ -42,8 +44,13 @@ export function freeOf(choice: GpuChoice, gpus: readonly GpuStock[], slot: GpuSl
  * Any GPU, each model, and the least memory if the models differ in it. A choice that no host meets is listed too: the form holds it.
  *
  * @param gpus of the slot that is asked for
+ * @param limits of the user on models
  */
-export function gpuOptions(gpus: readonly GpuStock[], chosen: GpuChoice | null): GpuOption[] {
+export function gpuOptions(
+  gpus: readonly GpuStock[],
+  chosen: GpuChoice | null,
+  limits: readonly GpuLimitUse[] = [],
+): GpuOption[] {
   const models = gpus.map(choiceOf)
   const memories = [
     ...new Set(gpus.filter(({ memBytes }) => memBytes > 0).map(({ memBytes }) => countedMemory(memBytes))),
@@ -52,7 +59,10 @@ export function gpuOptions(gpus: readonly GpuStock[], chosen: GpuChoice | null):
   const choices = [...models, ...larger.map((bytes): GpuChoice => ({ memory: String(bytes) }))]
   if (chosen !== null) choices.push(chosen)
   const unique = new Map([null, ...choices].map(choice => [JSON.stringify(choice), choice]))
-  return [...unique.values()].map(choice => ({ choice, title: titleOf(choice), subtitle: countText(choice, gpus) }))
+  return [...unique.values()].map(choice => {
+    const facts = [countText(choice, gpus), limitNote(choice, gpus, limits)].filter(Boolean)
+    return { choice, title: titleOf(choice), subtitle: facts.join(' · ') }
+  })
 }
 
 /** The choice of all GPUs that are like these. */
@@ -67,6 +77,17 @@ export function titleOf(choice: GpuChoice | null): string {
   const { model, memory, migProfile } = choice
   if (memory === undefined || model !== undefined || migProfile !== undefined) return choiceText(choice)
   return t('gpuWithMemory', { amount: formatBytes(parseAmount('mem', memory) ?? 0) })
+}
+
+/** Text about the rest of the limit on a model, if all accepted GPUs count towards it; empty otherwise. */
+export function limitNote(choice: GpuChoice | null, gpus: readonly GpuStock[], limits: readonly GpuLimitUse[]): string {
+  const accepted = gpus.filter(stock => accepts(choice, stock))
+  if (accepted.length === 0) return ''
+  const applying = limits.filter(({ model }) =>
+    accepted.every(stock => isOfModel(model, { model: stock.model, isMig: stock.mode === 'mig' })),
+  )
+  const [least] = applying.toSorted((a, b) => Number(a.left) - Number(b.left))
+  return least ? t('gpuLimitLeft', { left: least.left, limit: least.limit }) : ''
 }
 
 function countText(choice: GpuChoice | null, gpus: readonly GpuStock[]): string {

@@ -307,7 +307,16 @@ describe('launching while no agent is connected', () => {
   })
 
   test('a preset can be chosen, unless it needs a GPU, of which nothing is known', () => {
-    const room = { largest: {}, free: {}, left: {}, sessionsLeft: null, partsHold: null, sharedGpus: [], gpus: [] }
+    const room = {
+      largest: {},
+      free: {},
+      left: {},
+      sessionsLeft: null,
+      partsHold: null,
+      sharedGpus: [],
+      gpus: [],
+      gpuLimits: [],
+    }
     const preset = { name: 'small', slots: { cpu: '2', mem: '4g' }, shmem: null, fits: false } as Preset
     expect(presetHindrance(preset, undefined, room)).toBe('')
     const gpu = { ...preset, slots: { ...preset.slots, 'cuda.device': '1' } }

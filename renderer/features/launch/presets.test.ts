@@ -14,7 +14,16 @@ const preset = (change: Partial<Preset> = {}): Preset => ({
   ...change,
 })
 const all = { cpu: 8000, mem: 16 * GIB, 'cuda.device': 2 }
-const room: Room = { largest: all, free: all, left: {}, sessionsLeft: null, partsHold: null, sharedGpus: [], gpus: [] }
+const room: Room = {
+  largest: all,
+  free: all,
+  left: {},
+  sessionsLeft: null,
+  partsHold: null,
+  sharedGpus: [],
+  gpus: [],
+  gpuLimits: [],
+}
 const hindrance = (each: Preset, change: Partial<Room> = {}) =>
   presetHindrance(each, 'cuda.device', { ...room, ...change })
 

@@ -23,6 +23,8 @@ export interface Room {
   readonly partsHold: Resources['partsHold']
   readonly sharedGpus: Resources['sharedGpus']
   readonly gpus: Resources['gpus']
+  /** Limits of the user on the GPUs of single models. */
+  readonly gpuLimits: NonNullable<Resources['gpuLimits']>
 }
 
 /** Choices and limits that determine the amounts of a preset. */

@@ -57,6 +57,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
     // A manager of an older version does not tell them.
     sharedGpus: resources.value?.sharedGpus ?? [],
     gpus: resources.value?.gpus ?? [],
+    gpuLimits: resources.value?.gpuLimits ?? [],
   }))
 
   /** Keeps the form's project if it can still be chosen; otherwise selects the manager's default. */

@@ -37,6 +37,16 @@ const en = {
   createPolicy: 'Create a resource policy',
   heldBy:
     '{users, plural, one {# user has it} other {# users have it}}, {keypairs, plural, one {# keypair} other {# keypairs}}. Running sessions continue; waiting ones are checked again.',
+  gpuLimits: 'GPUs by model',
+  gpuLimitsHint:
+    'The most GPUs of a model that the sessions of a person hold together. Shares and MIG instances count as parts.',
+  gpuLimitModel: 'Model of limit {number}',
+  gpuLimitGpus: 'GPUs of limit {number}',
+  gpuLimitExample: 'H100',
+  gpuLimitAdd: 'Limit a model',
+  gpuLimitRemove: 'Remove limit {number}',
+  gpuLimitFault: 'Enter a number of GPUs, such as 2 or 0.5.',
+  gpuLimitTwice: 'This model has a limit already.',
   maxSessions: 'Sessions at the same time',
   maxSessionsHint: 'Further sessions wait.',
   maxSessionsShort: 'Sessions',

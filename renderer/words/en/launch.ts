@@ -84,6 +84,7 @@ const en = {
   anyGpu: 'Any GPU',
   gpuWithMemory: 'Any with at least {amount}',
   gpusFree: '{free} of {total} free',
+  gpuLimitLeft: 'your limit leaves {left} of {limit}',
   noSuchGpu: 'No host has one now',
   presetGpuNowhere: 'No host has a GPU "{gpu}"',
   noGpu: 'No connected host has a GPU.',

@@ -38,6 +38,16 @@ export default {
   createPolicy: '자원 정책 만들기',
   heldBy:
     '{users, plural, other {사용자 #명}}, {keypairs, plural, other {키 쌍 #개}}에 적용됩니다. 실행 중인 세션은 계속되고, 대기 중인 세션은 다시 확인합니다.',
+  gpuLimits: '종류별 GPU 한도',
+  gpuLimitsHint:
+    '한 사람의 세션들이 모두 합쳐 쓸 수 있는 해당 종류의 GPU 개수입니다. GPU 조각과 MIG 인스턴스는 일부로 셉니다.',
+  gpuLimitModel: '한도 {number}의 GPU 종류',
+  gpuLimitGpus: '한도 {number}의 GPU 개수',
+  gpuLimitExample: 'H100',
+  gpuLimitAdd: '종류별 한도 추가',
+  gpuLimitRemove: '한도 {number} 삭제',
+  gpuLimitFault: '2 또는 0.5와 같은 GPU 개수를 입력하세요.',
+  gpuLimitTwice: '이 종류의 한도가 이미 있습니다.',
   maxSessions: '동시 세션 수',
   maxSessionsHint: '넘는 세션은 기다립니다.',
   maxSessionsShort: '세션',

@@ -82,6 +82,7 @@ export default {
   anyGpu: '아무 GPU',
   gpuWithMemory: '메모리 {amount} 이상인 아무 GPU',
   gpusFree: '{total}개 중 {free}개 사용 가능',
+  gpuLimitLeft: '한도 {limit} 중 {left} 남음',
   noSuchGpu: '지금 이 GPU가 있는 호스트가 없습니다',
   presetGpuNowhere: '선택한 GPU({gpu})가 있는 호스트가 없습니다',
   noGpu: '연결된 호스트에 GPU가 없습니다.',

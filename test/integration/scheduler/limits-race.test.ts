@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type ResourceSlots, type UserId } from '#manager/contract'
+import { type Device, type ResourceSlots, type UserId } from '#manager/contract'
 import { readRights } from '../../../manager/sessions/rights/read-rights.ts'
 import { commitPlacements } from '../../../manager/scheduler/commit.ts'
 import { concentrated, fifo, plan } from '../../../manager/scheduler/plan/index.ts'
 import { readGroup } from '../../../manager/scheduler/snapshot.ts'
-import { readHeld } from '../../../manager/store/quotas/limits.ts'
+import { readHeld, readHeldGpus } from '../../../manager/store/quotas/limits.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { grantAccess } from '../../../manager/store/quotas/resource-group-access.ts'
 import { assignResourcePolicy, insertResourcePolicy } from '../../../manager/store/quotas/resource-policies.ts'
@@ -21,6 +21,19 @@ const presence = {
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const
 
+const gpusOf = (host: string, mode: 'whole' | 'shared'): Device[] =>
+  Array.from({ length: 4 }, (_, at) => ({
+    uuid: `GPU-${host}-${mode}-${at}`,
+    model: 'NVIDIA H100 80GB HBM3',
+    slot: mode === 'whole' ? 'cuda.device' : 'cuda.shares',
+    memBytes: 80 * GiB,
+    mode,
+    isolation: mode === 'whole' ? 'whole' : 'accounted',
+    isolationReason: null,
+    problem: null,
+    plugin: 'nvidia',
+  }))
+
 describe('two resource groups that are scheduled at the same time', () => {
   const stack = new AsyncDisposableStack()
   let store: Store
@@ -32,6 +45,7 @@ describe('two resource groups that are scheduled at the same time', () => {
     await grantAccess(store.db, 'second', { domain: 'default' })
     const settings = {
       limits: { cpu: 5000 },
+      gpu_limits: [{ model: 'H100', gpus: 150 }],
       max_concurrent_sessions: 6,
       max_containers_per_session: null,
       idle_timeout_seconds: null,
@@ -45,7 +59,8 @@ describe('two resource groups that are scheduled at the same time', () => {
     await assignResourcePolicy(store.db, 'five', { userId: ownerId })
     for (const resourceGroup of GROUPS) {
       const id = await insertAgent(store.db, resourceGroup)
-      await reportCapacity(store.db, id, { cpu: 64_000, mem: 64 * GiB })
+      const devices = [...gpusOf(resourceGroup, 'whole'), ...gpusOf(resourceGroup, 'shared')]
+      await reportCapacity(store.db, id, { cpu: 64_000, mem: 64 * GiB, 'cuda.device': 4, 'cuda.shares': 400 }, devices)
     }
   })
   afterAll(() => stack.disposeAsync())
@@ -97,6 +112,29 @@ describe('two resource groups that are scheduled at the same time', () => {
       expect(placements).toEqual([])
       const codes = new Set([...reasons.values()].map(({ code }) => code))
       expect([...codes]).toEqual([most.sessions === 6 ? 'concurrency_limit' : 'user_policy'])
+    }
+  })
+
+  test.each([
+    { requested: { cpu: 100, mem: GiB, 'cuda.device': 1 }, planned: 1, amount: 1 },
+    { requested: { cpu: 100, mem: GiB, 'cuda.shares': 40 }, planned: 3, amount: 120 },
+  ])('the groups together exceed no limit on a model of GPU: $requested', async ({ requested, planned, amount }) => {
+    for (let round = 0; round < 3; round++) {
+      await store.db.deleteFrom('sessions').execute()
+      for (const group of GROUPS) await enqueue(group, 4, requested)
+      const plans = await Promise.all(GROUPS.map(async group => ({ group, ...(await decide(group)) })))
+      for (const { placements } of plans) expect(placements).toHaveLength(planned)
+      const committed = await Promise.all(
+        plans.map(({ group, placements }) =>
+          commitPlacements(store, group, placements, { presence, rights: readRights }),
+        ),
+      )
+      expect(committed.flat()).toHaveLength(planned)
+      const gpus = await readHeldGpus(store.db, { user: [ownerId], keypair: [] })
+      expect(gpus.get(`user ${ownerId}`)).toMatchObject([{ model: 'NVIDIA H100 80GB HBM3', isMig: false, amount }])
+      const { placements, reasons } = await decide('second')
+      expect(placements).toEqual([])
+      expect(new Set([...reasons.values()].map(({ cause }) => cause))).toEqual(new Set(['needs_model_of_user']))
     }
   })
 

@@ -1,5 +1,5 @@
 import { durationText } from '#base/duration'
-import { type ResourcePolicy, SLOT_NAMES, SLOTS, type WireSlots } from '#manager/contract'
+import { type GpuLimit, type ResourcePolicy, SLOT_NAMES, SLOTS, type WireSlots } from '#manager/contract'
 import { formatBytes } from '../../../ui/format.ts'
 import { amountText } from '../../../ui/slot-text.ts'
 import { t as shared } from '../../../words/en/admin.ts'
@@ -12,7 +12,10 @@ export function slotsText(slots: WireSlots): string {
   }).join(', ')
 }
 
-export const limitsText = (limits: WireSlots): string => slotsText(limits) || shared('unlimited')
+/** `16 CPU, 4 GPU, H100: 2`. @param gpuLimits a manager of an older version sends none */
+export const limitsText = (limits: WireSlots, gpuLimits: readonly GpuLimit[] = []): string =>
+  [slotsText(limits), ...gpuLimits.map(({ model, gpus }) => `${model}: ${gpus}`)].filter(Boolean).join(', ') ||
+  shared('unlimited')
 export const countText = (count: number | null): string => (count === null ? shared('unlimited') : String(count))
 export const timeText = (seconds: number | null): string =>
   seconds === null ? shared('unlimited') : durationText(seconds)
