@@ -156,12 +156,13 @@ async function find(api: ApiClient, name: string): Promise<ResourcePolicy> {
 const orAny = (value: number | null) => (value === null ? '∞' : String(value))
 const seconds = (value: number | null) => (value === null ? '∞' : durationText(value))
 
-const policyTable = (items: readonly ResourcePolicy[]) =>
-  table(
+function policyTable(items: readonly ResourcePolicy[]): string {
+  const hasModels = items.some(({ gpuLimits }) => gpuLimits.length > 0)
+  return table(
     [
       'NAME',
       'RESOURCES',
-      'GPU MODELS',
+      ...(hasModels ? ['GPU MODELS'] : []),
       'SESSIONS',
       'CONTAINERS',
       'IDLE',
@@ -176,7 +177,7 @@ const policyTable = (items: readonly ResourcePolicy[]) =>
     items.map(one => [
       one.name,
       Object.keys(one.limits).length === 0 ? '∞' : amounts(one.limits),
-      one.gpuLimits.length === 0 ? '∞' : one.gpuLimits.map(({ model, gpus }) => `${model}=${gpus}`).join(', '),
+      ...(hasModels ? [modelsText(one)] : []),
       orAny(one.maxConcurrentSessions),
       orAny(one.maxContainersPerSession),
       seconds(one.idleTimeoutSeconds),
@@ -189,3 +190,7 @@ const policyTable = (items: readonly ResourcePolicy[]) =>
       String(one.keypairs),
     ]),
   )
+}
+
+const modelsText = ({ gpuLimits }: ResourcePolicy) =>
+  gpuLimits.map(({ model, gpus }) => `${model}=${gpus}`).join(', ') || '∞'
