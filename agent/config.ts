@@ -153,10 +153,10 @@ function gpuNames(text: string): Set<string> {
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
-  const wrong = names.find(name => name !== 'all' && !/^GPU-[\w-]{1,64}$/.test(name))
+  const wrong = names.find(name => name !== 'all' && !/^(GPU|AMD)-[\w.:-]{1,64}$/.test(name))
   if (wrong !== undefined) {
     throw invalid(
-      `BERTH_GPU_SHARED is "${wrong}"; the value must be "all" or UUIDs of GPUs, as \`nvidia-smi -L\` lists them.`,
+      `BERTH_GPU_SHARED is "${wrong}"; the value must be "all" or UUIDs of GPUs, as \`berth admin agent device ls\` and \`nvidia-smi -L\` list them.`,
     )
   }
   return new Set(names)

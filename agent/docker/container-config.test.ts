@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest'
 import { type KernelSpec } from '#agent/contract'
 import { KernelId, SessionId, UserId } from '#manager/contract'
-import {
-  chooseCores,
-  containerConfig,
-  type ContainerPlan,
-  type GpuRequest,
-  gpusOf,
-  NO_GPUS,
-} from './container-config.ts'
+import { chooseCores, containerConfig, type ContainerPlan, gpusOf } from './container-config.ts'
+import { gpuRequest, type GpuRequest, joinGpuRequests, NO_GPUS } from './gpu-request.ts'
+import { nvidiaRequest } from '../gpu/nvidia-requests.ts'
 
 const GiB = 2 ** 30
 
@@ -64,6 +59,7 @@ test('a container has exactly the options of the allowlist', () => {
       'BERTH_SESSION_ID=01920000-0000-7000-8000-000000000002',
       'BERTH_SESSION_NAME=My.Session',
       'NVIDIA_VISIBLE_DEVICES=void',
+      'AMD_VISIBLE_DEVICES=none',
       'HOME=/home/work',
       'USER=work',
       'LOGNAME=work',
@@ -180,14 +176,47 @@ const uuids = ['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', 'MIG-c6d4f1ef-42e4-5d
 const ids = uuids.map(uuid => `nvidia.com/gpu=${uuid}`)
 
 test.each<[string, GpuRequest, object, string]>([
-  ['NVIDIA’s hook', { by: 'hook', uuids }, { Driver: '', DeviceIDs: uuids, Capabilities: [['gpu']] }, uuids.join(',')],
+  [
+    'NVIDIA’s hook',
+    nvidiaRequest({ by: 'hook' }, uuids),
+    { Driver: '', DeviceIDs: uuids, Capabilities: [['gpu']] },
+    uuids.join(','),
+  ],
   // NVIDIA's runtime must not add the GPUs again if it is the engine's default.
-  ['CDI', { by: 'cdi', ids, uuids, isByIndex: false }, { Driver: 'cdi', DeviceIDs: ids }, 'void'],
+  ['CDI', nvidiaRequest({ by: 'cdi', ids, isByIndex: false }, uuids), { Driver: 'cdi', DeviceIDs: ids }, 'void'],
 ])('GPUs are requested by %s, and nothing that the user sets changes that', (_, gpus, request, visible) => {
   const environ = { NVIDIA_VISIBLE_DEVICES: 'all' }
   const { HostConfig, Env = [] } = containerConfig(aSpec({ environ }), { ...plan, gpus })
   expect(HostConfig?.DeviceRequests).toEqual([request])
   expect(Env.filter(line => line.startsWith('NVIDIA_VISIBLE_DEVICES='))).toEqual([`NVIDIA_VISIBLE_DEVICES=${visible}`])
+})
+
+test('GPUs of several makers are requested together, with their files, groups and variables', () => {
+  const nvidia = nvidiaRequest({ by: 'hook' }, ['GPU-5f1c0b0a'])
+  const file = { onHost: '/dev/dri/renderD128', inContainer: '/dev/dri/renderD128' }
+  const amd = gpuRequest({
+    uuids: ['AMD-1f9de0957d137942'],
+    files: [file],
+    groups: [44, 109],
+    advice: { ROCR_VISIBLE_DEVICES: '0', HIP_VISIBLE_DEVICES: '0' },
+  })
+  const environ = { HIP_VISIBLE_DEVICES: '', AMD_VISIBLE_DEVICES: 'all' }
+  const { HostConfig, Env = [] } = containerConfig(aSpec({ environ }), {
+    ...plan,
+    gpus: joinGpuRequests([nvidia, amd]),
+    imageEnvironment: ['ROCR_VISIBLE_DEVICES=7'],
+  })
+  expect(HostConfig).toMatchObject({
+    DeviceRequests: [{ DeviceIDs: ['GPU-5f1c0b0a'] }],
+    Devices: [{ PathOnHost: file.onHost, PathInContainer: file.inContainer, CgroupPermissions: 'rw' }],
+    GroupAdd: ['44', '109'],
+  })
+  expect(Env.filter(line => line.includes('VISIBLE_DEVICES')).toSorted()).toEqual([
+    'AMD_VISIBLE_DEVICES=none',
+    'HIP_VISIBLE_DEVICES=',
+    'NVIDIA_VISIBLE_DEVICES=GPU-5f1c0b0a',
+    'ROCR_VISIBLE_DEVICES=0',
+  ])
 })
 
 test('a session without GPUs gets none, whatever its image asks for', () => {

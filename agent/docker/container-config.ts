@@ -2,6 +2,7 @@ import { type ContainerCreateOptions, type HostConfig, type MountSettings } from
 import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, because, clusterRoles } from '#manager/contract'
 import { processLimit } from './process-limit.ts'
+import { gpuOptions, type GpuRequest } from './gpu-request.ts'
 import { type GpuShare, shareEnvironment } from './share-environment.ts'
 import { startScript } from './start-script.ts'
 
@@ -24,21 +25,6 @@ export interface ImageProgram {
   /** WORKDIR; `/` if the image sets none. */
   readonly directory: string
 }
-
-/**
- * Way in which GPUs, each named by UUID, are requested from the engine: by CDI, where `isByIndex` means that the engine's names are
- * indexes, or by NVIDIA's hook.
- */
-export type GpuRequest =
-  | {
-      readonly by: 'cdi'
-      readonly ids: readonly string[]
-      readonly uuids: readonly string[]
-      readonly isByIndex: boolean
-    }
-  | { readonly by: 'hook'; readonly uuids: readonly string[] }
-
-export const NO_GPUS: GpuRequest = { by: 'hook', uuids: [] }
 
 export interface ContainerPlan {
   readonly name: string
@@ -102,7 +88,7 @@ const MINIMUM_MEMORY = 6 * 2 ** 20
 
 /**
  * Complete configuration of a session container, built from an allowlist: nothing in a request reaches the engine unless it is named here.
- * Never set are, in particular: privileged, host network, PID or IPC, published ports, device paths, added capabilities, an entry point or
+ * Never set are, in particular: privileged, host network, PID or IPC, published ports, device paths other than those of its GPUs, added capabilities, an entry point or
  * a health check of the image. Seccomp is not mentioned, so it stays the engine's default.
  *
  * @throws `request_too_large` if the engine could never give that much; `bad_request` for amounts without meaning
@@ -172,7 +158,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         ...(plan.laterFolders === undefined ? [] : [laterFolders(plan.laterFolders)]),
         terminals(plan.labels),
       ],
-      ...gpuRequests(plan.gpus),
+      ...gpuOptions(plan.gpus),
     },
     ...(isCluster(spec)
       ? { NetworkingConfig: { EndpointsConfig: { [plan.networkName]: { Aliases: [spec.role] } } } }
@@ -228,24 +214,6 @@ function homeVolume(
   }
 }
 
-/** GPUs and MIG instances are named by UUID where possible: an index may mean another device after a restart. */
-export function gpuRequests(request: GpuRequest): Pick<HostConfig, 'DeviceRequests'> {
-  if (request.uuids.length === 0) return {}
-  const how =
-    request.by === 'cdi'
-      ? { Driver: 'cdi', DeviceIDs: [...request.ids] }
-      : { Driver: '', DeviceIDs: [...request.uuids], Capabilities: [['gpu']] }
-  return { DeviceRequests: [how] }
-}
-
-/**
- * Value of NVIDIA_VISIBLE_DEVICES. If NVIDIA's runtime is the engine's default, this variable decides which GPUs a container gets, and CUDA
- * images set it to "all"; devices of CDI are in the container already.
- */
-export function visibleDevices({ by, uuids }: GpuRequest): string {
-  return by === 'hook' && uuids.length > 0 ? uuids.join(',') : 'void'
-}
-
 /**
  * Berth's variables, which override the user's; the image's own variables are lowest. Settings of frameworks for a share of a GPU
  * are advice, and give way to both.
@@ -260,6 +228,7 @@ export function sessionEnvironment(
   const simulated = spec.devices.filter(device => isSimulated(device.uuid)).map(device => device.uuid)
   return {
     ...(image.some(line => line.startsWith('LANG=')) ? {} : { LANG: 'C.UTF-8' }),
+    ...gpus.advice,
     ...spec.environ,
     PATH: searchPath(spec.environ.PATH ?? imagePath(image)),
     BERTH_SESSION_ID: spec.sessionId,
@@ -267,7 +236,7 @@ export function sessionEnvironment(
     ...clusterEnvironment(spec),
     ...shareEnvironment(shares, isSet),
     ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
-    NVIDIA_VISIBLE_DEVICES: visibleDevices(gpus),
+    ...gpus.environment,
     HOME,
     USER: 'work',
     LOGNAME: 'work',

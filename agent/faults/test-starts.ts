@@ -2,15 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { type ContainerCreateOptions } from 'dockerode'
 import { createKeyedMutex } from '#base/mutex'
 import { AppError, because, type Because } from '#manager/contract'
-import {
-  type GpuRequest,
-  gpuRequests,
-  NO_GPUS,
-  NO_NEW_PRIVILEGES,
-  TOOLBOX,
-  visibleDevices,
-} from '../docker/container-config.ts'
+import { NO_NEW_PRIVILEGES, TOOLBOX } from '../docker/container-config.ts'
 import { type EngineClient, engineMessage, isMissing, statusOf } from '../docker/engine-client.ts'
+import { gpuOptions, type GpuRequest, NO_GPUS } from '../docker/gpu-request.ts'
 import { removeContainer } from '../docker/remove-container.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
@@ -107,7 +101,7 @@ function testContainer(image: string, volume: string, { network = 'none', gpus =
     WorkingDir: '/',
     Entrypoint: [],
     Cmd: [`${TOOLBOX}/bin/busybox`, 'true'],
-    Env: [`NVIDIA_VISIBLE_DEVICES=${visibleDevices(gpus)}`],
+    Env: Object.entries(gpus.environment).map(([name, value]) => `${name}=${value}`),
     Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       NanoCpus: 1_000_000_000,
@@ -122,7 +116,7 @@ function testContainer(image: string, volume: string, { network = 'none', gpus =
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'none', Config: {} },
       Mounts: [{ Type: 'volume', Source: volume, Target: TOOLBOX, ReadOnly: true }],
-      ...gpuRequests(gpus),
+      ...gpuOptions(gpus),
     },
   } satisfies ContainerCreateOptions
 }

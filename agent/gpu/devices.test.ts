@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from 'vitest'
 import { AppError, type Because, because } from '#manager/contract'
-import { NO_GPUS } from '../docker/container-config.ts'
+import { NO_GPUS } from '../docker/gpu-request.ts'
 import { type GpuGuardMode } from './gpu-guard-mode.ts'
 import { type Log } from '../log.ts'
 import { type Devices, openDevices } from './devices.ts'
-import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'
-import { probeContainer, type Verdict } from './probe.ts'
+import { type FoundGpu, type GpuProbe, type GpuPlugin, type Verdict } from './gpu-plugin.ts'
+import { nvidiaRequest } from './nvidia-requests.ts'
+import { probeContainer } from './probe.ts'
 
 const GiB = 2 ** 30
 const log = { info() {}, warn() {}, error() {} } as unknown as Log
@@ -64,21 +65,24 @@ function open(guard: GpuGuardMode, seesProcesses = true): Promise<Devices> {
         probe,
         figures: () => Promise.resolve([]),
         processes: () => Promise.resolve(new Map()),
+        owns: () => true,
+        shares: {
+          by: 'driver',
+          probe: ({ uuid }) => new Promise(answer => probes.push({ uuid, answer })),
+          limits: {
+            set(...what) {
+              limited.push(what)
+              return what[2] < GiB ? Promise.reject(new Error('the driver refused')) : Promise.resolve()
+            },
+          },
+        },
+        requests: {
+          of: () => (refusal ? Promise.reject(refusal) : Promise.resolve(NO_GPUS)),
+          problems: () => Promise.resolve(withheld),
+        },
         [Symbol.asyncDispose]: () => Promise.resolve(),
       },
     ],
-    probe: ({ uuid }) => new Promise(answer => probes.push({ uuid, answer })),
-    limits: {
-      missing: () => Promise.resolve(null),
-      set(...what) {
-        limited.push(what)
-        return what[2] < GiB ? Promise.reject(new Error('the driver refused')) : Promise.resolve()
-      },
-    },
-    requests: {
-      of: () => (refusal ? Promise.reject(refusal) : Promise.resolve(NO_GPUS)),
-      problems: () => Promise.resolve(withheld),
-    },
     testStart: () => {
       tests++
       return Promise.resolve(refusedTest)
@@ -259,14 +263,14 @@ test('a GPU that the engine cannot hand out is a problem until it can, and is no
 })
 
 test('the container of a probe has exactly the options of the allowlist', () => {
-  expect(probeContainer({ by: 'hook', uuids: ['GPU-0'] }, 'berth/python:3.13')).toEqual({
+  expect(probeContainer(nvidiaRequest({ by: 'hook' }, ['GPU-0']), 'berth/python:3.13')).toEqual({
     name: 'berth-probe-GPU-0',
     Image: 'berth/python:3.13',
     User: '65534:65534',
     WorkingDir: '/',
     Entrypoint: [],
     Cmd: ['python3', '-c', 'import time; time.sleep(60)'],
-    Env: ['NVIDIA_VISIBLE_DEVICES=GPU-0'],
+    Env: ['NVIDIA_VISIBLE_DEVICES=GPU-0', 'AMD_VISIBLE_DEVICES=none'],
     Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       NanoCpus: 1_000_000_000,

@@ -12,16 +12,14 @@ import {
   type SettableMode,
   together,
 } from '#manager/contract'
-import { type GpuRequest, gpusOf } from '../docker/container-config.ts'
+import { gpusOf } from '../docker/container-config.ts'
 import { engineMessage } from '../docker/engine-client.ts'
+import { type GpuRequest, joinGpuRequests } from '../docker/gpu-request.ts'
 import { type GpuShare } from '../docker/share-environment.ts'
 import { hasCause } from '../has-cause.ts'
 import { type GpuGuardMode } from './gpu-guard-mode.ts'
 import { type Log } from '../log.ts'
-import { type FoundGpu, type GpuPlugin, type GpuProcess } from './gpu-plugin.ts'
-import { type GpuRequests } from './gpu-requests.ts'
-import { type MemoryLimits } from './memory-limits.ts'
-import { type Probe, type Verdict } from './probe.ts'
+import { type FoundGpu, type GpuPlugin, type GpuProcess, type Verdict } from './gpu-plugin.ts'
 
 /** The GPUs of this host: their properties, how they are given out, and whether limits on their parts are enforced. */
 export interface Devices extends AsyncDisposable {
@@ -70,9 +68,6 @@ export interface WatchedShares {
 
 export interface DevicesDeps {
   readonly plugins: readonly GpuPlugin[]
-  readonly probe: Probe
-  readonly limits: MemoryLimits
-  readonly requests: GpuRequests
   /** Starts a container of the agent's own with GPUs. @returns the refusal of the engine in its words; null if it started */
   readonly testStart: (gpus: GpuRequest) => Promise<string | null>
   /** UUIDs held by kernels, including kernels that are being started. */
@@ -91,7 +86,7 @@ export interface DevicesDeps {
 
 interface Entry {
   gpu: FoundGpu
-  readonly plugin: Device['plugin']
+  readonly plugin: GpuPlugin
 }
 
 const CHECK_EVERY_MS = 10_000
@@ -108,7 +103,7 @@ const UNATTRIBUTED_STEP = 2 ** 30
 
 /** @throws `config_invalid` */
 export async function openDevices(deps: DevicesDeps): Promise<Devices> {
-  const { plugins, probe, limits, log, onChange } = deps
+  const { plugins, log, onChange } = deps
   let entries: readonly Entry[] = []
   let seen: readonly DeviceFigures[] = []
   /** GPUs that the engine could not offer at its last answer. */
@@ -126,20 +121,37 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   const modeOf = ({ uuid, mode }: FoundGpu) => (mode === 'mig' ? mode : (modes[uuid] ?? mode))
 
   const problemOf = ({ uuid, problem }: FoundGpu) => problem ?? withheld.get(uuid) ?? refused.get(uuid) ?? null
-  const told = () => JSON.stringify([entries, [...withheld], [...refused]])
+  const told = () => JSON.stringify([entries.map(({ gpu, plugin }) => [gpu, plugin.name]), [...withheld], [...refused]])
 
   async function lookAtEngine(): Promise<void> {
-    const uuids = entries.filter(({ plugin }) => plugin === 'nvidia').map(({ gpu }) => gpu.uuid)
-    withheld = await deps.requests.problems(uuids).catch((error: unknown) => {
-      log.warn({ why: engineMessage(error) }, 'the engine did not say which GPUs it can hand out')
-      return withheld
-    })
+    const found = await Promise.all(
+      plugins.map(async plugin => {
+        const uuids = entries.filter(entry => entry.plugin === plugin).map(({ gpu }) => gpu.uuid)
+        const problems = plugin.requests?.problems(uuids) ?? new Map<string, Because>()
+        return await Promise.resolve(problems).catch((error: unknown) => {
+          log.warn({ why: engineMessage(error) }, 'the engine did not say which GPUs it can hand out')
+          return new Map([...withheld].filter(([uuid]) => uuids.includes(uuid)))
+        })
+      }),
+    )
+    withheld = new Map(found.flatMap(problems => [...problems]))
+  }
+
+  /** The request for GPUs of any makers. @throws `kernel_create_failed` */
+  async function requestOf(uuids: readonly string[]): Promise<GpuRequest> {
+    const requests = await Promise.all(
+      plugins.map(async ({ owns, requests }) => await requests?.of(uuids.filter(owns))),
+    )
+    const unknown = uuids.filter(uuid => !plugins.some(({ owns }) => owns(uuid)))
+    if (unknown.length > 0)
+      throw new AppError('kernel_create_failed', { ...because('gpu_of_no_plugin'), gpus: unknown.join(',') })
+    return joinGpuRequests(requests.flatMap(request => request ?? []))
   }
 
   /** If a test start is impossible now, the earlier result is kept. */
   async function testStarts(uuids: Iterable<string>): Promise<void> {
     for (const uuid of uuids) {
-      const text = await deps.requests.of([uuid]).then(deps.testStart).catch(noAnswer)
+      const text = await requestOf([uuid]).then(deps.testStart).catch(noAnswer)
       if (text === null) refused.delete(uuid)
       else if (text !== undefined) refused.set(uuid, because('gpu_starts_nothing', { text }))
     }
@@ -148,7 +160,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   async function check(): Promise<void> {
     const before = told()
     const probes = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.probe(stop.signal)) })))
-    entries = probes.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin: plugin.name })))
+    entries = probes.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin })))
     seen = probes.flatMap(({ figures }) => figures)
     const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
     // A lost GPU returns with a freshly loaded driver, so its verdict is void.
@@ -177,10 +189,12 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     if (stop.signal.aborted || !deps.isEngineUp()) return
     for (const { gpu, plugin } of entries) {
       const { uuid } = gpu
-      const due = plugin === 'nvidia' && modeOf(gpu) === 'shared' && problemOf(gpu) === null
+      const { shares } = plugin
+      if (shares.by !== 'driver' || modeOf(gpu) !== 'shared' || problemOf(gpu) !== null) continue
       const isKnown = (verdicts.get(uuid)?.againAt ?? 0) > performance.now()
-      if (!due || isKnown || probing.has(uuid) || deps.held().has(uuid)) continue
-      const work = probe(gpu, stop.signal)
+      if (isKnown || probing.has(uuid) || deps.held().has(uuid)) continue
+      const work = shares
+        .probe(gpu, stop.signal)
         .then(verdict => {
           verdicts.set(uuid, { ...verdict, againAt: verdict.later ? performance.now() + TRY_AGAIN_MS : Infinity })
           log.info({ uuid, ...verdict }, 'tested whether memory limits for shares of a GPU are enforced')
@@ -201,7 +215,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     const state = { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
     const warning = inOne([gpu.warning, mode === 'shared' ? warningOf(watched.get(uuid) ?? {}) : null])
     const told = warning && { warning: warning.why, warningBy: keysOf(warning) }
-    const common = { uuid, model, memBytes, mode, ...state, ...told, plugin }
+    const common = { uuid, model, memBytes, mode, ...state, ...told, plugin: plugin.name }
     if (mode === 'shared') {
       const verdict = verdicts.get(uuid) ?? unknown(plugin, deps.held().has(uuid))
       return {
@@ -214,9 +228,9 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     return { ...common, slot: 'cuda.device', ...isolation }
   }
 
-  /** Whether the agent has to watch the shares of this GPU: there is one driver, and it was not seen to limit them. */
+  /** Whether the agent has to watch the shares of this GPU: it can, and the driver was not seen to limit them. */
   function isGuardable({ gpu, plugin }: Entry): boolean {
-    return plugin === 'nvidia' && modeOf(gpu) === 'shared' && verdicts.get(gpu.uuid)?.isolation !== 'enforced'
+    return plugin.shares.by === 'driver' && modeOf(gpu) === 'shared' && verdicts.get(gpu.uuid)?.isolation !== 'enforced'
   }
 
   /** The class of shares of a GPU whose driver does not limit them. */
@@ -286,7 +300,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     },
     async request(spec) {
       try {
-        return await deps.requests.of(gpusOf(spec))
+        return await requestOf(gpusOf(spec))
       } catch (error) {
         // GPUs that the engine does not offer any more get a problem at once, so that nobody else is placed on them.
         const before = told()
@@ -306,9 +320,11 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     async limit(spec, pid, hasEnded = () => Promise.resolve(false)) {
       for (const { uuid, slot, amount } of spec.devices) {
         const entry = entries.find(({ gpu }) => gpu.uuid === uuid)
-        if (!entry || slot !== 'cuda.shares' || verdicts.get(uuid)?.isolation !== 'enforced') continue
+        const shares = entry?.plugin.shares
+        if (!entry || shares?.by !== 'driver' || slot !== 'cuda.shares') continue
+        if (verdicts.get(uuid)?.isolation !== 'enforced') continue
         try {
-          await limits.set(pid, uuid, (entry.gpu.memBytes * amount) / SHARES)
+          await shares.limits.set(pid, uuid, (entry.gpu.memBytes * amount) / SHARES)
         } catch (error) {
           if (await hasEnded()) return
           // The limit is no longer enforced; the GPU is probed again once it is free.
@@ -368,12 +384,8 @@ const isolationOf = ({ isolation, reason }: Classified) => ({
   ...(reason && { isolationReasonBy: keysOf(reason) }),
 })
 
-function unknown(plugin: Device['plugin'], isHeld: boolean): Verdict {
-  const reason =
-    plugin === 'simulated'
-      ? because('limits_of_simulated')
-      : isHeld
-        ? because('limits_tested_later')
-        : because('limits_being_tested')
-  return { isolation: 'accounted', reason }
+/** The class of shares that were not tested. */
+function unknown({ shares }: GpuPlugin, isHeld: boolean): Verdict {
+  if (shares.by === 'nobody') return { isolation: 'accounted', reason: shares.reason }
+  return { isolation: 'accounted', reason: because(isHeld ? 'limits_tested_later' : 'limits_being_tested') }
 }

@@ -1,4 +1,6 @@
 import { type Because, type Device, type DeviceFigures, type DeviceMode } from '#manager/contract'
+import { type GpuRequest } from '../docker/gpu-request.ts'
+import { type MemoryLimits } from './memory-limits.ts'
 
 /** A GPU, or a MIG instance, as found on the host. */
 export interface FoundGpu {
@@ -31,10 +33,10 @@ export interface GpuProcess {
   readonly utilization: number | null
 }
 
-/** A way to find GPUs. A plugin that finds none is absent, not broken. The signal ends a slow look, which then rejects. */
-export interface GpuPlugin extends AsyncDisposable {
+/** Looks at the GPUs of one maker on this host. The signal ends a slow look, which then rejects. */
+export interface GpuFinder extends AsyncDisposable {
   readonly name: Device['plugin']
-  /** All devices present now, and devices that have disappeared, each with a problem. */
+  /** All devices present now, and devices that have disappeared, each with a problem. None is absent, not broken. */
   probe(signal: AbortSignal): Promise<GpuProbe>
   /** Current use of all its devices; called once a second while a session holds a GPU. */
   figures(signal: AbortSignal): Promise<readonly DeviceFigures[]>
@@ -43,4 +45,47 @@ export interface GpuPlugin extends AsyncDisposable {
    * A device is missing if the driver does not list its processes.
    */
   processes(uuids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly GpuProcess[]>>
+}
+
+/** Outcome of a probe: whether a limit was seen to be enforced. */
+export interface Verdict {
+  readonly isolation: 'enforced' | 'accounted'
+  readonly reason: Because
+  /** The probe failed to run, perhaps only for now. */
+  readonly later?: boolean
+}
+
+/** The signal ends a probe; its verdict is then meaningless. */
+export type Probe = (gpu: FoundGpu, signal: AbortSignal) => Promise<Verdict>
+
+/** Ways to request GPUs from the engine, based on its current state: files and settings change without a restart of the agent. */
+export interface GpuRequests {
+  /** @throws `kernel_create_failed` if the engine cannot hand them out */
+  of(uuids: readonly string[]): Promise<GpuRequest>
+  /** GPUs that the engine cannot offer, with the reason. @throws if the engine does not answer */
+  problems(uuids: readonly string[]): Promise<ReadonlyMap<string, Because>>
+}
+
+/** How sessions are kept to their shares of a maker's GPUs. */
+export type GpuShares =
+  | {
+      /** The driver may limit shares, and the agent guards those that it does not limit. */
+      readonly by: 'driver'
+      /** Tests on a free GPU whether the limits hold. */
+      readonly probe: Probe
+      readonly limits: Pick<MemoryLimits, 'set'>
+    }
+  /** Nothing keeps sessions to their shares: they are only added up. */
+  | { readonly by: 'nobody'; readonly reason: Because }
+
+/**
+ * Everything that Berth knows about the GPUs of one maker, apart from what the driver reports. A new maker is a new plugin: the agent's other
+ * files know none of them. Its slots are those of all GPUs, `cuda.device` and `cuda.shares`, whose names are older than the second maker.
+ */
+export interface GpuPlugin extends GpuFinder {
+  /** Whether a UUID is one of this maker. Those of different makers never match both. */
+  owns(uuid: string): boolean
+  /** Undefined for devices that exist only in the accounting: no container gets anything for them. */
+  readonly requests?: GpuRequests
+  readonly shares: GpuShares
 }

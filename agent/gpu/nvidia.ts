@@ -6,7 +6,7 @@ import { parseGpuList } from '#agent/contract'
 import { within } from '#base/within'
 import { type Because, because, type DeviceFigures } from '#manager/contract'
 import { createHealthWatch } from './gpu-health.ts'
-import { type FoundGpu, type GpuProbe, type GpuPlugin } from './gpu-plugin.ts'
+import { type FoundGpu, type GpuProbe, type GpuFinder } from './gpu-plugin.ts'
 import {
   APPS_QUERY,
   joinProcesses,
@@ -66,7 +66,7 @@ export function createNvidiaGpus({
   program = 'nvidia-smi',
   procDirectory = '/proc/driver/nvidia/gpus',
   kernelLog,
-}: NvidiaOptions = {}): GpuPlugin {
+}: NvidiaOptions = {}): GpuFinder {
   const ask = createSmi(program)
   /** Apart from the first one and from each other: no GPU has a problem because its processes are not listed or their use is not counted. */
   const askForApps = createSmi(program)

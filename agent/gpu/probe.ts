@@ -3,20 +3,12 @@ import { z } from 'zod'
 import { type Because, because, becauseOf, together } from '#manager/contract'
 import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
 import { readLines } from '../docker/lines.ts'
-import { type GpuRequest, gpuRequests, NO_NEW_PRIVILEGES, visibleDevices } from '../docker/container-config.ts'
+import { NO_NEW_PRIVILEGES } from '../docker/container-config.ts'
+import { gpuOptions, type GpuRequest } from '../docker/gpu-request.ts'
 import { removeContainer } from '../docker/remove-container.ts'
-import { type FoundGpu } from './gpu-plugin.ts'
-import { type GpuRequests } from './gpu-requests.ts'
+import { type FoundGpu, type GpuRequests, type Probe, type Verdict } from './gpu-plugin.ts'
 import { type MemoryLimits } from './memory-limits.ts'
 import { PROBE_SCRIPT } from './probe-script.ts'
-
-/** Outcome of a probe: whether a limit was seen to be enforced. */
-export interface Verdict {
-  readonly isolation: 'enforced' | 'accounted'
-  readonly reason: Because
-  /** The probe failed to run, perhaps only for now. */
-  readonly later?: boolean
-}
 
 export interface ProbeDeps {
   readonly engine: EngineClient
@@ -27,9 +19,6 @@ export interface ProbeDeps {
   /** Replaced only by tests with a fake driver. */
   readonly container?: (request: GpuRequest, image: string) => ContainerCreateOptions
 }
-
-/** The signal ends a probe; its verdict is then meaningless. */
-export type Probe = (gpu: FoundGpu, signal: AbortSignal) => Promise<Verdict>
 
 const MiB = 2 ** 20
 /**
@@ -121,7 +110,7 @@ export function probeContainer(request: GpuRequest, image: string): ContainerCre
     WorkingDir: '/',
     Entrypoint: [],
     Cmd: ['python3', '-c', `import time; time.sleep(${WITHIN_MS / 1000})`],
-    Env: [`NVIDIA_VISIBLE_DEVICES=${visibleDevices(request)}`],
+    Env: Object.entries(request.environment).map(([name, value]) => `${name}=${value}`),
     Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       NanoCpus: 1_000_000_000,
@@ -135,7 +124,7 @@ export function probeContainer(request: GpuRequest, image: string): ContainerCre
       NetworkMode: 'none',
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'none', Config: {} },
-      ...gpuRequests(request),
+      ...gpuOptions(request),
     },
   }
 }

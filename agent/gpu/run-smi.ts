@@ -11,11 +11,24 @@ const GRACE_MS = 2_000
 /** Rest between two attempts while a process that could not be killed is still there. */
 const STUCK_REST_MS = 60_000
 
-/** Output of nvidia-smi, also if it fails: one lost GPU makes it fail for all of them. */
+/** Texts about the tool of a maker that does not answer, or fails. */
+export interface SmiTexts {
+  readonly silent: (seconds: number) => Because
+  readonly fails: (text: string) => Because
+}
+
+const NVIDIA_TEXTS: SmiTexts = {
+  silent: seconds => because('nvidia_smi_silent', { seconds }),
+  fails: text => because('nvidia_smi_fails', { text }),
+}
+
+/** Output of a tool such as nvidia-smi, also if it fails: one lost GPU makes it fail for all of them. */
 export interface SmiOutput {
   readonly text: string
   readonly failure: Because | null
   readonly isMissing: boolean
+  /** Whether it did not answer within its deadline. */
+  readonly isSilent: boolean
 }
 
 /** `execFile`, as it is used here. */
@@ -25,7 +38,7 @@ export type Execute = (
   options: { timeout: number; killSignal: 'SIGKILL'; signal: AbortSignal },
 ) => Promise<{ readonly stdout: string }>
 
-/** Runs nvidia-smi with these arguments. Rejects only if aborted. */
+/** Runs the tool with these arguments. Rejects only if aborted. */
 export type RunSmi = (signal: AbortSignal, ...args: string[]) => Promise<SmiOutput>
 
 /**
@@ -33,13 +46,17 @@ export type RunSmi = (signal: AbortSignal, ...args: string[]) => Promise<SmiOutp
  * killed, and is left behind. While there is such a process, further runs fail at once, but for one a minute, so that a driver that
  * hangs for hours is not given a process each second.
  */
-export function createSmi(program: string, { timeoutMs = TIMEOUT_MS, graceMs = GRACE_MS, run = execute } = {}): RunSmi {
+export function createSmi(
+  program: string,
+  { timeoutMs = TIMEOUT_MS, graceMs = GRACE_MS, run = execute, texts = NVIDIA_TEXTS } = {},
+): RunSmi {
   let stuck = 0
   let restUntil = -Infinity
   const silent: SmiOutput = {
     text: '',
-    failure: because('nvidia_smi_silent', { seconds: timeoutMs / 1000 }),
+    failure: texts.silent(timeoutMs / 1000),
     isMissing: false,
+    isSilent: true,
   }
 
   return async (signal, ...args) => {
@@ -54,7 +71,7 @@ export function createSmi(program: string, { timeoutMs = TIMEOUT_MS, graceMs = G
     }
     try {
       const { stdout } = await within(timeoutMs + graceMs, running, isLate)
-      return { text: stdout, failure: null, isMissing: false }
+      return { text: stdout, failure: null, isMissing: false, isSilent: false }
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof Stuck) return silent
@@ -62,8 +79,9 @@ export function createSmi(program: string, { timeoutMs = TIMEOUT_MS, graceMs = G
       const why = [output.stderr, output.stdout, output.message].find(text => text?.trim()) ?? 'unknown'
       return {
         text: output.stdout ?? '',
-        failure: output.killed ? silent.failure : because('nvidia_smi_fails', { text: lastLine(why) }),
+        failure: output.killed ? silent.failure : texts.fails(lastLine(why)),
         isMissing: output.code === 'ENOENT',
+        isSilent: output.killed === true,
       }
     }
   }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { parse } from 'smol-toml'
 import { z } from 'zod'
-import { AppError, DeviceMode, parseAmount } from '#manager/contract'
+import { AppError, because, DeviceMode, parseAmount } from '#manager/contract'
 import { isSimulated } from '../docker/container-config.ts'
 import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
 
@@ -28,6 +28,8 @@ const SimulatedGpus = z.object({
 export function createSimulatedGpus(path: string): GpuPlugin {
   return {
     name: 'simulated',
+    owns: isSimulated,
+    shares: { by: 'nobody', reason: because('limits_of_simulated') },
     async probe() {
       try {
         return { gpus: parseSimulatedGpus(await readFile(path, 'utf8')), figures: [] }

@@ -185,7 +185,7 @@ async function build(
   signal.throwIfAborted()
   if (found.state.state === 'running') {
     const hasEnded = async () => (await find())?.state.state === 'exited'
-    if (gpus.by === 'cdi' && gpus.isByIndex) await checkGpus(engine, { container: found, uuids: gpus.uuids, hasEnded })
+    if (gpus.unsure.length > 0) await checkGpus(engine, { container: found, uuids: gpus.unsure, hasEnded })
     await devices.limit(spec, found.pid, hasEnded)
   }
   // The last step: until here the start may be undone, and then the files return to the kernel from which they came.

@@ -71,7 +71,7 @@ export function sessionGpus(
     const device = devices.get(uuid)
     const { utilization, memBytes } = figures.find(one => one.uuid === uuid) ?? UNKNOWN_USE
     // Simulated GPUs have no figures.
-    if (device?.plugin !== 'nvidia') return []
+    if (!device || device.plugin === 'simulated') return []
     const whole = { utilization, memBytes, totalBytes: device.memBytes }
     if (device.mode !== 'shared') {
       // Compute instances of one MIG instance have its memory together, and nothing lists their processes.

@@ -8,10 +8,8 @@ import { createHostFaults } from '../faults/host-faults.ts'
 import { createOwnDisks } from '../faults/own-disks.ts'
 import { createTestStart, createTestStarts } from '../faults/test-starts.ts'
 import { type Devices, type DevicesDeps, openDevices } from '../gpu/devices.ts'
-import { createGpuRequests } from '../gpu/gpu-requests.ts'
-import { createNvidiaLimits } from '../gpu/memory-limits.ts'
-import { createNvidiaGpus, readGpuIndexes } from '../gpu/nvidia.ts'
-import { createProbe } from '../gpu/probe.ts'
+import { createAmdPlugin } from '../gpu/amd-plugin.ts'
+import { createNvidiaPlugin } from '../gpu/nvidia-plugin.ts'
 import { createSimulatedGpus } from '../gpu/simulated.ts'
 import { createKernelFiles, type KernelFiles } from '../kernel/kernel-files.ts'
 import { createFreeSpace, type FreeSpace } from '../limits/free-space.ts'
@@ -62,21 +60,21 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
   const { toolboxImage: image, toolboxArchive: archive } = config
   const toolbox = createToolbox({ engine, image, archive, onChange, log })
   const testStart = createTestStart({ engine, toolbox, image })
-  const limits = createNvidiaLimits()
   const isLocal = 'socketPath' in parseDockerHost(config.dockerHost)
   const isEngineHere = () => isLocal && !networks.isElsewhere
-  const requests = createGpuRequests({ engine, isEngineHere, indexes: readGpuIndexes })
-  const plugin =
-    config.simulatedGpus === undefined
-      ? createNvidiaGpus({ shared: config.sharedGpus })
-      : createSimulatedGpus(config.simulatedGpus)
+  const { sharedGpus: shared, gpuProbeImage: probeImage, simulatedGpus } = config
+  // A host may have GPUs of several makers. A plugin whose driver is not there finds none.
+  const plugins =
+    simulatedGpus === undefined
+      ? [
+          createNvidiaPlugin({ engine, isEngineHere, shared, probeImage }),
+          createAmdPlugin({ engine, isEngineHere, shared }),
+        ]
+      : [createSimulatedGpus(simulatedGpus)]
   const devices = stack.use(
     await openDevices({
-      plugins: [plugin],
-      limits,
-      requests,
+      plugins,
       testStart: gpus => testStart({ gpus }),
-      probe: createProbe({ engine, limits, requests, image: config.gpuProbeImage }),
       held: deps.devicesHeld,
       isEngineUp,
       guard: config.gpuGuard,

@@ -40,7 +40,7 @@ export const Device = z
         'What an administrator should look at although sessions start on the device; missing for older agents.',
       ),
     warningBy: TextKeys.optional(),
-    plugin: z.enum(['nvidia', 'simulated']),
+    plugin: z.enum(['nvidia', 'amd', 'simulated']),
   })
   .meta({ id: 'Device' })
 export type Device = z.infer<typeof Device>

@@ -4,9 +4,10 @@ import pino from 'pino'
 import { expect, test } from 'vitest'
 import { type StoppedFor } from '#agent/contract'
 import { type Because, because, type KernelId, type SessionId } from '#manager/contract'
-import { NO_GPUS } from '../../agent/docker/container-config.ts'
+import { NO_GPUS } from '../../agent/docker/gpu-request.ts'
 import { openDevices } from '../../agent/gpu/devices.ts'
 import { createNvidiaGpus } from '../../agent/gpu/nvidia.ts'
+import { nvidiaPlugin } from '../../agent/gpu/nvidia-plugin.ts'
 import { createGpuGuard } from '../../agent/limits/gpu-guard.ts'
 import { type RunningKernel } from '../../agent/running-kernel.ts'
 import { BUSYBOX_IMAGE, busyboxImage, docker, madeContainer } from '../fixtures/docker.ts'
@@ -35,11 +36,18 @@ esac
   await mkdir(procDirectory)
   await using devices = await openDevices({
     plugins: [
-      createNvidiaGpus({ shared: new Set([GPU]), program, procDirectory, kernelLog: join(place.path, 'none') }),
+      nvidiaPlugin(
+        createNvidiaGpus({ shared: new Set([GPU]), program, procDirectory, kernelLog: join(place.path, 'none') }),
+        {
+          requests: { of: () => Promise.resolve(NO_GPUS), problems: () => Promise.resolve(new Map()) },
+          shares: {
+            by: 'driver',
+            probe: () => Promise.resolve({ isolation: 'accounted', reason: because('limits_need_driver') }),
+            limits: { set: () => Promise.resolve() },
+          },
+        },
+      ),
     ],
-    probe: () => Promise.resolve({ isolation: 'accounted', reason: because('limits_need_driver') }),
-    limits: { missing: () => Promise.resolve(null), set: () => Promise.resolve() },
-    requests: { of: () => Promise.resolve(NO_GPUS), problems: () => Promise.resolve(new Map()) },
     testStart: () => Promise.resolve(null),
     held: () => new Set(),
     isEngineUp: () => true,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createEngineClient } from '../../agent/docker/engine-client.ts'
 import { createNvidiaLimits, type MemoryLimits } from '../../agent/gpu/memory-limits.ts'
+import { nvidiaRequest } from '../../agent/gpu/nvidia-requests.ts'
 import { createProbe, probeContainer, probeName } from '../../agent/gpu/probe.ts'
 import { because } from '#manager/contract'
 import { docker, madeContainer } from '../fixtures/docker.ts'
@@ -63,7 +64,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
       engine: createEngineClient(process.env.DOCKER_HOST),
       limits,
       image,
-      requests: { of: uuids => Promise.resolve({ by: 'hook', uuids }) },
+      requests: { of: uuids => Promise.resolve(nvidiaRequest({ by: 'hook' }, uuids)) },
       container(request, name) {
         const { HostConfig, ...config } = probeContainer(request, name)
         const { DeviceRequests, ...host } = HostConfig ?? {}
@@ -110,7 +111,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
   })
 
   test('only containers left by a crash are removed, whatever labels an image has', async () => {
-    const { HostConfig: _, ...left } = probeContainer({ by: 'hook', uuids: [UUID] }, IMAGE)
+    const { HostConfig: _, ...left } = probeContainer(nvidiaRequest({ by: 'hook' }, [UUID]), IMAGE)
     await docker.createContainer(left)
     await using _other = await madeContainer({ Image: IMAGE, Labels: { 'berth.gpu-probe': UUID } })
     await fake.behave('container')

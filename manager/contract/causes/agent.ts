@@ -44,6 +44,21 @@ export const AGENT_CAUSES = {
   gpu_slow: 'The hardware slows the GPU down. Look at its temperature and power supply.',
   gpu_slow_hot: 'The GPU is slowed down because it is too hot. Look at its fans, and at the air of the room.',
   gpu_slow_power: 'The GPU is slowed down because its power supply asks for it. Look at power supplies and cables.',
+  amd_gpu_gone: 'The driver amdgpu does not list this GPU any more.',
+  amd_smi_silent: '{program} did not answer in {seconds} s.',
+  amd_smi_fails: '{program} fails, so the health of the GPU is not known: {text}',
+  amd_ecc_errors:
+    'The GPU had {count, plural, one {# uncorrectable memory error} other {# uncorrectable memory errors}} (RAS) since the driver was loaded. Reset it when it is free: amd-smi reset --gpureset -g {bus}',
+  amd_pages_pending:
+    'Pages of the memory had errors and are retired at the next reset. Reset the GPU when it is free: amd-smi reset --gpureset -g {bus}',
+  amd_partitioned:
+    'The GPU is divided into partitions, which Berth does not hand out. Set it back: amd-smi set --compute-partition SPX -g {bus}',
+  amd_not_in_kfd: 'The driver offers this GPU for graphics only: it has no node in /sys/class/kfd.',
+  amd_file_missing: 'The device file {path} of the GPU is missing.',
+  amd_file_closed:
+    'Only root may use the device file {path}. Give it to a group, such as render, by a rule for udev (70-amdgpu.rules).',
+  amd_shares_accounted:
+    'The driver of AMD limits no session to its share, and does not tell the memory of all programs, so the agent does not watch shares: they are only added up.',
   gpu_gone_in_use: 'The agent does not find this device any more, but sessions still use it.',
   compute_instance_shares: 'A compute instance shares its memory with the other compute instances of its GPU instance.',
   limits_not_reported: 'The agent has not reported yet whether memory limits are enforced on this device.',

@@ -19,6 +19,9 @@ export const HOST_CAUSES = {
   gpu_limit_not_set: 'The memory limit on GPU {gpu} could not be set: {text}',
   engine_without_gpus:
     "The engine cannot hand out GPUs: it lists none by CDI, and NVIDIA's runtime is not there. Admins: run berth doctor on the host.",
+  gpu_of_no_plugin: 'The agent knows no maker of this GPU. Admins: update the agent.',
+  amd_engine_elsewhere:
+    'The engine runs on another computer than the agent, so the GPUs of AMD that the agent sees cannot be handed out.',
   gpu_not_in_cdi:
     'The engine cannot hand out this GPU: it lists other GPUs by CDI, but not this one. Admins: on the host, run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml',
   gpu_index_moved:

@@ -50,6 +50,21 @@ export default {
   gpu_slow: '하드웨어가 GPU 속도를 낮추고 있습니다. 온도와 전원 공급을 확인하십시오.',
   gpu_slow_hot: 'GPU가 너무 뜨거워 속도를 낮추고 있습니다. 팬과 실내 공기를 확인하십시오.',
   gpu_slow_power: '전원 공급 장치가 요구하여 GPU 속도를 낮추고 있습니다. 전원 공급 장치와 케이블을 확인하십시오.',
+  amd_gpu_gone: 'amdgpu 드라이버에 이 GPU가 더는 나오지 않습니다.',
+  amd_smi_silent: '{program}이(가) {seconds}초 동안 응답하지 않았습니다.',
+  amd_smi_fails: '{program}이(가) 실패하여 GPU의 상태를 알 수 없습니다: {text}',
+  amd_ecc_errors:
+    '드라이버를 올린 뒤 GPU에서 정정할 수 없는 메모리 오류(RAS)가 {count}번 났습니다. GPU가 비면 초기화하세요: amd-smi reset --gpureset -g {bus}',
+  amd_pages_pending:
+    '메모리 페이지에 오류가 있어 다음 초기화 때 제외됩니다. GPU가 비면 초기화하세요: amd-smi reset --gpureset -g {bus}',
+  amd_partitioned:
+    'GPU가 파티션으로 나뉘어 있습니다. Berth는 파티션을 주지 않습니다. 되돌리세요: amd-smi set --compute-partition SPX -g {bus}',
+  amd_not_in_kfd: '드라이버가 이 GPU를 그래픽용으로만 제공합니다. /sys/class/kfd에 노드가 없습니다.',
+  amd_file_missing: 'GPU의 장치 파일({path})이 없습니다.',
+  amd_file_closed:
+    '장치 파일({path})을 root만 쓸 수 있습니다. udev 규칙(70-amdgpu.rules)으로 render 같은 그룹에 권한을 주세요.',
+  amd_shares_accounted:
+    'AMD 드라이버는 세션을 제 몫으로 제한하지 않고 모든 프로그램의 메모리를 알려 주지도 않습니다. 그래서 에이전트는 GPU 조각을 감시하지 않고 더하기만 합니다.',
   gpu_gone_in_use: '에이전트가 이 장치를 더 이상 찾지 못하지만, 아직 사용하는 세션이 있습니다.',
   compute_instance_shares: '컴퓨트 인스턴스는 같은 GPU 인스턴스의 다른 컴퓨트 인스턴스와 메모리를 함께 씁니다.',
   limits_not_reported: '이 장치에서 메모리 한도가 지켜지는지 에이전트가 아직 알리지 않았습니다.',

@@ -21,6 +21,8 @@ export default {
   gpu_limit_not_set: 'GPU {gpu}의 메모리 한도를 설정하지 못했습니다: {text}',
   engine_without_gpus:
     '엔진이 GPU를 내줄 수 없습니다. CDI로 알리는 GPU가 없고 NVIDIA 런타임도 없습니다. 관리자: 호스트에서 berth doctor를 실행하세요.',
+  gpu_of_no_plugin: '에이전트가 이 GPU의 제조사를 모릅니다. 관리자: 에이전트를 업데이트하세요.',
+  amd_engine_elsewhere: '엔진이 에이전트와 다른 컴퓨터에서 실행되므로 에이전트가 보는 AMD GPU를 줄 수 없습니다.',
   gpu_not_in_cdi:
     '엔진이 이 GPU를 내줄 수 없습니다. 다른 GPU는 CDI로 알리지만 이 GPU는 없습니다. 관리자: 호스트에서 실행하세요: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml',
   gpu_index_moved:

@@ -1,20 +1,22 @@
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import { GpuInfo, type GpuName, gpuNamesOf, type GpuOffer, handOut, needsIndexes, NVIDIA_HOOK } from '#agent/contract'
+import {
+  type GpuHandout,
+  GpuInfo,
+  type GpuName,
+  gpuNamesOf,
+  type GpuOffer,
+  handOut,
+  needsIndexes,
+  NVIDIA_HOOK,
+} from '#agent/contract'
 import { AppError, type Because } from '#manager/contract'
-import { type GpuRequest, NO_GPUS } from '../docker/container-config.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
+import { gpuRequest, type GpuRequest, NO_GPUS } from '../docker/gpu-request.ts'
 import { readCdiNames } from './cdi-files.ts'
+import { type GpuRequests } from './gpu-plugin.ts'
 
-/** Ways to request GPUs from the engine, based on its current state: files and settings change without a restart of the agent. */
-export interface GpuRequests {
-  /** @throws `kernel_create_failed` if the engine cannot hand them out */
-  of(uuids: readonly string[]): Promise<GpuRequest>
-  /** GPUs that the engine cannot offer, with the reason. @throws if the engine does not answer */
-  problems(uuids: readonly string[]): Promise<ReadonlyMap<string, Because>>
-}
-
-export interface GpuRequestsDeps {
+export interface NvidiaRequestsDeps {
   readonly engine: EngineClient
   /** Whether the engine has the files and programs of this machine: false for one in a virtual machine or a container. */
   readonly isEngineHere: () => boolean
@@ -26,12 +28,32 @@ export interface GpuRequestsDeps {
 /** PATH of a Docker Engine that systemd started, which is not ours. */
 const SERVICE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-export function createGpuRequests({
+/**
+ * Request for GPUs and MIG instances, by UUID where possible: an index may mean another device after a restart. If NVIDIA's runtime is the
+ * engine's default, NVIDIA_VISIBLE_DEVICES decides which GPUs a container gets, and CUDA images set it to "all"; devices of CDI are in the
+ * container already.
+ */
+export function nvidiaRequest(way: Exclude<GpuHandout, { by: 'none' }>, uuids: readonly string[]): GpuRequest {
+  if (uuids.length === 0) return NO_GPUS
+  return way.by === 'cdi'
+    ? gpuRequest({
+        uuids,
+        deviceRequests: [{ Driver: 'cdi', DeviceIDs: [...way.ids] }],
+        unsure: way.isByIndex ? uuids : [],
+      })
+    : gpuRequest({
+        uuids,
+        deviceRequests: [{ Driver: '', DeviceIDs: [...uuids], Capabilities: [['gpu']] }],
+        environment: { NVIDIA_VISIBLE_DEVICES: uuids.join(',') },
+      })
+}
+
+export function createNvidiaRequests({
   engine,
   isEngineHere,
   indexes,
   path = process.env.PATH,
-}: GpuRequestsDeps): GpuRequests {
+}: NvidiaRequestsDeps): GpuRequests {
   async function readOffer(): Promise<GpuOffer> {
     const reply: unknown = await engine.calls.info()
     const isHere = isEngineHere()
@@ -58,7 +80,7 @@ export function createGpuRequests({
       const { offer, gpus } = await check(uuids)
       const way = handOut(offer, gpus)
       if (way.by === 'none') throw new AppError('kernel_create_failed', { ...way.because, gpus: uuids.join(',') })
-      return way.by === 'cdi' ? { ...way, uuids } : { by: 'hook', uuids }
+      return nvidiaRequest(way, uuids)
     },
     async problems(uuids) {
       if (uuids.length === 0) return new Map()
