@@ -355,6 +355,8 @@ forgets this host by: berth admin agent forget $(uname -n)"
 
 # Removes all of Berth from this computer. Nothing is lost if it ends half way: it can be run again.
 leave() {
+  # The agent that has started this still answers its manager.
+  sleep 2
   is_ours || [ ! -e "$UNIT" ] || fail "The service berth-agent was not made by this script: remove it as it was installed."
   [ ! -d /run/systemd/system ] || [ ! -e "$UNIT" ] || systemctl disable --quiet --now berth-agent || true
   left=

@@ -205,7 +205,10 @@ async function placeHost(code: number): Promise<void> {
   await mkdir(join(folder, 'var/lib/berth/agent/scratch'), { recursive: true })
   await mkdir(join(folder, 'opt/berth/0-before'), { recursive: true })
   const berth = join(folder, 'opt/berth/0-before/berth')
-  await writeFile(berth, `#!/bin/sh\necho "$1 $BERTH_AGENT_LEAVE $BERTH_DATA $BERTH_AGENT_CLAIM" >>${folder}/berth\nexit ${code}\n`)
+  await writeFile(
+    berth,
+    `#!/bin/sh\necho "$1 $BERTH_AGENT_LEAVE $BERTH_DATA $BERTH_AGENT_CLAIM" >>${folder}/berth\nexit ${code}\n`,
+  )
   await chmod(berth, 0o755)
   await writeFile(join(folder, 'opt/berth/0-before/host.env'), 'BERTH_AGENT_CLAIM=of $(touch here)\n')
 }

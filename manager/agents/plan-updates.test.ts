@@ -132,6 +132,14 @@ test('a host that Berth does not update has a command', () => {
 })
 
 test('a host that leaves is not updated any more', () => {
-  const removal = { step: 'draining', sessions: 'wait', images: false, by: '', at: '', problem: null, stays: [] } as const
+  const removal = {
+    step: 'draining',
+    sessions: 'wait',
+    images: false,
+    by: '',
+    at: '',
+    problem: null,
+    stays: [],
+  } as const
   expect(plan([agent(1, { removal: { ...removal, stays: [] } }), agent(2)]).begin).toBe(id(2))
 })

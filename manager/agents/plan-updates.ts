@@ -1,9 +1,7 @@
 import { type AgentId, type AgentUpdate, because, type Because, keysOf, type TextKeys } from '#manager/contract'
-import { type AgentRow } from '../store/agents/agents.ts'
-import { type TargetProgram } from '../store/agents/updates.ts'
+import { type AgentProgramRow, type TargetProgram } from '../store/agents/updates.ts'
 
-/** The fields of an agent on which its update depends. */
-export type UpdatedAgent = Pick<AgentRow, 'id' | 'name' | 'status' | 'version' | 'program' | 'program_update' | 'removal'>
+export type UpdatedAgent = Omit<AgentProgramRow, 'row_version'>
 
 export interface UpdateRules {
   /** The program that agents get; undefined while it is not known. */
@@ -48,7 +46,11 @@ export function planUpdates(input: PlanInput): UpdatePlan {
   if (!target || mixed || states.some(({ now }) => now === 'updating')) return plan
   const open = states.filter(
     ({ agent, now }) =>
-      !agent.removal && isUpdatable(agent) && agent.program.digest !== target.digest && typeof now !== 'object' && isReady(agent.id),
+      !agent.removal &&
+      isUpdatable(agent) &&
+      agent.program.digest !== target.digest &&
+      typeof now !== 'object' &&
+      isReady(agent.id),
   )
   const wanted = open
     .filter(({ now }) => now === 'wanted')

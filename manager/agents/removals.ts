@@ -49,7 +49,8 @@ const JOB = 'agent-removals'
 const EVERY_MS = 5_000
 const LEAVE_MS = 60_000
 const LEAVE_COMMAND = 'sh /opt/berth/current/add-host.sh --leave'
-const BY_HAND_COMMAND = 'systemctl disable --now berth-agent; BERTH_DATA=/var/lib/berth BERTH_AGENT_LEAVE=engine berth agent'
+const BY_HAND_COMMAND =
+  'systemctl disable --now berth-agent; BERTH_DATA=/var/lib/berth BERTH_AGENT_LEAVE=engine berth agent'
 
 /**
  * Lets hosts leave (ADR 91): no new sessions, then none at all, then the host removes Berth, then the records forget it. The row of the agent
@@ -67,7 +68,10 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
     if (rows.length === 0 || !(await cluster.jobLocks.take(JOB))) return
     for (const row of rows) {
       const { removal } = row
-      if (removal) await advance(row, removal).catch((error: unknown) => log.warn({ err: error, agentId: row.id }, 'a host has not left yet'))
+      if (removal)
+        await advance(row, removal).catch((error: unknown) =>
+          log.warn({ err: error, agentId: row.id }, 'a host has not left yet'),
+        )
     }
   }
 
@@ -81,7 +85,8 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
       await note(row, removal, because('update_away'))
       return
     }
-    const leaving = removal.step === 'leaving' ? row : await setRemoval(db, row.id, 'draining', { ...removal, step: 'leaving' })
+    const leaving =
+      removal.step === 'leaving' ? row : await setRemoval(db, row.id, 'draining', { ...removal, step: 'leaving' })
     if (!leaving) return
     hint(leaving)
     const { images } = removal
@@ -94,7 +99,11 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
     }
   }
 
-  async function endAll(row: AgentRow, { by }: AgentRemoval, sessions: readonly { sessionId: Parameters<Lifecycle['terminate']>[0]; status: string }[]): Promise<void> {
+  async function endAll(
+    row: AgentRow,
+    { by }: AgentRemoval,
+    sessions: readonly { sessionId: Parameters<Lifecycle['terminate']>[0]; status: string }[],
+  ): Promise<void> {
     const reason = reasonOf('agent_forgotten', because('host_removed', { host: row.name }))
     for (const { sessionId, status } of sessions) {
       if (status === 'TERMINATING') continue
@@ -113,13 +122,19 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
     const done: AgentRemoval = { ...rest, step: 'removed', problem: null, stays: told }
     // First the records: an agent that is not revoked would come back.
     await forget(row.id, removal.by)
-    await db.updateTable('agents').set({ removal: JSON.stringify(done) }).where('id', '=', row.id).execute()
+    await db
+      .updateTable('agents')
+      .set({ removal: JSON.stringify(done) })
+      .where('id', '=', row.id)
+      .execute()
     await deps.audit?.record({ action: 'agentLeft', target: `agent:${row.id}`, result: 'ok' })
     log.info({ agentId: row.id, name: row.name }, 'a host has left')
     hint(row)
   }
 
-  const ticks = every(deps.everyMs ?? EVERY_MS, tick, error => log.warn({ err: error }, 'hosts that leave were not looked at'))
+  const ticks = every(deps.everyMs ?? EVERY_MS, tick, error =>
+    log.warn({ err: error }, 'hosts that leave were not looked at'),
+  )
   asked.on(() => void ticks.now())
 
   return {

@@ -6,8 +6,16 @@ import { type Cluster } from '../cluster/cluster.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type Settings } from '../settings/settings.ts'
-import { type AgentRow, findAgent, listAgents } from '../store/agents/agents.ts'
-import { beginUpdate, findTarget, saveTarget, setUpdate } from '../store/agents/updates.ts'
+import { findAgent } from '../store/agents/agents.ts'
+import {
+  type AgentProgramRow,
+  beginUpdate,
+  findFailedUpdate,
+  findTarget,
+  listPrograms,
+  saveTarget,
+  setUpdate,
+} from '../store/agents/updates.ts'
 import { noSuchAgent } from '../store/missing.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
@@ -78,7 +86,7 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
   }
 
   async function tick(): Promise<void> {
-    const rows = await listAgents(db)
+    const rows = await listPrograms(db)
     if (!rows.some(isUpdatable) || !(await cluster.jobLocks.take(JOB)) || stop.signal.aborted) return
     const now = await rules()
     // Packing takes ten seconds, once; meanwhile the target of before holds.
@@ -86,7 +94,7 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
     const target = bundle ? { version, digest: bundle.digest } : now.target
     if (bundle && target && (await saveTarget(db, target)))
       for (const { id, row_version } of rows) hint(id, row_version)
-    const agents = await listAgents(db)
+    const agents = await listPrograms(db)
     const plan = planUpdates({ ...now, ...deps, target, agents, now: store.now() })
     for (const id of plan.done) await finish(agents, id, null)
     for (const { id, why } of plan.failed) await finish(agents, id, why)
@@ -94,7 +102,7 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
     if (next && bundle) await begin(next, bundle)
   }
 
-  async function finish(agents: readonly AgentRow[], id: AgentId, failure: Because | null): Promise<void> {
+  async function finish(agents: readonly AgentProgramRow[], id: AgentId, failure: Because | null): Promise<void> {
     const update = agents.find(agent => agent.id === id)?.program_update
     if (!update) return
     const before = update.state === 'updating' ? update.id : null
@@ -108,7 +116,7 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
     await deps.audit?.record({ action: 'agentUpdate', target: `agent:${id}`, result })
   }
 
-  async function begin(row: AgentRow, bundle: Awaited<ReturnType<HostBundles['get']>>): Promise<void> {
+  async function begin(row: AgentProgramRow, bundle: Awaited<ReturnType<HostBundles['get']>>): Promise<void> {
     const { id, name } = row
     const { sha256, digest, bytes } = bundle
     const at = new Date(store.now()).toISOString()
@@ -140,11 +148,9 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
 
   return {
     async view() {
-      const [now, agents] = await Promise.all([rules(), listAgents(db)])
-      const failed = agents.find(
-        ({ program_update: update }) => update?.state === 'failed' && update.digest === now.target?.digest,
-      )
-      return agent => updateOf(agent, { ...now, isBusy: deps.isBusy, failedAgent: failed?.name })
+      const now = await rules()
+      const failedAgent = now.target && (await findFailedUpdate(db, now.target.digest))
+      return agent => updateOf(agent, { ...now, isBusy: deps.isBusy, failedAgent })
     },
     async want(id) {
       const [row, target] = await Promise.all([findAgent(db, id), findTarget(db)])

@@ -124,7 +124,9 @@ export const AgentRemoval = z
     at: z.iso.datetime(),
     problem: z.string().nullable().describe('Why the host has not left yet; it is tried again.'),
     problemBy: TextKeys.optional(),
-    stays: z.array(z.object({ text: z.string(), by: TextKeys })).describe('What stays on the host, once it is removed.'),
+    stays: z
+      .array(z.object({ text: z.string(), by: TextKeys }))
+      .describe('What stays on the host, once it is removed.'),
   })
   .meta({ id: 'AgentRemoval' })
 export type AgentRemoval = z.infer<typeof AgentRemoval>

@@ -88,7 +88,12 @@ export function createSessionHandlers(
     onPoliciesChanged,
     readSetUp,
   }: SessionHandlersDeps,
-): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing; readonly removals: AgentRemovals } {
+): {
+  readonly handlers: SessionHandlers
+  readonly agentService: AgentService
+  readonly sharing: SessionSharing
+  readonly removals: AgentRemovals
+} {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
   const agentService = createAgentService({

@@ -238,7 +238,10 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     title: 'lets a host leave, with its images, once its name is typed',
     page: `agents/${PAUSED?.id ?? ''}`,
     open: 'Remove',
-    fill: [check('Also remove the images of sessions from the host'), type('Type the name to confirm', PAUSED?.name ?? '')],
+    fill: [
+      check('Also remove the images of sessions from the host'),
+      type('Type the name to confirm', PAUSED?.name ?? ''),
+    ],
     submit: 'Remove',
     sends: 'removeAgent',
     params: { id: PAUSED?.id ?? '' },

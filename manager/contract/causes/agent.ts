@@ -23,7 +23,8 @@ export const AGENT_CAUSES = {
   stays_images: 'Images, which sessions elsewhere may need.',
   stays_system: 'Docker, its settings, and packages of the distribution.',
   stays_program: 'The agent with its state, the networks, volumes and rules of the firewall. On the host: {command}',
-  stays_away: 'The host is not connected: containers of its sessions, their networks, volumes and homes, rules of the firewall, images, and the agent with its state. On the host, once it runs: {command}',
+  stays_away:
+    'The host is not connected: containers of its sessions, their networks, volumes and homes, rules of the firewall, images, and the agent with its state. On the host, once it runs: {command}',
   update_away: 'The agent is not connected.',
   update_managers: 'Managers of different versions are running. Hosts are updated once all have the same.',
   gpu_starts_nothing:

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type AgentId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type ProgramUpdate } from '../tables/agents.ts'
+import { type AgentRow } from './agents.ts'
 
 /** The program that agents get. */
 export interface TargetProgram {
@@ -12,6 +13,35 @@ export interface TargetProgram {
 
 export async function findTarget(db: Db): Promise<TargetProgram | undefined> {
   return db.selectFrom('agent_target').select(['version', 'digest']).executeTakeFirst()
+}
+
+/** The fields of an agent on which its update depends. */
+export type AgentProgramRow = Pick<
+  AgentRow,
+  'id' | 'name' | 'status' | 'version' | 'program' | 'program_update' | 'removal' | 'row_version'
+>
+
+/** Programs of all agents that are not revoked, in the order in which they joined. */
+export function listPrograms(db: Db): Promise<AgentProgramRow[]> {
+  return db
+    .selectFrom('agents')
+    .select(['id', 'name', 'status', 'version', 'program', 'program_update', 'removal', 'row_version'])
+    .where('status', '<>', 'REVOKED')
+    .orderBy('joined_at')
+    .orderBy('id')
+    .execute()
+}
+
+/** Name of the first agent whose update to this program has failed. */
+export async function findFailedUpdate(db: Db, digest: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('agents')
+    .select('name')
+    .where('status', '<>', 'REVOKED')
+    .where(sql<boolean>`program_update->>'state' = 'failed' and program_update->>'digest' = ${digest}`)
+    .orderBy('joined_at')
+    .executeTakeFirst()
+  return row?.name
 }
 
 /** @returns whether it is another one than before */

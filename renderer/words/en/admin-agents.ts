@@ -90,16 +90,20 @@ const en = {
   moved: '{name} is in {group} now.',
   remove: 'Remove',
   removeTitle: 'Remove {name} from Berth?',
-  removeText: 'No new session starts on it. Once its sessions have ended, the host removes the agent with its state, networks and rules of the firewall, and Berth forgets it. Folders of users and Docker stay.',
-  removeAwayText: 'The host is not connected, so Berth forgets it, and everything stays on it as it is. {count, plural, =0 {No session is on it.} one {# session on it ends.} other {# sessions on it end.}}',
+  removeText:
+    'No new session starts on it. Once its sessions have ended, the host removes the agent with its state, networks and rules of the firewall, and Berth forgets it. Folders of users and Docker stay.',
+  removeAwayText:
+    'The host is not connected, so Berth forgets it, and everything stays on it as it is. {count, plural, =0 {No session is on it.} one {# session on it ends.} other {# sessions on it end.}}',
   removeEnds: '{count, plural, one {End the session on it now} other {End the # sessions on it now}}',
   removeImages: 'Also remove the images of sessions from the host',
   removeBegun: '{name} leaves.',
   remove_draining: 'This host leaves',
   remove_leaving: 'This host leaves',
   remove_removed: 'This host has left',
-  removeWaiting: '{count, plural, =0 {No session is on it any more.} one {It waits for the end of # session.} other {It waits for the end of # sessions.}}',
-  removeEnding: '{count, plural, =0 {No session is on it any more.} one {# session is being ended.} other {# sessions are being ended.}}',
+  removeWaiting:
+    '{count, plural, =0 {No session is on it any more.} one {It waits for the end of # session.} other {It waits for the end of # sessions.}}',
+  removeEnding:
+    '{count, plural, =0 {No session is on it any more.} one {# session is being ended.} other {# sessions are being ended.}}',
   removeLeaving: 'The host removes Berth. This cannot be called off.',
   removeDone: 'Berth has forgotten this host.',
   removeStays: 'On the host stay:',

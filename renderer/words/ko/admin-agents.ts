@@ -92,8 +92,10 @@ export default {
   moved: '에이전트 {name}: 이제 {group} 자원 그룹에 속합니다.',
   remove: '호스트 내보내기',
   removeTitle: '{name} 호스트를 Berth에서 내보낼까요?',
-  removeText: '새 세션은 시작하지 않습니다. 세션이 모두 종료되면 호스트가 에이전트와 그 상태, 네트워크, 방화벽 규칙을 지우고 Berth의 기록에서도 사라집니다. 사용자 폴더와 Docker는 남습니다.',
-  removeAwayText: '호스트가 연결되어 있지 않으므로 Berth의 기록에서만 사라지고, 호스트에는 모두 그대로 남습니다. {count, plural, =0 {호스트에 세션이 없습니다.} other {호스트의 세션 #개가 종료됩니다.}}',
+  removeText:
+    '새 세션은 시작하지 않습니다. 세션이 모두 종료되면 호스트가 에이전트와 그 상태, 네트워크, 방화벽 규칙을 지우고 Berth의 기록에서도 사라집니다. 사용자 폴더와 Docker는 남습니다.',
+  removeAwayText:
+    '호스트가 연결되어 있지 않으므로 Berth의 기록에서만 사라지고, 호스트에는 모두 그대로 남습니다. {count, plural, =0 {호스트에 세션이 없습니다.} other {호스트의 세션 #개가 종료됩니다.}}',
   removeEnds: '{count, plural, other {호스트의 세션 #개를 지금 종료}}',
   removeImages: '세션 이미지도 호스트에서 삭제',
   removeBegun: '{name} 호스트를 내보냅니다.',

@@ -33,7 +33,12 @@ test('a host leaves once its sessions have ended; what stays on it is listed, an
   await expect.poll(() => left(agent)).toBe('REVOKED removed')
   expect(agent.requests('leave_host')).toEqual([{ images: false }])
   const { removal } = await seen(agent)
-  expect(removal?.stays.map(({ by }) => by.cause)).toEqual(['stays_folders', 'stays_homes', 'stays_images', 'stays_system'])
+  expect(removal?.stays.map(({ by }) => by.cause)).toEqual([
+    'stays_folders',
+    'stays_homes',
+    'stays_images',
+    'stays_system',
+  ])
   expect((await cluster.api.listAgents()).items).toEqual([])
 })
 
