@@ -6,6 +6,8 @@ import { type Log } from '../log.ts'
 /** The manager that sent a request: what a handler needs to fetch from it. */
 export interface Requester {
   readonly url: string
+  /** Whether the manager has proven that it holds the pinned key. */
+  readonly proven: boolean
   /** Opens another connection to it. */
   readonly dial: (signal: AbortSignal) => Promise<Socket>
 }

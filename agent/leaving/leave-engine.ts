@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '#base/parse-json'
-import { LABEL_MANAGER, isLabelled } from '#agent/contract'
+import { LABEL_MANAGER } from '#agent/contract'
 import { AppError } from '#manager/contract'
 import { type Config } from '../config.ts'
 import { lockDirectory } from '../directory-lock.ts'
@@ -85,7 +85,7 @@ async function removeShared({ calls }: EngineClient, config: Config, tryTo: TryT
   for (const image of await calls.listImages()) {
     const tags = tagsOf(image)
     const labels = (image.Labels as Record<string, string> | null) ?? {}
-    const isOurs = isLabelled(labels) || tags.some(tag => tag.startsWith(`${TOOLBOX_REPOSITORY}:`))
+    const isOurs = Object.keys(labels).some(label => label.startsWith('berth.')) || tags.some(tag => tag.startsWith(`${TOOLBOX_REPOSITORY}:`))
     for (const tag of isOurs ? tags : []) await tryTo(`image ${tag}`, () => calls.getImage(tag).remove())
   }
 }

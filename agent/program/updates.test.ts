@@ -65,6 +65,7 @@ const order = (more: Partial<ProgramOrder> = {}): ProgramOrder => ({
   ...more,
 })
 const from = () => ({
+  proven: true,
   url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/below`,
   dial: () => Promise.resolve(connect((server.address() as AddressInfo).port, '127.0.0.1')),
 })
@@ -154,6 +155,13 @@ test.each([
 ] as const)('a program that %s is not replaced', async (_what, more, cause) => {
   await using updates = await open(more)
   await expect(begin(updates)).rejects.toMatchObject({ detail: { cause } })
+  expect(asked).toEqual([])
+})
+
+test('a manager that has not proven its key replaces nothing', async () => {
+  await using updates = await open()
+  const refused = updates.begin(order(), { ...from(), proven: false }, new AbortController().signal)
+  await expect(refused).rejects.toMatchObject({ detail: { cause: 'update_unproven' } })
   expect(asked).toEqual([])
 })
 

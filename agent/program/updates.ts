@@ -106,6 +106,8 @@ export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<Prog
     async begin(order, from, signal) {
       if (installation.kind !== 'line') throw new AppError('unavailable', because('update_kind'))
       if (!allowed) throw new AppError('unavailable', because('update_off'))
+      // Root will run what comes, so an address with the right certificate is not enough.
+      if (!from.proven) throw new AppError('unavailable', because('update_unproven'))
       if (atWork && atWork.id !== order.id) throw new AppError('unavailable', because('update_at_work'))
       if (pending?.id === order.id) return
       atWork ??= { id: order.id, done: perform(order, from, signal).finally(() => (atWork = undefined)) }

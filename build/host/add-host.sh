@@ -365,7 +365,7 @@ leave() {
     read_variables "$SETTINGS"
     BERTH_DATA=$DATA BERTH_AGENT_LEAVE=$with_images "$ROOT/current/berth" agent </dev/null >&2 || left=engine
   fi
-  [ -z "$left" ] || fail 'Something of Berth stays on the Docker Engine; above is what, and why. Run this again once that is solved.'
+  [ -z "$left" ] || fail 'Something of Berth stays on the Docker Engine; above is what, and why. Run this again once that is solved, or start the agent again: systemctl enable --now berth-agent'
   remove_state
   uninstall
 }

@@ -47,7 +47,7 @@ async function follow(api: ApiClient, begun: Agent, output: Pick<Output, 'note'>
   using interrupt = listenForInterrupt()
   const { signal } = interrupt
   let said = ''
-  return pollUntil({
+  return await pollUntil({
     first: begun,
     async ask({ id }) {
       const now = await api.getAgent({ params: { id }, signal })

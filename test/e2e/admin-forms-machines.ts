@@ -237,12 +237,12 @@ export const MACHINE_FORMS: readonly FormRow[] = [
   {
     title: 'lets a host leave, with its images, once its name is typed',
     page: `agents/${PAUSED?.id ?? ''}`,
-    open: 'Remove',
+    open: 'Remove host',
     fill: [
       check('Also remove the images of sessions from the host'),
       type('Type the name to confirm', PAUSED?.name ?? ''),
     ],
-    submit: 'Remove',
+    submit: 'Remove host',
     sends: 'removeAgent',
     params: { id: PAUSED?.id ?? '' },
     body: { sessions: 'wait', images: true },

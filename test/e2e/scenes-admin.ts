@@ -46,9 +46,9 @@ const ALIKE: ReadonlySet<string> = new Set([
 ])
 /** Presses a button, and waits for a text of the dialog that it opens. */
 const opens =
-  (name: string, text: string): Act =>
+  (name: string, text: string, { exact = false } = {}): Act =>
   async page => {
-    await button(page, name).click()
+    await (exact ? page.getByRole('button', { name, exact }) : button(page, name)).click()
     const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
     await dialog.getByText(text).first().waitFor()
   }
@@ -278,7 +278,10 @@ export const ADMIN_SCENES: readonly Scene[] = [
   }),
   scene('admin-agents', 'agents', 'gpu-host-3.cluster'),
   scene('admin-agent', `agents/${agentId(1)}`, 'Xid 79'),
-  scene('admin-agent-move', `agents/${agentId(1)}`, opens('Move', 'Drain it first')),
+  scene('admin-agent-move', `agents/${agentId(1)}`, opens('Move', 'Drain it first', { exact: true })),
+  scene('admin-agent-update', `agents/${agentId(2)}`, 'Update now'),
+  scene('admin-agent-leaves', `agents/${agentId(4)}`, 'Call it off'),
+  scene('admin-agent-remove', `agents/${agentId(2)}`, opens('Remove host', 'Folders of users')),
   scene('admin-join', 'agents', opens('Add a host', 'Waiting for the host')),
   scene(
     'admin-join-here',

@@ -2,6 +2,8 @@
 export const AGENT_CAUSES = {
   update_kind: 'Berth updates agents that its line has installed as a service. This one was installed in another way.',
   update_off: 'The host keeps its program (BERTH_AGENT_UPDATES=off).',
+  update_unproven:
+    'The agent knows no key of its manager: it joined a version that had none. Make a new line, and run it on the host.',
   update_at_work: 'Another update is in progress on this host.',
   update_not_fetched: 'The program could not be fetched from the manager: {text}',
   update_not_unpacked: 'The program could not be unpacked, or does not run on this host: {text}',

@@ -88,7 +88,7 @@ const en = {
   moveWhere: 'Choose a resource group.',
   moveNowhere: 'There is no other resource group.',
   moved: '{name} is in {group} now.',
-  remove: 'Remove',
+  remove: 'Remove host',
   removeTitle: 'Remove {name} from Berth?',
   removeText:
     'No new session starts on it. Once its sessions have ended, the host removes the agent with its state, networks and rules of the firewall, and Berth forgets it. Folders of users and Docker stay.',

@@ -6,6 +6,8 @@ export default {
   update_kind:
     'Berth는 추가 명령으로 서비스로 설치된 에이전트만 업데이트합니다. 이 에이전트는 다른 방법으로 설치되었습니다.',
   update_off: '이 호스트는 프로그램을 그대로 유지합니다(BERTH_AGENT_UPDATES=off).',
+  update_unproven:
+    '에이전트가 매니저의 키를 모릅니다. 키가 없던 버전에 참여했기 때문입니다. 새 추가 명령을 만들어 호스트에서 실행하세요.',
   update_at_work: '이 호스트에서 다른 업데이트가 진행 중입니다.',
   update_not_fetched: '매니저에서 프로그램을 받지 못했습니다: {text}',
   update_not_unpacked: '프로그램을 풀지 못했거나 이 호스트에서 실행되지 않습니다: {text}',
