@@ -21,6 +21,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'proxy/web/config.ts',
     'proxy/web/tls/tls-config.ts',
   ],
+  'Run on a host that leaves, for its log only.': ['agent/leaving/leave-engine.ts'],
   'Programs on the machine of the manager: `berth backup`, `berth restore`.': [
     'manager/backup/backup.ts',
     'manager/backup/format.ts',

@@ -85,7 +85,9 @@ async function removeShared({ calls }: EngineClient, config: Config, tryTo: TryT
   for (const image of await calls.listImages()) {
     const tags = tagsOf(image)
     const labels = (image.Labels as Record<string, string> | null) ?? {}
-    const isOurs = Object.keys(labels).some(label => label.startsWith('berth.')) || tags.some(tag => tag.startsWith(`${TOOLBOX_REPOSITORY}:`))
+    const isOurs =
+      Object.keys(labels).some(label => label.startsWith('berth.')) ||
+      tags.some(tag => tag.startsWith(`${TOOLBOX_REPOSITORY}:`))
     for (const tag of isOurs ? tags : []) await tryTo(`image ${tag}`, () => calls.getImage(tag).remove())
   }
 }

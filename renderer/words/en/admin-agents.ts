@@ -101,7 +101,7 @@ const en = {
   remove_leaving: 'This host leaves',
   remove_removed: 'This host has left',
   removeWaiting:
-    '{count, plural, =0 {No session is on it any more.} one {It waits for the end of # session.} other {It waits for the end of # sessions.}}',
+    '{count, plural, =0 {No session is on it any more.} one {Waiting for the end of # session.} other {Waiting for the end of # sessions.}}',
   removeEnding:
     '{count, plural, =0 {No session is on it any more.} one {# session is being ended.} other {# sessions are being ended.}}',
   removeLeaving: 'The host removes Berth. This cannot be called off.',
