@@ -96,15 +96,18 @@ test.runIf(isRoot)('an upload that would take what is kept free is refused when 
   expect(await upload('small', 1, Buffer.from('x'))).toMatchObject({ status: 201 })
 })
 
-test.runIf(isRoot)('a storage on another disk keeps a twentieth of it free, because the floor is more than that', async () => {
-  expect(await upload('large', 192 * MiB, Buffer.alloc(0), elsewhere)).toMatchObject({
-    status: 507,
-    json: { code: 'disk_full' },
-  })
-  const most = 185 * MiB
-  expect(await upload('most', most, Buffer.alloc(most), elsewhere)).toMatchObject({ status: 201 })
-  expect(await sftp(`put ${local}/large kept/large`)).toMatch(/nearly full|Failure/)
-})
+test.runIf(isRoot)(
+  'a storage on another disk keeps a twentieth of it free, because the floor is more than that',
+  async () => {
+    expect(await upload('large', 192 * MiB, Buffer.alloc(0), elsewhere)).toMatchObject({
+      status: 507,
+      json: { code: 'disk_full' },
+    })
+    const most = 185 * MiB
+    expect(await upload('most', most, Buffer.alloc(most), elsewhere)).toMatchObject({ status: 201 })
+    expect(await sftp(`put ${local}/large kept/large`)).toMatch(/nearly full|Failure/)
+  },
+)
 
 test.runIf(isRoot)(
   'bytes of an upload, and of SFTP, end where the disk must keep space, and there is room again later',
