@@ -75,6 +75,19 @@ async function misfitsEverywhere(page: Page, name: string, readsCells = true): P
   return outside
 }
 
+/** Korean texts whose lines may end within a word. */
+const tornTexts = (page: Page) =>
+  page.locator('body :not(script, style)').evaluateAll(elements =>
+    elements
+      .filter(({ childNodes }) => [...childNodes].some(({ nodeType }) => nodeType === Node.TEXT_NODE))
+      .filter(element => /[가-힣] [가-힣]/.test(element.textContent) && element.checkVisibility())
+      .filter(element => {
+        const { wordBreak, whiteSpace } = getComputedStyle(element)
+        return wordBreak !== 'keep-all' && whiteSpace !== 'nowrap'
+      })
+      .map(element => element.textContent.trim()),
+  )
+
 /** `npm test` checks every second page, alternating between the two languages. */
 const pagesOf = (turn: 0 | 1) => PAGES.filter((_, index) => testSet(process.env) === 'all' || index % 4 === 2 * turn)
 
@@ -88,8 +101,9 @@ test.concurrent.each(pagesOf(0))(
     expect(await page.evaluate(() => document.documentElement.lang)).toBe('ko')
     expect(await page.locator('#app').innerText()).toMatch(/\p{Script=Hangul}/u)
     const violations = await audit(page)
+    const torn = await tornTexts(page)
     const outside = await misfitsEverywhere(page, `ko-${scene.name}`)
-    expect({ violations, outside, problems }).toEqual({ violations: [], outside: [], problems: [] })
+    expect({ violations, torn, outside, problems }).toEqual({ violations: [], torn: [], outside: [], problems: [] })
   },
 )
 
