@@ -7,7 +7,7 @@ export interface DeviceFile {
 }
 
 /**
- * What the options of a container need for its GPUs. The plugin of each maker makes the request for its own GPUs
+ * Parts of the options of a container that are for its GPUs. The plugin of each maker makes the request for its own GPUs
  * (`gpu/gpu-plugin.ts`); containers are built from the joined request, without knowing any maker.
  */
 export interface GpuRequest {

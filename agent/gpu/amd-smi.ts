@@ -5,7 +5,7 @@ import { z } from 'zod'
 
 const MiB = 2 ** 20
 
-/** What the tool tells about one GPU. */
+/** A GPU as the tool describes it. */
 export interface AmdRow {
   /** PCI address, as sysfs writes it: `0000:c1:00.0`. */
   readonly bus: string

@@ -34,7 +34,7 @@ export interface AmdFinder extends GpuFinder {
   deviceOf(uuid: string): AmdDevice | undefined
 }
 
-/** What the tool told last. */
+/** Last answers of the tool. */
 interface ToolLook {
   readonly rows: readonly AmdRow[]
   readonly health: ReadonlyMap<string, AmdHealth>
@@ -88,7 +88,7 @@ export function createAmdGpus({
   }
 
   function failed({ failure, isSilent }: SmiOutput): ToolLook {
-    // What was known before the failure stays known.
+    // A failure does not undo the last answers.
     return { ...last, silence: isSilent ? failure : null, failure: isSilent ? null : failure }
   }
 

@@ -70,7 +70,12 @@ function watch(answers: { current: Partial<HealthText> }) {
           : query.includes('throttle')
             ? slowdowns
             : undefined
-    return Promise.resolve({ text: text ?? 'not a valid field to query', failure: null, isMissing: false })
+    return Promise.resolve({
+      text: text ?? 'not a valid field to query',
+      failure: null,
+      isMissing: false,
+      isSilent: false,
+    })
   }
   const health = createHealthWatch(ask, () => now)
   return {

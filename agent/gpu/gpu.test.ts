@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type GpuPlugin } from './gpu-plugin.ts'
+import { type GpuFinder } from './gpu-plugin.ts'
 import { createNvidiaGpus, readGpuIndexes } from './nvidia.ts'
 import { createSimulatedGpus, parseSimulatedGpus } from './simulated.ts'
 
@@ -199,7 +199,7 @@ test.each(['nvidia', 'simulated'] as const)('the plugin %s answers for devices o
   const file = join(directory, 'gpus.toml')
   await writeFile(file, '[[gpu]]\nuuid = "SIM-0"\n')
   const smi = await nvidiaSmi(HEALTHY)
-  await using plugin: GpuPlugin = name === 'nvidia' ? createNvidiaGpus(smi) : createSimulatedGpus(file)
+  await using plugin: GpuFinder = name === 'nvidia' ? createNvidiaGpus(smi) : createSimulatedGpus(file)
   const { gpus } = await plugin.probe(signal)
   const own = new Set(gpus.map(({ uuid }) => uuid))
   expect(plugin.name).toBe(name)

@@ -8,7 +8,7 @@ import { openControlSocket } from '../up/control-socket.ts'
 import { collectFacts } from './collect.ts'
 import { hasBridgesHere } from './probe/engine.ts'
 import { probeHealth } from './probe/health-command.ts'
-import { probeNvidia } from './probe/host.ts'
+import { probeAmd, probeNvidia } from './probe/host.ts'
 
 const FAULT = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
 let data: string
@@ -132,6 +132,15 @@ test('a database that does not answer is reported without its password', async (
   const { database } = await collectFacts({ homes, health, storages, metrics, data, port: 0, databaseUrl })
   expect(database).toMatchObject({ kind: 'external', status: 'unreachable' })
   expect(JSON.stringify(database)).not.toContain('s3cret')
+})
+
+test('GPUs of AMD are found by the files of their driver', async () => {
+  expect(await probeAmd(data)).toEqual({ gpus: 0, canCompute: false })
+  await mkdir(join(data, 'sys/bus/pci/drivers/amdgpu/0000:05:00.0'), { recursive: true })
+  await mkdir(join(data, 'dev'), { recursive: true })
+  await writeFile(join(data, 'sys/bus/pci/drivers/amdgpu/bind'), '')
+  await writeFile(join(data, 'dev/kfd'), '')
+  expect(await probeAmd(data)).toEqual({ gpus: 1, canCompute: true })
 })
 
 test('a failing nvidia-smi is distinguished from a missing one', async () => {

@@ -16,6 +16,7 @@ export interface Facts {
   readonly kernelLimits: KernelLimits | undefined
   readonly engine: Engine
   readonly nvidia: Nvidia
+  readonly amd: AmdFacts
   readonly consolePort: ConsolePort
   readonly database: DatabaseFacts
   /** Existing files that must be readable by their owner only. */
@@ -141,6 +142,14 @@ export type Nvidia =
       readonly hook: boolean
       readonly limitsMemory: boolean
     }
+
+/** GPUs of AMD, as their driver shows them. */
+export interface AmdFacts {
+  /** Devices of the driver, the graphics part of a processor included. */
+  readonly gpus: number
+  /** Whether /dev/kfd is there, without which nothing computes on them. */
+  readonly canCompute: boolean
+}
 
 export interface ConsolePort {
   readonly port: number

@@ -18,7 +18,7 @@ export const GpuModel = PlainText(MOST_GPU_MODEL).regex(GPU_MODEL, 'must be a mo
 export const GpuChoice = z
   .strictObject({
     model: GpuModel.optional().describe(
-      'Words of the name that the driver reports, such as "H100", "A100 80GB" or "RTX 4090"; case does not matter. A name from "NVIDIA" on is the whole name. Without migProfile, no MIG instance is a model.',
+      'Words of the name that the driver reports, such as "H100", "A100 80GB" or "RTX 4090"; case does not matter. A name from "NVIDIA" or "AMD" on is the whole name. Without migProfile, no MIG instance is a model.',
     ),
     memory: TextUpTo(MOST_AMOUNT)
       .refine(text => (parseAmount('mem', text) ?? 0) > 0, 'must be an amount of memory, such as "40g"')

@@ -39,13 +39,16 @@ export function isChosen({ model, memory, migProfile }: GpuChoice, gpu: GpuKind)
   return migProfile !== undefined && namesModel(model, gpu.model.slice(0, gpu.model.length - profile.length))
 }
 
+/** First words of the names that drivers report. */
+const MAKERS = new Set(['nvidia', 'amd'])
+
 /**
  * Whether these words name the model: each is a word of its name, or two neighbouring words written together (`RTX4090`). So `A100` is not
  * an `A1000`. A name that begins with the maker is the name as the driver reports it: `NVIDIA GeForce RTX 3080` is not a `3080 Ti`.
  */
 export function namesModel(wanted: string, model: string): boolean {
   const [asked, words] = [wordsOf(wanted), wordsOf(model)]
-  if (asked[0] === 'nvidia') return asked.join(' ') === words.join(' ')
+  if (MAKERS.has(asked[0] ?? '')) return asked.join(' ') === words.join(' ')
   const known = new Set(words.flatMap((word, at) => [word, word + (words[at + 1] ?? '')]))
   return asked.length > 0 && asked.every(word => known.has(word))
 }

@@ -62,7 +62,9 @@ beforeAll(async () => {
   // Only with its own files: the tests must not use those of a machine.
   const specs = CDISpecDirs?.find(directory => !/^(\/etc|\/var\/run|\/run)\//.test(directory))
   cdi = specs === undefined ? undefined : join(specs, 'berth-test-amd.json')
-  const node = (name: string) => ({ path: `/dev/${name}`, hostPath: join(dev, name) })
+  // As AMD's toolkit writes it: without mode and group an engine makes files that everybody may use.
+  const access = { type: 'c', permissions: 'rw', fileMode: 0o660, uid: 0, gid: RENDER }
+  const node = (name: string) => ({ path: `/dev/${name}`, hostPath: join(dev, name), ...access })
   const spec = {
     cdiVersion: '0.6.0',
     kind: 'amd.com/gpu',
@@ -158,7 +160,7 @@ test('a session gets its GPU and no other, as a user who is in the group of the 
   await stranger.start()
   expect((await execIn(stranger.id, ...opens)).exitCode).not.toBe(0)
 
-  // Its processes are known by their control groups.
+  // Processes of the session are known by their control groups.
   const { State } = await container.inspect()
   await host.compute(State.Pid, MI300.kfd, 3 * GiB)
   await host.compute(process.pid, MI300.kfd, GiB)

@@ -10,8 +10,8 @@ export const gpu: PartCheck = {
   name: 'GPU',
   nameBy: 'check_gpu',
   of: ['agent'],
-  run({ nvidia, engine }) {
-    if (nvidia.status === 'absent') return ok(because('gpu_no_driver'))
+  run({ nvidia, amd, engine }) {
+    if (nvidia.status === 'absent') return amd.gpus === 0 ? ok(because('gpu_no_driver')) : ofAmd(amd)
     if (nvidia.status === 'failing')
       return problem(because('nvidia_smi_fails', { text: nvidia.why }), because('nvidia_smi_fails_mend'))
     const parts = because(nvidia.limitsMemory ? 'gpu_limits_memory' : 'gpu_without_limits')
@@ -21,6 +21,12 @@ export const gpu: PartCheck = {
       return ok(together(because('gpus_found', found), parts))
     return judge(nvidia, engine.gpus, parts)
   },
+}
+
+/** The agent gives the files of a GPU to sessions itself, so nothing of the engine is needed. */
+function ofAmd({ gpus, canCompute }: Facts['amd']): FindingByKey {
+  const found = because('amd_gpus_found', { count: gpus })
+  return canCompute ? ok(found) : problem(because('amd_without_kfd'), because('amd_without_kfd_mend'))
 }
 
 /** An engine in a virtual machine or a container has programs of its own: whether NVIDIA's hook is there shows at a start. */

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
-import { access, constants, readFile, stat } from 'node:fs/promises'
+import { access, constants, readdir, readFile, stat } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { NVIDIA_HOOK, parseGpuList } from '#agent/contract'
-import { type DataDirectory, type IptablesFacts, type Nvidia, type SecretFile } from '../facts.ts'
+import { type AmdFacts, type DataDirectory, type IptablesFacts, type Nvidia, type SecretFile } from '../facts.ts'
 import { freeBytes } from './engine.ts'
 import { type Fetch } from '#proxy/network'
 
@@ -33,6 +33,16 @@ export async function probeNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
     const why = [said.stderr, said.stdout, said.message].find(text => text?.trim())
     return { status: 'failing', why: (why ?? 'unknown').trim().split('\n')[0] ?? '' }
   }
+}
+
+/** Looks for GPUs of AMD in the files of their driver: there need be no ROCm on a host. @param root directory of /sys and /dev */
+export async function probeAmd(root = '/'): Promise<AmdFacts> {
+  const names = await readdir(join(root, 'sys/bus/pci/drivers/amdgpu')).catch(() => [])
+  const canCompute = await stat(join(root, 'dev/kfd')).then(
+    () => true,
+    () => false,
+  )
+  return { gpus: names.filter(name => /^[\da-f]+:[\da-f]{2}:[\da-f]{2}\.\d$/i.test(name)).length, canCompute }
 }
 
 /** Docker looks for the hook in the PATH of its service; ours may lack parts of it. */

@@ -99,7 +99,10 @@ export const DOCTOR_CAUSES = {
   firewall_by_forward: 'The rules for sessions are called from FORWARD, because Docker has no chain DOCKER-USER here.',
   docker_firewall: "Docker's own firewall: {backend}.",
   check_gpu: 'GPU',
-  gpu_no_driver: 'No NVIDIA driver on this computer; sessions get CPU and memory only.',
+  gpu_no_driver: 'No driver of NVIDIA or AMD on this computer; sessions get CPU and memory only.',
+  amd_gpus_found: '{count, plural, one {# GPU} other {# GPUs}} of AMD.',
+  amd_without_kfd: 'The driver of AMD is there, but not /dev/kfd, so nothing computes on its GPUs.',
+  amd_without_kfd_mend: 'Load the driver (modprobe amdgpu), or install amdgpu-dkms of ROCm.',
   nvidia_smi_fails: 'nvidia-smi fails: {text}',
   nvidia_smi_fails_mend:
     'Load the driver (modprobe nvidia) or install it again. After a driver update, restart the computer.',

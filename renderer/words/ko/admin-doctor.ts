@@ -99,7 +99,10 @@ export default {
   firewall_by_forward: 'Docker가 여기에 DOCKER-USER 체인을 만들지 않으므로 세션의 규칙은 FORWARD에서 호출됩니다.',
   docker_firewall: 'Docker의 자체 방화벽: {backend}.',
   check_gpu: 'GPU(그래픽 장치)',
-  gpu_no_driver: '이 컴퓨터에 NVIDIA 드라이버가 없습니다. 세션은 CPU와 메모리만 받습니다.',
+  gpu_no_driver: '이 컴퓨터에 NVIDIA나 AMD의 드라이버가 없습니다. 세션은 CPU와 메모리만 받습니다.',
+  amd_gpus_found: 'AMD GPU {count}개입니다.',
+  amd_without_kfd: 'AMD 드라이버가 있지만 /dev/kfd가 없어 그 GPU로 계산할 수 없습니다.',
+  amd_without_kfd_mend: '드라이버를 올리거나(modprobe amdgpu) ROCm의 amdgpu-dkms를 설치하세요.',
   nvidia_smi_fails: 'nvidia-smi가 실패합니다: {text}',
   nvidia_smi_fails_mend:
     '드라이버를 올리거나(modprobe nvidia) 다시 설치하세요. 드라이버를 업데이트한 뒤에는 컴퓨터를 다시 시작하세요.',
