@@ -1,4 +1,4 @@
-import { type ContainerCreateOptions, type HostConfig, type MountSettings } from 'dockerode'
+import { type ContainerCreateOptions, type MountSettings } from 'dockerode'
 import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, because, clusterRoles } from '#manager/contract'
 import { processLimit } from './process-limit.ts'

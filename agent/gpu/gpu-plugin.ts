@@ -84,7 +84,7 @@ export type GpuShares =
  */
 export interface GpuPlugin extends GpuFinder {
   /** Whether a UUID is one of this maker. Those of different makers never match both. */
-  owns(uuid: string): boolean
+  readonly owns: (uuid: string) => boolean
   /** Undefined for devices that exist only in the accounting: no container gets anything for them. */
   readonly requests?: GpuRequests
   readonly shares: GpuShares

@@ -10,7 +10,7 @@ import {
   needsIndexes,
   NVIDIA_HOOK,
 } from '#agent/contract'
-import { AppError, type Because } from '#manager/contract'
+import { AppError } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { gpuRequest, type GpuRequest, NO_GPUS } from '../docker/gpu-request.ts'
 import { readCdiNames } from './cdi-files.ts'

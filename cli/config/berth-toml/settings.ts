@@ -354,7 +354,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     key: 'agent.gpu.shared',
-    schema: z.array(z.string().regex(/^(all|GPU-[\w-]{1,64})$/)),
+    schema: z.array(z.string().regex(/^(all|(GPU|AMD)-[\w.:-]{1,64})$/)),
     allowed: 'a list of UUIDs of GPUs as `nvidia-smi -L` prints them, or ["all"]',
     meaning: 'UUIDs of GPUs that are shared at first, separated by commas, or all',
     variable: 'BERTH_GPU_SHARED',
