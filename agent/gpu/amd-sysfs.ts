@@ -83,11 +83,9 @@ export function createAmdSysfs(root = '/sys'): AmdSysfs {
       )
     },
     async use(bus) {
-      const [utilization, memBytes] = await Promise.all([
-        numberIn(driver, bus, 'gpu_busy_percent'),
-        numberIn(driver, bus, 'mem_info_vram_used'),
-      ])
-      return { utilization, memBytes }
+      // One after the other: a driver that hangs may keep a read for ever, and with it one of Node's few threads for files.
+      const utilization = await numberIn(driver, bus, 'gpu_busy_percent')
+      return { utilization, memBytes: await numberIn(driver, bus, 'mem_info_vram_used') }
     },
     async processes(kfd) {
       const names = await readdir(join(kfdRoot, 'proc')).catch(() => undefined)

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { because } from '#manager/contract'
 import { AmdHost } from '../../test/fixtures/amd-host.ts'
 import { type AmdFinder, type AmdOptions, createAmdGpus } from './amd.ts'
-import { createAmdSysfs } from './amd-sysfs.ts'
+import { type AmdUse, createAmdSysfs } from './amd-sysfs.ts'
 import { createSmi } from './run-smi.ts'
 
 const GiB = 2 ** 30
@@ -132,6 +132,29 @@ test('a tool that hangs is given up at its deadline, and its GPUs have a problem
       warning: because('amd_smi_fails', { program: 'amd-smi', text: 'AmdSmiLibraryException: 43' }),
     },
   ])
+})
+
+test('a driver that keeps a read keeps one of them, and its GPUs have a problem until it answers', async () => {
+  await host.plug(MI300)
+  await host.plug(RADEON)
+  await host.say(WELL)
+  const real = createAmdSysfs(host.sys)
+  let reads = 0
+  const { promise: stuck, resolve: answer } = Promise.withResolvers<AmdUse>()
+  const use = () => {
+    reads++
+    return stuck
+  }
+  finder = open({ sysfs: { ...real, use }, waitMs: 50 })
+  expect(await finder.probe(signal)).toMatchObject({ gpus: [{ problem: null }, { problem: null }], figures: [] })
+  time += 10_000
+  expect(await finder.figures(signal)).toEqual([])
+  const silent = because('amd_smi_silent', { program: 'amdgpu', seconds: 10 })
+  expect((await finder.probe(signal)).gpus.map(({ problem }) => problem)).toEqual([silent, silent])
+  expect(reads).toBe(1)
+  answer({ utilization: 5, memBytes: 1 })
+  await expect.poll(() => finder.figures(signal)).toHaveLength(2)
+  expect(await problems()).toEqual([null, null])
 })
 
 test('a slow-down is told when two looks in a row find it', async () => {

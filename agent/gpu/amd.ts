@@ -11,6 +11,8 @@ const LOOK_EVERY_MS = 60_000
 const WAIT_MS = 2_000
 /** The first check waits until the tool has answered or is given up, because it knows the names of models. */
 const FIRST_WAIT_MS = 13_000
+/** A driver that has kept a read of its files for so long hangs. */
+const SILENT_MS = 10_000
 /** Looks in a row that have to find a GPU slowed down. */
 const SLOW_LOOKS = 2
 /** Less memory has the graphics part of a processor, which nobody wants for computing. */
@@ -26,6 +28,8 @@ export interface AmdOptions {
   readonly sysfs?: AmdSysfs
   readonly createRun?: (program: string) => RunSmi
   readonly now?: () => number
+  /** Time that figures and later checks wait for driver and tool. */
+  readonly waitMs?: number
 }
 
 /** GPUs of AMD, with what a request for them needs. */
@@ -57,6 +61,7 @@ export function createAmdGpus({
   sysfs = createAmdSysfs(),
   createRun = program => createSmi(program, { texts: textsOf(program) }),
   now = () => performance.now(),
+  waitMs = WAIT_MS,
 }: AmdOptions = {}): AmdFinder {
   const tools = programs.map(program => ({ isOld: program.endsWith('rocm-smi'), run: createRun(program) }))
   const known = new Map<string, { readonly gpu: FoundGpu; readonly device: AmdDevice }>()
@@ -66,6 +71,7 @@ export function createAmdGpus({
   let lookedAt = -Infinity
   let lookedFor = ''
   let looking: Promise<void> | undefined
+  let reading: { readonly since: number; readonly done: Promise<readonly DeviceFigures[]> } | undefined
 
   /** Asks the first tool that is installed. */
   async function ask(signal: AbortSignal): Promise<ToolLook> {
@@ -109,7 +115,7 @@ export function createAmdGpus({
       looking.catch(() => undefined)
     }
     const late = () => new Error('the look at the GPUs of AMD is late')
-    if (looking) await within(isFirst ? FIRST_WAIT_MS : WAIT_MS, looking, late).catch(() => undefined)
+    if (looking) await within(isFirst ? FIRST_WAIT_MS : waitMs, looking, late).catch(() => undefined)
     signal.throwIfAborted()
   }
 
@@ -117,6 +123,7 @@ export function createAmdGpus({
     const row = last.rows.find(one => one.bus === bus)
     const health = last.health.get(bus) ?? {}
     const problem =
+      driverSilence() ??
       last.silence ??
       (kfd === undefined || render === undefined
         ? because('amd_not_in_kfd')
@@ -138,9 +145,28 @@ export function createAmdGpus({
     }
   }
 
-  async function readFigures(): Promise<readonly DeviceFigures[]> {
-    return await Promise.all([...here].map(async ([uuid, { bus }]) => ({ uuid, ...(await sysfs.use(bus)) })))
+  /** One GPU after the other, and never twice at a time: see `AmdSysfs.use`. */
+  async function readOneByOne(): Promise<readonly DeviceFigures[]> {
+    const found: DeviceFigures[] = []
+    for (const [uuid, { bus }] of here) found.push({ uuid, ...(await sysfs.use(bus)) })
+    return found
   }
+
+  /** Figures of all GPUs; none while the driver does not answer. */
+  async function readFigures(): Promise<readonly DeviceFigures[]> {
+    if (!reading) {
+      const since = now()
+      const done = readOneByOne().finally(() => (reading = undefined))
+      reading = { since, done }
+    }
+    const late = () => new Error('the driver of AMD does not answer')
+    return await within(waitMs, reading.done, late).catch(() => [])
+  }
+
+  const driverSilence = () =>
+    reading && now() - reading.since >= SILENT_MS
+      ? because('amd_smi_silent', { program: 'amdgpu', seconds: SILENT_MS / 1000 })
+      : null
 
   return {
     name: 'amd',

@@ -85,6 +85,7 @@ interface Ledger {
  */
 export class Limits {
   readonly #ledgers: ReadonlyMap<string, Ledger>
+  readonly #hasModels: boolean
 
   constructor(scopes: ReadonlyMap<string, Scope> = new Map()) {
     this.#ledgers = new Map(
@@ -99,6 +100,7 @@ export class Limits {
         },
       ]),
     )
+    this.#hasModels = [...scopes.values()].some(({ models = [] }) => models.length > 0)
   }
 
   allows(session: LimitedSession): boolean {
@@ -115,6 +117,7 @@ export class Limits {
    * on models.
    */
   exclusions(session: LimitedSession): readonly GpuExclusion[] {
+    if (!this.#hasModels) return []
     const demand = gpuDemandOf(session)
     if (demand.devices + demand.shares === 0) return []
     return this.#models(session).flatMap(({ limit }) => exclusionOf(limit, demand) ?? [])
@@ -154,7 +157,11 @@ export class Limits {
     for (const key of session.scopes ?? []) {
       const ledger = this.#ledgers.get(key)
       if (!ledger) continue
-      ledger.models = ledger.models.map(limit => ({ ...limit, held: limit.held + partsOfModel(limit.model, devices) }))
+      if (ledger.models.length > 0)
+        ledger.models = ledger.models.map(limit => ({
+          ...limit,
+          held: limit.held + partsOfModel(limit.model, devices),
+        }))
       ledger.sessions++
       for (const slot of ledger.limited) ledger.held[slot] = (ledger.held[slot] ?? 0) + demandOf(session, slot)
     }
