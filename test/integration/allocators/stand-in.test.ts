@@ -186,6 +186,23 @@ test('a forecast says that Slurm decides', async () => {
   expect(await berth.api.whatIf({ body })).toMatchObject({ startsNow: false, reason: { cause: 'slurm_decides' } })
 })
 
+test('Slurm is asked only while a limit on a model would allow any GPU of the group', async () => {
+  const limit = (gpus: string) =>
+    berth.api.updateResourcePolicy({
+      params: { name: 'default' },
+      body: { gpuLimits: gpus === '' ? [] : [{ model: 'Test GPU', gpus }] },
+    })
+  await limit('1')
+  const { session: first } = await run()
+  const second = await launch()
+  await expect.poll(() => berth.reasonOf(second.id)).toBe('user_policy')
+  await looks(2)
+  expect(await linesOf('asked')).toHaveLength(1)
+  await berth.api.deleteSession({ params: { id: first.id } })
+  await nameOf(second)
+  await limit('')
+})
+
 test('while scheduling is paused nothing is requested', async () => {
   await berth.api.pauseScheduling()
   const session = await launch()
