@@ -1,9 +1,21 @@
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { GpuLimit, modelKey } from '#manager/contract'
 import { UNLIMITED } from './limit-flags.ts'
 
 /** A `--gpu-limit`: a limit, the end of one (`gpus` is the keyword), or the keyword for the end of all. */
 export type GpuLimitFlag = typeof UNLIMITED | { readonly model: string; readonly gpus: string }
+
+/** Adds --gpu-limit. */
+export const withGpuLimitOption = (command: Command): Command =>
+  command.option(
+    '--gpu-limit <model=n>',
+    `most GPUs of a model, e.g. H100=2 or "A100 80GB=1.5"; may be repeated. H100=${UNLIMITED} ends one limit, ${UNLIMITED} all`,
+    collectGpuLimits,
+  )
+
+/** `H100=2, T4=0` */
+export const gpuLimitsText = (limits: readonly GpuLimit[]): string =>
+  limits.map(({ model, gpus }) => `${model}=${gpus}`).join(', ')
 
 /** Parser of a repeatable option. @param before values of the earlier ones */
 export function collectGpuLimits(text: string, before: readonly GpuLimitFlag[] = []): GpuLimitFlag[] {

@@ -13,7 +13,7 @@ import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { durationOption } from './duration.ts'
 import { findUserId } from './find-user.ts'
-import { collectGpuLimits, type GpuLimitFlag, withGpuLimits } from './gpu-limit-flags.ts'
+import { type GpuLimitFlag, gpuLimitsText, withGpuLimitOption, withGpuLimits } from './gpu-limit-flags.ts'
 import {
   limitOf,
   namesSlots,
@@ -100,12 +100,7 @@ export function addPolicyCommands(program: Command): void {
 }
 
 function withSettings(command: Command): Command {
-  return withSlots(command, true)
-    .option(
-      '--gpu-limit <model=n>',
-      `most GPUs of a model, e.g. H100=2 or "A100 80GB=1.5"; may be repeated. H100=${UNLIMITED} ends one limit, ${UNLIMITED} all`,
-      collectGpuLimits,
-    )
+  return withGpuLimitOption(withSlots(command, true))
     .option('--sessions <n>', `at the same time, or ${UNLIMITED}`, parseLimit)
     .option('--containers <n>', `in one session, or ${UNLIMITED}`, parseLimit)
     .option('--idle-timeout <time>', `end idle sessions after this time, e.g. 90m; 0 or ${UNLIMITED}`, parseTime)
@@ -177,7 +172,7 @@ function policyTable(items: readonly ResourcePolicy[]): string {
     items.map(one => [
       one.name,
       Object.keys(one.limits).length === 0 ? '∞' : amounts(one.limits),
-      ...(hasModels ? [modelsText(one)] : []),
+      ...(hasModels ? [gpuLimitsText(one.gpuLimits) || '∞'] : []),
       orAny(one.maxConcurrentSessions),
       orAny(one.maxContainersPerSession),
       seconds(one.idleTimeoutSeconds),
@@ -191,6 +186,3 @@ function policyTable(items: readonly ResourcePolicy[]): string {
     ]),
   )
 }
-
-const modelsText = ({ gpuLimits }: ResourcePolicy) =>
-  gpuLimits.map(({ model, gpus }) => `${model}=${gpus}`).join(', ') || '∞'

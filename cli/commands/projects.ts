@@ -1,10 +1,11 @@
 import { type Command } from 'commander'
 import { type Complete, defined } from '#base/defined'
-import { type Group, type GroupChange, type WireSlots } from '#manager/contract'
+import { type Group, type GroupChange } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
+import { type GpuLimitFlag, gpuLimitsText, withGpuLimitOption, withGpuLimits } from './gpu-limit-flags.ts'
 import {
   limitOf,
   namesSlots,
@@ -20,6 +21,7 @@ import { type RemoveFlags, removedText } from './removed.ts'
 import { bytes, limitsText } from './text.ts'
 
 interface ProjectFlags extends SlotFlags {
+  gpuLimit?: GpuLimitFlag[]
   domain?: string
   name?: string
   description?: string
@@ -64,8 +66,8 @@ export function addProjectCommands(program: Command): void {
     .option('--name <name>', 'a new name')
     .action(async (reference: string, { json = false, ...flags }: ProjectFlags) => {
       const { api } = await connect()
-      const { id, limits } = await findGroup(api, reference)
-      const changed = await api.updateGroup({ params: { id }, body: changeOf(flags, limits) })
+      const before = await findGroup(api, reference)
+      const changed = await api.updateGroup({ params: { id: before.id }, body: changeOf(flags, before) })
       createOutput(json).data(changed, () => projectTable([changed]))
     })
 
@@ -124,7 +126,7 @@ function addMemberCommands(project: Command): void {
 }
 
 function withSettings(command: Command): Command {
-  return withSlots(command, true)
+  return withGpuLimitOption(withSlots(command, true))
     .option('--description <text>', 'what the project is for')
     .option(
       '--folder-size <size>',
@@ -140,8 +142,8 @@ function withSettings(command: Command): Command {
 }
 
 function changeOf(
-  { name, description, folderSize, folderFiles, ...flags }: ProjectFlags,
-  before: WireSlots = {},
+  { name, description, folderSize, folderFiles, gpuLimit, ...flags }: ProjectFlags,
+  { limits: before, gpuLimits }: Pick<Group, 'limits' | 'gpuLimits'> = { limits: {}, gpuLimits: [] },
 ): GroupChange {
   const change: Complete<GroupChange> = {
     name,
@@ -149,6 +151,7 @@ function changeOf(
     maxFolderBytes: folderSize && limitOf(folderSize),
     maxFolderFiles: folderFiles && limitOf(folderFiles),
     limits: namesSlots(flags) ? slotsOf(flags, before) : undefined,
+    gpuLimits: gpuLimit && withGpuLimits(gpuLimits, gpuLimit),
     // `activate` and `deactivate` set it.
     active: undefined,
   }
@@ -163,7 +166,7 @@ const projectTable = (items: readonly Group[]) =>
       one.name,
       one.active ? 'yes' : 'no',
       String(one.members),
-      limitsText(one.limits),
+      [limitsText(one.limits), gpuLimitsText(one.gpuLimits)].filter(Boolean).join(', '),
       one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
       one.maxFolderFiles === null ? '∞' : String(one.maxFolderFiles),
       one.description,

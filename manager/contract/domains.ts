@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { GpuLimits } from './gpu-limits.ts'
 import { GroupId } from './ids.ts'
 import { PlainLines, TextOf, TextUpTo } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
@@ -45,6 +46,7 @@ const maxFolderFiles = z
  */
 const groupSettings = {
   ...shared,
+  gpuLimits: GpuLimits.describe('Limits on the GPUs of single models, each for all sessions together.'),
   maxFolderBytes,
   maxFolderFiles,
   active: z.boolean().describe('False: no new sessions in the project.'),
@@ -118,6 +120,7 @@ export const GroupSpec = z
     ...({
       description: groupSettings.description.default(''),
       limits: groupSettings.limits.default({}),
+      gpuLimits: groupSettings.gpuLimits.default([]),
       maxFolderBytes: groupSettings.maxFolderBytes.default(null),
       maxFolderFiles: groupSettings.maxFolderFiles.default(null),
       active: groupSettings.active.default(true),
@@ -126,7 +129,7 @@ export const GroupSpec = z
   .meta({ id: 'GroupSpec' })
 export type GroupSpec = z.infer<typeof GroupSpec>
 
-/** Change of a group. A key that is left out keeps its value; `limits` are replaced as a whole. */
+/** Change of a group. A key that is left out keeps its value; `limits` and `gpuLimits` are replaced as a whole. */
 export const GroupChange = z
   .strictObject({ name: GroupName, ...groupSettings })
   .partial()

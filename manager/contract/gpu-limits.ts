@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { GpuModel } from './gpu-choice.ts'
-import { amountOf } from './resource-slots.ts'
+import { amountOf, formatAmount, parseAmount } from './resource-slots.ts'
 
 /** Limits by model of one resource policy. */
 export const MOST_GPU_LIMITS = 32
@@ -33,11 +33,23 @@ export const GpuLimits = z
     'must name each model once',
   )
 
+/** Most GPUs of one model, in hundredths. */
+export interface StoredGpuLimit {
+  readonly model: string
+  readonly gpus: number
+}
+
+export const parseGpuLimits = (limits: readonly GpuLimit[]): StoredGpuLimit[] =>
+  limits.map(({ model, gpus }) => ({ model, gpus: parseAmount('cuda.shares', gpus) ?? 0 }))
+
+export const formatGpuLimits = (limits: readonly StoredGpuLimit[]): GpuLimit[] =>
+  limits.map(({ model, gpus }) => ({ model, gpus: formatAmount('cuda.shares', gpus) }))
+
 /** A limit on a model, with what is held of it and left. */
 export const GpuLimitUse = z
   .object({
     model: z.string(),
-    policy: z.string().describe('Resource policy that has the limit.'),
+    policy: z.string().describe('Resource policy or project that has the limit.'),
     limit: z.string(),
     held: z.string().describe('GPUs of this model that are held now, rounded up to hundredths.'),
     left: z.string().describe('Rest of the limit in hundredths; never below 0.'),

@@ -15,6 +15,7 @@ import { requireActive } from './require-resource-group.ts'
 import { slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import {
   gpusNeeded,
+  holderOf,
   type KindOfDevice,
   mayGive,
   neverAllowed,
@@ -128,7 +129,7 @@ export async function requireWithinLimits(
   })
 }
 
-/** @throws AppError `over_user_policy`, `over_keypair_policy` */
+/** @throws AppError `over_user_policy`, `over_keypair_policy`, `over_group_limit` */
 function requireModels(
   { devices, ...request }: Parameters<typeof requireWithinLimits>[2],
   scopes: readonly Scope[],
@@ -137,11 +138,15 @@ function requireModels(
   const broken = neverAllowedModel(request, scopes, accepted)
   if (!broken) return
   const { scope, limit } = broken
-  const policy = scope.policy ?? scope.name
-  const values = { needed: gpusNeeded(request), limit: gpusText(limit.limit), model: limit.model, policy }
+  const values = { needed: gpusNeeded(request), limit: gpusText(limit.limit), model: limit.model }
+  const holder = holderOf(scope)
+  const name = scope.policy ?? scope.name
   throw new AppError(CODES[scope.kind], {
     ...values,
-    ...because(scope.kind === 'keypair' ? 'model_limit_of_keypair' : 'model_limit_of_user', values),
+    ...(holder === 'project' ? { name } : { policy: name }),
+    ...(holder === 'project'
+      ? because('model_limit_of_project', { ...values, project: name })
+      : because(`model_limit_of_${holder}`, { ...values, policy: name })),
   })
 }
 

@@ -2,8 +2,9 @@ import {
   AppError,
   because,
   DEFAULT_POLICY,
-  formatAmount,
+  formatGpuLimits,
   formatSlots,
+  parseGpuLimits,
   parseSlots,
   type PolicyHolder,
   type ResourcePolicy,
@@ -117,10 +118,7 @@ const UNLIMITED = {
 function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {
   const settings: { [K in keyof PolicySettings]: PolicySettings[K] | undefined } = {
     limits: change.limits && parseSlots(change.limits),
-    gpu_limits: change.gpuLimits?.map(({ model, gpus }) => ({
-      model,
-      gpus: parseSlots({ 'cuda.shares': gpus })['cuda.shares'] ?? 0,
-    })),
+    gpu_limits: change.gpuLimits && parseGpuLimits(change.gpuLimits),
     max_concurrent_sessions: change.maxConcurrentSessions,
     max_containers_per_session: change.maxContainersPerSession,
     idle_timeout_seconds: change.idleTimeoutSeconds,
@@ -137,7 +135,7 @@ function toPolicy(row: CountedPolicyRow): ResourcePolicy {
   return {
     name: row.name,
     limits: formatSlots(row.limits),
-    gpuLimits: row.gpu_limits.map(({ model, gpus }) => ({ model, gpus: formatAmount('cuda.shares', gpus) })),
+    gpuLimits: formatGpuLimits(row.gpu_limits),
     maxConcurrentSessions: row.max_concurrent_sessions,
     maxContainersPerSession: row.max_containers_per_session,
     idleTimeoutSeconds: row.idle_timeout_seconds,

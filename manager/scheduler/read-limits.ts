@@ -67,7 +67,11 @@ export async function withHeld(db: Db, rows: readonly ScopeRow[]): Promise<Map<s
   const byModel = rows.filter(({ gpuLimits }) => gpuLimits.length > 0)
   const [held, gpus] = await allDone([
     readHeld(db, { user: idsOf('user'), keypair: idsOf('keypair'), group: idsOf('group'), domain: idsOf('domain') }),
-    readHeldGpus(db, { user: idsOf('user', byModel), keypair: idsOf('keypair', byModel) }),
+    readHeldGpus(db, {
+      user: idsOf('user', byModel),
+      keypair: idsOf('keypair', byModel),
+      group: idsOf('group', byModel),
+    }),
   ])
   return new Map(
     rows.map(({ id, gpuLimits, ...row }) => {

@@ -3,7 +3,9 @@ import {
   AppError,
   because,
   DEFAULT_GROUP,
+  formatGpuLimits,
   formatSlots,
+  parseGpuLimits,
   type Group,
   type GroupChange,
   GroupId,
@@ -140,26 +142,26 @@ export function createGroups({
       return { items, nextCursor, total }
     },
 
-    async create(caller, { domain = caller.domain, name, limits, ...settings }) {
+    async create(caller, { domain = caller.domain, name, limits, gpuLimits, ...settings }) {
       const id = newId(GroupId)
       const created = await store.transaction(async trx => {
         const known = administers(caller, domain) && (await holdDomain(trx, domain))
         if (!known) throw noSuchDomain(domain)
-        return insertGroup(trx, { id, domain, name, ...settings, limits: baseUnits(limits) })
+        return insertGroup(trx, { id, domain, name, ...settings, ...stored({ limits, gpuLimits }) })
       })
       if (!created) throw existing(domain, name)
       return toView({ ...created, members: 0 })
     },
 
-    async update(caller, id, { limits, ...change }) {
+    async update(caller, id, { limits, gpuLimits, ...change }) {
       const group = await managed(caller, id)
       try {
-        await updateGroup(store.db, id, { ...change, limits: baseUnits(limits) })
+        await updateGroup(store.db, id, { ...change, ...stored({ limits, gpuLimits }) })
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
         throw existing(group.domain, change.name ?? group.name, error)
       }
-      const limited = limitedBy({ limits, ...change })
+      const limited = limitedBy({ limits, gpuLimits, ...change })
       if (limited.has('folders')) onFolderLimitsChanged?.()
       if (limited.has('sessions')) onLimitsChanged?.()
       return toView(await managed(caller, id))
@@ -211,10 +213,16 @@ const LIMITED_BY: Readonly<Record<keyof GroupChange, 'folders' | 'sessions' | nu
   name: null,
   description: null,
   limits: 'sessions',
+  gpuLimits: 'sessions',
   maxFolderBytes: 'folders',
   maxFolderFiles: 'folders',
   active: 'sessions',
 }
+
+const stored = ({ limits, gpuLimits }: Pick<GroupChange, 'limits' | 'gpuLimits'>) => ({
+  limits: baseUnits(limits),
+  gpuLimits: gpuLimits && parseGpuLimits(gpuLimits),
+})
 
 const limitedBy = (change: GroupChange) =>
   new Set(Object.keys(defined(change)).map(key => LIMITED_BY[key as keyof GroupChange]))
@@ -250,6 +258,7 @@ function toView(row: CountedGroupRow): Group {
     description,
     active,
     limits: formatSlots(limits),
+    gpuLimits: formatGpuLimits(row.gpu_limits),
     maxFolderBytes: row.max_folder_bytes,
     maxFolderFiles: row.max_folder_files,
     members,

@@ -201,6 +201,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       name: 'robots',
       description: 'Arms',
       limits: {},
+      gpuLimits: [],
       maxFolderBytes: 2 ** 41,
       maxFolderFiles: 500_000,
       domain: CHEMISTRY,
@@ -212,7 +213,12 @@ export const LIMIT_FORMS: readonly FormRow[] = [
     title: 'edits a project',
     page: 'projects',
     open: 'Edit vision',
-    fill: [type('Name', 'seeing')],
+    fill: [
+      type('Name', 'seeing'),
+      async form => {
+        await form.getByLabel('GPUs of limit 1').fill('0.25')
+      },
+    ],
     submit: 'Save',
     sends: 'updateGroup',
     params: { id: VISION?.id ?? '' },
@@ -220,6 +226,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       name: 'seeing',
       description: VISION?.description,
       limits: VISION?.limits,
+      gpuLimits: [{ model: 'A100', gpus: '0.25' }],
       maxFolderBytes: 1.5 * 2 ** 30,
       maxFolderFiles: 250_000,
     },

@@ -81,6 +81,7 @@ const GROUPS: Group[] = ['default', 'vision', 'speech'].map((name, index) => ({
   name,
   description: index === 1 ? 'Object detection and tracking' : '',
   limits: index === 1 ? { cpu: '24', 'cuda.device': '6' } : {},
+  gpuLimits: index === 1 ? [{ model: 'A100', gpus: '4' }] : [],
   maxFolderBytes: index === 1 ? 1.5 * 2 ** 30 : null,
   maxFolderFiles: index === 1 ? 250_000 : null,
   active: index !== 2,

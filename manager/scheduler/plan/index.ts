@@ -1,6 +1,7 @@
 /** The scheduler's decision. Pure: imports only itself and the manager's contract. */
 export {
   gpusNeeded,
+  holderOf,
   type Inactive,
   type LimitedSession,
   Limits,

@@ -344,13 +344,17 @@ export function gpusNeeded(session: LimitedSession & PendingGpu): string {
     .join(', ')
 }
 
+/** Kind of the holder of limits on models; domains have none. */
+export const holderOf = ({ kind }: Pick<Scope, 'kind'>): 'user' | 'keypair' | 'project' =>
+  kind === 'user' || kind === 'keypair' ? kind : 'project'
+
 function modelReason(
   { scope, limit }: { readonly scope: Scope; readonly limit: ModelLimit },
   session: LimitedSession & PendingGpu,
   devices: readonly KindOfDevice[],
 ): Reason {
-  const of = scope.kind === 'keypair' ? 'keypair' : 'user'
-  const lack = modelLack(limit, { of, policy: scope.policy ?? scope.name, needed: gpusNeeded(session) })
+  const name = scope.policy ?? scope.name
+  const lack = modelLack(limit, { kind: holderOf(scope), name, needed: gpusNeeded(session) })
   const always = exclusionOf({ ...limit, held: 0 }, gpuDemandOf(session))
   const isNever =
     always !== undefined &&

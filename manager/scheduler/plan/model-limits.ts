@@ -71,16 +71,17 @@ export const partsOfModel = (model: string, devices: readonly GivenDevice[]): nu
     0,
   )
 
-/** Says what the session needs, the limit, and what is held of it. @param of kind of the holder of a policy */
+/** Says what the session needs, the limit, and what is held of it. */
 export function modelLack(
   { model, limit, held }: ModelLimit,
-  { of, policy, needed }: { readonly of: 'user' | 'keypair'; readonly policy: string; readonly needed: string },
-): Because {
-  return because(of === 'user' ? 'needs_model_of_user' : 'needs_model_of_keypair', {
+  {
+    kind,
+    name,
     needed,
-    model,
-    policy,
-    limit: gpusText(limit),
-    held: gpusText(held),
-  })
+  }: { readonly kind: 'user' | 'keypair' | 'project'; readonly name: string; readonly needed: string },
+): Because {
+  const amounts = { needed, model, limit: gpusText(limit), held: gpusText(held) }
+  return kind === 'project'
+    ? because('needs_model_of_project', { ...amounts, name })
+    : because(`needs_model_of_${kind}`, { ...amounts, policy: name })
 }

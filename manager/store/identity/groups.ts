@@ -14,6 +14,7 @@ import {
   type GroupOrder,
   type GroupRef,
   type ResourceSlots,
+  type StoredGpuLimit,
   type UserId,
 } from '#manager/contract'
 import { valuesAtEnd } from '../page-end.ts'
@@ -142,7 +143,10 @@ export async function findGroups(db: Db, domain: string | undefined, names: read
 }
 
 /** Settings to store; `limits` are in base units. A setting that is left out keeps its value, or the default of its column. */
-export type GroupSettings = Omit<GroupChange, 'name' | 'limits'> & { readonly limits?: ResourceSlots | undefined }
+export type GroupSettings = Omit<GroupChange, 'name' | 'limits' | 'gpuLimits'> & {
+  readonly limits?: ResourceSlots | undefined
+  readonly gpuLimits?: readonly StoredGpuLimit[] | undefined
+}
 
 /** The columns of a group's settings. */
 type SettingColumns = Omit<Updateable<GroupsTable>, 'id' | 'domain' | 'name' | 'created_at' | 'version'>
@@ -179,10 +183,11 @@ export async function updateGroup(
 }
 
 /** A column of `SettingColumns` that is missing here is a compile error. */
-function columnsOf({ description, limits, maxFolderBytes, maxFolderFiles, active }: GroupSettings) {
+function columnsOf({ description, limits, gpuLimits, maxFolderBytes, maxFolderFiles, active }: GroupSettings) {
   const columns: Complete<SettingColumns> = {
     description,
     limits: limits && JSON.stringify(limits),
+    gpu_limits: gpuLimits && JSON.stringify(gpuLimits),
     max_folder_bytes: maxFolderBytes,
     max_folder_files: maxFolderFiles,
     active,

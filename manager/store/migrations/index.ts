@@ -4,6 +4,7 @@ import { endsOfLinks } from './0002-ends-of-links.ts'
 import { gpuChoice } from './0003-gpu-choice.ts'
 import { allocations } from './0004-allocations.ts'
 import { gpuLimits } from './0007-gpu-limits.ts'
+import { gpuLimitsOfProjects } from './0008-gpu-limits-of-projects.ts'
 import { agentPrograms } from './0009-agent-programs.ts'
 import { hostsThatLeave } from './0010-hosts-that-leave.ts'
 import { accessTokens } from './0011-access-tokens.ts'
@@ -15,6 +16,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-gpu-choice': gpuChoice,
   '0004-allocations': allocations,
   '0007-gpu-limits': gpuLimits,
+  '0008-gpu-limits-of-projects': gpuLimitsOfProjects,
   '0009-agent-programs': agentPrograms,
   '0010-hosts-that-leave': hostsThatLeave,
   '0011-access-tokens': accessTokens,

@@ -7,10 +7,10 @@ import {
   type ScopeUsage,
   type SessionId,
   type SlotName,
+  type StoredGpuLimit,
   type UserId,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { type StoredGpuLimit } from '../tables/quotas.ts'
 
 /** The scopes whose limits a session counts towards: its owner, keypair, group and domain. */
 export interface ScopedSession {
@@ -67,6 +67,7 @@ export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } 
   const ofPolicy = limitedOnly
     ? sql`and (p.limits <> '{}' or p.gpu_limits <> '[]' or p.max_concurrent_sessions is not null)`
     : sql``
+  const ofProject = limitedOnly ? sql`and (limits <> '{}' or gpu_limits <> '[]')` : sql``
   const own = limitedOnly ? sql`and limits <> '{}'` : sql``
   const { rows } = await sql<ScopeRow>`
     select 'user' as kind, u.id::text as id, u.email as name, p.name as policy, p.limits,
@@ -78,7 +79,8 @@ export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } 
     from keypairs k join resource_policies p on p.name = k.resource_policy
     where k.access_key = any(${ids.keypair}::text[]) ${ofPolicy}
     union all
-    select 'group', id::text, name, null, limits, '[]', null from groups where id = any(${ids.group}::uuid[]) ${own}
+    select 'group', id::text, name, null, limits, gpu_limits, null from groups
+    where id = any(${ids.group}::uuid[]) ${ofProject}
     union all
     select 'domain', name, name, null, limits, '[]', null from domains
     where name = any(${ids.domain}::text[]) ${own}`.execute(db)
@@ -139,21 +141,24 @@ export interface HeldGpus {
 }
 
 /**
- * GPUs that the sessions of these users and keypairs hold now, by scope key and kind, in all resource groups. Agents keep a GPU that
+ * GPUs that the sessions of these users, keypairs and groups hold now, by scope key and kind, in all resource groups. Agents keep a GPU that
  * disappears in their list as long as a kernel holds it.
  */
 export async function readHeldGpus(
   db: Db,
-  ids: Pick<ScopeIds, 'user' | 'keypair'>,
+  ids: Pick<ScopeIds, 'user' | 'keypair' | 'group'>,
 ): Promise<ReadonlyMap<string, readonly HeldGpus[]>> {
-  if (ids.user.length === 0 && ids.keypair.length === 0) return new Map()
+  if (Object.values(ids).every(list => list.length === 0)) return new Map()
   const { rows } = await sql<HeldGpus & { key: string }>`
-    with counted as (
-      select 'user ' || s.owner_id as key, k.id from kernels k join sessions s on s.id = k.session_id
-      where k.status in (${sql.join(OCCUPYING_STATUSES)}) and s.owner_id = any(${ids.user}::uuid[])
+    with occupying as (
+      select k.id, s.owner_id, s.keypair, s.group_id from kernels k join sessions s on s.id = k.session_id
+      where k.status in (${sql.join(OCCUPYING_STATUSES)})
+    ), counted as (
+      select 'user ' || owner_id as key, id from occupying where owner_id = any(${ids.user}::uuid[])
       union all
-      select 'keypair ' || s.keypair, k.id from kernels k join sessions s on s.id = k.session_id
-      where k.status in (${sql.join(OCCUPYING_STATUSES)}) and s.keypair = any(${ids.keypair}::text[])
+      select 'keypair ' || keypair, id from occupying where keypair = any(${ids.keypair}::text[])
+      union all
+      select 'group ' || group_id, id from occupying where group_id = any(${ids.group}::uuid[])
     )
     select c.key, d.model, d.mode = 'mig' as "isMig", h.slot, sum(h.amount)::bigint as amount
     from counted c join kernel_devices h on h.kernel_id = c.id join agents a on a.id = h.agent_id,

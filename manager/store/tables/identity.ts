@@ -1,4 +1,4 @@
-import { type GroupId, type ResourceSlots, type UserId } from '#manager/contract'
+import { type GroupId, type ResourceSlots, type StoredGpuLimit, type UserId } from '#manager/contract'
 import { type Default, type DefaultJson, type MaybeTime, type Time } from './columns.ts'
 
 export interface DomainsTable {
@@ -22,6 +22,7 @@ export interface GroupsTable {
   active: Default<boolean>
   /** Limit for all sessions of the group together, as for domains. */
   limits: DefaultJson<ResourceSlots>
+  gpu_limits: DefaultJson<readonly StoredGpuLimit[]>
   /** Limit for all folders of the group together, in bytes; null = unlimited. */
   max_folder_bytes: Default<number | null>
   /** Limit for the files in all folders of the group together; null = unlimited. */

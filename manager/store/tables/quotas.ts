@@ -1,12 +1,6 @@
-import { type GpuChoice, type ResourceSlots, type UserId } from '#manager/contract'
+import { type GpuChoice, type ResourceSlots, type StoredGpuLimit, type UserId } from '#manager/contract'
 import { type Generated } from 'kysely'
 import { type Default, type DefaultJson, type Json, type MaybeJson, type Time } from './columns.ts'
-
-/** Most GPUs of one model, in hundredths. */
-export interface StoredGpuLimit {
-  readonly model: string
-  readonly gpus: number
-}
 
 /** Limits for a user (all sessions of the user) or for a keypair (the sessions created with it). Null = unlimited. */
 export interface ResourcePoliciesTable {

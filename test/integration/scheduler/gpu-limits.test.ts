@@ -1,5 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type ApiClient, type Device, type ResourcePolicy, type Session, type SessionSpec } from '#manager/contract'
+import {
+  type ApiClient,
+  type Device,
+  type Group,
+  type ResourcePolicy,
+  type Session,
+  type SessionSpec,
+} from '#manager/contract'
 import { type Cli, createCli } from '../../fixtures/cli.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -125,4 +132,28 @@ test('limits on models are changed one by one, and a model is named once', async
   ]
   const change = cluster.api.updateResourcePolicy({ params: { name: 'other' }, body: { gpuLimits: twice } })
   expect(await refusal(change)).toMatchObject({ code: 'bad_request' })
+})
+
+test('a limit of a project counts the sessions of all its users', async () => {
+  await join([gpu('GPU-a', H100), gpu('GPU-b', H100)])
+  const flags = ['--gpu-limit', 'H100=1', '--json']
+  const made = JSON.parse((await cli.run(['admin', 'project', 'create', 'hopping', ...flags])).out) as Group
+  expect(made.gpuLimits).toEqual([{ model: 'H100', gpus: '1' }])
+  for (const user of ['ada@example.org', 'bob@example.org']) {
+    if (user.startsWith('bob')) await cluster.addUser(user)
+    expect(await cli.run(['admin', 'project', 'members', 'add', 'hopping', user])).toMatchObject({ code: 0 })
+  }
+  const inProject = (api: ApiClient, count: string) =>
+    cluster.launch(ask({ 'cuda.device': count }, { group: 'hopping' }), api)
+  await cluster.reach((await inProject(person, '1')).id, 'RUNNING')
+  const waiting = await inProject(await cluster.signIn('bob@example.org'), '1')
+  await expect
+    .poll(async () => (await cluster.api.getSession({ params: { id: waiting.id } })).reason)
+    .toMatchObject({
+      code: 'group_limit',
+      message:
+        'Needs 1 GPU; in use are 1 of the 1 GPU "H100" that project "hopping" may hold. Starts when other sessions end.',
+    })
+  expect(await refusal(inProject(person, '2'))).toMatchObject({ code: expect.stringMatching(/^over_/) as string })
+  expect((await cli.run(['admin', 'project', 'ls', '--search', 'hopping'])).out).toMatch(/H100=1/)
 })

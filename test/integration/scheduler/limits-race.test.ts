@@ -130,7 +130,7 @@ describe('two resource groups that are scheduled at the same time', () => {
         ),
       )
       expect(committed.flat()).toHaveLength(planned)
-      const gpus = await readHeldGpus(store.db, { user: [ownerId], keypair: [] })
+      const gpus = await readHeldGpus(store.db, { user: [ownerId], keypair: [], group: [] })
       expect(gpus.get(`user ${ownerId}`)).toMatchObject([{ model: 'NVIDIA H100 80GB HBM3', isMig: false, amount }])
       const { placements, reasons } = await decide('second')
       expect(placements).toEqual([])
