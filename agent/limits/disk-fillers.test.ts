@@ -8,7 +8,8 @@ import pino from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type KernelId, type SessionId } from '#manager/contract'
 import { type RunningKernel } from '../running-kernel.ts'
-import { createDiskGuard } from './disk-guard.ts'
+import { createDiskGuard, type DiskGuardDeps } from './disk-guard.ts'
+import { diskUse } from './disk-use.ts'
 
 /**
  * A small disk that somebody fills, with homes and folders on it. The processes of the sessions see both at the places of a container, in mount
@@ -79,9 +80,8 @@ async function begin(index: number): Promise<void> {
   if (session?.stdout) await once(session.stdout, 'data')
 }
 
-function guardOf(kernels: readonly RunningKernel[]) {
-  const ended: string[] = []
-  const guard = createDiskGuard({
+function depsOf(kernels: readonly RunningKernel[], ended: string[]): DiskGuardDeps {
+  return {
     running: () => kernels,
     homeOf: id => join(disk, id),
     floorBytes: FLOOR,
@@ -91,8 +91,12 @@ function guardOf(kernels: readonly RunningKernel[]) {
     processes: ({ pid }) => [pid],
     log: pino({ level: 'silent' }),
     signal: new AbortController().signal,
-  })
-  return { ended, guard }
+  }
+}
+
+function guardOf(kernels: readonly RunningKernel[]) {
+  const ended: string[] = []
+  return { ended, guard: createDiskGuard(depsOf(kernels, ended)) }
 }
 
 const write = (path: string, mib: number) => writeFile(join(disk, path), Buffer.alloc(mib * MiB, 1))
@@ -138,4 +142,57 @@ test.runIf(isRoot)('a deleted file that was there before ends nobody when anothe
   await file.close()
   await guard.check()
   expect(ended).toEqual([])
+})
+
+test.runIf(isRoot)(
+  'a session that moves its files past each walk is measured while it is stopped, and ended',
+  async () => {
+    const kernels = [await startSession('alice', 'folders/a'), await startSession('mallory', 'folders/m')]
+    let stopped = ''
+    const ended: string[] = []
+    const guard = createDiskGuard({
+      ...depsOf(kernels, ended),
+      // As if Mallory moved what it wrote behind the walk.
+      measure: async (path, signal) => {
+        const use = await diskUse(path, signal)
+        return use && path.endsWith('mallory') && stopped !== 'mallory' ? { bytes: 0, inodes: 1 } : use
+      },
+      freeze: ({ kernelId }) => {
+        stopped = kernelId
+        return Promise.resolve({
+          [Symbol.asyncDispose]: () => {
+            stopped = ''
+            return Promise.resolve()
+          },
+        })
+      },
+    })
+    await guard.check()
+    await write('alice/some', 4)
+    await write('mallory/x', 68)
+    await guard.check()
+    expect(ended).toEqual(['mallory disk_limit'])
+    expect(stopped).toBe('')
+  },
+)
+
+test.runIf(isRoot)('a session whose files take long to count keeps the guard from nobody else', async () => {
+  const kernels = [await startSession('slow', 'folders/a'), await startSession('mallory', 'folders/m')]
+  const ended: string[] = []
+  const endless = Promise.withResolvers<undefined>()
+  let taken = 0
+  const guard = createDiskGuard({
+    ...depsOf(kernels, ended),
+    patienceMs: 1,
+    measure(path) {
+      if (path.endsWith('slow')) return endless.promise
+      return Promise.resolve({ bytes: path.endsWith('mallory') ? taken : 0, inodes: 1 })
+    },
+  })
+  await guard.check()
+  taken = 72 * MiB
+  await write('mallory/x', 72)
+  await guard.check()
+  expect(ended).toEqual(['mallory disk_limit'])
+  endless.resolve(undefined)
 })

@@ -2,11 +2,20 @@ import { readFile, stat } from 'node:fs/promises'
 import { type Because } from '#manager/contract'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
-import { type Amount, type DiskLimits, filler, type Growth, inodeFloor, overLimit } from './disk-rules.ts'
+import {
+  type Amount,
+  type DiskLimits,
+  filler,
+  type Growth,
+  inodeFloor,
+  isUnexplained,
+  overLimit,
+} from './disk-rules.ts'
 import { processesOf, writtenBy } from './container-processes.ts'
 import { deletedUse } from './deleted-files.ts'
 import { diskUse, type FileSystem, fileSystemOf, writableLayer } from './disk-use.ts'
 import { createFolderUse } from './folder-use.ts'
+import { freeze } from './freeze.ts'
 import { foldersBesideHome } from './session-folders.ts'
 import { type Stop } from './stop.ts'
 
@@ -24,6 +33,12 @@ export interface DiskGuardDeps {
   readonly signal: AbortSignal
   /** Left out: by its control group. */
   readonly processes?: (kernel: RunningKernel) => number[]
+  /** Space below a directory. Left out: by `du`. */
+  readonly measure?: typeof diskUse
+  /** The others wait so long for a session with very many files. Left out: 5 s. */
+  readonly patienceMs?: number
+  /** Stops the processes of a session while it is measured. Left out: by its control group. */
+  readonly freeze?: (kernel: RunningKernel) => Promise<AsyncDisposable | undefined>
 }
 
 /** Above this multiple of the floor, sessions are measured only occasionally. */
@@ -37,6 +52,18 @@ const NONE: Amount = { bytes: 0, inodes: 0 }
 const REST = 20
 /** Like `REST`, while the disk is short of space. */
 const REST_SHORT = 5
+/** A session with very many files is measured beside the rest after this time, and its size is used when it is known. */
+const PATIENCE_MS = 5_000
+const FOLDER_PATIENCE_MS = 1_000
+/** Sessions with very many files that are measured beside the rest; if there are more, the rest waits for them. */
+const MOST_SLOW = 8
+const MOST_FOLDERS = 2
+/** A session is stopped for at most this long. */
+const FROZEN_MS = 5_000
+/** Pause between two times at which a session is stopped. */
+const FREEZE_AGAIN_MS = 60_000
+/** Most sessions that one check stops, one after the other: the disk fills meanwhile. */
+const MOST_STOPPED = 8
 
 interface Area {
   /** Files of folders and deleted files that are still open count only towards who fills a disk, not towards limits of the session. */
@@ -54,10 +81,14 @@ interface Watched {
   areas: Area[]
   measuredAt: number
   tookMs: number
+  /** Time of the last measurement for which it was stopped. */
+  frozenAt: number
 }
 
 interface Watermark {
   left: Amount
+  /** Free space when there was enough the last time, or when a session was ended since. */
+  room: Amount
   /** Free space when a session was last ended, until it has recovered. */
   endedAt: Amount | undefined
 }
@@ -70,14 +101,18 @@ interface Watermark {
  *
  * Threat model: the session is hostile and fast. Between two checks it may write as much as the disk accepts; the floor is the safety
  * margin. Growth counts, not size: the owner of a large old folder is not ended for what others write. A folder counts for each session
- * that can write to it; of these, the one whose processes have written most is ended first.
+ * that can write to it; of these, the one whose processes have written most is ended first. A session can move files past a walk of its
+ * tree, so what no session seems to have taken is looked for again, in one session after the other, while its processes are stopped.
  */
 export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> } {
   const { running, homeOf, floorBytes, limits, homeLimits, stop, log, signal } = deps
-  const { processes = ({ pid, containerId }) => processesOf(pid, containerId) } = deps
+  const { processes = ({ pid, containerId }) => processesOf(pid, containerId), measure: useBelow = diskUse } = deps
+  const { patienceMs = PATIENCE_MS } = deps
+  const { freeze: stopProcesses = ({ pid, containerId }: RunningKernel) => freeze(pid, containerId) } = deps
   const watched = new Map<string, Watched>()
   const marks = new Map<number, Watermark>()
-  const folders = createFolderUse(signal)
+  const folders = createFolderUse({ signal, measure: useBelow, patienceMs: FOLDER_PATIENCE_MS, most: MOST_FOLDERS })
+  const homes = createFolderUse({ signal, measure: useBelow, patienceMs, most: MOST_SLOW })
   const pauseMs = limits.bytes === undefined && limits.inodes === undefined ? MEASURE_AMPLE_MS : MEASURE_LIMITED_MS
 
   async function areasOf(kernel: RunningKernel): Promise<Area[]> {
@@ -114,7 +149,8 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
     const { kernelId } = kernel
     const startedAt = performance.now()
     const known = watched.get(kernelId)
-    const state = known ?? { areas: await areasOf(kernel), since: startedAt, measuredAt: -Infinity, tookMs: 0 }
+    const never = { measuredAt: -Infinity, tookMs: 0, frozenAt: -Infinity }
+    const state = known ?? { areas: await areasOf(kernel), since: startedAt, ...never }
     watched.set(kernelId, state)
     const rest = isShort ? REST_SHORT * state.tookMs : Math.max(pauseMs, REST * state.tookMs)
     if (startedAt - state.measuredAt < rest) return
@@ -132,8 +168,9 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
 
     function useOf(area: Area): Promise<Amount | undefined> | Amount {
       if (area.kind === 'deleted') return deleted.get(area.device) ?? NONE
-      if (area.kind !== 'folder') return diskUse(area.path, signal)
-      return folders.of(area.path, { rest: isShort ? REST_SHORT : REST, since: state.since })
+      const pace = { rest: isShort ? REST_SHORT : REST, since: state.since }
+      if (area.kind === 'folder') return folders.of(area.path, pace)
+      return homes.isFull() ? useBelow(area.path, signal) : homes.of(area.path, pace)
     }
   }
 
@@ -175,15 +212,12 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
     return undefined
   }
 
-  async function endFiller(found: FileSystem, mark: Watermark): Promise<void> {
-    const floor = floorOf(found)
-    if (isAbove(found.left, floor)) {
-      mark.endedAt = undefined
-      return
-    }
-    const sessions: Growth[] = [...watched].map(([kernelId, { areas }]) => {
-      const here = areas.filter(area => area.device === found.device)
-      const kernel = running().find(one => one.kernelId === kernelId)
+  const kernelOf = (kernelId: string) => running().find(one => one.kernelId === kernelId)
+
+  function growthsOn({ device }: FileSystem): Growth[] {
+    return [...watched].map(([kernelId, { areas }]) => {
+      const here = areas.filter(area => area.device === device)
+      const kernel = kernelOf(kernelId)
       return {
         kernelId,
         before: sum(here.map(({ before }) => before ?? NONE)),
@@ -191,10 +225,52 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
         wrote: kernel ? writtenBy(processes(kernel)) : 0,
       }
     })
+  }
+
+  /** Sessions that have not been stopped for a while, those first whose processes have written most. */
+  function suspects(sessions: readonly Growth[]): string[] {
+    const isDue = (kernelId: string) =>
+      performance.now() - (watched.get(kernelId)?.frozenAt ?? Infinity) >= FREEZE_AGAIN_MS
+    const inOrder = sessions.toSorted((a, b) => (b.wrote ?? 0) - (a.wrote ?? 0))
+    return inOrder
+      .map(({ kernelId }) => kernelId)
+      .filter(isDue)
+      .slice(0, MOST_STOPPED)
+  }
+
+  /** Measures a session while its processes cannot move files. */
+  async function lookStopped(kernelId: string): Promise<void> {
+    const [state, kernel] = [watched.get(kernelId), kernelOf(kernelId)]
+    if (!state || !kernel) return
+    state.frozenAt = performance.now()
+    await using stopped = await stopProcesses(kernel)
+    if (!stopped) return
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(FROZEN_MS)])
+    for (const area of state.areas) {
+      const now = area.kind === 'deleted' ? undefined : await useBelow(area.path, inTime)
+      if (!now) continue
+      area.now = now
+      area.before ??= now
+    }
+  }
+
+  async function endFiller(found: FileSystem, mark: Watermark): Promise<void> {
+    const floor = floorOf(found)
+    if (isAbove(found.left, floor)) {
+      mark.endedAt = undefined
+      return
+    }
+    let sessions = growthsOn(found)
+    for (const kernelId of suspects(sessions)) {
+      if (!isUnexplained(sessions, lostSince(mark.room, found.left), floor)) break
+      await lookStopped(kernelId)
+      sessions = growthsOn(found)
+    }
     // The files of an ended session remain for a while: end another session only if the disk keeps filling.
     const verdict = filler(sessions, found.left, lower(floor, mark.endedAt))
     if (!verdict) return
     mark.endedAt = found.left
+    mark.room = found.left
     for (const { areas } of watched.values())
       for (const area of areas) {
         if (area.before) area.before = area.now
@@ -236,13 +312,17 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
           devices.some(device => short.has(device)),
         )
       }
-      folders.keep(new Set([...watched.values()].flatMap(({ areas }) => areas.map(({ path }) => path))))
+      const paths = new Set([...watched.values()].flatMap(({ areas }) => areas.map(({ path }) => path)))
+      for (const one of [folders, homes]) one.keep(paths)
       await endThoseOverLimit()
       for (const found of systems) {
-        const mark = marks.get(found.device) ?? { left: found.left, endedAt: undefined }
+        const mark = marks.get(found.device) ?? { left: found.left, room: found.left, endedAt: undefined }
         marks.set(found.device, mark)
         if (short.has(found.device)) await endFiller(found, mark)
-        else mark.endedAt = undefined
+        else {
+          mark.endedAt = undefined
+          mark.room = found.left
+        }
         mark.left = found.left
       }
     },
@@ -271,6 +351,12 @@ function lower(floor: Amount, endedAt: Amount | undefined): Amount {
   if (!endedAt) return floor
   return { bytes: Math.min(floor.bytes, endedAt.bytes), inodes: Math.min(floor.inodes, endedAt.inodes) }
 }
+
+const lostSince = (room: Amount, left: Amount): Amount => ({
+  bytes: room.bytes - left.bytes,
+  // Infinite where inodes are created on demand.
+  inodes: Number.isFinite(room.inodes) ? room.inodes - left.inodes : 0,
+})
 
 function sum(amounts: readonly Amount[]): Amount {
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filler, type Growth, inodeFloor, overLimit } from './disk-rules.ts'
+import { filler, type Growth, inodeFloor, isUnexplained, overLimit } from './disk-rules.ts'
 import { upperDirectory } from './disk-use.ts'
 
 const GiB = 2 ** 30
@@ -35,6 +35,15 @@ test('of sessions that grew by the same folder, the one that writes is ended', (
   const [alice, mallory] = [grew('alice', 20 * GiB), { ...grew('mallory', 20 * GiB), wrote: 20 * GiB }]
   expect(filler([alice, mallory], left, floor)?.kernelId).toBe('mallory')
   expect(filler([mallory, alice], left, floor)?.kernelId).toBe('mallory')
+})
+
+test('a loss is unexplained if it is notable and more than any session is known to have taken', () => {
+  const lost = { bytes: 20 * GiB, inodes: 0 }
+  expect(isUnexplained([grew('alice', 19.99 * GiB)], lost, floor)).toBe(false)
+  expect(isUnexplained([grew('alice', 12 * GiB)], lost, floor)).toBe(false)
+  expect(isUnexplained([grew('alice', GiB), grew('bob', -50 * GiB)], lost, floor)).toBe(true)
+  expect(isUnexplained([], none, floor)).toBe(false)
+  expect(isUnexplained([grew('alice', GiB)], { bytes: GiB, inodes: 5_000 }, floor)).toBe(true)
 })
 
 test('inodes run out like bytes', () => {

@@ -77,6 +77,20 @@ function growth({ before, now }: Growth, what: keyof Amount): number {
   return now[what] - before[what]
 }
 
+/**
+ * Whether a file system has lost notably more than any session is known to have taken. A session can hide files from a walk of its
+ * tree: it learns from the file system where the walk is, and moves them behind it. Pure.
+ *
+ * @param lost since there was room
+ */
+export function isUnexplained(sessions: readonly Growth[], lost: Amount, floor: Amount): boolean {
+  return (['bytes', 'inodes'] as const).some(what => {
+    const growths = sessions.map(session => Math.max(0, growth(session, what)))
+    const rest = lost[what] - growths.reduce((total, one) => total + one, 0)
+    return rest >= floor[what] * NOTABLE && rest > Math.max(0, ...growths)
+  })
+}
+
 export function sizeText(bytes: number): string {
   const gib = bytes / 2 ** 30
   return gib >= 1 ? `${gib.toFixed(1)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`

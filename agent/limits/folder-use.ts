@@ -1,13 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Amount } from './disk-rules.ts'
-import { diskUse } from './disk-use.ts'
+import { type diskUse } from './disk-use.ts'
 
-/** A large folder takes long; the other sessions wait only so long for it, and its size is used when it is known. */
-const PATIENCE_MS = 1_000
-/** Folders that are measured at a time. */
-const MOST_AT_A_TIME = 2
+export interface FolderUseOptions {
+  readonly signal: AbortSignal
+  readonly measure: typeof diskUse
+  /** A large folder takes long; the other sessions wait only so long for it, and its size is used when it is known. */
+  readonly patienceMs: number
+  /** Folders that are measured at a time. */
+  readonly most: number
+}
 
 export interface FolderUse {
+  /** Whether no further folder can be measured now. */
+  isFull(): boolean
   /**
    * @param rest pause between two measurements, as a multiple of the duration of the last one
    * @param since start of an acceptable measurement
@@ -26,12 +32,13 @@ interface Measured {
 }
 
 /** Sizes of folders. A folder is measured once for all sessions that have it mounted, beside the rest of the guard's work. */
-export function createFolderUse(signal: AbortSignal): FolderUse {
+export function createFolderUse({ signal, measure: useOf, patienceMs, most }: FolderUseOptions): FolderUse {
   const folders = new Map<string, Measured>()
+  const isFull = () => [...folders.values()].filter(({ pending }) => pending !== undefined).length >= most
 
   async function measure(path: string, folder: Measured): Promise<void> {
     const startedAt = performance.now()
-    const use = await diskUse(path, signal)
+    const use = await useOf(path, signal)
     folder.use = use
     folder.startedAt = startedAt
     folder.endedAt = performance.now()
@@ -39,18 +46,18 @@ export function createFolderUse(signal: AbortSignal): FolderUse {
   }
 
   return {
+    isFull,
     async of(path, { rest, since }) {
       const folder = folders.get(path) ?? { startedAt: -Infinity, endedAt: -Infinity }
       folders.set(path, folder)
       const { startedAt, endedAt } = folder
       const isDue = startedAt < since || performance.now() - endedAt >= rest * (endedAt - startedAt)
-      const running = [...folders.values()].filter(({ pending }) => pending !== undefined).length
-      if (!folder.pending && isDue && running < MOST_AT_A_TIME) folder.pending = measure(path, folder)
+      if (!folder.pending && isDue && !isFull()) folder.pending = measure(path, folder)
       const timer = new AbortController()
       if (folder.pending) {
         await Promise.race([
           folder.pending,
-          delay(PATIENCE_MS, undefined, { signal: timer.signal }).catch(() => undefined),
+          delay(patienceMs, undefined, { signal: timer.signal }).catch(() => undefined),
         ])
         timer.abort()
       }

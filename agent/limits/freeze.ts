@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readKernelText } from '../read-kernel-text.ts'
+import { cgroupPaths } from '../stats/cgroup.ts'
+
+/** Time for all processes to stop; one that waits for a disk stops late. */
+const STOP_MS = 1_000
+const LOOK_MS = 10
+
+/** File that stops and continues a control group, and the text that says that all of its processes have stopped. */
+interface Switch {
+  readonly file: string
+  readonly on: string
+  readonly off: string
+  readonly isOn: () => boolean
+}
+
+/**
+ * Stops all processes of a container, so that nothing changes its files, until the result is disposed of. If this process ends before, a
+ * helper lets them continue. A container that somebody else has stopped stays so.
+ *
+ * @returns undefined if the container is not on this host, or its processes do not stop in time: they go on
+ * @see https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html, and `cgroup.freeze` in cgroup-v2.html
+ */
+export async function freeze(pid: number, containerId: string): Promise<AsyncDisposable | undefined> {
+  const found = pid === 0 ? undefined : switchOf(readKernelText(`/proc/${pid}/cgroup`), containerId)
+  if (!found || !existsSync(found.file)) return undefined
+  if (found.isOn()) return { [Symbol.asyncDispose]: () => Promise.resolve() }
+  const helper = spawn('sh', ['-c', 'read -r _; printf %s "$1" > "$2"', 'thaw', found.off, found.file], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
+  const ended = once(helper, 'exit')
+  const thaw = async () => {
+    helper.stdin.end()
+    await ended
+  }
+  try {
+    await once(helper, 'spawn')
+    await writeFile(found.file, found.on)
+    for (let waitedMs = 0; !found.isOn(); waitedMs += LOOK_MS) {
+      if (waitedMs >= STOP_MS) throw new Error('The processes did not stop.')
+      await delay(LOOK_MS)
+    }
+    return { [Symbol.asyncDispose]: thaw }
+  } catch {
+    await thaw().catch(() => undefined) // the helper could not be started, and then nothing was stopped
+    return undefined
+  }
+}
+
+/** @param text of /proc/PID/cgroup */
+export function switchOf(text: string, containerId: string): Switch | undefined {
+  const paths = cgroupPaths(text, containerId)
+  if (!paths) return undefined
+  if (paths.version === 2) {
+    const { unified } = paths
+    const isOn = () => /^frozen 1$/m.test(readKernelText(`${unified}/cgroup.events`))
+    return { file: `${unified}/cgroup.freeze`, on: '1', off: '0', isOn }
+  }
+  const path = /^\d+:freezer:(\/.*)$/m.exec(text)?.[1]
+  if (path?.includes(containerId) !== true) return undefined
+  const file = `/sys/fs/cgroup/freezer${path}/freezer.state`
+  return { file, on: 'FROZEN', off: 'THAWED', isOn: () => readKernelText(file).trim() === 'FROZEN' }
+}
