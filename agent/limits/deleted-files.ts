@@ -19,7 +19,7 @@ const DELETED = ' (deleted)'
  * Space held by files that have no name any more but are open or mapped, by the device number that stat(2) shows for them. `du` does not
  * see them. The work is bounded, because the session is hostile; processes are read in random order.
  *
- * Not seen: files that are only in flight over a Unix socket, or held by an io_uring.
+ * Not seen: files that are only in flight over a Unix socket, or held by an io_uring. `hiddenFiller` finds who wrote them.
  */
 export async function deletedUse(pids: readonly number[]): Promise<ReadonlyMap<number, Amount>> {
   const uses = new Map<number, Amount>()

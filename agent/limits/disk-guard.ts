@@ -7,6 +7,7 @@ import {
   type DiskLimits,
   filler,
   type Growth,
+  hiddenFiller,
   inodeFloor,
   isUnexplained,
   overLimit,
@@ -89,6 +90,8 @@ interface Watermark {
   left: Amount
   /** Free space when there was enough the last time, or when a session was ended since. */
   room: Amount
+  /** Bytes that the processes of each session had written then, or when space became short. */
+  readonly written: Map<string, number>
   /** Free space when a session was last ended, until it has recovered. */
   endedAt: Amount | undefined
 }
@@ -102,7 +105,8 @@ interface Watermark {
  * Threat model: the session is hostile and fast. Between two checks it may write as much as the disk accepts; the floor is the safety
  * margin. Growth counts, not size: the owner of a large old folder is not ended for what others write. A folder counts for each session
  * that can write to it; of these, the one whose processes have written most is ended first. A session can move files past a walk of its
- * tree, so what no session seems to have taken is looked for again, in one session after the other, while its processes are stopped.
+ * tree, so what no session seems to have taken is looked for again, in one session after the other, while its processes are stopped. What
+ * is not found then was taken by a session whose processes have written as much.
  */
 export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> } {
   const { running, homeOf, floorBytes, limits, homeLimits, stop, log, signal } = deps
@@ -214,15 +218,21 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
 
   const kernelOf = (kernelId: string) => running().find(one => one.kernelId === kernelId)
 
-  function growthsOn({ device }: FileSystem): Growth[] {
+  function wroteOf(kernelId: string): number {
+    const kernel = kernelOf(kernelId)
+    return kernel ? writtenBy(processes(kernel)) : 0
+  }
+
+  function growthsOn({ device }: FileSystem, { written }: Watermark): Growth[] {
     return [...watched].map(([kernelId, { areas }]) => {
       const here = areas.filter(area => area.device === device)
-      const kernel = kernelOf(kernelId)
+      const wrote = wroteOf(kernelId)
       return {
         kernelId,
         before: sum(here.map(({ before }) => before ?? NONE)),
         now: sum(here.map(({ now }) => now)),
-        wrote: kernel ? writtenBy(processes(kernel)) : 0,
+        wrote,
+        wroteSince: here.length > 0 ? wrote - (written.get(kernelId) ?? wrote) : 0,
       }
     })
   }
@@ -255,22 +265,27 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
   }
 
   async function endFiller(found: FileSystem, mark: Watermark): Promise<void> {
+    for (const kernelId of watched.keys())
+      if (!mark.written.has(kernelId)) mark.written.set(kernelId, wroteOf(kernelId))
     const floor = floorOf(found)
     if (isAbove(found.left, floor)) {
       mark.endedAt = undefined
       return
     }
-    let sessions = growthsOn(found)
+    const loss = { lost: lostSince(mark.room, found.left), floor }
+    let sessions = growthsOn(found, mark)
     for (const kernelId of suspects(sessions)) {
-      if (!isUnexplained(sessions, lostSince(mark.room, found.left), floor)) break
+      if (!isUnexplained(sessions, loss)) break
       await lookStopped(kernelId)
-      sessions = growthsOn(found)
+      sessions = growthsOn(found, mark)
     }
     // The files of an ended session remain for a while: end another session only if the disk keeps filling.
-    const verdict = filler(sessions, found.left, lower(floor, mark.endedAt))
+    const below = lower(floor, mark.endedAt)
+    const verdict = hiddenFiller(sessions, found.left, below, loss) ?? filler(sessions, found.left, below)
     if (!verdict) return
     mark.endedAt = found.left
     mark.room = found.left
+    mark.written.clear()
     for (const { areas } of watched.values())
       for (const area of areas) {
         if (area.before) area.before = area.now
@@ -316,12 +331,18 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
       for (const one of [folders, homes]) one.keep(paths)
       await endThoseOverLimit()
       for (const found of systems) {
-        const mark = marks.get(found.device) ?? { left: found.left, room: found.left, endedAt: undefined }
+        const mark = marks.get(found.device) ?? {
+          left: found.left,
+          room: found.left,
+          written: new Map(),
+          endedAt: undefined,
+        }
         marks.set(found.device, mark)
         if (short.has(found.device)) await endFiller(found, mark)
         else {
           mark.endedAt = undefined
           mark.room = found.left
+          mark.written.clear()
         }
         mark.left = found.left
       }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filler, type Growth, inodeFloor, isUnexplained, overLimit } from './disk-rules.ts'
+import { filler, type Growth, hiddenFiller, inodeFloor, isUnexplained, overLimit } from './disk-rules.ts'
 import { upperDirectory } from './disk-use.ts'
 
 const GiB = 2 ** 30
@@ -38,12 +38,25 @@ test('of sessions that grew by the same folder, the one that writes is ended', (
 })
 
 test('a loss is unexplained if it is notable and more than any session is known to have taken', () => {
-  const lost = { bytes: 20 * GiB, inodes: 0 }
-  expect(isUnexplained([grew('alice', 19.99 * GiB)], lost, floor)).toBe(false)
-  expect(isUnexplained([grew('alice', 12 * GiB)], lost, floor)).toBe(false)
-  expect(isUnexplained([grew('alice', GiB), grew('bob', -50 * GiB)], lost, floor)).toBe(true)
-  expect(isUnexplained([], none, floor)).toBe(false)
-  expect(isUnexplained([grew('alice', GiB)], { bytes: GiB, inodes: 5_000 }, floor)).toBe(true)
+  const loss = { lost: { bytes: 20 * GiB, inodes: 0 }, floor }
+  expect(isUnexplained([grew('alice', 19.99 * GiB)], loss)).toBe(false)
+  expect(isUnexplained([grew('alice', 12 * GiB)], loss)).toBe(false)
+  expect(isUnexplained([grew('alice', GiB), grew('bob', -50 * GiB)], loss)).toBe(true)
+  expect(isUnexplained([], { lost: none, floor })).toBe(false)
+  expect(isUnexplained([grew('alice', GiB)], { lost: { bytes: GiB, inodes: 5_000 }, floor })).toBe(true)
+})
+
+test('what cannot be found was taken by the session that has written as much, if there is one', () => {
+  const loss = { lost: { bytes: 20 * GiB, inodes: 0 }, floor }
+  const left = { bytes: GiB / 2, inodes: Infinity }
+  const [alice, busy] = [grew('alice', GiB), { ...grew('busy', 0), wroteSince: 5 * GiB }]
+  const mallory = { ...grew('mallory', 0), wroteSince: 19 * GiB }
+  expect(hiddenFiller([alice, busy, mallory], left, floor, loss)?.kernelId).toBe('mallory')
+  // A program of the host fills the disk.
+  expect(hiddenFiller([alice, busy], left, floor, loss)).toBeUndefined()
+  expect(hiddenFiller([mallory], floor, floor, loss)).toBeUndefined()
+  const known = { ...grew('known', 19.9 * GiB), wroteSince: 40 * GiB }
+  expect(hiddenFiller([known], left, floor, loss)).toBeUndefined()
 })
 
 test('inodes run out like bytes', () => {

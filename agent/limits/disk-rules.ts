@@ -21,6 +21,8 @@ export interface Growth {
   readonly now: Amount
   /** Bytes that its present processes have written to any disk: tells apart sessions that have grown by the same folder. */
   readonly wrote?: number
+  /** The same since space became short. */
+  readonly wroteSince?: number
 }
 
 export interface Verdict {
@@ -77,18 +79,53 @@ function growth({ before, now }: Growth, what: keyof Amount): number {
   return now[what] - before[what]
 }
 
+/** Loss of a file system since there was room, with its floor. */
+export interface Loss {
+  readonly lost: Amount
+  readonly floor: Amount
+}
+
+const takenOf = (sessions: readonly Growth[], what: keyof Amount) =>
+  sessions.map(session => Math.max(0, growth(session, what)))
+
+/** The loss of a file system that no session is known to have caused; 0 for less than a notable one, or than one session has caused. */
+function unexplained(sessions: readonly Growth[], { lost, floor }: Loss, what: keyof Amount): number {
+  const taken = takenOf(sessions, what)
+  const rest = lost[what] - taken.reduce((total, one) => total + one, 0)
+  return rest >= floor[what] * NOTABLE && rest > Math.max(0, ...taken) ? rest : 0
+}
+
 /**
  * Whether a file system has lost notably more than any session is known to have taken. A session can hide files from a walk of its
  * tree: it learns from the file system where the walk is, and moves them behind it. Pure.
- *
- * @param lost since there was room
  */
-export function isUnexplained(sessions: readonly Growth[], lost: Amount, floor: Amount): boolean {
-  return (['bytes', 'inodes'] as const).some(what => {
-    const growths = sessions.map(session => Math.max(0, growth(session, what)))
-    const rest = lost[what] - growths.reduce((total, one) => total + one, 0)
-    return rest >= floor[what] * NOTABLE && rest > Math.max(0, ...growths)
-  })
+export function isUnexplained(sessions: readonly Growth[], loss: Loss): boolean {
+  return unexplained(sessions, loss, 'bytes') > 0 || unexplained(sessions, loss, 'inodes') > 0
+}
+
+/** A session that has written at least this part of the unexplained bytes took them: its processes are counted a moment late. */
+const LEAST_WRITTEN = 1 / 2
+
+/**
+ * Finds the session that fills a file system with bytes that are in no file of it that can be found: deleted files in flight over a Unix
+ * socket, for example. Its processes have written about as much as is missing, and more than others; a program of the host that fills the
+ * disk is no session's. Pure.
+ *
+ * @param left free space now
+ * @param floor as for `filler`; that of the loss is not lowered
+ */
+export function hiddenFiller(
+  sessions: readonly Growth[],
+  left: Amount,
+  floor: Amount,
+  loss: Loss,
+): Verdict | undefined {
+  const rest = left.bytes < floor.bytes ? unexplained(sessions, loss, 'bytes') : 0
+  const hidden = (session: Growth) => (session.wroteSince ?? 0) - Math.max(0, growth(session, 'bytes'))
+  const [most] = sessions.toSorted((a, b) => hidden(b) - hidden(a))
+  if (rest === 0 || !most || hidden(most) < rest * LEAST_WRITTEN) return undefined
+  const amounts = { left: sizeText(left.bytes), written: sizeText(most.wroteSince ?? 0) }
+  return { kernelId: most.kernelId, why: because('disk_filled_by_bytes', amounts) }
 }
 
 export function sizeText(bytes: number): string {

@@ -36,6 +36,13 @@ test('a picture that is not Base64 is not shown', () => {
   expect(cells?.[0]?.outputs).toEqual([{ kind: 'text', text: 'x', isError: false }])
 })
 
+test('parts that are no text are left out', () => {
+  const odd = { toString: 1 }
+  const outputs = [{ output_type: 'error', traceback: ['line', odd] }]
+  const cells = readNotebook(notebook([{ cell_type: 'code', source: ['a', odd, null, 'b'], outputs }]))
+  expect(cells?.[0]).toMatchObject({ text: 'ab', outputs: [{ text: 'line\n' }] })
+})
+
 test.each(['', '{}', '[]', 'null', '{"cells": 3}'])('%j is not a notebook', text => {
   expect(readNotebook(text)).toBeNull()
 })

@@ -13,9 +13,10 @@ export interface NotebookCell {
 type Json = Readonly<Record<string, unknown>>
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isJson) : [])
+const linesOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter(line => typeof line === 'string') : []
 /** Texts are strings or lists of lines. */
-const textOf = (value: unknown): string =>
-  Array.isArray(value) ? value.map(String).join('') : typeof value === 'string' ? value : ''
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : linesOf(value).join(''))
 const BASE64 = /^[A-Za-z0-9+/=\s]+$/
 /** Colours and cursor movements that programs write for terminals. */
 // eslint-disable-next-line no-control-regex -- escape sequences begin with the control character ESC
@@ -43,7 +44,9 @@ function outputOf(output: Json): NotebookOutput | undefined {
   const type = output['output_type']
   if (type === 'stream') return plain(textOf(output['text']), output['name'] === 'stderr')
   if (type === 'error') {
-    const trace = textOf(Array.isArray(output['traceback']) ? output['traceback'].map(line => `${String(line)}\n`) : '')
+    const trace = linesOf(output['traceback'])
+      .map(line => `${line}\n`)
+      .join('')
     return plain(trace || `${textOf(output['ename'])}: ${textOf(output['evalue'])}`, true)
   }
   const data = isJson(output['data']) ? output['data'] : {}
