@@ -14,12 +14,12 @@ import {
   SELECTORS,
   SEQUENCERS,
   SLOTS,
-  SlurmSettings,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
+import { type SlurmFlags, slurmSettingsOf, withSlurmSettings } from './slurm-flags.ts'
 import { whoseText } from './text.ts'
 import { collectProjectWeight, collectWeight, optionsOf, type TypedWeight, withWeights } from './weights.ts'
 
@@ -51,16 +51,6 @@ interface GroupFlags extends SlurmFlags {
   projectWeight?: readonly TypedWeight[]
   active?: boolean
   json?: boolean
-}
-
-/** An empty text removes a setting. */
-interface SlurmFlags {
-  partition?: string
-  account?: string
-  qos?: string
-  constraint?: string
-  reservation?: string
-  timeLimit?: string
 }
 
 interface AccessFlags {
@@ -212,15 +202,10 @@ const grantsTable = (grants: AccessMatrix['grants']) =>
   )
 
 function withSettings(command: Command): Command {
-  return command
+  command
     .option('--description <text>', 'what the group is for')
     .addOption(new Option('--engine <name>', 'what allocates resources for sessions').choices(ENGINES))
-    .option('--partition <name>', 'Slurm: partition of the jobs; like the next ones, "" removes it')
-    .option('--account <name>', 'Slurm: account of the jobs')
-    .option('--qos <name>', 'Slurm: QOS of the jobs')
-    .option('--constraint <features>', 'Slurm: features that nodes must have')
-    .option('--reservation <name>', 'Slurm: reservation to use')
-    .option('--time-limit <minutes>', 'Slurm: time after which it ends a session')
+  return withSlurmSettings(command)
     .addOption(new Option('--sequencer <name>', 'which session starts next').choices(SEQUENCERS))
     .addOption(new Option('--selector <name>', 'which agent gets a session').choices(SELECTORS))
     .option(
@@ -250,23 +235,9 @@ async function changeOf(
   const typed = { users: weight ?? [], projects: projectWeight ?? [] }
   const isWeighed = weight !== undefined || projectWeight !== undefined
   const weighed = isWeighed ? await withWeights(api, options ?? (await present()), typed) : options
-  const { partition, account, qos, constraint, reservation, timeLimit: timeLimitMinutes } = flags
-  const slurm = defined({ partition, account, qos, constraint, reservation, timeLimitMinutes })
-  const isSlurmSet = Object.keys(slurm).length > 0
-  const changed = isSlurmSet ? withSlurm(weighed ?? (await present()), slurm) : weighed
+  const slurm = await slurmSettingsOf(flags, async () => (weighed ?? (await present())).slurm)
+  const changed = slurm ? { ...(weighed ?? (await present())), slurm } : weighed
   return defined({ description, engine, sequencer, selector, options: changed })
-}
-
-/** @throws AppError `bad_request` */
-function withSlurm(options: ResourceGroupOptions, typed: Readonly<Record<string, string>>): ResourceGroupOptions {
-  const all = Object.entries({ ...options.slurm, ...typed }).filter(([, value]) => value !== '')
-  const settings = Object.fromEntries(
-    all.map(([name, value]) => [name, name === 'timeLimitMinutes' ? Number(value) : value]),
-  )
-  const parsed = SlurmSettings.safeParse(settings)
-  if (parsed.success) return { ...options, slurm: parsed.data }
-  const [issue] = parsed.error.issues
-  throw new AppError('bad_request', { why: `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}.` })
 }
 
 function parseOptions(text: string): ResourceGroupOptions {

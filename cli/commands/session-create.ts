@@ -21,6 +21,7 @@ import { parseAmountOf } from './limit-flags.ts'
 import { parseMoment } from './moment.ts'
 import { collectTag } from './session-labels.ts'
 import { collect, parsePriority, whatIfText } from './session-waiting.ts'
+import { slurmChoiceOf, type SlurmChoiceFlags, withSlurmChoice } from './slurm-flags.ts'
 import { printCreated } from './print-created.ts'
 import { findTemplate } from './templates.ts'
 import { collectVariable } from './variable-flag.ts'
@@ -28,7 +29,7 @@ import { collectVariable } from './variable-flag.ts'
 const NO_IMAGE = 'Name an image with --image, or a --template.'
 
 /** Options of a launch, as they were given. */
-export interface CreateFlags extends GpuFlags {
+export interface CreateFlags extends GpuFlags, SlurmChoiceFlags {
   image?: string
   template?: string
   defaults?: boolean
@@ -78,7 +79,7 @@ export function addLaunchOptions(command: Command): Command {
     .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
     .option('--gpu <devices>', 'whole GPUs', parseAmountOf('cuda.device'))
     .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
-  return withGpuChoice(command)
+  return withSlurmChoice(withGpuChoice(command))
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated; 64 KiB in all', collectVariable)
     .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
     .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
@@ -184,6 +185,7 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     image,
     resources: { ...template?.resources, ...resources },
     gpu: gpuChoiceOf(flags, template?.gpu),
+    slurm: slurmChoiceOf(flags, template?.slurm),
     shmem: shm,
     environ: { ...template?.environ, ...env },
     count: flags.count ?? template?.count ?? 1,

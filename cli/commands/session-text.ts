@@ -51,7 +51,12 @@ export function card(session: Session): string {
     ['agent', [...new Set(session.kernels.map(kernel => kernel.agentName ?? '–'))].join(', ')],
     ['created', session.createdAt],
     ['started', session.startedAt ?? '–'],
+    ...(session.slurm ? [['slurm', slurmText(session.slurm)]] : []),
     ...(session.ends ? [['ends', endText(session)]] : []),
+    // Another end may be nearer.
+    ...(session.slurmEndsAt && session.ends?.why !== 'slurm_time_limit'
+      ? [['time limit', `${session.slurmEndsAt} in Slurm`]]
+      : []),
     ['ended', `${session.endedAt ?? '–'}${session.result ? ` (${session.result})` : ''}`],
     ...(session.usage ? [['used', usageText(session.usage)]] : []),
   ]
@@ -75,8 +80,14 @@ const membersText = (count: number) =>
 export function endText({ ends }: Session): string {
   if (!ends) return ''
   const left = durationText((Date.parse(ends.at) - Date.now()) / 1000)
+  if (ends.why === 'slurm_time_limit') return `in ${left}, at ${ends.at} (time limit in Slurm)`
   const how = ends.why === 'idle_timeout' ? 'unless it is used' : 'maximum lifetime'
   return `in ${left}, at ${ends.at} (${how}; berth session extend)`
+}
+
+function slurmText({ timeLimitMinutes, ...names }: NonNullable<Session['slurm']>): string {
+  const limit = timeLimitMinutes === undefined ? [] : [`time limit ${durationText(timeLimitMinutes * 60)}`]
+  return [...limit, ...Object.entries(names).map(([name, value]) => `${name} ${value}`)].join(', ')
 }
 
 function usageText({ cpuSeconds, gpuSeconds, memPeakBytes }: NonNullable<Session['usage']>): string {

@@ -1,4 +1,4 @@
-import { type SlurmSettings } from '#manager/contract'
+import { type SlurmJob } from '#manager/contract'
 import { type GrantIdentity } from '../store/tables/scheduling.ts'
 
 /** Resources to allocate on one node, under a name that Berth chooses and never uses again. */
@@ -10,7 +10,7 @@ export interface AllocationRequest {
   readonly gpus: number
   /** The only node that will do; left out = any node. */
   readonly node?: string | undefined
-  readonly settings: SlurmSettings
+  readonly settings: SlurmJob
 }
 
 /** Why an allocation has ended, as far as sessions tell it apart. */

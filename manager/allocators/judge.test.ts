@@ -34,6 +34,7 @@ const session = (
   id: ID,
   status,
   resourceGroup: 'default',
+  slurmEndsAt: null,
   request: request && { run: 1, name: NAME, askedAgoMs: 120_000, granted: null, ...request },
 })
 

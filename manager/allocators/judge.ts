@@ -15,6 +15,8 @@ export type Act =
   | { readonly act: 'place'; readonly id: SessionId; readonly allocation: Granted; readonly sinceMs: number }
   /** Record the grant of a session that was placed before this could be recorded. */
   | { readonly act: 'record'; readonly name: string; readonly identity: GrantIdentity }
+  /** Slurm ends the job at another time than the session shows. */
+  | { readonly act: 'until'; readonly id: SessionId; readonly endsAt: Date | null }
   | { readonly act: 'end'; readonly id: SessionId; readonly reason: Reason; readonly isWaiting: boolean }
 
 export interface JudgeTimes {
@@ -132,7 +134,7 @@ function judgeWaiting(
 }
 
 function judgeRunning(
-  { id, request }: AllocatedSession,
+  { id, request, slurmEndsAt }: AllocatedSession,
   found: Allocation | undefined,
   memory: Memory,
 ): readonly Act[] {
@@ -147,7 +149,12 @@ function judgeRunning(
   if (found.state === 'ended') return end(endReason(found.end))
   if (found.state !== 'granted') return []
   if (found.isPreempted) return end(endReason('preempted'))
-  return granted ? [] : [{ act: 'record', name, identity: found.identity }]
+  const { identity, endsAt } = found
+  const isMoved = endsAt?.getTime() !== slurmEndsAt?.getTime()
+  return [
+    ...(granted ? [] : [{ act: 'record', name, identity } as const]),
+    ...(isMoved ? [{ act: 'until', id, endsAt } as const] : []),
+  ]
 }
 
 function countIn(counts: Map<string, number>, name: string): number {

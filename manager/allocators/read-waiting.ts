@@ -56,7 +56,7 @@ export async function readWaiting(
     const reason =
       snapshot.active === false
         ? closedReason(snapshot)
-        : (unknownToSlurm(session, group.name) ??
+        : (unknownToSlurm(session, group) ??
           limits.explain(session) ??
           // Slurm chooses the GPUs, and does not know the limits on models: it is asked only if any of them would do.
           limits.explainModels(session, gpus) ??
@@ -90,8 +90,9 @@ function dearest(session: PendingSession, gpus: readonly KindOfDevice[]): GivenD
   return amount === 0 ? [] : [...models.values()].map(device => ({ ...device, amount }))
 }
 
-/** The request was admitted while Berth still ran the group, or its image asks for a share of a GPU. */
-function unknownToSlurm(session: PendingSession, group: string): Reason | undefined {
-  const cause = slurmRefusal({ resources: session.requested, gpu: session.gpu }, group)
+/** The request was admitted while Berth still ran the group or while it offered more, or its image asks for a share of a GPU. */
+function unknownToSlurm(session: PendingSession, { name, options }: AllocatedGroup): Reason | undefined {
+  const { requested: resources, gpu, slurm } = session
+  const cause = slurmRefusal({ resources, gpu, slurm }, name, options.slurm)
   return cause && reasonOf('allocation_refused', cause)
 }

@@ -15,6 +15,7 @@ import {
   listAllocatedSessions,
   recordGrant,
   recordRequest,
+  setSlurmEnd,
 } from '../store/sessions/allocations.ts'
 import { listPending } from '../store/sessions/queue.ts'
 import { type Touched, updateReasons } from '../store/sessions/touches.ts'
@@ -22,6 +23,7 @@ import { type Allocation, type AllocationRequest, type Allocator } from './alloc
 import { type Act, ASKED, createMemory, judge, JUDGE_TIMES, type JudgeTimes, surplus } from './judge.ts'
 import { nameOf, prefixOf, sessionOf } from './names.ts'
 import { placementOn } from './place.ts'
+import { jobSettings } from './slurm/job-settings.ts'
 import { type ReadWaitingDeps, readWaiting, type WaitingSessions } from './read-waiting.ts'
 
 /** Runs the resource groups whose engine is not Berth. */
@@ -184,6 +186,9 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
       case 'record':
         await recordGrant(store.db, act.name, act.identity)
         return undefined
+      case 'until':
+        hint(await setSlurmEnd(store.db, act.id, act.endsAt))
+        return undefined
       case 'end':
         log.info({ id: act.id, reason: act.reason.message }, 'a session has lost its allocation')
         await deps.end(act.id, act.reason, { isWaiting: act.isWaiting })
@@ -324,7 +329,7 @@ function requestOf(name: string, session: PendingSession, { group, agents }: Wai
     memBytes: mem,
     gpus,
     node,
-    settings: group.options.slurm ?? {},
+    settings: jobSettings(group.options.slurm ?? {}, session.slurm),
   }
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { GroupId, SessionId, UserId } from './ids.ts'
 import { PlainText, TextOf, TextUpTo } from './plain-text.ts'
 import { SLOT_NAMES, WireSlots } from './resource-slots.ts'
+import { SlurmSettings } from './slurm.ts'
 
 export const SEQUENCERS = ['fifo', 'lifo', 'drf'] as const
 export const SELECTORS = ['concentrated', 'dispersed', 'round-robin'] as const
@@ -21,46 +22,6 @@ export const DEFAULT_RESOURCE_GROUP = 'default'
 
 /** The largest weight of a user or project in a fair share. */
 export const LARGEST_WEIGHT = 1000
-
-const SLURM_NAME = /^[A-Za-z0-9][A-Za-z0-9_.+-]*$/
-const SLURM_FEATURES = /^[A-Za-z0-9[(][A-Za-z0-9_.+*&|,()[\]-]*$/
-const MOST_SLURM_NAME = 128
-const MOST_SLURM_FEATURES = 256
-const MOST_SLURM_MINUTES = 366 * 1440
-const slurmName = TextOf(MOST_SLURM_NAME, SLURM_NAME, 'must be a name as Slurm knows it')
-
-/** Limits and place of a group's jobs in Slurm. Left out: as Slurm's administrators have set it for the user who runs the manager. */
-export const SlurmSettings = z
-  .strictObject({
-    partition: slurmName.optional(),
-    account: slurmName.optional(),
-    qos: slurmName.optional(),
-    constraint: TextOf(MOST_SLURM_FEATURES, SLURM_FEATURES, 'must be features as Slurm takes them')
-      .optional()
-      .describe('Features of nodes, such as `a100&nvlink`.'),
-    reservation: slurmName.optional(),
-    timeLimitMinutes: z
-      .int()
-      .min(1)
-      .max(MOST_SLURM_MINUTES)
-      .optional()
-      .describe('Slurm ends each session after this time. Left out: the time limit of the partition.'),
-  })
-  .meta({ id: 'SlurmSettings' })
-export type SlurmSettings = z.infer<typeof SlurmSettings>
-
-/** Settings that the schema refuses. For the page, which carries no schemas. */
-export function wrongSlurmSettings(settings: SlurmSettings): (keyof SlurmSettings)[] {
-  const { timeLimitMinutes, ...names } = settings
-  const wrong = (Object.keys(names) as (keyof typeof names)[]).filter(name => {
-    const [most, form] = name === 'constraint' ? [MOST_SLURM_FEATURES, SLURM_FEATURES] : [MOST_SLURM_NAME, SLURM_NAME]
-    const text = names[name] ?? ''
-    return names[name] !== undefined && (text.length > most || !form.test(text))
-  })
-  if (timeLimitMinutes === undefined) return wrong
-  const isGood = Number.isInteger(timeLimitMinutes) && timeLimitMinutes >= 1 && timeLimitMinutes <= MOST_SLURM_MINUTES
-  return isGood ? wrong : [...wrong, 'timeLimitMinutes']
-}
 
 export const ResourceGroupOptions = z
   .strictObject({

@@ -12,6 +12,7 @@ import { MOST_AMOUNT, parseAmount, WireSlots } from './resource-slots.ts'
 import { StoredVariables, withCommandLimit, withVariableLimit } from './session-bytes.ts'
 import { SessionNote, SessionTags } from './session-labels.ts'
 import { SessionPermission } from './session-sharing.ts'
+import { SlurmChoice } from './slurm.ts'
 import { sortBy } from './sort.ts'
 
 export const SESSION_STATUSES = [
@@ -151,6 +152,9 @@ export const SessionSpec = z
       .describe(
         'The session may be stopped for one of higher priority, where its resource group allows that. It gets a warning, keeps its files and its place in the queue, and continues later. It interrupts no other session.',
       ),
+    slurm: SlurmChoice.optional().describe(
+      'For a resource group that Slurm runs: time limit and place of the job, within what the group offers.',
+    ),
     owner: TextUpTo(254)
       .optional()
       .describe(
@@ -263,7 +267,7 @@ export type Kernel = z.infer<typeof Kernel>
 export const SessionEnd = z
   .object({
     at: z.iso.datetime(),
-    why: z.enum(['idle_timeout', 'max_lifetime']),
+    why: z.enum(['idle_timeout', 'max_lifetime', 'slurm_time_limit']),
     warnedAt: z.iso
       .datetime()
       .nullable()
@@ -358,6 +362,11 @@ export const Session = z
     idleTimeoutSeconds: z.int().nullable().describe('Effective value; null = never.'),
     maxLifetimeSeconds: z.int().nullable().describe('Effective value; null = unlimited.'),
     expiresAt: z.iso.datetime().nullable().describe('End of the maximum lifetime; known once the session is running.'),
+    slurm: SlurmChoice.nullable().describe('Choices for its job in Slurm; null: none, or another engine.'),
+    slurmEndsAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('Time at which its job in Slurm reaches the time limit; null: no limit, or it does not run.'),
     ends: SessionEnd.nullable(),
     usage: SessionUsage.nullable().describe('Null before the first figures.'),
     apps: z.array(App),

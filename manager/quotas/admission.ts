@@ -12,7 +12,7 @@ import {
 } from '#manager/contract'
 import { toModelLimit } from '../scheduler/read-limits.ts'
 import { requireActive } from './require-resource-group.ts'
-import { slurmRefusal } from '../scheduler/slurm-refusal.ts'
+import { slurmElsewhere, slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import {
   gpusNeeded,
   holderOf,
@@ -52,7 +52,7 @@ const CODES = {
  *
  * @returns the scopes that the session would count against
  * @throws AppError `group_not_found`, `group_inactive`, `resource_group_not_found`, `resource_group_inactive`, `bad_request` (shares or
- *   a choice of GPUs in a group run by Slurm)
+ *   a choice of GPUs in a group run by Slurm, choices that it does not offer, or choices in Slurm elsewhere)
  */
 export async function admit(
   db: Db,
@@ -61,7 +61,7 @@ export async function admit(
     resourceGroup,
     group,
     ...request
-  }: Pick<SessionSpec, 'resourceGroup' | 'group'> & Partial<Pick<SessionSpec, 'resources' | 'gpu'>>,
+  }: Pick<SessionSpec, 'resourceGroup' | 'group'> & Partial<Pick<SessionSpec, 'resources' | 'gpu' | 'slurm'>>,
 ): Promise<ScopedSession> {
   const [{ id }, access, found] = await allDone([
     requireGroupOf(db, caller, group),
@@ -75,8 +75,9 @@ export async function admit(
       ...because('group_without_access_in_project', { group: resourceGroup }),
     })
   }
-  const { engine } = requireActive(found, resourceGroup)
-  const refusal = engine === 'slurm' ? slurmRefusal(request, resourceGroup) : undefined
+  const { engine, options } = requireActive(found, resourceGroup)
+  const refusal =
+    engine === 'slurm' ? slurmRefusal(request, resourceGroup, options.slurm) : slurmElsewhere(request, resourceGroup)
   if (refusal) throw new AppError('bad_request', { ...refusal })
   return session
 }

@@ -1,13 +1,45 @@
-import { because, type Because, choiceText, type GpuChoice } from '#manager/contract'
+import {
+  because,
+  type Because,
+  choiceText,
+  type GpuChoice,
+  mostMinutes,
+  SLURM_OFFERED,
+  type SlurmChoice,
+  type SlurmSettings,
+} from '#manager/contract'
 
-/** The GPUs that a request names. */
-interface GpuRequest {
+/** What a request names that concerns Slurm. */
+interface SlurmRequest {
   readonly resources?: { readonly 'cuda.shares'?: unknown } | undefined
   readonly gpu?: GpuChoice | null | undefined
+  readonly slurm?: SlurmChoice | null | undefined
 }
 
-/** Why Slurm cannot run the request: it allocates whole GPUs only, and does not know the models that Berth shows. Pure. */
-export function slurmRefusal({ resources, gpu }: GpuRequest, group: string): Because | undefined {
+/**
+ * Why Slurm cannot run the request: it allocates whole GPUs only, does not know the models that Berth shows, and the group offers less than
+ * what was chosen. Pure.
+ */
+export function slurmRefusal(
+  { resources, gpu, slurm }: SlurmRequest,
+  group: string,
+  settings: SlurmSettings = {},
+): Because | undefined {
   if (resources?.['cuda.shares'] !== undefined) return because('slurm_without_shares', { group })
-  return gpu ? because('slurm_without_choice', { group, gpu: choiceText(gpu) }) : undefined
+  if (gpu) return because('slurm_without_choice', { group, gpu: choiceText(gpu) })
+  const most = mostMinutes(settings)
+  if (most !== undefined && (slurm?.timeLimitMinutes ?? 0) > most)
+    return because('slurm_time_over', { group, minutes: most })
+  for (const setting of SLURM_OFFERED) {
+    const value = slurm?.[setting]
+    const offered = settings.offers?.[setting] ?? []
+    if (value === undefined || value === settings[setting] || offered.includes(value)) continue
+    if (offered.length === 0) return because('slurm_offers_none', { group, setting })
+    return because('slurm_not_offered', { group, setting, value, offered: offered.join(', ') })
+  }
+  return undefined
 }
+
+/** Why a request to a group that Berth runs itself is refused: it chooses something in Slurm. Pure. */
+export const slurmElsewhere = ({ slurm }: SlurmRequest, group: string): Because | undefined =>
+  slurm && Object.keys(slurm).length > 0 ? because('slurm_elsewhere', { group }) : undefined

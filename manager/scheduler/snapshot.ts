@@ -171,6 +171,7 @@ export async function readGroup(
         enqueuedAt: enqueuedAt(session),
         requested: session.requested,
         gpu: session.gpu ?? undefined,
+        slurm: session.slurm ?? undefined,
         clusterSize: session.cluster_size,
         priority: session.priority,
         interruptible: session.interruptible,

@@ -122,6 +122,7 @@ function newSessions(
     imageDigest: image.id,
     requested: checked.requested,
     gpu: spec.gpu ?? null,
+    slurm: spec.slurm ?? null,
     clusterSize: checked.clusterSize,
     priority: checked.priority,
     dependsOn: checked.dependsOn,

@@ -95,6 +95,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     imageDigest: label.image.digest,
     requested: slots,
     gpu: null,
+    slurm: null,
     clusterSize: label.clusterSize ?? 1,
     priority: 0,
     dependsOn: [],

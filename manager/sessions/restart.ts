@@ -58,6 +58,7 @@ export function specOf(
     image: session.image,
     resources: formatSlots(session.requested),
     gpu: session.gpu ?? undefined,
+    slurm: session.slurm ?? undefined,
     shmem: String(session.shmem_bytes),
     environ,
     count: 1,

@@ -119,6 +119,8 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       idleTimeoutSeconds: row.idle_timeout_seconds,
       maxLifetimeSeconds: row.max_lifetime_seconds,
       expiresAt: row.expires_at?.toISOString() ?? null,
+      slurm: row.slurm,
+      slurmEndsAt: (running && row.slurm_ends_at?.toISOString()) || null,
       ends: end && toSessionEnd(end, row.now.getTime()),
       usage: usageOf({
         live: running ? own.map(kernel => deps.live.stats(kernel.id)) : [],

@@ -27,6 +27,8 @@ export function aSession(index: number, change: Partial<SessionDetails> = {}): S
     imageDigest: null,
     requested: { cpu: '1', mem: '1g' },
     gpu: null,
+    slurm: null,
+    slurmEndsAt: null,
     clusterSize: 1,
     priority: 0,
     interruptible: false,

@@ -2,7 +2,7 @@ import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConsole, startBrowser, type Opened } from './console-open.ts'
 import { button, openLaunchDialog, openSection } from './console-steps.ts'
-import { LIMITED, RESOURCES, SEVERAL_GPUS } from './console-world.ts'
+import { LIMITED, resourceGroup, RESOURCES, SEVERAL_GPUS } from './console-world.ts'
 
 /** The form of the launch dialog: what may be typed where, and what it says about faults; against a double of the manager. */
 let browser: Browser
@@ -204,6 +204,27 @@ test('a model of GPU is chosen with what is free of it, and is part of the reque
   )
   await button(it.page, /^Launch$/).click()
   expect((await sent).postDataJSON()).toMatchObject({ resources: { 'cuda.device': '1' }, gpu: { model: 'Tesla T4' } })
+})
+
+test('where Slurm runs the hosts, the dialog offers its time limit and choices, and no models of GPUs', async () => {
+  const slurm = { timeLimitMinutes: 60, maxTimeLimitMinutes: 240, qos: 'normal', offers: { qos: ['urgent'] } }
+  const cluster = { ...resourceGroup('default', ''), engine: 'slurm' as const, options: { slurm } }
+  await using it = await open('/sessions', { resources: SEVERAL_GPUS, resourceGroups: [cluster] })
+  await button(it.page, 'New session').click()
+  await it.page.getByRole('textbox', { name: 'GPU', exact: true }).fill('1')
+  expect(await it.page.getByText('GPU model').count()).toBe(0)
+  await openSection(it.page, 'How long it runs')
+  const limit = it.page.getByLabel('Time limit in Slurm')
+  await limit.fill('5h')
+  await button(it.page, /^Time limit in Slurm: At most 4/).waitFor()
+  await limit.fill('2h')
+  await it.page.getByRole('combobox', { name: 'QOS' }).press('Enter')
+  await it.page.getByRole('option', { name: 'urgent' }).click()
+  const sent = it.page.waitForRequest(
+    request => request.url().endsWith('/api/v1/sessions') && request.method() === 'POST',
+  )
+  await button(it.page, /^Launch$/).click()
+  expect((await sent).postDataJSON()).toMatchObject({ slurm: { timeLimitMinutes: 120, qos: 'urgent' } })
 })
 
 test('GPUs of one model are nothing to choose from', async () => {

@@ -61,6 +61,8 @@ export function aSession(index: number, change: Partial<SessionDetails> = {}): S
     imageDigest: 'sha256:4f1c',
     requested: { cpu: '2', mem: String(4 * GIB) },
     gpu: null,
+    slurm: null,
+    slurmEndsAt: null,
     clusterSize: 1,
     priority: 0,
     interruptible: false,
@@ -287,7 +289,7 @@ const preset = (name: string, slots: Preset['slots'], fits = true): Preset => ({
   createdAt: ago(10_000),
   version: 1,
 })
-const resourceGroup = (name: string, description: string, active = true): ResourceGroup => ({
+export const resourceGroup = (name: string, description: string, active = true): ResourceGroup => ({
   name,
   description,
   engine: 'berth',

@@ -36,6 +36,7 @@ const Job = z.object({
   submit_time: Numeric,
   start_time: Numeric,
   end_time: Numeric,
+  time_limit: Numeric,
   restart_cnt: Numeric,
   preempt_time: Numeric,
   gres_detail: z.array(z.string()).nullish(),
@@ -110,9 +111,14 @@ function toAllocation(name: string, job: Job): Allocation {
     state: 'granted',
     nodes: nodesOf(job),
     isPreempted: timeOf(job.preempt_time) !== null,
-    endsAt: dateOf(job.end_time),
+    // Of a job without a limit, Slurm says that it ends in a year.
+    endsAt: isLimited(job) ? dateOf(job.end_time) : null,
   }
 }
+
+/** The largest numbers of Slurm 22.05 stand for no limit and for an unknown one. */
+const LARGEST = 4_294_967_294
+const isLimited = ({ time_limit: limit }: Job) => limit !== null && Number.isFinite(limit) && limit < LARGEST
 
 /** 0 means unknown. */
 const timeOf = (value: number | null) => (value === null || value === 0 || !Number.isFinite(value) ? null : value)

@@ -3,10 +3,17 @@ export const SESSION_REQUEST_CAUSES = {
   // sessions
   slurm_without_shares:
     'Slurm allocates whole GPUs only. Ask for whole GPUs, or choose another resource group than "{group}".',
+  slurm_elsewhere:
+    'Slurm does not run "{group}", so nothing can be chosen in Slurm there. Leave these settings out, or choose another resource group.',
+  slurm_time_over: 'Sessions of "{group}" may choose a time limit of {minutes} minutes at most.',
+  slurm_not_offered: '"{group}" does not offer "{value}" for {setting}. Offered: {offered}.',
+  slurm_offers_none: '"{group}" offers no choice of {setting}. Leave it out.',
   slurm_without_choice:
     'Slurm chooses the GPUs in "{group}", and does not know the choice of a session ({gpu}). Ask for any GPU, or choose another resource group.',
   dependency_unknown: 'You have no session "{session}" to wait for.',
   extension_longest: 'The session already has the longest lifetime that its resource policy allows.',
+  extension_of_slurm:
+    'The time limit of its job in Slurm ends the session at {time}. Only an administrator of the cluster can raise it.',
   extension_promised: 'Another session waits for these resources, and was promised a start at the end of this session.',
   files_of_several: 'The session had several containers. Their files are not kept. Start a new session instead.',
   files_taken: 'Session "{session}" has taken over the files of this session.',

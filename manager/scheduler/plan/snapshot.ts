@@ -5,6 +5,7 @@ import {
   type Reason,
   type ResourceSlots,
   type SessionId,
+  type SlurmChoice,
 } from '#manager/contract'
 import { type DeviceSlot } from './device-slot.ts'
 import { type GpuNeed } from './gpu-need.ts'
@@ -84,6 +85,8 @@ export interface PendingSession {
   readonly requested: ResourceSlots
   /** The devices that it accepts; left out for any. */
   readonly gpu?: GpuNeed | undefined
+  /** What it chooses in Slurm, in a group that Slurm runs; `plan()` does not look at it. */
+  readonly slurm?: SlurmChoice | undefined
   /** Number of kernels, all on one agent, each with its own devices; 1 if left out. */
   readonly clusterSize?: number | undefined
   /** Larger goes first, before the sequencer's order; 0 if left out. */

@@ -4,7 +4,14 @@ import { type SessionSpec } from '#manager/contract'
 import { endOf, resolveLifetime, stricter, warnedAt, WARNINGS_MINUTES } from './ends.ts'
 
 const MINUTE = 60_000
-const never = { idleSince: null, idleTimeoutMs: null, expiresAt: null, maxLifetimeMs: null }
+const never = {
+  idleSince: null,
+  idleTimeoutMs: null,
+  expiresAt: null,
+  maxLifetimeMs: null,
+  slurmEndsAt: null,
+  slurmLimitMs: null,
+}
 
 describe('the end of a session', () => {
   test('the end is unknown while the session is busy and has no maximum lifetime', () => {
@@ -12,16 +19,29 @@ describe('the end of a session', () => {
   })
 
   test('the end is the nearer of idle timeout and maximum lifetime', () => {
-    const both = { idleSince: 0, idleTimeoutMs: 10 * MINUTE, expiresAt: 12 * MINUTE, maxLifetimeMs: 60 * MINUTE }
+    const both = {
+      ...never,
+      idleSince: 0,
+      idleTimeoutMs: 10 * MINUTE,
+      expiresAt: 12 * MINUTE,
+      maxLifetimeMs: 60 * MINUTE,
+    }
     expect(endOf(both)).toEqual({ at: 10 * MINUTE, why: 'idle_timeout', totalMs: 10 * MINUTE })
     expect(endOf({ ...both, expiresAt: 9 * MINUTE })).toMatchObject({ at: 9 * MINUTE, why: 'max_lifetime' })
+  })
+
+  test('the time limit of the job in Slurm is an end too, with its own warnings', () => {
+    const life = { ...never, expiresAt: 90 * MINUTE, maxLifetimeMs: 90 * MINUTE, slurmEndsAt: 60 * MINUTE }
+    const end = endOf({ ...life, slurmLimitMs: 60 * MINUTE })
+    expect(end).toEqual({ at: 60 * MINUTE, why: 'slurm_time_limit', totalMs: 60 * MINUTE })
+    expect(endOf({ ...life, slurmEndsAt: 100 * MINUTE })).toMatchObject({ why: 'max_lifetime' })
   })
 
   test('the end is never later than either of them allows', () => {
     const time = fc.option(fc.integer({ min: 1, max: 1e9 }), { nil: null })
     fc.assert(
       fc.property(time, time, time, time, (idleSince, idleTimeoutMs, expiresAt, maxLifetimeMs) => {
-        const end = endOf({ idleSince, idleTimeoutMs, expiresAt, maxLifetimeMs })
+        const end = endOf({ ...never, idleSince, idleTimeoutMs, expiresAt, maxLifetimeMs })
         const limits = [
           ...(idleSince === null || idleTimeoutMs === null ? [] : [idleSince + idleTimeoutMs]),
           ...(expiresAt === null ? [] : [expiresAt]),

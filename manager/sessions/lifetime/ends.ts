@@ -11,6 +11,10 @@ export interface Lifetime {
   readonly idleTimeoutMs: number | null
   readonly expiresAt: number | null
   readonly maxLifetimeMs: number | null
+  /** End of the job in Slurm. Slurm ends the session then, not Berth. */
+  readonly slurmEndsAt: number | null
+  /** Length of the job, as far as it is known. */
+  readonly slurmLimitMs: number | null
 }
 
 export interface End {
@@ -20,16 +24,15 @@ export interface End {
   readonly totalMs: number
 }
 
-/** The nearer of the two ends, null if there is none; on a tie the maximum lifetime. Pure. */
-export function endOf({ idleSince, idleTimeoutMs, expiresAt, maxLifetimeMs }: Lifetime): End | null {
-  const idle: End | null =
-    idleSince === null || idleTimeoutMs === null
-      ? null
-      : { at: idleSince + idleTimeoutMs, why: 'idle_timeout', totalMs: idleTimeoutMs }
-  const hard: End | null =
-    expiresAt === null ? null : { at: expiresAt, why: 'max_lifetime', totalMs: maxLifetimeMs ?? Infinity }
-  if (!idle || !hard) return idle ?? hard
-  return idle.at < hard.at ? idle : hard
+/** The nearest of the ends, null if there is none; on a tie the one that no use of the session moves. Pure. */
+export function endOf(lifetime: Lifetime): End | null {
+  const { idleSince, idleTimeoutMs, expiresAt, maxLifetimeMs, slurmEndsAt, slurmLimitMs } = lifetime
+  const ends: End[] = []
+  if (slurmEndsAt !== null) ends.push({ at: slurmEndsAt, why: 'slurm_time_limit', totalMs: slurmLimitMs ?? Infinity })
+  if (expiresAt !== null) ends.push({ at: expiresAt, why: 'max_lifetime', totalMs: maxLifetimeMs ?? Infinity })
+  if (idleSince !== null && idleTimeoutMs !== null)
+    ends.push({ at: idleSince + idleTimeoutMs, why: 'idle_timeout', totalMs: idleTimeoutMs })
+  return ends.toSorted((a, b) => a.at - b.at)[0] ?? null
 }
 
 /**

@@ -11,6 +11,7 @@ const session: Extendable = {
   allowedMs: null,
   idleFirst: false,
   promised: false,
+  slurmEndsAt: null,
 }
 
 describe('an extension', () => {
@@ -28,6 +29,16 @@ describe('an extension', () => {
       ok: true,
       expiresAt: null,
     })
+  })
+
+  test('beyond the time limit of the job in Slurm, it is refused', () => {
+    const limited = { ...session, slurmEndsAt: 3 * HOUR }
+    expect(extensionOf(limited, undefined)).toEqual({ ok: true, expiresAt: 3 * HOUR })
+    const refused = { ok: false, why: { cause: 'extension_of_slurm' }, latest: 3 * HOUR }
+    expect(extensionOf(limited, 2 * HOUR)).toMatchObject(refused)
+    expect(extensionOf({ ...limited, expiresAt: null }, HOUR)).toMatchObject(refused)
+    expect(extensionOf({ ...limited, expiresAt: null }, undefined)).toMatchObject(refused)
+    expect(extensionOf({ ...limited, expiresAt: null, idleFirst: true }, undefined)).toMatchObject({ ok: true })
   })
 
   test('without a time, it goes as far as the policy allows', () => {

@@ -9,6 +9,8 @@ export interface Extendable {
   readonly maxLifetimeMs: number | null
   /** The lifetime that the owner's policies allow, counted from the start; null = unlimited. */
   readonly allowedMs: number | null
+  /** End of the job in Slurm, which nobody but Slurm's administrators can move; null: no limit. */
+  readonly slurmEndsAt: number | null
   /** Whether the idle timeout ends it before its maximum lifetime does. */
   readonly idleFirst: boolean
   /** Whether its resources are reserved for a waiting session. */
@@ -25,9 +27,11 @@ export type Extension =
  * grows by its initial value, within the policy, if it is the next end of the session. Pure.
  */
 export function extensionOf(session: Extendable, byMs: number | undefined): Extension {
-  const { expiresAt, maxLifetimeMs, allowedMs, startedAt } = session
-  if (expiresAt === null) return { ok: true, expiresAt: null }
+  const { expiresAt, maxLifetimeMs, allowedMs, startedAt, slurmEndsAt } = session
   if (byMs === undefined && session.idleFirst) return { ok: true, expiresAt }
+  // The job ends first, so a longer lifetime would be an empty promise.
+  if (slurmEndsAt !== null && slurmEndsAt <= (expiresAt ?? Infinity)) return refusedBySlurm(slurmEndsAt)
+  if (expiresAt === null) return { ok: true, expiresAt: null }
   if (session.promised) {
     return {
       ok: false,
@@ -35,14 +39,20 @@ export function extensionOf(session: Extendable, byMs: number | undefined): Exte
       latest: expiresAt,
     }
   }
-  const latest = allowedMs === null ? Infinity : startedAt + allowedMs
+  const allowed = allowedMs === null ? Infinity : startedAt + allowedMs
+  const latest = Math.min(allowed, slurmEndsAt ?? Infinity)
   const wanted = expiresAt + (byMs ?? maxLifetimeMs ?? 0)
   const granted = byMs === undefined ? Math.min(wanted, latest) : wanted
-  if (granted > latest || latest <= expiresAt) {
-    return { ok: false, why: limitOf(latest, expiresAt), latest: Number.isFinite(latest) ? latest : null }
-  }
-  return { ok: true, expiresAt: granted }
+  if (granted <= latest && latest > expiresAt) return { ok: true, expiresAt: granted }
+  if (latest < allowed) return refusedBySlurm(latest)
+  return { ok: false, why: limitOf(latest, expiresAt), latest: Number.isFinite(latest) ? latest : null }
 }
+
+const refusedBySlurm = (endsAt: number): Extension => ({
+  ok: false,
+  why: because('extension_of_slurm', { time: new Date(endsAt).toISOString() }),
+  latest: endsAt,
+})
 
 function limitOf(latest: number, expiresAt: number): Because {
   if (latest <= expiresAt) return because('extension_longest')

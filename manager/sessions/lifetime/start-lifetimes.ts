@@ -84,7 +84,9 @@ export function startLifetimes(deps: LifetimesDeps): AsyncDisposable {
       const seen = { ...session, idleSince, idleForMs: verdict === 'idle' ? idleForMs : null }
       const end = endIn(seen)
       const warning = warningIn(end)
-      if (end && end.at <= 0) await tryToFinish(seen, end)
+      // Only Slurm knows whether its limit still holds: the session ends with its job.
+      const own = end?.why === 'slurm_time_limit' ? endIn({ ...seen, slurmEndsInMs: null }) : end
+      if (own && own.at <= 0) await tryToFinish(seen, own)
       else if (isNews(warning, told.get(session.id) ?? null, verdict)) news.set(session.id, warning)
     }
     for (const id of told.keys()) if (!sessions.some(session => session.id === id)) told.delete(id)
@@ -147,8 +149,11 @@ function isNews(warning: Warning | null, told: Warning | null, verdict: Verdict 
 }
 
 /** The nearest end, relative to now (0). */
-function endIn({ idleForMs, idleTimeoutSeconds, expiresInMs, maxLifetimeSeconds }: MortalSession): End | null {
+function endIn(session: MortalSession): End | null {
+  const { idleForMs, idleTimeoutSeconds, expiresInMs, maxLifetimeSeconds, slurmEndsInMs, nowMs, startedAtMs } = session
   return endOf({
+    slurmEndsAt: slurmEndsInMs,
+    slurmLimitMs: slurmEndsInMs === null || startedAtMs === null ? null : slurmEndsInMs + nowMs - startedAtMs,
     idleSince: idleForMs === null ? null : -idleForMs,
     idleTimeoutMs: idleTimeoutSeconds === null ? null : idleTimeoutSeconds * 1000,
     expiresAt: expiresInMs,

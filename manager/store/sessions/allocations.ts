@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type ResourceGroupOptions, type SessionId, type SessionStatus } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type GrantIdentity } from '../tables/scheduling.ts'
+import { lockedSessions, type Touched } from './touches.ts'
 
 /** A resource group whose engine is not Berth. */
 export interface AllocatedGroup {
@@ -28,6 +29,8 @@ export interface AllocatedSession {
   readonly id: SessionId
   readonly status: SessionStatus
   readonly resourceGroup: string
+  /** End of its job as the session shows it. */
+  readonly slurmEndsAt: Date | null
   /** Null: no allocation was requested for it. */
   readonly request: {
     readonly run: number
@@ -42,17 +45,16 @@ export async function listAllocatedSessions(db: Db, groups: readonly string[]): 
   const rows = await db
     .selectFrom('sessions as s')
     .leftJoin('allocations as a', 'a.session_id', 's.id')
-    .select(['s.id', 's.status', 's.resource_group as resourceGroup', 'a.run', 'a.name', 'a.granted'])
+    .select(['s.id', 's.status', 's.resource_group as resourceGroup', 's.slurm_ends_at as slurmEndsAt'])
+    .select(['a.run', 'a.name', 'a.granted'])
     .select(sql<number | null>`(extract(epoch from now() - a.asked_at) * 1000)::float8`.as('askedAgoMs'))
     .where('s.status', 'not in', ['TERMINATED', 'CANCELLED', 'ERROR'])
     .where(eb => eb.or([...groups.map(name => eb('s.resource_group', '=', name)), eb('a.name', 'is not', null)]))
     .orderBy('s.created_at')
     .orderBy('s.id')
     .execute()
-  return rows.map(({ id, status, resourceGroup, run, name, askedAgoMs, granted }) => ({
-    id,
-    status,
-    resourceGroup,
+  return rows.map(({ run, name, askedAgoMs, granted, ...session }) => ({
+    ...session,
     request: run === null || name === null ? null : { run, name, askedAgoMs: askedAgoMs ?? 0, granted },
   }))
 }
@@ -82,4 +84,14 @@ export async function recordGrant(db: Db, name: string, granted: GrantIdentity):
     .set({ granted: JSON.stringify(granted) })
     .where('name', '=', name)
     .execute()
+}
+
+/** Sets when Slurm ends the job of a session, which has been placed on it. */
+export async function setSlurmEnd(db: Db, id: SessionId, endsAt: Date | null): Promise<Touched[]> {
+  const { rows } = await sql<Touched>`
+    with ${lockedSessions([id], sql`status not in ('PENDING', 'TERMINATED', 'CANCELLED', 'ERROR')`)}
+    update sessions s set slurm_ends_at = ${endsAt?.toISOString() ?? null}::timestamptz, version = s.version + 1
+    from locked where s.id = locked.id
+    returning s.id, s.owner_id as "ownerId", s.domain, s.version`.execute(db)
+  return rows
 }

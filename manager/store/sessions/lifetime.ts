@@ -3,7 +3,7 @@ import { type AgentId, type KernelId, OCCUPYING_STATUSES, type SessionId, type U
 import { type Db } from '../schema.ts'
 import { lockedSessions, type Touched } from './touches.ts'
 
-/** A running session with an idle timeout or an end of its lifetime. Durations are by the database's clock. */
+/** A running session with an idle timeout, an end of its lifetime or of its job in Slurm. Durations are by the database's clock. */
 export interface MortalSession {
   /** The database's clock at the time of reading. */
   readonly nowMs: number
@@ -17,6 +17,7 @@ export interface MortalSession {
   readonly idleSince: Date | null
   readonly expiresInMs: number | null
   readonly expiresAt: Date | null
+  readonly slurmEndsInMs: number | null
   /** Running kernels; null if there are none. */
   readonly kernels: readonly { readonly id: KernelId; readonly agentId: AgentId | null }[] | null
 }
@@ -29,9 +30,10 @@ export async function listMortal(db: Db): Promise<MortalSession[]> {
            (extract(epoch from now() - s.idle_since) * 1000)::bigint as "idleForMs",
            s.idle_since as "idleSince", s.expires_at as "expiresAt",
            (extract(epoch from s.expires_at - now()) * 1000)::bigint as "expiresInMs",
+           (extract(epoch from s.slurm_ends_at - now()) * 1000)::bigint as "slurmEndsInMs",
            jsonb_agg(jsonb_build_object('id', k.id, 'agentId', k.agent_id)) filter (where k.id is not null) as kernels
     from sessions s left join kernels k on k.session_id = s.id and k.status = 'RUNNING'
-    where s.status = 'RUNNING' and (s.idle_timeout_seconds is not null or s.expires_at is not null)
+    where s.status = 'RUNNING' and num_nonnulls(s.idle_timeout_seconds, s.expires_at, s.slurm_ends_at) > 0
     group by s.id`.execute(db)
   return rows
 }

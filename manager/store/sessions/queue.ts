@@ -29,6 +29,7 @@ const QUEUED = [
   'created_at',
   'requested',
   'gpu',
+  'slurm',
   'image',
   'image_digest',
   'failed_agents',

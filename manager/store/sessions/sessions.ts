@@ -14,6 +14,7 @@ import {
   type SessionKind,
   type SessionPermission,
   type SessionStatus,
+  type SlurmChoice,
   type UserId,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
@@ -67,6 +68,8 @@ export interface NewSession {
   readonly requested: ResourceSlots
   /** The GPUs that it accepts; null for any. */
   readonly gpu: GpuChoice | null
+  /** What it chooses in Slurm; null for nothing. */
+  readonly slurm: SlurmChoice | null
   readonly shmemBytes: number
   readonly shmemFromImage: boolean
   readonly environ: Readonly<Record<string, string>>
@@ -101,6 +104,7 @@ type LaterColumn =
   | 'status_at'
   | 'ended_at'
   | 'expires_at'
+  | 'slurm_ends_at'
   | 'idle_since'
   | 'idle_seen_at'
   | 'interrupt_at'
@@ -142,6 +146,7 @@ function columnsOf(session: NewSession): Complete<Omit<Insertable<SessionsTable>
     image_digest: session.imageDigest,
     requested: JSON.stringify(session.requested),
     gpu: session.gpu && JSON.stringify(session.gpu),
+    slurm: session.slurm && JSON.stringify(session.slurm),
     shmem_bytes: session.shmemBytes,
     shmem_from_image: session.shmemFromImage,
     environ: JSON.stringify(session.environ),
@@ -184,6 +189,8 @@ const COLUMNS: Readonly<Record<keyof Omit<SessionsTable, 'environ'>, true>> = {
   image_digest: true,
   requested: true,
   gpu: true,
+  slurm: true,
+  slurm_ends_at: true,
   shmem_bytes: true,
   shmem_from_image: true,
   startup_command: true,

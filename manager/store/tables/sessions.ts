@@ -11,6 +11,7 @@ import {
   type SessionId,
   type ImageDefaultsSpec,
   type SessionSpec,
+  type SlurmChoice,
   type SessionPermission,
   type SessionStatus,
   type UserId,
@@ -31,6 +32,10 @@ export interface SessionsTable {
   requested: Json<ResourceSlots>
   /** The GPUs that it accepts; null for any. */
   gpu: MaybeJson<GpuChoice>
+  /** What it chooses in Slurm; null for nothing. */
+  slurm: MaybeJson<SlurmChoice>
+  /** When the time limit of its job in Slurm ends it; null: no limit, or not known yet. Kept from an earlier grant while it waits. */
+  slurm_ends_at: MaybeTime
   shmem_bytes: number
   /** True if the user requested no amount of shared memory: the image on the session's agent decides. */
   shmem_from_image: Default<boolean>

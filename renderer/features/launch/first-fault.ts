@@ -25,6 +25,7 @@ const FIELDS = [
   { field: 'startupCommand', label: 'startupCommand', selector: '#launch-command' },
   { field: 'maxLifetime', label: 'maxLifetime', selector: '#launch-max-lifetime' },
   { field: 'idleTimeout', label: 'idleTimeout', selector: '#launch-idle-timeout' },
+  { field: 'slurmTime', label: 'slurmTime', selector: '#launch-slurm-time' },
   { field: 'startsAt', label: 'startTime', selector: '#launch-starts-at' },
   { field: 'dependsOn', label: 'afterThese', selector: '#launch-depends-on' },
   { field: 'priority', label: 'priority', selector: '#launch-priority' },

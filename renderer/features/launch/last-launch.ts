@@ -4,6 +4,7 @@ import { titleAmong } from './image-order.ts'
 import { defaultForm, fitForm, type GpuSlot, isBatch, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
 import { appToOpen } from './open-after.ts'
 import { type Remembered } from './remembered.ts'
+import { offering } from './slurm-choice.ts'
 import { t } from '../../words/en/launch.ts'
 
 /** The last launch of this computer, ready to be sent again. */
@@ -30,7 +31,9 @@ export function lastLaunch(
   if (!last || !image) return null
   const wish = { ...defaultForm(image, room.largest), ...last, ...place }
   const form = fitForm(wish, image, room.largest, room.left)
-  const limits = limitsOf(image, room.largest, form.mem, room.left)
+  // What was chosen in Slurm belongs to its resource group.
+  const slurm = form.resourceGroup === last.resourceGroup ? offering(last) : undefined
+  const limits = { ...limitsOf(image, room.largest, form.mem, room.left), slurm }
   const gpu = limits.gpu && form.gpu > 0 ? [gpuText(limits.gpu.slot, form)] : []
   return {
     title: titleAmong(room.images, image),

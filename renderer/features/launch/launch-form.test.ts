@@ -346,6 +346,7 @@ describe('the first error of the form', () => {
     'kind',
     'runImageCommand',
     'automount',
+    'slurmValues',
   ]
 
   test('every possible error has one', () => {

@@ -19,10 +19,12 @@ import {
   type SessionKind,
   type SessionSpec,
   type SlotName,
+  type SlurmSettings,
 } from '#manager/contract'
 import { rangeFault } from '../../ui/amount-fault.ts'
 import { environError, type EnvironmentRow } from './environment.ts'
 import { choicesFault, choicesLike, toMountSpecs, type FolderChoice } from './folder-choice.ts'
+import { slurmChoiceOf, slurmLike, slurmTimeFault, type SlurmValues } from './slurm-choice.ts'
 import { startFault } from './start-time.ts'
 import { t } from '../../words/en/launch.ts'
 
@@ -63,6 +65,10 @@ export interface LaunchForm {
   /** Durations as typed, such as `8h`; empty for no limit. */
   maxLifetime: string
   idleTimeout: string
+  /** Time limit of the job, as typed, in a resource group that Slurm runs; empty for that of the group. */
+  slurmTime: string
+  /** Values that such a resource group offers. */
+  slurmValues: SlurmValues
   priority: number
   /** Whether the session may be stopped for a session of higher priority, and continue later. */
   interruptible: boolean
@@ -87,6 +93,8 @@ export interface LaunchLimits {
   readonly shmem: Range
   /** Null if no agent has GPUs: the field is then not shown. */
   readonly gpu: (Range & { readonly slot: GpuSlot }) | null
+  /** Settings of a resource group that Slurm runs. */
+  readonly slurm?: SlurmSettings | undefined
 }
 interface Range {
   readonly min: number
@@ -169,6 +177,8 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     runImageCommand: false,
     maxLifetime: '',
     idleTimeout: '',
+    slurmTime: '',
+    slurmValues: {},
     priority: 0,
     interruptible: false,
     dependsOn: [],
@@ -227,6 +237,7 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     runImageCommand: !isForeign && session.runImageCommand,
     maxLifetime: secondsText(session.maxLifetimeSeconds),
     idleTimeout: secondsText(session.idleTimeoutSeconds),
+    ...slurmLike(session.slurm),
     priority: Math.min(session.priority, 0),
     interruptible: session.interruptible,
     // The sessions on which it depended have ended.
@@ -280,6 +291,8 @@ export function validate(
   if (maxLifetime) errors.maxLifetime = maxLifetime
   const idleTimeout = isBatch(form) ? '' : durationError(form.idleTimeout)
   if (idleTimeout) errors.idleTimeout = idleTimeout
+  const slurmTime = limits.slurm ? durationError(form.slurmTime) || slurmTimeFault(form.slurmTime, limits.slurm) : ''
+  if (slurmTime) errors.slurmTime = slurmTime
   if (!Number.isInteger(form.priority) || form.priority < LOWEST_PRIORITY || form.priority > topPriority) {
     errors.priority = t('wholeNumber', { least: LOWEST_PRIORITY, most: topPriority })
   }
@@ -340,7 +353,9 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
       mem: formatAmount('mem', form.mem),
       ...(gpu && form.gpu > 0 ? { [gpu.slot]: formatAmount(gpu.slot, form.gpu) } : {}),
     },
-    gpu: gpu && form.gpu > 0 ? (form.gpuChoice ?? undefined) : undefined,
+    // Slurm does not know the models that Berth shows.
+    gpu: gpu && form.gpu > 0 && !limits.slurm ? (form.gpuChoice ?? undefined) : undefined,
+    slurm: limits.slurm && slurmChoiceOf(form, limits.slurm),
     shmem: String(form.shmem),
     environ: Object.fromEntries(form.environ.filter(({ name }) => name !== '').map(({ name, value }) => [name, value])),
     count: form.count,

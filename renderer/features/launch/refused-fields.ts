@@ -21,6 +21,7 @@ const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   runImageCommand: 'startupCommand',
   maxLifetimeSeconds: 'maxLifetime',
   idleTimeoutSeconds: 'idleTimeout',
+  'slurm.timeLimitMinutes': 'slurmTime',
   priority: 'priority',
   startsAt: 'startsAt',
   owner: 'owner',

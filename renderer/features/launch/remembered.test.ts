@@ -53,6 +53,8 @@ describe('the remembered launch', () => {
       resourceGroup: 'default',
       startupCommand: 'python3 train.py',
       maxLifetime: '8h',
+      slurmTime: '',
+      slurmValues: {},
       idleTimeout: '',
       opens: '',
       automount: false,

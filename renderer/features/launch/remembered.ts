@@ -6,10 +6,18 @@ import { type LaunchForm } from './launch-form.ts'
 
 const NUMBERS = ['cpu', 'mem', 'shmem', 'gpu'] as const
 const COUNTS = ['count', 'clusterSize', 'priority'] as const
-const TEXTS = ['project', 'resourceGroup', 'startupCommand', 'maxLifetime', 'idleTimeout', 'opens'] as const
+const TEXTS = [
+  'project',
+  'resourceGroup',
+  'startupCommand',
+  'maxLifetime',
+  'idleTimeout',
+  'slurmTime',
+  'opens',
+] as const
 const CHOICES = ['automount', 'runImageCommand', 'interruptible'] as const
 const KINDS: readonly unknown[] = ['interactive', 'batch'] satisfies LaunchForm['kind'][]
-const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'folders', 'gpuChoice'] as const
+const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'folders', 'gpuChoice', 'slurmValues'] as const
 
 /**
  * The choices of the last launch of an account, stored in this browser until it signs out. The name is left out (it is taken now), and so
@@ -39,10 +47,13 @@ export function recall(user: UserId | undefined, storage: Storage = localStorage
     all(CHOICES, choice => typeof choice === 'boolean') &&
     all(['kind'], kind => KINDS.includes(kind)) &&
     all(['folders'], isFolders) &&
+    all(['slurmValues'], isTexts) &&
     all(['gpuChoice'], choice => choice === null || isGpuChoice(choice))
   return isGood ? (value as Remembered) : null
 }
 
+const isTexts = (value: unknown) =>
+  typeof value === 'object' && value !== null && Object.values(value).every(text => typeof text === 'string')
 const isFolders = (value: unknown): value is FolderChoice[] =>
   Array.isArray(value) &&
   value.every((each: Partial<Record<keyof FolderChoice, unknown>> | null) => {

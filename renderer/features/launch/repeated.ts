@@ -1,6 +1,7 @@
 import { durationText } from '#base/duration'
 import { type Folder, parseAmount, parseSlots, type Session, type SessionSpec } from '#manager/contract'
 import { defaultForm, type LaunchForm, settingsLike } from './launch-form.ts'
+import { slurmLike } from './slurm-choice.ts'
 
 const MOST_RECENT = 10
 
@@ -38,6 +39,7 @@ export function formOf(spec: SessionSpec, folders: ReadonlyMap<string, Pick<Fold
     runImageCommand: spec.runImageCommand ?? false,
     maxLifetime: spec.maxLifetimeSeconds === undefined ? '' : durationText(spec.maxLifetimeSeconds),
     idleTimeout: spec.idleTimeoutSeconds === undefined ? '' : durationText(spec.idleTimeoutSeconds),
+    ...slurmLike(spec.slurm),
     priority: spec.priority ?? 0,
     interruptible: spec.interruptible ?? false,
   }

@@ -11,7 +11,7 @@ export const SECTIONS = [
   {
     id: 'lifetime',
     title: 'howLong',
-    fields: ['kind', 'startupCommand', 'runImageCommand', 'maxLifetime', 'idleTimeout'],
+    fields: ['kind', 'startupCommand', 'runImageCommand', 'maxLifetime', 'idleTimeout', 'slurmTime', 'slurmValues'],
   },
   { id: 'start', title: 'whenStarts', fields: ['startsAt', 'dependsOn', 'priority', 'interruptible'] },
 ] as const satisfies readonly { id: string; title: string; fields: readonly LaunchField[] }[]

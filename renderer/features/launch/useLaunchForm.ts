@@ -6,12 +6,13 @@ import { useResources } from '../../data/sessions/useResources.ts'
 import { useSessions } from '../../data/sessions/useSessions.ts'
 import { firstFault } from './first-fault.ts'
 import { titleAmong } from './image-order.ts'
-import { limitsOf, toSpec, validate, type LaunchErrors } from './launch-form.ts'
+import { limitsOf, toSpec, validate, type LaunchErrors, type LaunchLimits } from './launch-form.ts'
 import { appToOpen } from './open-after.ts'
 import { withOffer, type Offer } from './outlook.ts'
 import { presetShown, withPreset } from './presets.ts'
 import { useFilledForm } from './useFilledForm.ts'
 import { useLaunchRequest } from './useLaunchRequest.ts'
+import { fitSlurm } from './slurm-choice.ts'
 import { usePrediction } from './usePrediction.ts'
 import { t } from '../../words/en/launch.ts'
 
@@ -40,7 +41,13 @@ export function useLaunchForm() {
   const request = useLaunchRequest(form)
 
   const imageTitle = computed(() => image.value && titleAmong(resources.images ?? [], image.value))
-  const limits = computed(() => limitsOf(image.value, place.room.value.largest, form.value.mem, place.room.value.left))
+  const limits = computed<LaunchLimits>(() => {
+    const { room, slurm } = place
+    const { 'cuda.shares': _, ...whole } = room.value.largest
+    // Slurm allocates whole GPUs only.
+    const largest = slurm.value ? whole : room.value.largest
+    return { ...limitsOf(image.value, largest, form.value.mem, room.value.left), slurm: slurm.value }
+  })
   // Ordinary users may set at most 0; only administrators may go above it.
   const topPriority = computed(() => (account.user?.role === 'user' ? 0 : 10))
   // Returns the same object while no error changes, so that a key press does not re-render the parts that show errors.
@@ -79,6 +86,8 @@ export function useLaunchForm() {
   /** Sends the request. @returns true once the sessions exist */
   async function submit(): Promise<boolean> {
     if (!ready.value) return false
+    // The next launch begins with these choices: it must not send what is not shown.
+    form.value = fitSlurm(form.value, limits.value.slurm)
     return await request.send(toSpec(form.value, limits.value), appToOpen(form.value, image.value))
   }
 

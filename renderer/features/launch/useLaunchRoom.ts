@@ -19,6 +19,11 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
     atOnce: false,
   })
   const resourceGroups = computed(() => listing.value.value ?? [])
+  /** Settings of the chosen resource group if Slurm runs it. */
+  const slurm = computed(() => {
+    const group = resourceGroups.value.find(({ name }) => name === form.value.resourceGroup)
+    return group?.engine === 'slurm' ? (group.options.slurm ?? {}) : undefined
+  })
   const listed = ref(false)
 
   const projects = computed(() => (owner.value ?? account.user)?.groups ?? [])
@@ -93,5 +98,5 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
     },
   )
 
-  return { resources, room, presets, projects, resourceGroups, ready }
+  return { resources, room, presets, projects, resourceGroups, slurm, ready }
 }

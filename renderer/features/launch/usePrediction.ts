@@ -34,7 +34,7 @@ export function usePrediction({
     const { free, gpus } = place.room.value
     const { gpuChoice } = form.value
     const slot = limits.value.gpu?.slot
-    if (gpuChoice === null || slot === undefined) return free
+    if (gpuChoice === null || slot === undefined || limits.value.slurm) return free
     return { ...free, [slot]: Math.min(free[slot] ?? 0, freeOf(gpuChoice, gpus, slot)) }
   })
   const guess = computed(() =>

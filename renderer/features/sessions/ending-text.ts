@@ -18,9 +18,10 @@ export function endingText(
 ): EndingText | undefined {
   if (!ends?.warnedAt) return undefined
   const left = Date.parse(ends.at) - now.getTime()
+  const why = { idle_timeout: 'wasIdle', max_lifetime: 'lifetimeOver', slurm_time_limit: 'slurmLimitOver' } as const
   return {
     label: left <= 0 ? t('endsNow') : t('endsIn', { time: leftText(left) }),
-    why: `${t(ends.why === 'idle_timeout' ? 'wasIdle' : 'lifetimeOver')} ${t(clusterSize === 1 ? 'homeKept' : 'onlyFoldersStay')}`,
+    why: `${t(why[ends.why])} ${t(clusterSize === 1 ? 'homeKept' : 'onlyFoldersStay')}`,
     urgent: left < 5 * 60_000,
   }
 }

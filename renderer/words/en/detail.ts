@@ -99,6 +99,8 @@ const en = {
   kind: 'Kind',
   batch: 'Batch: ends with its command',
   interactive: 'Interactive',
+  slurm: 'Slurm',
+  slurmEnds: 'Time limit in Slurm',
   maxLifetime: 'Maximum lifetime',
   noLimit: 'none',
   idleTimeout: 'Idle timeout',

@@ -5,6 +5,11 @@ import { type Translation } from '../message-types.ts'
 export default {
   slurm_without_shares:
     'Slurm은 GPU를 통째로만 할당합니다. GPU를 통째로 요청하거나 다른 자원 그룹을 선택하세요(지금은 "{group}").',
+  slurm_elsewhere:
+    'Slurm이 운영하지 않는 자원 그룹에서는 Slurm의 설정을 고를 수 없습니다(지금은 "{group}"). 이 설정을 빼거나 다른 자원 그룹을 선택하세요.',
+  slurm_time_over: '자원 그룹 "{group}"의 세션은 시간 제한을 최대 {minutes}분까지 고를 수 있습니다.',
+  slurm_not_offered: '자원 그룹 "{group}"에서 고를 수 없는 값입니다({setting}: "{value}"). 고를 수 있는 값: {offered}.',
+  slurm_offers_none: '자원 그룹 "{group}"에서는 고를 수 없는 설정입니다({setting}). 빼고 다시 요청하세요.',
   slurm_without_choice:
     '자원 그룹 "{group}"에서는 Slurm이 GPU를 고르며, 세션이 고른 조건({gpu})을 알지 못합니다. GPU 종류를 정하지 않거나 다른 자원 그룹을 선택하세요.',
   // 로컬 프록시
@@ -154,6 +159,7 @@ export default {
   // 세션
   dependency_unknown: '기다릴 "{session}" 세션이 없습니다.',
   extension_longest: '세션이 이미 자원 정책이 허용하는 가장 긴 수명을 갖고 있습니다.',
+  extension_of_slurm: 'Slurm 작업의 시간 제한으로 세션이 {time}에 끝납니다. 클러스터 관리자만 늘릴 수 있습니다.',
   extension_promised: '다른 세션이 이 자원을 기다리고 있으며, 이 세션이 끝나면 시작하기로 되어 있습니다.',
   files_of_several: '컨테이너가 여러 개인 세션의 파일은 보관되지 않습니다. 새 세션을 시작하세요.',
   files_taken: '"{session}" 세션이 이 세션의 파일을 이어받았습니다.',

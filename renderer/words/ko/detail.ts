@@ -97,6 +97,8 @@ export default {
   kind: '종류',
   batch: '배치: 명령이 끝나면 종료됩니다',
   interactive: '대화형',
+  slurm: 'Slurm',
+  slurmEnds: 'Slurm의 시간 제한',
   maxLifetime: '최대 수명',
   noLimit: '없음',
   idleTimeout: '유휴 제한 시간',

@@ -259,10 +259,15 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
     expect(await slurm.jobs()).toHaveLength(2)
   })
 
-  test('a session ends at the time limit of its job', async () => {
-    await settings({ timeLimitMinutes: 1 })
-    const session = await launch()
+  test('a session ends at the time limit that it has chosen, and shows it before', async () => {
+    await settings({ timeLimitMinutes: 30, constraint: 'a100', offers: { constraint: ['nvlink'] } })
+    const session = await launch(ONE_GPU, { slurm: { timeLimitMinutes: 1, constraint: 'nvlink' } })
     await berth.reach(session.id, 'RUNNING')
+    const job = await slurm.run('scontrol', 'show', 'job', await jobId(session))
+    expect(job).toContain('Features=nvlink')
+    const [, end = ''] = /EndTime=(\S+)/.exec(job) ?? []
+    await expect.poll(async () => (await get(session.id)).slurmEndsAt).toBe(`${end}.000Z`)
+    expect((await get(session.id)).ends?.why).toBe('slurm_time_limit')
     await expect.poll(async () => (await get(session.id)).status, { timeout: 120_000 }).toBe('TERMINATED')
     expect(await messageOf(session.id)).toBe('The session has reached the time limit of its job in Slurm.')
     expect(containers()).toBe(0)

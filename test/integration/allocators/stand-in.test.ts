@@ -181,6 +181,55 @@ test('shares and a choice of GPUs are refused, and the engine changes only witho
   })
 })
 
+test('a session chooses a time limit and what its group offers, and shows when Slurm ends it', async () => {
+  const slurm = { qos: 'normal', timeLimitMinutes: 60, maxTimeLimitMinutes: 240, offers: { qos: ['urgent'] } }
+  await berth.api.updateResourceGroup({ params: { name: 'default' }, body: { options: { slurm } } })
+  const choose = (chosen: object) => berth.launch({ resources: { cpu: '1', mem: '1 GiB' }, slurm: chosen })
+  const causeOf = async (chosen: object) => (await refusal(choose(chosen))).detail['cause']
+  expect(await causeOf({ timeLimitMinutes: 241 })).toBe('slurm_time_over')
+  expect(await causeOf({ qos: 'other' })).toBe('slurm_not_offered')
+  expect(await causeOf({ reservation: 'course' })).toBe('slurm_offers_none')
+
+  const session = await choose({ timeLimitMinutes: 240, qos: 'urgent' })
+  expect(session).toMatchObject({ slurm: { timeLimitMinutes: 240, qos: 'urgent' }, slurmEndsAt: null })
+  const name = await nameOf(session)
+  expect((await linesOf('asked'))[0]).toMatch(/ --qos=urgent --time=240$/)
+  // The last warnings, 15 and 5 minutes before the end, are past.
+  const end = Math.round(Date.now() / 1000) + 200
+  const times = { submit_time: end - 14_400, start_time: end - 14_400, end_time: end }
+  await say([job(name, { ...times, time_limit: { set: true, infinite: false, number: 240 } })])
+  await berth.reach(session.id, 'RUNNING')
+  const get = () => berth.api.getSession({ params: { id: session.id } })
+  const at = new Date(end * 1000).toISOString()
+  await expect.poll(async () => (await get()).slurmEndsAt).toBe(at)
+  expect((await get()).ends).toMatchObject({ at, why: 'slurm_time_limit' })
+  const extension = berth.api.extendSession({ params: { id: session.id }, body: {} })
+  expect(await refusal(extension)).toMatchObject({ detail: { cause: 'extension_of_slurm' } })
+  // An administrator of the cluster has raised it.
+  await say([job(name, { ...times, end_time: end + 3_600, time_limit: 300 })])
+  await expect.poll(async () => (await get()).slurmEndsAt).toBe(new Date((end + 3_600) * 1000).toISOString())
+  await say([job(name, { ...times, time_limit: { set: true, infinite: true, number: 0 } })])
+  await expect.poll(async () => (await get()).slurmEndsAt).toBeNull()
+})
+
+test('a waiting session is not started with a choice that its group offers no more', async () => {
+  const slurm = { offers: { qos: ['urgent'] } }
+  const group = (options: object) => berth.api.updateResourceGroup({ params: { name: 'default' }, body: { options } })
+  await group({ slurm })
+  await berth.api.pauseScheduling()
+  const session = await berth.launch({ resources: { cpu: '1', mem: '1 GiB' }, slurm: { qos: 'urgent' } })
+  await group({})
+  await berth.api.resumeScheduling()
+  await expect.poll(() => berth.reasonOf(session.id)).toBe('allocation_refused')
+  expect(await linesOf('asked')).toEqual([])
+})
+
+test('choices in Slurm are refused in a group that Berth runs', async () => {
+  await berth.api.updateResourceGroup({ params: { name: 'default' }, body: { engine: 'berth' } })
+  const refused = await refusal(berth.launch({ slurm: { timeLimitMinutes: 60 } }))
+  expect(refused).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_elsewhere' } })
+})
+
 test('a forecast says that Slurm decides', async () => {
   const body = { image: 'berth/python:3.13', resources: { cpu: '1', mem: '1 GiB' } }
   expect(await berth.api.whatIf({ body })).toMatchObject({ startsNow: false, reason: { cause: 'slurm_decides' } })

@@ -78,6 +78,32 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   expect(await json('admin', 'resource-group', 'ls')).toContainEqual(
     expect.objectContaining({ engine: 'slurm', options: { slurm: { qos: 'urgent', timeLimitMinutes: 90 } } }),
   )
+  const offers = ['--offer', 'qos=urgent', '--offer', 'qos=normal', '--offer', 'reservation=course']
+  const limits = ['--time-limit', '60', '--max-time-limit', '240']
+  await berth(['admin', 'resource-group', 'update', 'gpu', '--qos', '', ...limits, ...offers])
+  await berth(['admin', 'resource-group', 'update', 'gpu', '--offer', 'reservation='])
+  const choices = { timeLimitMinutes: 60, maxTimeLimitMinutes: 240, offers: { qos: ['urgent', 'normal'] } }
+  expect(await json('admin', 'resource-group', 'ls')).toContainEqual(
+    expect.objectContaining({ options: { slurm: choices } }),
+  )
+  const nothing = await berth(['admin', 'resource-group', 'update', 'gpu', '--offer', 'account=lab'])
+  expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining('qos=VALUE') as string })
+  const inSlurm = [
+    'session',
+    'create',
+    '--image',
+    'berth/python:3.13',
+    '--resource-group',
+    'gpu',
+    '--cpu',
+    '0.1',
+    '--slurm-time',
+    '2h',
+  ]
+  const forecast = await berth([...inSlurm, '--slurm-qos', 'urgent', '--dry-run'])
+  expect(forecast.out).toContain('Slurm decides')
+  const tooLong = await berth([...inSlurm, '--slurm-time', '5h'])
+  expect(tooLong).toMatchObject({ code: 2, err: expect.stringContaining('240 minutes at most') as string })
   const wrong = await berth(['admin', 'resource-group', 'update', 'gpu', '--time-limit', 'soon'])
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('timeLimitMinutes') as string })
   const granted = await berth(['admin', 'resource-group', 'grant', 'gpu', '--user', me])
