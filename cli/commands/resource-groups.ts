@@ -235,7 +235,7 @@ async function changeOf(
   const typed = { users: weight ?? [], projects: projectWeight ?? [] }
   const isWeighed = weight !== undefined || projectWeight !== undefined
   const weighed = isWeighed ? await withWeights(api, options ?? (await present()), typed) : options
-  const slurm = await slurmSettingsOf(flags, async () => (weighed ?? (await present())).slurm)
+  const slurm = await slurmSettingsOf(api, flags, async () => (weighed ?? (await present())).slurm)
   const changed = slurm ? { ...(weighed ?? (await present())), slurm } : weighed
   return defined({ description, engine, sequencer, selector, options: changed })
 }

@@ -1,7 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { defined } from '#base/defined'
-import { AppError, SLURM_OFFERED, SlurmChoice, type SlurmOffered, SlurmSettings } from '#manager/contract'
+import {
+  type ApiClient,
+  AppError,
+  SLURM_OFFERED,
+  SlurmChoice,
+  type SlurmOffered,
+  SlurmSettings,
+} from '#manager/contract'
 import { durationOption } from './duration.ts'
+import { findGroup } from './find-user.ts'
 
 /** Options of a launch for resource groups that Slurm runs. */
 export interface SlurmChoiceFlags {
@@ -47,6 +55,18 @@ export interface SlurmFlags {
   timeLimit?: string
   maxTimeLimit?: string
   offer?: readonly Offer[]
+  projectAccount?: readonly Named[]
+  projectQos?: readonly Named[]
+  mailDomain?: string
+  person?: readonly Named[]
+  /** False with --no-people. */
+  people?: boolean
+}
+
+/** A project or person, and a value; an empty one removes. */
+interface Named {
+  readonly of: string
+  readonly value: string
 }
 
 interface Offer {
@@ -69,6 +89,25 @@ export const withSlurmSettings = (command: Command) =>
       'Slurm: a qos, constraint or reservation that sessions may choose, e.g. qos=urgent; repeatable, replaces what was offered; qos= offers none',
       collectOffer,
     )
+    .option(
+      '--project-account <project=account>',
+      'Slurm: account of the sessions of a project; repeatable, speech= removes it',
+      collectNamed,
+    )
+    .option('--project-qos <project=qos>', 'Slurm: the same for the QOS', collectNamed)
+    .option(
+      '--person <email=user>',
+      'Slurm: whose jobs the sessions of a person are; people without a user are then refused; repeatable, ada@example.org= removes it',
+      collectNamed,
+    )
+    .option('--mail-domain <domain>', 'Slurm: at this mail domain, the part before the @ is the user of Slurm')
+    .option('--no-people', 'Slurm: all jobs are of the user who runs the manager')
+
+function collectNamed(text: string, before: readonly Named[] = []): readonly Named[] {
+  const [, of, value] = /^([^=]+)=(.*)$/.exec(text) ?? []
+  if (of === undefined || value === undefined) throw new InvalidArgumentError('Write a name, = and a value.')
+  return [...before, { of, value }]
+}
 
 function collectOffer(text: string, before: readonly Offer[] = []): readonly Offer[] {
   const [name = '', ...rest] = text.split('=')
@@ -78,27 +117,70 @@ function collectOffer(text: string, before: readonly Offer[] = []): readonly Off
   return [...before, { setting, value: rest.join('=') || undefined }]
 }
 
-/** The settings with what was typed; undefined if nothing was. @throws AppError `bad_request` */
+/** The settings with what was typed; undefined if nothing was. @throws AppError `bad_request`, `group_not_found` */
 export async function slurmSettingsOf(
-  { timeLimit: timeLimitMinutes, maxTimeLimit: maxTimeLimitMinutes, offer = [], ...names }: SlurmFlags,
+  api: ApiClient,
+  flags: SlurmFlags,
   present: () => Promise<SlurmSettings | undefined>,
 ): Promise<SlurmSettings | undefined> {
-  const { partition, account, qos, constraint, reservation } = names
+  const { partition, account, qos, constraint, reservation } = flags
+  const { timeLimit: timeLimitMinutes, maxTimeLimit: maxTimeLimitMinutes } = flags
   const typed = defined({ partition, account, qos, constraint, reservation, timeLimitMinutes, maxTimeLimitMinutes })
-  if (Object.keys(typed).length === 0 && offer.length === 0) return undefined
-  const before = await present()
-  const offers: Record<string, readonly string[] | undefined> = { ...before?.offers }
-  for (const { setting } of offer) offers[setting] = offer.flatMap(one => (one.setting === setting && one.value) || [])
-  const kept = Object.fromEntries(Object.entries(offers).filter(([, values]) => values && values.length > 0))
-  const all = { ...before, ...typed, offers: Object.keys(kept).length > 0 ? kept : '' }
+  const { offer, projectAccount, projectQos, mailDomain, person, people } = flags
+  const others = Object.keys(defined({ offer, projectAccount, projectQos, mailDomain, person }))
+  if (Object.keys(typed).length + others.length === 0 && people !== false) return undefined
+  const before = (await present()) ?? {}
+  const all = {
+    ...before,
+    ...typed,
+    offers: withOffers(before, offer),
+    projects: await withProjects(api, before, { account: projectAccount, qos: projectQos }),
+    people: withPeople(before, flags),
+  }
   const settings = Object.fromEntries(
     Object.entries(all)
-      .filter(([, value]) => value !== '')
+      .filter(([, value]) => value !== undefined && value !== '')
       .map(([name, value]) => [name, name.endsWith('Minutes') ? Number(value) : value]),
   )
   const { data, error } = SlurmSettings.safeParse(settings)
   if (error) throw refused(error.issues)
   return data
+}
+
+const orNone = <Value extends object>(value: Value) => (Object.keys(value).length === 0 ? undefined : value)
+
+function withOffers({ offers: before }: SlurmSettings, offer: readonly Offer[] = []) {
+  const offers: Record<string, readonly string[] | undefined> = { ...before }
+  for (const { setting } of offer) offers[setting] = offer.flatMap(one => (one.setting === setting && one.value) || [])
+  return orNone(Object.fromEntries(Object.entries(offers).filter(([, values]) => values?.length)))
+}
+
+async function withProjects(
+  api: ApiClient,
+  { projects: before }: SlurmSettings,
+  typed: Readonly<Record<'account' | 'qos', readonly Named[] | undefined>>,
+) {
+  const projects: Record<string, Readonly<Record<string, string | undefined>>> = { ...before }
+  for (const setting of ['account', 'qos'] as const)
+    for (const { of, value } of typed[setting] ?? []) {
+      const { id } = await findGroup(api, of)
+      const { [setting]: _, ...rest } = projects[id] ?? {}
+      projects[id] = value === '' ? rest : { ...rest, [setting]: value }
+    }
+  return orNone(Object.fromEntries(Object.entries(projects).filter(([, one]) => Object.keys(one).length > 0)))
+}
+
+/** Without the last person, the map stays: it refuses everybody, and does not give their jobs to the user of the manager. */
+function withPeople({ people: before }: SlurmSettings, { mailDomain, person = [], people }: SlurmFlags) {
+  if (people === false) return undefined
+  if (mailDomain === undefined && person.length === 0) return before
+  const users = new Map(Object.entries(before?.users ?? {}))
+  for (const { of, value } of person) {
+    if (value === '') users.delete(of)
+    else users.set(of, value)
+  }
+  const domain = mailDomain === undefined ? before?.mailDomain : mailDomain || undefined
+  return defined({ mailDomain: domain, users: users.size === 0 ? undefined : Object.fromEntries(users) })
 }
 
 function refused([issue]: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]): AppError {

@@ -10,6 +10,8 @@ export interface AllocationRequest {
   readonly gpus: number
   /** The only node that will do; left out = any node. */
   readonly node?: string | undefined
+  /** The engine's user whose allocation it is; null: the user of this process. */
+  readonly user: string | null
   readonly settings: SlurmJob
 }
 
@@ -18,6 +20,8 @@ export type AllocationEnd = 'cancelled' | 'timeout' | 'preempted' | 'node_failed
 
 interface Listed {
   readonly name: string
+  /** The engine's user whose allocation it is; null: the user of this process. */
+  readonly user: string | null
   readonly identity: GrantIdentity
 }
 
@@ -60,8 +64,12 @@ export interface Allocator {
    * @param onRefused called with the engine's own words if the request ends without an allocation; never called if this process ends first
    */
   allocate(request: AllocationRequest, onRefused: (words: string) => void): void
-  /** All allocations of this user whose names begin with the prefix. @throws if the answer is not complete */
-  list(prefix: string): Promise<readonly Allocation[]>
+  /**
+   * All allocations of the user of this process, and of these users, whose names begin with the prefix.
+   *
+   * @throws if the answer is not complete
+   */
+  list(prefix: string, users: ReadonlySet<string>): Promise<readonly Allocation[]>
   /** Ends an allocation, whatever its state. Only `list` shows whether it has ended. */
-  release(id: string): Promise<void>
+  release(id: string, user: string | null): Promise<void>
 }

@@ -13,6 +13,7 @@ const IDENTITY = { id: '21', submittedAt: 100, startedAt: 110, restarts: 0 }
 const TIMES = { confirmMs: 5_000, appearMs: 60_000, retryMs: 30_000 }
 const GRANT: Allocation = {
   name: NAME,
+  user: null,
   identity: IDENTITY,
   state: 'granted',
   nodes: [{ name: 'g1', gpus: [0] }],
@@ -21,6 +22,7 @@ const GRANT: Allocation = {
 }
 const WAITS: Allocation = {
   name: NAME,
+  user: null,
   identity: { ...IDENTITY, startedAt: null },
   state: 'waiting',
   reason: 'Resources',
@@ -35,7 +37,7 @@ const session = (
   status,
   resourceGroup: 'default',
   slurmEndsAt: null,
-  request: request && { run: 1, name: NAME, askedAgoMs: 120_000, granted: null, ...request },
+  request: request && { run: 1, name: NAME, user: null, askedAgoMs: 120_000, granted: null, ...request },
 })
 
 let memory: Memory
@@ -77,14 +79,14 @@ describe('a waiting session', () => {
   })
 
   test('is asked for again where its client was killed, and says that it has lost its place', () => {
-    const failed: Allocation = { name: NAME, identity: IDENTITY, state: 'ended', end: 'failed' }
+    const failed: Allocation = { name: NAME, user: null, identity: IDENTITY, state: 'ended', end: 'failed' }
     expect(at(0, [failed], session('PENDING', { askedAgoMs: 5_000 }))).toMatchObject([
       { act: 'show', reason: { cause: 'slurm_asked_again' } },
     ])
     expect(at(0, [failed], session('PENDING'))).toEqual([{ act: 'ask', id: ID, run: 2 }])
   })
 
-  const cancelled: Allocation = { name: NAME, identity: IDENTITY, state: 'ended', end: 'cancelled' }
+  const cancelled: Allocation = { name: NAME, user: null, identity: IDENTITY, state: 'ended', end: 'cancelled' }
 
   test('is cancelled with its job, which two lists in a row show', () => {
     at(0, [WAITS], session('PENDING'))
@@ -139,7 +141,7 @@ describe('a running session', () => {
     ['cancelled', 'slurm_cancelled'],
     ['completed', 'slurm_failed'],
   ] as const)('ends with its job: %s', (end, cause) => {
-    const ended: Allocation = { name: NAME, identity: IDENTITY, state: 'ended', end }
+    const ended: Allocation = { name: NAME, user: null, identity: IDENTITY, state: 'ended', end }
     expect(at(0, [ended], running)).toMatchObject([
       { act: 'end', isWaiting: false, reason: { code: 'allocation_ended', cause } },
     ])
@@ -174,8 +176,8 @@ describe('allocations that no session needs', () => {
   test('are not those of live sessions, also while they end, nor those that have ended', () => {
     for (const status of ['PENDING', 'SCHEDULED', 'RUNNING', 'TERMINATING'] as const)
       expect(of([GRANT], session(status))).toEqual([])
-    expect(of([{ name: NAME, identity: IDENTITY, state: 'ended', end: 'timeout' }])).toEqual([])
-    expect(of([{ name: NAME, identity: IDENTITY, state: 'changing' }])).toEqual([])
+    expect(of([{ name: NAME, user: null, identity: IDENTITY, state: 'ended', end: 'timeout' }])).toEqual([])
+    expect(of([{ name: NAME, user: null, identity: IDENTITY, state: 'changing' }])).toEqual([])
   })
 
   test('are never those with names that Berth does not make', () => {

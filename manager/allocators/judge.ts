@@ -68,8 +68,13 @@ export interface Look {
 
 /** Decides what to do for each session after a good look at the engine. Changes the memory only. */
 export function judge(look: Look, memory: Memory, times: JudgeTimes = JUDGE_TIMES): readonly Act[] {
+  const userOf = new Map(
+    look.sessions.flatMap(({ request }) => (request ? [[request.name, request.user] as const] : [])),
+  )
   const byName = new Map<string, Allocation>()
   for (const one of look.allocations) {
+    // A job of another user is none of ours, whatever its name.
+    if (userOf.get(one.name) !== one.user) continue
     const other = byName.get(one.name)
     if (!other || rank(one) > rank(other)) byName.set(one.name, one)
   }

@@ -1,4 +1,4 @@
-import { type AgentId, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import { type AgentId, type Reason, reasonOf, type SessionId, slurmUserOf } from '#manager/contract'
 import {
   canRun,
   canTake,
@@ -14,7 +14,7 @@ import { slurmRefusal } from '../scheduler/slurm-refusal.ts'
 import { type ReadRights, withoutWithdrawn } from '../scheduler/rights.ts'
 import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
-import { type AllocatedGroup } from '../store/sessions/allocations.ts'
+import { type AllocatedGroup, listWaitingOwners } from '../store/sessions/allocations.ts'
 import { type Db } from '../store/schema.ts'
 
 /** Waiting sessions of a resource group with another engine than Berth. */
@@ -30,6 +30,8 @@ export interface WaitingSessions {
   /** Reasons in the database now. */
   readonly written: ReadonlyMap<SessionId, Reason>
   readonly agents: readonly AgentRow[]
+  /** The user of Slurm whose job the session is; null: the user who runs the manager. */
+  readonly userOf: (session: PendingSession) => string | null
   /** Whether the session may run on this agent, whatever is free there: rules that Slurm does not know. */
   readonly isAble: (session: PendingSession, agentId: AgentId) => boolean
 }
@@ -45,7 +47,13 @@ export async function readWaiting(
   group: AllocatedGroup,
   { presence, rights }: ReadWaitingDeps,
 ): Promise<WaitingSessions> {
-  const [state, agents] = await Promise.all([readGroup(db, group.name, presence), listAgents(db, group.name)])
+  const [state, agents, owners] = await Promise.all([
+    readGroup(db, group.name, presence),
+    listAgents(db, group.name),
+    listWaitingOwners(db, group.name),
+  ])
+  const { people } = group.options.slurm ?? {}
+  const ownerOf = ({ id }: PendingSession) => owners.get(id) ?? ''
   const rightsNow = await rights(db, { resourceGroup: group.name })
   const snapshot = withoutWithdrawn(state.snapshot, rightsNow)
   const limits = new Limits(snapshot.scopes)
@@ -56,7 +64,7 @@ export async function readWaiting(
     const reason =
       snapshot.active === false
         ? closedReason(snapshot)
-        : (unknownToSlurm(session, group) ??
+        : (unknownToSlurm(session, ownerOf(session), group) ??
           limits.explain(session) ??
           // Slurm chooses the GPUs, and does not know the limits on models: it is asked only if any of them would do.
           limits.explainModels(session, gpus) ??
@@ -75,6 +83,7 @@ export async function readWaiting(
     doomed: new Map([...state.doomed, ...rightsNow.doomed]),
     written: state.written,
     agents,
+    userOf: session => (people && slurmUserOf(people, ownerOf(session))) ?? null,
     isAble(session, agentId) {
       const agent = snapshot.agents.find(({ id }) => id === agentId)
       if (!agent || (session.onlyOn !== undefined && session.onlyOn !== agentId)) return false
@@ -91,8 +100,8 @@ function dearest(session: PendingSession, gpus: readonly KindOfDevice[]): GivenD
 }
 
 /** The request was admitted while Berth still ran the group or while it offered more, or its image asks for a share of a GPU. */
-function unknownToSlurm(session: PendingSession, { name, options }: AllocatedGroup): Reason | undefined {
+function unknownToSlurm(session: PendingSession, owner: string, { name, options }: AllocatedGroup): Reason | undefined {
   const { requested: resources, gpu, slurm } = session
-  const cause = slurmRefusal({ resources, gpu, slurm }, name, options.slurm)
+  const cause = slurmRefusal({ resources, gpu, slurm, owner }, name, options.slurm)
   return cause && reasonOf('allocation_refused', cause)
 }

@@ -13,6 +13,7 @@ import {
   hasAllocations,
   listAllocatedGroups,
   listAllocatedSessions,
+  listEngineUsers,
   recordGrant,
   recordRequest,
   setSlurmEnd,
@@ -135,9 +136,10 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   }
 
   async function list(): Promise<readonly Allocation[] | undefined> {
+    const users = await listEngineUsers(store.db)
     try {
       if (!(await allocator.ping())) throw new Error('the controller of Slurm does not answer')
-      const allocations = await allocator.list(prefixOf(managerId))
+      const allocations = await allocator.list(prefixOf(managerId), users)
       if (awaySince) log.info({ since: awaySince }, 'Slurm answers again')
       awaySince = undefined
       return allocations
@@ -163,9 +165,9 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   }
 
   async function release(allocations: readonly Allocation[]): Promise<void> {
-    for (const { name, identity } of allocations) {
+    for (const { name, identity, user } of allocations) {
       log.info({ name, job: identity.id }, 'an allocation is released: no session needs it')
-      await allocator.release(identity.id).catch((error: unknown) => {
+      await allocator.release(identity.id, user).catch((error: unknown) => {
         log.warn(
           { err: error, name, job: identity.id },
           'an allocation could not be released; the next look tries again',
@@ -209,9 +211,10 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     if (!of || !session) return undefined
     const name = nameOf(managerId, id, run)
     // Written before the request is made: a request that this process does not survive is found by its name.
-    if (!(await recordRequest(store.db, { sessionId: id, run, name }))) return undefined
+    const user = of.userOf(session)
+    if (!(await recordRequest(store.db, { sessionId: id, run, name, user }))) return undefined
     memory.followed.set(name, true)
-    allocator.allocate(requestOf(name, session, of), words => {
+    allocator.allocate(requestOf({ name, user }, session, of), words => {
       log.warn({ id, words }, 'Slurm refused to allocate resources for a session')
       memory.refused.set(name, words)
       trigger()
@@ -320,16 +323,20 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   }
 }
 
-function requestOf(name: string, session: PendingSession, { group, agents }: WaitingSessions): AllocationRequest {
+function requestOf(
+  of: Pick<AllocationRequest, 'name' | 'user'>,
+  session: PendingSession,
+  { group, agents }: WaitingSessions,
+): AllocationRequest {
   const { cpu = 0, mem = 0, 'cuda.device': gpus = 0 } = totalOf(session)
   const node = session.onlyOn === undefined ? undefined : agents.find(({ id }) => id === session.onlyOn)?.name
   return {
-    name,
+    ...of,
     cpus: Math.max(1, Math.ceil(cpu / 1000)),
     memBytes: mem,
     gpus,
     node,
-    settings: jobSettings(group.options.slurm ?? {}, session.slurm),
+    settings: jobSettings(group.options.slurm ?? {}, session),
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { TextOf } from './plain-text.ts'
+import { TextOf, TextUpTo } from './plain-text.ts'
 
 const SLURM_NAME = /^[A-Za-z0-9][A-Za-z0-9_.+-]*$/
 const SLURM_FEATURES = /^[A-Za-z0-9[(][A-Za-z0-9_.+*&|,()[\]-]*$/
@@ -7,6 +7,12 @@ const MOST_SLURM_NAME = 128
 const MOST_SLURM_FEATURES = 256
 const MOST_SLURM_MINUTES = 366 * 1440
 const MOST_OFFERED = 20
+const MOST_PROJECTS = 1_000
+const MOST_PEOPLE = 10_000
+/** Name of a user of the operating system. */
+const USER_NAME = /^(?!(?:root|slurm)$)[a-z_][a-z0-9_.-]{0,31}$/
+const MAIL_DOMAIN = /^[a-z0-9.-]{1,253}$/
+const MOST_ADDRESS = 254
 
 const slurmName = TextOf(MOST_SLURM_NAME, SLURM_NAME, 'must be a name as Slurm knows it')
 const slurmFeatures = TextOf(MOST_SLURM_FEATURES, SLURM_FEATURES, 'must be features as Slurm takes them')
@@ -51,6 +57,29 @@ export const SlurmSettings = z
       })
       .optional()
       .describe("Values that sessions may choose instead of the group's own. Left out: none."),
+    projects: z
+      .record(z.uuid(), z.strictObject({ account: slurmName.optional(), qos: slurmName.optional() }))
+      .refine(projects => Object.keys(projects).length <= MOST_PROJECTS, `at most ${MOST_PROJECTS} projects`)
+      .optional()
+      .describe("Account and QOS of the sessions of a project instead of the group's, by project id."),
+    people: z
+      .strictObject({
+        mailDomain: TextOf(253, MAIL_DOMAIN, 'must be the part of addresses behind the @, in small letters')
+          .optional()
+          .describe('At this domain, the part of an address before the @ is the user of Slurm.'),
+        users: z
+          .record(
+            TextUpTo(MOST_ADDRESS),
+            TextOf(32, USER_NAME, 'must be the name of a user of Slurm other than root and slurm'),
+          )
+          .refine(users => Object.keys(users).length <= MOST_PEOPLE, `at most ${MOST_PEOPLE} people`)
+          .optional()
+          .describe('Users of Slurm by e-mail address, before the rule.'),
+      })
+      .optional()
+      .describe(
+        'Whose jobs the sessions of a person are; a person without a user of Slurm is refused. Left out: all jobs are of the user who runs the manager.',
+      ),
   })
   .meta({ id: 'SlurmSettings' })
 export type SlurmSettings = z.infer<typeof SlurmSettings>
@@ -62,9 +91,20 @@ export type SlurmJob = Pick<SlurmSettings, 'partition' | 'account' | SlurmOffere
 export const mostMinutes = ({ maxTimeLimitMinutes, timeLimitMinutes }: SlurmSettings): number | undefined =>
   maxTimeLimitMinutes ?? timeLimitMinutes
 
+/** The user of Slurm of a person; undefined: there is none. Pure. */
+export function slurmUserOf({ mailDomain, users = {} }: SlurmPeople, email: string): string | undefined {
+  const address = email.toLowerCase()
+  const listed = Object.entries(users).find(([one]) => one.toLowerCase() === address)
+  if (listed) return listed[1]
+  const at = address.lastIndexOf('@')
+  const name = address.slice(0, at)
+  return mailDomain !== undefined && address.slice(at + 1) === mailDomain && USER_NAME.test(name) ? name : undefined
+}
+export type SlurmPeople = NonNullable<SlurmSettings['people']>
+
 /** Settings that the schema refuses. For the page, which carries no schemas. */
 export function wrongSlurmSettings(settings: SlurmSettings): (keyof SlurmSettings)[] {
-  const { timeLimitMinutes, maxTimeLimitMinutes, offers, ...names } = settings
+  const { timeLimitMinutes, maxTimeLimitMinutes, offers, projects = {}, people = {}, ...names } = settings
   const wrong: (keyof SlurmSettings)[] = (Object.keys(names) as (keyof typeof names)[]).filter(
     name => !isValue(name, names[name]),
   )
@@ -74,7 +114,15 @@ export function wrongSlurmSettings(settings: SlurmSettings): (keyof SlurmSetting
     name =>
       (offers?.[name] ?? []).length <= MOST_OFFERED && (offers?.[name] ?? []).every(value => isValue(name, value)),
   )
-  return isOffered ? wrong : [...wrong, 'offers']
+  if (!isOffered) wrong.push('offers')
+  if (!Object.values(projects).every(one => isValue('account', one.account) && isValue('qos', one.qos)))
+    wrong.push('projects')
+  const { mailDomain, users = {} } = people
+  const areUsers = Object.entries(users).every(
+    ([address, user]) => address.length <= MOST_ADDRESS && USER_NAME.test(user),
+  )
+  if ((mailDomain !== undefined && !MAIL_DOMAIN.test(mailDomain)) || !areUsers) wrong.push('people')
+  return wrong
 }
 
 /** Whether Slurm may get the time limit; undefined is no limit. */

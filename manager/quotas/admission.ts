@@ -77,7 +77,9 @@ export async function admit(
   }
   const { engine, options } = requireActive(found, resourceGroup)
   const refusal =
-    engine === 'slurm' ? slurmRefusal(request, resourceGroup, options.slurm) : slurmElsewhere(request, resourceGroup)
+    engine === 'slurm'
+      ? slurmRefusal({ ...request, owner: caller.email }, resourceGroup, options.slurm)
+      : slurmElsewhere(request, resourceGroup)
   if (refusal) throw new AppError('bad_request', { ...refusal })
   return session
 }

@@ -33,7 +33,7 @@ import {
 
 /** Resource groups. Superadmins manage them; other users see the ones that they may use. */
 export interface ResourceGroups {
-  /** Only superadmins get the weights of users and projects. */
+  /** Only superadmins get what concerns users and projects: weights, and settings of Slurm. */
   list(caller: Caller): Promise<ResourceGroup[]>
   /**
    * Creates a group that is open to the named domains, or else to the creator's domain.
@@ -63,7 +63,7 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
         const agents = await countAgentsByGroup(db)
         return groups.map(group => ({ ...group, agents: agents.get(group.name) ?? 0 }))
       }
-      return groups.filter(({ name }) => accessible.has(name)).map(withoutWeights)
+      return groups.filter(({ name }) => accessible.has(name)).map(withoutOthers)
     },
     async create({ domains, ...spec }, domain) {
       const row = await store.transaction(async trx => {
@@ -122,12 +122,14 @@ async function requireSameEngine(trx: Db, name: string, engine: Engine): Promise
     throw new AppError('resource_group_in_use', { name, ...because('engine_with_live_sessions', { count: live }) })
 }
 
-/** Removes the weights: they show ids and weights of users and projects, which other users should not know. */
-function withoutWeights({
-  options: { weights: _, projectWeights: _other, ...options },
+/** Removes what names users and projects: weights, accounts, and who is whom in Slurm. Other users should not know it. */
+function withoutOthers({
+  options: { weights: _, projectWeights: _other, slurm, ...options },
   ...group
 }: ResourceGroup): ResourceGroup {
-  return { ...group, options }
+  if (!slurm) return { ...group, options }
+  const { projects: _projects, people: _people, ...shown } = slurm
+  return { ...group, options: { ...options, slurm: shown } }
 }
 
 function toView(row: ResourceGroupRow): ResourceGroup {

@@ -7,6 +7,7 @@ import {
   SLURM_OFFERED,
   type SlurmChoice,
   type SlurmSettings,
+  slurmUserOf,
 } from '#manager/contract'
 
 /** What a request names that concerns Slurm. */
@@ -14,6 +15,8 @@ interface SlurmRequest {
   readonly resources?: { readonly 'cuda.shares'?: unknown } | undefined
   readonly gpu?: GpuChoice | null | undefined
   readonly slurm?: SlurmChoice | null | undefined
+  /** E-mail address of the owner. */
+  readonly owner: string
 }
 
 /**
@@ -21,12 +24,15 @@ interface SlurmRequest {
  * what was chosen. Pure.
  */
 export function slurmRefusal(
-  { resources, gpu, slurm }: SlurmRequest,
+  { resources, gpu, slurm, owner }: SlurmRequest,
   group: string,
   settings: SlurmSettings = {},
 ): Because | undefined {
   if (resources?.['cuda.shares'] !== undefined) return because('slurm_without_shares', { group })
   if (gpu) return because('slurm_without_choice', { group, gpu: choiceText(gpu) })
+  const { people } = settings
+  if (people && slurmUserOf(people, owner) === undefined)
+    return because('slurm_person_unknown', { group, email: owner })
   const most = mostMinutes(settings)
   if (most !== undefined && (slurm?.timeLimitMinutes ?? 0) > most)
     return because('slurm_time_over', { group, minutes: most })
@@ -41,5 +47,5 @@ export function slurmRefusal(
 }
 
 /** Why a request to a group that Berth runs itself is refused: it chooses something in Slurm. Pure. */
-export const slurmElsewhere = ({ slurm }: SlurmRequest, group: string): Because | undefined =>
+export const slurmElsewhere = ({ slurm }: Pick<SlurmRequest, 'slurm'>, group: string): Because | undefined =>
   slurm && Object.keys(slurm).length > 0 ? because('slurm_elsewhere', { group }) : undefined

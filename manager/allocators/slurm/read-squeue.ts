@@ -31,6 +31,7 @@ const Job = z.object({
   job_id: z.number(),
   name: z.string().nullish(),
   user_id: Numeric,
+  user_name: z.string().nullish(),
   job_state: States,
   state_reason: z.string().nullish(),
   submit_time: Numeric,
@@ -61,8 +62,10 @@ const ENDS: Readonly<Record<string, AllocationEnd>> = {
 export interface ReadOptions {
   /** Names of other jobs on the cluster do not begin with it. */
   readonly prefix: string
-  /** Jobs of other users are left out, whatever their names; undefined: all users. */
+  /** This process's user; undefined: all jobs are taken for its own. */
   readonly uid: number | undefined
+  /** Other users whose jobs are listed too. Jobs of all others are left out, whatever their names. */
+  readonly users?: ReadonlySet<string>
 }
 
 /**
@@ -70,18 +73,19 @@ export interface ReadOptions {
  *
  * @throws Error if the answer is not complete. Slurm 22.05 also answers with exit code 0, no jobs and `errors` while its controller is away.
  */
-export function readSqueue(text: string, { prefix, uid }: ReadOptions): readonly Allocation[] {
+export function readSqueue(text: string, { prefix, uid, users }: ReadOptions): readonly Allocation[] {
   const { errors, jobs } = Answer.parse(parseJson(text))
   if (errors && errors.length > 0)
     throw new Error(`squeue answered with errors: ${JSON.stringify(errors).slice(0, 500)}`)
   return jobs.flatMap(job => {
-    const { name, user_id: owner } = job
+    const { name, user_id: owner, user_name: user } = job
     if (!name?.startsWith(prefix)) return []
-    return uid === undefined || owner === null || owner === uid ? [toAllocation(name, job)] : []
+    if (uid === undefined || owner === null || owner === uid) return [toAllocation({ name, user: null }, job)]
+    return user && users?.has(user) ? [toAllocation({ name, user }, job)] : []
   })
 }
 
-function toAllocation(name: string, job: Job): Allocation {
+function toAllocation(of: Pick<Allocation, 'name' | 'user'>, job: Job): Allocation {
   const [state = '', ...flags] = job.job_state
   const identity = {
     id: String(job.job_id),
@@ -90,12 +94,12 @@ function toAllocation(name: string, job: Job): Allocation {
     restarts: job.restart_cnt ?? 0,
   }
   const end = ENDS[state]
-  if (end) return { name, identity, state: 'ended', end }
+  if (end) return { ...of, identity, state: 'ended', end }
   if (state === 'PENDING') {
     // The start time of a waiting job is an estimate, so it does not identify the job.
     const waiting = { ...identity, startedAt: null }
     return {
-      name,
+      ...of,
       identity: waiting,
       state: 'waiting',
       reason: cleanLine(job.state_reason ?? '', 200),
@@ -104,9 +108,9 @@ function toAllocation(name: string, job: Job): Allocation {
   }
   // While an epilog runs, Slurm 22.05 has COMPLETING as the only word.
   if (state !== 'RUNNING' || flags.some(flag => flag === 'COMPLETING' || flag === 'CONFIGURING'))
-    return { name, identity, state: 'changing' }
+    return { ...of, identity, state: 'changing' }
   return {
-    name,
+    ...of,
     identity,
     state: 'granted',
     nodes: nodesOf(job),

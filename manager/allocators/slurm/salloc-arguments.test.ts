@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sallocArguments } from './salloc-arguments.ts'
 
-const REQUEST = { name: 'berth-a-1', cpus: 3, memBytes: 2 ** 30 + 1, gpus: 0, settings: {} }
+const REQUEST = { name: 'berth-a-1', cpus: 3, memBytes: 2 ** 30 + 1, gpus: 0, user: null, settings: {} }
 
 test('amounts are rounded up, and memory is never left to Slurm', () => {
   expect(sallocArguments(REQUEST)).toEqual([

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createSlurmAllocator } from './slurm-allocator.ts'
 
 const ANSWERS = new URL('answers/', import.meta.url)
-const REQUEST = { name: 'berth-a-1', cpus: 1, memBytes: 2 ** 30, gpus: 1, settings: { partition: 'gpu' } }
+const NOBODY = new Set<string>()
+const REQUEST = { name: 'berth-a-1', cpus: 1, memBytes: 2 ** 30, gpus: 1, user: null, settings: { partition: 'gpu' } }
 
 /** Stand-ins for Slurm's client commands: shell scripts with recorded answers. */
 let commands: string
@@ -30,13 +31,13 @@ const isAlive = (pid: number) => {
 test('the answer of squeue is the list', async () => {
   await squeue(await readFile(new URL('24.11/squeue.json', ANSWERS), 'utf8'))
   // The recorded jobs belong to root.
-  const allocations = await createSlurmAllocator({ commands }).list('berth-01a2')
+  const allocations = await createSlurmAllocator({ commands }).list('berth-01a2', NOBODY)
   expect(allocations.length).toBe(process.getuid?.() === 0 ? 2 : 0)
 })
 
 test("only jobs of this user are asked for: other users' may be thousands", async () => {
   await command('squeue', `[ "$*" = "--json --states=all --user=${process.getuid?.()}" ] && echo '{"jobs":[]}'`)
-  expect(await createSlurmAllocator({ commands }).list('berth-')).toEqual([])
+  expect(await createSlurmAllocator({ commands }).list('berth-', NOBODY)).toEqual([])
 })
 
 test.each([
@@ -49,7 +50,7 @@ test.each([
   ['is not installed', () => Promise.resolve()],
 ])('squeue that %s is an error, not an empty list', async (_, install) => {
   await install()
-  await expect(createSlurmAllocator({ commands, timeoutMs: 300 }).list('berth-')).rejects.toThrow()
+  await expect(createSlurmAllocator({ commands, timeoutMs: 300 }).list('berth-', NOBODY)).rejects.toThrow()
 })
 
 test('a ping that fails, hangs or cannot be sent says that the controller is away', async () => {
@@ -103,7 +104,7 @@ test('a waiting request is in a process session of its own, and outlives the end
 test('the end of the manager ends its other calls', async () => {
   const closing = new AbortController()
   await command('squeue', 'exec sleep 60')
-  const list = createSlurmAllocator({ commands, signal: closing.signal }).list('berth-')
+  const list = createSlurmAllocator({ commands, signal: closing.signal }).list('berth-', NOBODY)
   closing.abort()
   await expect(list).rejects.toThrow(/abort/i)
 })

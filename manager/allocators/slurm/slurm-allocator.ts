@@ -35,14 +35,17 @@ const execute = promisify(execFile)
 export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Allocator {
   const { commands, signal, timeoutMs = TIMEOUT_MS, pingTimeoutMs = PING_TIMEOUT_MS } = options
   const program = (name: string) => (commands === undefined ? name : join(commands, name))
-  const run = (name: string, args: readonly string[], ms = timeoutMs) =>
-    execute(program(name), args, {
+  const run = (name: string, args: readonly string[], ms = timeoutMs) => runAs(null, name, args, ms)
+  const runAs = (user: string | null, name: string, args: readonly string[], ms = timeoutMs) => {
+    const [file, all] = asUser(user, program(name), args)
+    return execute(file, all, {
       timeout: ms,
       killSignal: 'SIGKILL',
       maxBuffer: MOST_BYTES,
       env: environment(),
       ...defined({ signal }),
     })
+  }
 
   return {
     async ping() {
@@ -56,7 +59,8 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
     allocate(request, onRefused) {
       const words = openWords()
       // A waiting allocation ends with its client. The client is in a process session of its own, so that it outlives this process.
-      const client = spawn(program('salloc'), sallocArguments(request), {
+      const [file, args] = asUser(request.user, program('salloc'), sallocArguments(request))
+      const client = spawn(file, args, {
         detached: true,
         stdio: ['ignore', 'ignore', words],
         env: environment(),
@@ -74,18 +78,29 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
       client.on('exit', code => end(() => (code === 0 ? undefined : lastWords(words))))
     },
 
-    async list(prefix) {
+    async list(prefix, users) {
       const uid = process.getuid?.()
       // Slurm 22.05 lists the jobs of all users all the same.
-      const own = uid === undefined ? [] : [`--user=${uid}`]
+      const own = uid === undefined ? [] : [`--user=${[uid, ...users].join(',')}`]
       const { stdout } = await run('squeue', ['--json', '--states=all', ...own])
-      return readSqueue(stdout, { prefix, uid })
+      return readSqueue(stdout, { prefix, uid, users })
     },
 
-    async release(id) {
-      await run('scancel', [id])
+    async release(id, user) {
+      await runAs(user, 'scancel', [id])
     },
   }
+}
+
+/**
+ * A command as another user: by `runuser` for root, else by `sudo`, which the site allows for `salloc` and `scancel` only. Both take an
+ * argument list and start no shell. `salloc --uid` is root's alone, and gone since Slurm 24.
+ */
+function asUser(user: string | null, command: string, args: readonly string[]): [string, readonly string[]] {
+  if (user === null) return [command, args]
+  const start = process.getuid?.() === 0 ? ['runuser', '-u', user] : ['sudo', '-n', '-u', user]
+  const [program = '', ...options] = start
+  return [program, [...options, '--', command, ...args]]
 }
 
 /** Where the commands find their libraries and configuration, and who asks. */

@@ -4,6 +4,7 @@ import { endsOfLinks } from './0002-ends-of-links.ts'
 import { gpuChoice } from './0003-gpu-choice.ts'
 import { allocations } from './0004-allocations.ts'
 import { slurmChoice } from './0005-slurm-choice.ts'
+import { slurmUsers } from './0006-slurm-users.ts'
 import { gpuLimits } from './0007-gpu-limits.ts'
 import { gpuLimitsOfProjects } from './0008-gpu-limits-of-projects.ts'
 import { agentPrograms } from './0009-agent-programs.ts'
@@ -17,6 +18,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-gpu-choice': gpuChoice,
   '0004-allocations': allocations,
   '0005-slurm-choice': slurmChoice,
+  '0006-slurm-users': slurmUsers,
   '0007-gpu-limits': gpuLimits,
   '0008-gpu-limits-of-projects': gpuLimitsOfProjects,
   '0009-agent-programs': agentPrograms,

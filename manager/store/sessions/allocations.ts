@@ -24,6 +24,24 @@ export async function hasAllocations(db: Db): Promise<boolean> {
   return (await db.selectFrom('allocations').select('name').limit(1).executeTakeFirst()) !== undefined
 }
 
+/** Users of the engine whose jobs sessions have been. */
+export async function listEngineUsers(db: Db): Promise<Set<string>> {
+  const rows = await db.selectFrom('allocations').select('engine_user').distinct().execute()
+  return new Set(rows.flatMap(({ engine_user: user }) => user ?? []))
+}
+
+/** E-mail addresses of the owners of waiting sessions of the group, by session. */
+export async function listWaitingOwners(db: Db, resourceGroup: string): Promise<Map<SessionId, string>> {
+  const rows = await db
+    .selectFrom('sessions as s')
+    .innerJoin('users as u', 'u.id', 's.owner_id')
+    .select(['s.id', 'u.email'])
+    .where('s.resource_group', '=', resourceGroup)
+    .where('s.status', '=', 'PENDING')
+    .execute()
+  return new Map(rows.map(({ id, email }) => [id, email]))
+}
+
 /** A session that has not ended, with its last request for an allocation. */
 export interface AllocatedSession {
   readonly id: SessionId
@@ -35,6 +53,7 @@ export interface AllocatedSession {
   readonly request: {
     readonly run: number
     readonly name: string
+    readonly user: string | null
     readonly askedAgoMs: number
     readonly granted: GrantIdentity | null
   } | null
@@ -46,16 +65,16 @@ export async function listAllocatedSessions(db: Db, groups: readonly string[]): 
     .selectFrom('sessions as s')
     .leftJoin('allocations as a', 'a.session_id', 's.id')
     .select(['s.id', 's.status', 's.resource_group as resourceGroup', 's.slurm_ends_at as slurmEndsAt'])
-    .select(['a.run', 'a.name', 'a.granted'])
+    .select(['a.run', 'a.name', 'a.engine_user as user', 'a.granted'])
     .select(sql<number | null>`(extract(epoch from now() - a.asked_at) * 1000)::float8`.as('askedAgoMs'))
     .where('s.status', 'not in', ['TERMINATED', 'CANCELLED', 'ERROR'])
     .where(eb => eb.or([...groups.map(name => eb('s.resource_group', '=', name)), eb('a.name', 'is not', null)]))
     .orderBy('s.created_at')
     .orderBy('s.id')
     .execute()
-  return rows.map(({ run, name, askedAgoMs, granted, ...session }) => ({
+  return rows.map(({ run, name, user, askedAgoMs, granted, ...session }) => ({
     ...session,
-    request: run === null || name === null ? null : { run, name, askedAgoMs: askedAgoMs ?? 0, granted },
+    request: run === null || name === null ? null : { run, name, user, askedAgoMs: askedAgoMs ?? 0, granted },
   }))
 }
 
@@ -66,12 +85,20 @@ export async function listAllocatedSessions(db: Db, groups: readonly string[]): 
  */
 export async function recordRequest(
   db: Db,
-  { sessionId, run, name }: { readonly sessionId: SessionId; readonly run: number; readonly name: string },
+  {
+    sessionId,
+    run,
+    name,
+    user,
+  }: Pick<NonNullable<AllocatedSession['request']>, 'run' | 'name' | 'user'> & {
+    readonly sessionId: SessionId
+  },
 ): Promise<boolean> {
   const { rows } = await sql<{ run: number }>`
-    insert into allocations (session_id, run, name)
-    select id, ${run}, ${name} from sessions where id = ${sessionId} and status = 'PENDING'
-    on conflict (session_id) do update set run = excluded.run, name = excluded.name, asked_at = now(), granted = null
+    insert into allocations (session_id, run, name, engine_user)
+    select id, ${run}, ${name}, ${user} from sessions where id = ${sessionId} and status = 'PENDING'
+    on conflict (session_id) do update set run = excluded.run, name = excluded.name, engine_user = excluded.engine_user,
+      asked_at = now(), granted = null
       where allocations.run = excluded.run - 1
     returning run`.execute(db)
   return rows.length > 0

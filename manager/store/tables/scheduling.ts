@@ -47,6 +47,8 @@ export interface AllocationsTable {
   run: number
   /** Name of the request at the engine. */
   name: string
+  /** The engine's user whose job it is; null: the user who runs the manager. */
+  engine_user: string | null
   asked_at: Time
   /** Set when the session was placed on the granted resources. */
   granted: MaybeJson<GrantIdentity>

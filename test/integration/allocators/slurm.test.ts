@@ -1,6 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Session, type SessionId } from '#manager/contract'
 import { gpus, hang, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -257,6 +257,22 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
     await expect.poll(() => messageOf(waiting.id), { timeout: 60_000 }).toBe('The container started.')
     expect((await get(stays.id)).status).toBe('RUNNING')
     expect(await slurm.jobs()).toHaveLength(2)
+  })
+
+  test('sessions are jobs of their owners in Slurm, from the request to the end', async () => {
+    // Users of the cluster are not users of this computer: this stands in for the real `runuser`.
+    const runuser = join(slurm.commands, 'runuser')
+    await writeFile(runuser, '#!/bin/sh\nexport SLURM_AS=$2\nshift 3\nexec "$@"\n', { mode: 0o755 })
+    vi.stubEnv('PATH', `${slurm.commands}:${process.env['PATH'] ?? ''}`)
+    await settings({ people: { users: { 'ada@example.org': 'ada' } } })
+    const ada = await berth.addUser('ada@example.org')
+    const session = await berth.launch({ resources: ONE_GPU }, ada)
+    await berth.reach(session.id, 'RUNNING')
+    expect((await slurm.run('squeue', '-h', '-o', '%u')).trim()).toBe('ada')
+    await end(session.id)
+    await berth.reach(session.id, 'TERMINATED')
+    await expect.poll(() => slurm.jobs()).toEqual([])
+    vi.unstubAllEnvs()
   })
 
   test('a session ends at the time limit that it has chosen, and shows it before', async () => {

@@ -230,6 +230,42 @@ test('choices in Slurm are refused in a group that Berth runs', async () => {
   expect(refused).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_elsewhere' } })
 })
 
+test("sessions of a project have its account, and are jobs of their owners' users in Slurm", async () => {
+  // Stand-ins for the programs that start a command as another user: root has `runuser`, others `sudo`.
+  const as = 'user=; while [ "$1" != -- ]; do [ "$1" = -u ] && user=$2; shift; done; shift'
+  for (const name of ['runuser', 'sudo'])
+    await command(name, `${as}; echo "$user $(basename $1)" >> ${directory}/users; exec "$@"`)
+  vi.stubEnv('PATH', `${directory}:${process.env['PATH'] ?? ''}`)
+  await writeFile(join(directory, 'users'), '')
+  const ada = await berth.addUser('ada@example.org')
+  const eve = await berth.addUser('eve@elsewhere.org')
+  const [project] = (await ada.me()).user.groups
+  const projects = { [project?.id ?? '']: { account: 'speech' } }
+  const slurm = { account: 'lab', projects, people: { mailDomain: 'example.org' } }
+  await berth.api.updateResourceGroup({ params: { name: 'default' }, body: { options: { slurm } } })
+  const resources = { cpu: '1', mem: '1 GiB' }
+  const refused = await refusal(berth.launch({ resources }, eve))
+  expect(refused).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_person_unknown' } })
+  // Others do not learn who is whom.
+  const [seen] = (await ada.listResourceGroups()).items.filter(({ name }) => name === 'default')
+  expect(seen?.options.slurm).toEqual({ account: 'lab' })
+
+  const session = await berth.launch({ resources }, ada)
+  const name = await nameOf(session)
+  expect((await linesOf('asked'))[0]).toMatch(/ --account=speech$/)
+  expect(await linesOf('users')).toEqual(['ada salloc'])
+  // A job of this name that is another user's is not the session's.
+  await say([job(name, { user_id: 2009, user_name: 'eve' })])
+  await looks(3)
+  expect((await berth.api.getSession({ params: { id: session.id } })).status).toBe('PENDING')
+  await say([job(name, { user_id: 2001, user_name: 'ada' })])
+  await berth.reach(session.id, 'RUNNING')
+  await berth.api.deleteSession({ params: { id: session.id } })
+  await expect.poll(() => linesOf('users')).toContain('ada scancel')
+  expect(await linesOf('released')).toContain('7')
+  vi.unstubAllEnvs()
+})
+
 test('a forecast says that Slurm decides', async () => {
   const body = { image: 'berth/python:3.13', resources: { cpu: '1', mem: '1 GiB' } }
   expect(await berth.api.whatIf({ body })).toMatchObject({ startsNow: false, reason: { cause: 'slurm_decides' } })

@@ -2,8 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type Agent,
+  type Group,
   type Preset,
   type Recalculation,
+  type ResourceGroup,
   type ResourcePolicy,
   type ScopeUsage,
   type Session,
@@ -86,6 +88,23 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   expect(await json('admin', 'resource-group', 'ls')).toContainEqual(
     expect.objectContaining({ options: { slurm: choices } }),
   )
+  const people = [
+    '--person',
+    'ada@example.org=ada',
+    '--mail-domain',
+    'example.org',
+    '--project-account',
+    'default=speech',
+  ]
+  await berth(['admin', 'resource-group', 'update', 'gpu', ...people])
+  const [named] = (await json<ResourceGroup[]>('admin', 'resource-group', 'ls')).filter(({ name }) => name === 'gpu')
+  expect(named?.options.slurm).toMatchObject({
+    people: { users: { 'ada@example.org': 'ada' }, mailDomain: 'example.org' },
+    projects: { [(await json<Group[]>('admin', 'project', 'ls'))[0]?.id ?? '']: { account: 'speech' } },
+  })
+  const asRoot = await berth(['admin', 'resource-group', 'update', 'gpu', '--person', 'ada@example.org=root'])
+  expect(asRoot).toMatchObject({ code: 2, err: expect.stringContaining('other than root') as string })
+  await berth(['admin', 'resource-group', 'update', 'gpu', '--no-people', '--project-account', 'default='])
   const nothing = await berth(['admin', 'resource-group', 'update', 'gpu', '--offer', 'account=lab'])
   expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining('qos=VALUE') as string })
   const inSlurm = [

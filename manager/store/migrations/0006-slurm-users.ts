@@ -1,0 +1,10 @@
+import { type Kysely, sql } from 'kysely'
+import { type Migration } from 'kysely/migration'
+
+/** Whose jobs the allocations of sessions are. */
+export const slurmUsers: Migration = {
+  async up(db: Kysely<unknown>) {
+    // The engine's user; null: the user who runs the manager.
+    await sql`alter table allocations add column engine_user text`.execute(db)
+  },
+}
