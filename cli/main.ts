@@ -9,6 +9,7 @@ import { addBackupCommands } from './commands/backup.ts'
 import { addRotateMasterKeyCommand } from './commands/rotate-master-key.ts'
 import { addDomainCommands } from './commands/domains.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addSlurmEpilogCommand } from './commands/slurm-epilog.ts'
 import { addDiagnosticsCommand } from './commands/diagnostics.ts'
 import { addAdminImageCommands, addImageCommands } from './commands/images.ts'
 import { addAccessTokenCommands } from './commands/access-tokens.ts'
@@ -60,6 +61,7 @@ export function createProgram(json: boolean): Command {
     .configureOutput(json ? { writeErr: () => undefined } : {})
   addServerCommands(program)
   addDoctorCommand(program)
+  addSlurmEpilogCommand(program)
   addBackupCommands(program)
   addRotateMasterKeyCommand(program)
   addLoginCommands(program)

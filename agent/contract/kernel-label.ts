@@ -9,6 +9,9 @@ export const LABEL_KERNEL = 'berth.kernel'
 export const LABEL_SIGNATURE = 'berth.sig'
 export const LABEL_MANAGER = 'berth.manager'
 export const LABEL_KERNEL_ID = 'berth.kernel-id'
+/** Number and start of the job in Slurm, by which an epilog finds the containers of the job. Not signed: nothing in Berth relies on them. */
+export const LABEL_SLURM_JOB = 'berth.slurm-job'
+export const LABEL_SLURM_START = 'berth.slurm-start'
 
 /** Value of the label `berth.kernel`: all that is needed to rebuild the manager's rows and the agent's memory. */
 export const KernelLabel = z.object({

@@ -75,6 +75,10 @@ export const KernelSpec = z.object({
   dotfiles: z.array(DotfileSpec).max(MOST_DOTFILES).optional(),
   /** Bash script of the owner, which runs once before apps do; left out where there is none. */
   bootstrapScript: TextUpTo(LONGEST_VALUE).optional(),
+  /**
+   * The job in Slurm on whose resources the kernel runs, kept in labels for the epilog of the node; `startedAt` in seconds since the epoch.
+   */
+  slurmJob: z.object({ id: TextUpTo(LONGEST_NAME), startedAt: z.int().nullable() }).optional(),
   /** Time at which the session was requested, by the database's clock: its container cannot be older. */
   requestedAt: DateTime().optional(),
   /** The manager's MAC of the facts above, to be kept in the container's label. Left out by older managers. */

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type KernelLabel } from '#agent/contract'
 import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
-import { signKernelLabel, verifyKernelLabels } from './kernel-labels.ts'
+import { signKernelLabel, slurmLabels, verifyKernelLabels } from './kernel-labels.ts'
 
 const key = Buffer.alloc(32, 7)
 const id = (last: string) => `01920000-0000-7000-8000-00000000000${last}`
@@ -59,4 +59,13 @@ test.each([
   ['signed, but not JSON', () => signed('{')],
 ])('a container %s is ignored', (_what, change) => {
   expect(verify(change(signKernelLabel(label, key)))).toBeUndefined()
+})
+
+test('a container tells which job of Slurm it belongs to, for the epilog of the node', () => {
+  expect(slurmLabels({ slurmJob: { id: '21', startedAt: 110 } })).toEqual({
+    'berth.slurm-job': '21',
+    'berth.slurm-start': '110',
+  })
+  expect(slurmLabels({ slurmJob: { id: '21', startedAt: null } })).toEqual({ 'berth.slurm-job': '21' })
+  expect(slurmLabels({})).toEqual({})
 })

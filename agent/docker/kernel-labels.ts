@@ -1,5 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { KernelLabel, LABEL_KERNEL, LABEL_KERNEL_ID, LABEL_MANAGER, LABEL_SIGNATURE } from '#agent/contract'
+import {
+  KernelLabel,
+  type KernelSpec,
+  LABEL_KERNEL,
+  LABEL_KERNEL_ID,
+  LABEL_MANAGER,
+  LABEL_SIGNATURE,
+  LABEL_SLURM_JOB,
+  LABEL_SLURM_START,
+} from '#agent/contract'
 import { parseJson } from '#base/parse-json'
 
 /**
@@ -15,6 +24,13 @@ export function signKernelLabel(label: KernelLabel, key: Buffer): Record<string,
     [LABEL_MANAGER]: label.managerId,
     [LABEL_KERNEL_ID]: label.kernelId,
   }
+}
+
+/** Labels by which the epilog of a Slurm node finds the containers of a job that ends. */
+export function slurmLabels({ slurmJob }: Pick<KernelSpec, 'slurmJob'>): Record<string, string> {
+  if (!slurmJob) return {}
+  const { id, startedAt } = slurmJob
+  return { [LABEL_SLURM_JOB]: id, ...(startedAt === null ? {} : { [LABEL_SLURM_START]: String(startedAt) }) }
 }
 
 /** Evidence by which a container is recognized as this agent's. */

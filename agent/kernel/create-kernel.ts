@@ -15,7 +15,7 @@ import {
   type SessionUser,
 } from '../docker/container-config.ts'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
-import { type LabelTrust, signKernelLabel } from '../docker/kernel-labels.ts'
+import { type LabelTrust, signKernelLabel, slurmLabels } from '../docker/kernel-labels.ts'
 import { type AccountsOfImages } from '../images/image-accounts.ts'
 import { ensureImage } from '../images/ensure-image.ts'
 import { type HeldImage } from '../images/pull.ts'
@@ -151,7 +151,10 @@ async function build(
     homeVolumes,
     laterFolders: place,
     // App commands come from this engine's copy of the image, never from the manager, which may have them from another agent.
-    labels: signKernelLabel({ ...label, apps: appsOfImage(image.labels) }, trust.labelKey),
+    labels: {
+      ...slurmLabels(spec),
+      ...signKernelLabel({ ...label, apps: appsOfImage(image.labels) }, trust.labelKey),
+    },
     cpus,
     limits,
     hostProcesses: networks.isElsewhere ? undefined : hostProcesses(),

@@ -11,6 +11,7 @@ import { probeHealth } from './probe/health-command.ts'
 import { probeEngine } from './probe/engine.ts'
 import { readKernelLimits } from './probe/kernel-limits.ts'
 import { probeSessionFiles } from './probe/session-files.ts'
+import { probeSlurm } from './probe/slurm.ts'
 import { checkUpdates } from './probe/updates.ts'
 import {
   freeBytesAbove,
@@ -80,6 +81,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     update,
     sessionFiles,
     kernelLimits,
+    slurm,
   ] = await Promise.all([
     probeDataDirectory(data),
     freeBytesAbove(homes.directory),
@@ -96,6 +98,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     checkUpdates(),
     probeSessionFiles([homes.directory, ...storages.map(path => join(path, 'folders'))]),
     readKernelLimits(),
+    probeSlurm(process.env.BERTH_SLURM_COMMANDS || undefined),
   ])
   const [ipForward, localhostNamesResolve, sshVersion] = await Promise.all([
     readIpForward(),
@@ -111,6 +114,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     health,
     sessionFiles,
     kernelLimits,
+    slurm,
     engine,
     nvidia,
     amd,

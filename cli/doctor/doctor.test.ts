@@ -44,6 +44,7 @@ const HEALTHY: Facts = {
   data: { path: '/var/lib/berth', exists: true, mode: 0o711, foreign: false, freeBytes: 100 * GIB },
   homes: { path: '/srv/homes', freeBytes: 100 * GIB, floorBytes: GIB },
   health: { program: '/usr/local/bin/host-ok', failure: undefined },
+  slurm: { epilogs: ['/etc/slurm/epilog.d/*'], hasOwn: true },
   sessionFiles: [
     { path: '/srv/homes', isOpen: false, hasNosuid: false },
     { path: '/mnt/berth/folders', isOpen: true, hasNosuid: true },
@@ -122,6 +123,20 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     'health command',
     'problem',
     /host-ok fails: no disk/,
+  ],
+  [
+    'a Slurm without an epilog',
+    { ...HEALTHY, slurm: { epilogs: [], hasOwn: undefined } },
+    'Slurm epilog',
+    'warning',
+    /before its containers are gone/,
+  ],
+  [
+    'an epilog of somebody else',
+    { ...HEALTHY, slurm: { epilogs: ['/etc/slurm/clean.sh'], hasOwn: false } },
+    'Slurm epilog',
+    'warning',
+    /clean\.sh.* is not Berth's/,
   ],
   [
     'a certificate that ends soon',

@@ -11,6 +11,8 @@ export interface Facts {
   readonly homes: Homes
   /** Result of the agent's health command; undefined if none is set. `failure`: the end of its output. */
   readonly health: { readonly program: string; readonly failure: string | undefined } | undefined
+  /** Settings of Slurm, whose commands are on this computer; undefined: there are none, or they do not answer. */
+  readonly slurm: SlurmFacts | undefined
   readonly sessionFiles: readonly SessionFiles[]
   /** Undefined on a system other than Linux. */
   readonly kernelLimits: KernelLimits | undefined
@@ -60,6 +62,13 @@ export interface DataDirectory {
   /** True if the directory belongs to another user than the caller. */
   readonly foreign: boolean
   readonly freeBytes: number | undefined
+}
+
+export interface SlurmFacts {
+  /** Values of `Epilog`. */
+  readonly epilogs: readonly string[]
+  /** Whether one of them is Berth's; undefined: none of their files can be read on this computer. */
+  readonly hasOwn: boolean | undefined
 }
 
 /** Directory of the homes of sessions. */

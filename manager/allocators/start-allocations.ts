@@ -254,16 +254,19 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     const node = allocation.nodes[0]?.name ?? ''
     if (!isAble(session, found.placement.agentId))
       return reasonOf('allocation_unplaced', because('slurm_host_unable', { node }))
+    const placed: Touched[] = []
     const committed = await commitPlacements(store, group.name, [found.placement], {
       presence,
       rights,
-      onCommitted(placed) {
-        hint(placed)
-        for (const { id } of placed) deps.start(id)
+      onCommitted(touched) {
+        placed.push(...touched)
+        hint(touched)
       },
     })
     if (committed.length === 0) return reasonOf('allocation_unplaced', because('slurm_host_full', { node }))
+    // Before the start, because the container carries the number of its job.
     await recordGrant(store.db, allocation.name, allocation.identity)
+    for (const { id } of placed) deps.start(id)
     return 'placed'
   }
 

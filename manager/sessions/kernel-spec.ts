@@ -3,6 +3,7 @@ import { type KernelFolder, type KernelSpec } from '#agent/contract'
 import { type KernelDeviceRow, type KernelRow } from '../store/sessions/kernels.ts'
 import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
+import { type GrantIdentity } from '../store/tables/scheduling.ts'
 import { type SessionStartFiles } from '../users/start-files.ts'
 
 /** Parts of a kernel's specification besides its own row and that of its session. */
@@ -12,6 +13,8 @@ export interface KernelParts {
   readonly devices: readonly KernelDeviceRow[]
   readonly folders: readonly SessionFolderRow[]
   readonly startFiles: SessionStartFiles
+  /** The grant of Slurm on which the session runs; undefined: Berth itself placed it. */
+  readonly grant: GrantIdentity | undefined
 }
 
 /**
@@ -21,7 +24,7 @@ export interface KernelParts {
 export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,
-  { environ, devices, folders, startFiles }: KernelParts,
+  { environ, devices, folders, startFiles, grant }: KernelParts,
   manifestDigest?: string,
 ): KernelSpec {
   return {
@@ -50,6 +53,7 @@ export function kernelSpecOf(
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
     ...(folders.length === 0 ? {} : { folders: folders.map(toKernelFolder) }),
     ...filesOf(session, kernel),
+    ...(grant ? { slurmJob: { id: grant.id, startedAt: grant.startedAt } } : {}),
     ...(startFiles.dotfiles.length === 0 ? {} : { dotfiles: [...startFiles.dotfiles] }),
     ...(startFiles.bootstrapScript === '' ? {} : { bootstrapScript: startFiles.bootstrapScript }),
   }

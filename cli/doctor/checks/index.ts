@@ -26,6 +26,7 @@ import { running } from './running.ts'
 import { secretFiles } from './secret-files.ts'
 import { sessionFiles } from './session-files.ts'
 import { sessionImages } from './session-images.ts'
+import { slurmEpilog } from './slurm-epilog.ts'
 import { sshClient } from './ssh-client.ts'
 import { storageDriver } from './storage-driver.ts'
 import { toolboxImage } from './toolbox-image.ts'
@@ -58,6 +59,7 @@ export const CHECKS: readonly Check[] = [
   sessionImages,
   gpu,
   healthCommand,
+  slurmEpilog,
   firewall,
   ipForward,
   kernelLimits,

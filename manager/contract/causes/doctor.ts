@@ -36,6 +36,15 @@ export const DOCTOR_CAUSES = {
   health_command_passes: '{program} passes.',
   health_command_fails: '{program} fails: {text}. The host takes no sessions.',
   health_command_fails_mend: 'Mend the host. It takes sessions again once the command passes (agent.health.command).',
+  check_slurm: 'Slurm epilog',
+  slurm_no_epilog:
+    'Slurm has no epilog: it may give the GPUs of an ended session to another job before its containers are gone.',
+  slurm_other_epilog:
+    "The epilog of Slurm ({epilog}) is not Berth's: GPUs of an ended session may be given to another job before its containers are gone.",
+  slurm_own_epilog: 'The epilog of Berth is installed ({epilog}).',
+  slurm_some_epilog: 'Slurm has an epilog ({epilog}). The nodes check whether it is the one of Berth.',
+  slurm_epilog_mend:
+    'If Slurm runs a resource group: save the output of `berth slurm-epilog` on each node, and name it as Epilog in slurm.conf.',
   check_session_files: 'files of sessions',
   session_files_closed: 'Other users of the computer cannot run programs that sessions leave in their files.',
   session_files_open:

@@ -10,6 +10,7 @@ import { type Timings } from '../../scheduler/timings.ts'
 import { findAgent } from '../../store/agents/agents.ts'
 import { findHeldImage } from '../../store/images/images.ts'
 import { type Store } from '../../store/open-store.ts'
+import { findGrant } from '../../store/sessions/allocations.ts'
 import { type KernelRow, listKernelDevices, listKernels, updateKernel } from '../../store/sessions/kernels.ts'
 import { listSessionFolders } from '../../store/sessions/session-folders.ts'
 import { findSession, findVariables, type OwnedSessionRow, setDescription } from '../../store/sessions/sessions.ts'
@@ -83,7 +84,7 @@ export function createStart(deps: StartDeps) {
 
   /** Reads the parts of the requests that no other process changes while the session starts. */
   async function readFacts(session: OwnedSessionRow, kernels: readonly KernelRow[]) {
-    const [held, foldersOf, startFiles, environ] = await allDone([
+    const [held, foldersOf, startFiles, environ, grant] = await allDone([
       listKernelDevices(
         store.db,
         kernels.map(kernel => kernel.id),
@@ -91,9 +92,10 @@ export function createStart(deps: StartDeps) {
       listSessionFolders(store.db, [session.id]),
       deps.startFiles.of(session),
       findVariables(store.db, session.id),
+      findGrant(store.db, session.id),
     ])
     const devices = Map.groupBy(held, device => device.kernel_id)
-    return { devices, environ, folders: foldersOf.get(session.id) ?? [], startFiles }
+    return { devices, environ, folders: foldersOf.get(session.id) ?? [], startFiles, grant }
   }
   type StartFacts = Awaited<ReturnType<typeof readFacts>>
 
@@ -107,7 +109,7 @@ export function createStart(deps: StartDeps) {
     options: { agentId: AgentId; facts: StartFacts; startWithinMs: number; pull: PullSource; signal: AbortSignal },
   ): Promise<void> {
     const { agentId, startWithinMs, pull } = options
-    const { devices, environ, folders, startFiles } = options.facts
+    const { devices, environ, folders, startFiles, grant } = options.facts
     const failed = new AbortController()
     // The start may be queued on the agent. The deadline checks find a start that waits too long, or in vain.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
@@ -116,7 +118,7 @@ export function createStart(deps: StartDeps) {
       const unsigned = kernelSpecOf(
         session,
         kernel,
-        { environ, devices: devices.get(kernel.id) ?? [], folders, startFiles },
+        { environ, devices: devices.get(kernel.id) ?? [], folders, startFiles, grant },
         pull.manifestDigest,
       )
       const spec = { ...unsigned, managerSignature: deps.signer.sign(unsigned, agentId) }

@@ -122,3 +122,9 @@ export async function setSlurmEnd(db: Db, id: SessionId, endsAt: Date | null): P
     returning s.id, s.owner_id as "ownerId", s.domain, s.version`.execute(db)
   return rows
 }
+
+/** The grant on which the session runs. */
+export async function findGrant(db: Db, id: SessionId): Promise<GrantIdentity | undefined> {
+  const row = await db.selectFrom('allocations').select('granted').where('session_id', '=', id).executeTakeFirst()
+  return row?.granted ?? undefined
+}

@@ -32,6 +32,15 @@ export default {
   homes_disk_short:
     '{path} 경로에 남은 공간: {size}. 에이전트가 비워 두는 공간: {needed}(agent.scratch.floorMib). 세션이 시작되지 않습니다.',
   homes_disk_mend: '그곳의 공간을 확보하거나 agent.scratch.directory를 더 큰 디스크로 지정하세요.',
+  check_slurm: 'Slurm의 epilog',
+  slurm_no_epilog:
+    'Slurm에 epilog가 없습니다. 끝난 세션의 컨테이너가 사라지기 전에 그 GPU가 다른 작업에 넘어갈 수 있습니다.',
+  slurm_other_epilog:
+    'Slurm의 epilog({epilog})는 Berth의 것이 아닙니다. 끝난 세션의 컨테이너가 사라지기 전에 그 GPU가 다른 작업에 넘어갈 수 있습니다.',
+  slurm_own_epilog: 'Berth의 epilog가 설치되어 있습니다({epilog}).',
+  slurm_some_epilog: 'Slurm에 epilog가 있습니다({epilog}). Berth의 것인지는 노드에서 검사합니다.',
+  slurm_epilog_mend:
+    'Slurm이 자원 그룹을 운영한다면 `berth slurm-epilog`의 출력을 각 노드에 저장하고 slurm.conf의 Epilog에 적으십시오.',
   check_health_command: '상태 명령',
   health_command_passes: '{program}: 성공.',
   health_command_fails: '{program} 명령이 실패합니다: {text}. 호스트가 세션을 받지 않습니다.',

@@ -1,7 +1,8 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Session, type SessionId } from '#manager/contract'
+import { SLURM_EPILOG } from '../../../cli/slurm-epilog.ts'
 import { gpus, hang, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { noSlurm, type SlurmCluster, startSlurm } from '../../fixtures/slurm-cluster.ts'
@@ -289,3 +290,29 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
     expect(containers()).toBe(0)
   })
 })
+
+test.skipIf(noSlurm !== undefined)(
+  'with the epilog of Berth, GPUs are granted again when their containers are gone',
+  async () => {
+    await using slurm = await startSlurm(['Epilog=/slurm/epilog.sh'])
+    const directory = dirname(slurm.commands)
+    // A stand-in for Docker, which the small root of the test has not: its containers are lines of a file.
+    await mkdir(join(directory, 'stub'))
+    const docker =
+      'case $1 in ps) cat /slurm/containers;; stop) sleep 2; : > /slurm/containers; date +%s > /slurm/stopped;; esac'
+    await writeFile(join(directory, 'stub/docker'), `#!/bin/sh\n${docker}\n`, { mode: 0o755 })
+    const settings = 'PATH=/slurm/stub:/usr/bin:/bin BERTH_EPILOG_WAIT=1'
+    const script = SLURM_EPILOG.replace('\n', `\n${settings}\n`)
+    await writeFile(join(directory, 'epilog.sh'), script, { mode: 0o755 })
+    await writeFile(join(directory, 'containers'), 'c1\n')
+    const allocate = () =>
+      slurm.run('salloc', '--no-shell', '-J', 'holder', '-w', 'g1', '-c', '1', '--mem=1G', '--gres=gpu:4')
+    await allocate()
+    await slurm.run('scancel', '-n', 'holder')
+    await allocate()
+    const granted = /StartTime=(\S+)/.exec(await slurm.run('scontrol', 'show', 'job', '2'))?.[1] ?? ''
+    const stopped = Number(await readFile(join(directory, 'stopped'), 'utf8'))
+    expect(Date.parse(`${granted}Z`) / 1000).toBeGreaterThanOrEqual(stopped)
+    expect(await readFile(join(directory, 'containers'), 'utf8')).toBe('')
+  },
+)

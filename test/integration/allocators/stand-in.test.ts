@@ -89,7 +89,7 @@ test('a session is requested with the settings of its group, runs where Slurm sa
   )
   expect(await linesOf('asked')).toHaveLength(1)
   const created = agent.log.find(one => one.name === 'create_kernel')?.input
-  expect(created).toMatchObject({ spec: { devices: [{ uuid: 'GPU-1' }] } })
+  expect(created).toMatchObject({ spec: { devices: [{ uuid: 'GPU-1' }], slurmJob: { id: '7', startedAt: 110 } } })
   expect(await linesOf('released')).toEqual([])
   await berth.api.deleteSession({ params: { id: session.id } })
   await expect.poll(() => linesOf('released')).toContain('7')

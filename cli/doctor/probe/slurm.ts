@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process'
+import { glob, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { LABEL_SLURM_JOB } from '#agent/contract'
+import { type SlurmFacts } from '../facts.ts'
+
+const run = promisify(execFile)
+const TIMEOUT_MS = 5_000
+
+/** Asks Slurm for its settings. @param commands directory of Slurm's commands; undefined: they are found by PATH */
+export async function probeSlurm(commands: string | undefined): Promise<SlurmFacts | undefined> {
+  const scontrol = commands === undefined ? 'scontrol' : join(commands, 'scontrol')
+  const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' as const, env: { ...process.env, LC_ALL: 'C' } }
+  const text = await run(scontrol, ['show', 'config'], options).then(
+    ({ stdout }) => stdout,
+    () => undefined,
+  )
+  if (text === undefined) return undefined
+  const epilogs = valuesOf(text, 'Epilog')
+  const scripts = await Promise.all(epilogs.map(readScripts))
+  const read = scripts.flat()
+  return {
+    epilogs,
+    hasOwn: read.length === 0 ? undefined : read.some(script => script.includes(LABEL_SLURM_JOB)),
+  }
+}
+
+/** `Epilog = a` of older versions, `Epilog[0] = a` of newer ones. */
+const valuesOf = (text: string, name: string): string[] =>
+  [...text.matchAll(new RegExp(`^${name}(?:\\[\\d+\\])?\\s*= (.*)$`, 'gm'))]
+    .map(([, value = '']) => value.trim())
+    .filter(value => value !== '' && value !== '(null)')
+
+/** The scripts that a value of `Epilog` names, as far as they can be read here: it may be a pattern. */
+async function readScripts(pattern: string): Promise<string[]> {
+  const scripts: string[] = []
+  for await (const path of glob(pattern)) {
+    const script = await readFile(path, 'utf8').catch(() => undefined)
+    if (script !== undefined) scripts.push(script)
+  }
+  return scripts
+}
