@@ -26,7 +26,7 @@ const epilog = (more: NodeJS.ProcessEnv = {}) =>
     env: { PATH: directory, SLURM_JOB_ID: '21', SLURM_JOB_START_TIME: '110', BERTH_EPILOG_WAIT: '0', ...more },
   }).then(
     () => 0,
-    ({ code }: { code?: number }) => code,
+    (error: unknown) => (error as { code?: number }).code,
   )
 const calls = async () => (await readFile(join(directory, 'calls'), 'utf8')).trim().split('\n')
 const LIST = 'ps --quiet --filter label=berth.slurm-job=21'

@@ -178,7 +178,12 @@ export const REQUESTS = {
    * the same time only once, however often the request is repeated.
    */
   warn_kernel: {
-    input: z.object({ kernelId: KernelId, at: DateTime().nullable() }),
+    input: z.object({
+      kernelId: KernelId,
+      at: DateTime().nullable(),
+      /** The session ends at that time and does not continue. Older agents say that it does. */
+      isEnd: z.literal(true).optional(),
+    }),
     reply: z.object({}),
   },
   /**

@@ -28,7 +28,14 @@ done
 /**
  * Notifies a running container when its session will be interrupted, or (null) that it will not be. The same time is announced only once.
  */
-export type WarnKernel = (kernelId: KernelId, at: string | null) => Promise<void>
+export type WarnKernel = (
+  kernelId: KernelId,
+  at: string | null,
+  options: {
+    /** Whether the session ends then, and does not continue later. */
+    readonly isEnd: boolean
+  },
+) => Promise<void>
 
 export function createInterruptionNotice(deps: {
   readonly engine: EngineClient
@@ -37,18 +44,19 @@ export function createInterruptionNotice(deps: {
 }): WarnKernel {
   const { engine, files, find } = deps
   const inTurn = createKeyedMutex()
-  return (kernelId, at) =>
+  return (kernelId, at, { isEnd }) =>
     inTurn(kernelId, async () => {
       const kernel = find(kernelId)
       if (!kernel) throw new AppError('kernel_not_found', { kernelId })
       // Write the file first: a program that gets the signal reads the time from it.
       if (!(await files.setInterruption(kernelId, at))) return
-      await tellTerminals(engine, kernel, textOf(at), at === null ? '' : SIGNAL)
+      await tellTerminals(engine, kernel, textOf(at, isEnd), at === null ? '' : SIGNAL)
     })
 }
 
-function textOf(at: string | null): string {
-  if (at === null) return 'Berth: this session is not interrupted, after all.'
+function textOf(at: string | null, isEnd: boolean): string {
+  if (at === null) return `Berth: this session ${isEnd ? 'does not end yet' : 'is not interrupted'}, after all.`
   const time = new Date(at).toISOString().slice(11, 19)
+  if (isEnd) return `Berth: this session ends at ${time} UTC, with its job in Slurm. Save your work.`
   return `Berth: this session makes room for one of higher priority at ${time} UTC, and continues later with its files. Save your work.`
 }

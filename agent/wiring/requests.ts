@@ -46,8 +46,8 @@ export function createRequests(deps: RequestDeps): Handlers {
     },
     destroy_kernel: ({ kernelId, graceMs, attempt, keepFilesMs }) =>
       kernels.destroy(kernelId, graceMs, attempt, keepFilesMs),
-    async warn_kernel({ kernelId, at }) {
-      await kernels.warn(kernelId, at)
+    async warn_kernel({ kernelId, at, isEnd = false }) {
+      await kernels.warn(kernelId, at, { isEnd })
       return {}
     },
     async mount_folder({ kernelId, folder }) {

@@ -10,6 +10,8 @@ export interface AllocationRequest {
   readonly gpus: number
   /** The only node that will do; left out = any node. */
   readonly node?: string | undefined
+  /** Nodes that will not do. */
+  readonly exclude?: readonly string[]
   /** The engine's user whose allocation it is; null: the user of this process. */
   readonly user: string | null
   readonly settings: SlurmJob
@@ -70,6 +72,8 @@ export interface Allocator {
    * @throws if the answer is not complete
    */
   list(prefix: string, users: ReadonlySet<string>): Promise<readonly Allocation[]>
+  /** Names of all nodes. @throws if the answer is not complete */
+  nodes(): Promise<readonly string[]>
   /** Ends an allocation, whatever its state. Only `list` shows whether it has ended. */
   release(id: string, user: string | null): Promise<void>
 }

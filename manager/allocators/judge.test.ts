@@ -10,7 +10,7 @@ const BERTH = newId(ManagerId)
 const ID = newId(SessionId)
 const NAME = nameOf(BERTH, ID, 1)
 const IDENTITY = { id: '21', submittedAt: 100, startedAt: 110, restarts: 0 }
-const TIMES = { confirmMs: 5_000, appearMs: 60_000, retryMs: 30_000 }
+const TIMES = { confirmMs: 5_000, appearMs: 60_000, retryMs: 30_000, warnMs: 120_000, stopMs: 15_000 }
 const GRANT: Allocation = {
   name: NAME,
   user: null,
@@ -43,12 +43,18 @@ const session = (
 let memory: Memory
 beforeEach(() => (memory = createMemory()))
 const at = (nowMs: number, allocations: readonly Allocation[], ...sessions: AllocatedSession[]) =>
-  judge({ allocations, sessions, mayAsk: new Set([ID]), nowMs }, memory, TIMES)
+  judge({ allocations, sessions, mayAsk: new Set([ID]), nowMs, timeMs: nowMs }, memory, TIMES)
 
 describe('a waiting session', () => {
   test('requests an allocation once, if Berth lets it start', () => {
     expect(at(0, [], session('PENDING', null))).toEqual([{ act: 'ask', id: ID, run: 1 }])
-    const held = { allocations: [], sessions: [session('PENDING', null)], mayAsk: new Set<SessionId>(), nowMs: 0 }
+    const held = {
+      allocations: [],
+      sessions: [session('PENDING', null)],
+      mayAsk: new Set<SessionId>(),
+      nowMs: 0,
+      timeMs: 0,
+    }
     expect(judge(held, memory, TIMES)).toEqual([])
   })
 
@@ -151,6 +157,36 @@ describe('a running session', () => {
     expect(at(0, [{ ...GRANT, isPreempted: true }], running)).toMatchObject([
       { act: 'end', reason: { cause: 'slurm_preempted' } },
     ]))
+
+  test('has until its grace time is over when it is preempted: its programs are told, then it is stopped', () => {
+    const preempted = { ...GRANT, isPreempted: true, endsAt: new Date(60_000) }
+    const shown = { ...running, slurmEndsAt: preempted.endsAt }
+    const warning = { act: 'warn', id: ID, name: NAME, endsAt: preempted.endsAt }
+    expect(at(0, [preempted], shown)).toEqual([warning])
+    memory.warned.set(NAME, 60_000)
+    expect(at(44_000, [preempted], shown)).toEqual([])
+    expect(at(45_000, [preempted], shown)).toMatchObject([{ act: 'end', reason: { cause: 'slurm_preempted' } }])
+  })
+
+  test('is told before its time limit ends it, and told again if the limit is raised', () => {
+    const limited = { ...GRANT, endsAt: new Date(3_600_000) }
+    const shown = { ...running, slurmEndsAt: limited.endsAt }
+    expect(at(3_400_000, [limited], shown)).toEqual([])
+    expect(at(3_480_000, [limited], shown)).toMatchObject([{ act: 'warn', endsAt: limited.endsAt }])
+    memory.warned.set(NAME, 3_600_000)
+    const raised = { ...GRANT, endsAt: new Date(7_200_000) }
+    expect(at(3_500_000, [raised], shown)).toMatchObject([
+      { act: 'until', endsAt: raised.endsAt },
+      { act: 'warn', endsAt: null },
+    ])
+  })
+
+  test('is not told at once of the end of a short job', () => {
+    const short = { ...GRANT, identity: { ...IDENTITY, startedAt: 110 }, endsAt: new Date(170_000) }
+    const shown = { ...running, slurmEndsAt: short.endsAt }
+    expect(at(120_000, [short], shown)).toEqual([])
+    expect(at(140_000, [short], shown)).toMatchObject([{ act: 'warn' }])
+  })
 
   test('has its grant recorded if the manager that placed it ended before', () =>
     expect(at(0, [GRANT], session('SCHEDULED'))).toEqual([{ act: 'record', name: NAME, identity: IDENTITY }]))

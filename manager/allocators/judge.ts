@@ -17,6 +17,8 @@ export type Act =
   | { readonly act: 'record'; readonly name: string; readonly identity: GrantIdentity }
   /** Slurm ends the job at another time than the session shows. */
   | { readonly act: 'until'; readonly id: SessionId; readonly endsAt: Date | null }
+  /** Tell the programs of the session when its job ends, so that they save their work; null: it does not end soon, after all. */
+  | { readonly act: 'warn'; readonly id: SessionId; readonly name: string; readonly endsAt: Date | null }
   | { readonly act: 'end'; readonly id: SessionId; readonly reason: Reason; readonly isWaiting: boolean }
 
 export interface JudgeTimes {
@@ -26,9 +28,19 @@ export interface JudgeTimes {
   readonly appearMs: number
   /** Pause between two requests for a session. */
   readonly retryMs: number
+  /** Time before the end of a job at which its programs are told, and at most half of the length of the job. */
+  readonly warnMs: number
+  /** Time before the end of a preempted job at which the session is stopped, so that it is gone in time. */
+  readonly stopMs: number
 }
 
-export const JUDGE_TIMES: JudgeTimes = { confirmMs: 5_000, appearMs: 60_000, retryMs: 30_000 }
+export const JUDGE_TIMES: JudgeTimes = {
+  confirmMs: 5_000,
+  appearMs: 60_000,
+  retryMs: 30_000,
+  warnMs: 120_000,
+  stopMs: 15_000,
+}
 
 /** Number of good lists in a row in which an allocation must be missing, or cancelled before its grant, until that counts. */
 const GONE_AFTER = 2
@@ -45,6 +57,8 @@ export interface Memory {
   readonly cancelled: Map<string, number>
   /** The engine's words for requests that it refused, by name. */
   readonly refused: Map<string, string>
+  /** Ends of which programs were told, by name; milliseconds since the epoch. */
+  readonly warned: Map<string, number>
 }
 
 export const createMemory = (): Memory => ({
@@ -53,6 +67,7 @@ export const createMemory = (): Memory => ({
   followed: new Map(),
   cancelled: new Map(),
   refused: new Map(),
+  warned: new Map(),
 })
 
 export interface Look {
@@ -64,6 +79,8 @@ export interface Look {
   readonly mayAsk: ReadonlySet<SessionId>
   /** Milliseconds of any clock that runs evenly. */
   readonly nowMs: number
+  /** Milliseconds since the epoch, to compare with the ends of jobs. */
+  readonly timeMs: number
 }
 
 /** Decides what to do for each session after a good look at the engine. Changes the memory only. */
@@ -86,7 +103,7 @@ export function judge(look: Look, memory: Memory, times: JudgeTimes = JUDGE_TIME
     if (session.status === 'PENDING') return judgeWaiting(session, found, { look, memory, times })
     // The container is being removed; the allocation is kept until it is gone.
     if (session.status === 'TERMINATING') return []
-    return judgeRunning(session, found, memory)
+    return judgeRunning(session, found, { look, memory, times })
   })
 }
 
@@ -141,7 +158,7 @@ function judgeWaiting(
 function judgeRunning(
   { id, request, slurmEndsAt }: AllocatedSession,
   found: Allocation | undefined,
-  memory: Memory,
+  { look: { timeMs }, memory, times }: Context,
 ): readonly Act[] {
   // The session was placed by Berth itself, or imported from its host.
   if (!request) return []
@@ -153,14 +170,22 @@ function judgeRunning(
   memory.missing.delete(name)
   if (found.state === 'ended') return end(endReason(found.end))
   if (found.state !== 'granted') return []
-  if (found.isPreempted) return end(endReason('preempted'))
-  const { identity, endsAt } = found
+  const { identity, endsAt, isPreempted } = found
+  const leftMs = endsAt === null ? null : endsAt.getTime() - timeMs
+  // The end of a preempted job is that of its grace time.
+  if (isPreempted && (leftMs === null || leftMs <= times.stopMs)) return end(endReason('preempted'))
+  const isNear = leftMs !== null && leftMs <= Math.min(times.warnMs, lengthOf(found) / 2)
+  const warning = isPreempted || isNear ? endsAt : null
   const isMoved = endsAt?.getTime() !== slurmEndsAt?.getTime()
   return [
     ...(granted ? [] : [{ act: 'record', name, identity } as const]),
     ...(isMoved ? [{ act: 'until', id, endsAt } as const] : []),
+    ...(warning?.getTime() === memory.warned.get(name) ? [] : [{ act: 'warn', id, name, endsAt: warning } as const]),
   ]
 }
+
+const lengthOf = ({ endsAt, identity: { startedAt } }: Granted) =>
+  endsAt === null || startedAt === null ? Infinity : endsAt.getTime() - startedAt * 1000
 
 function countIn(counts: Map<string, number>, name: string): number {
   const count = (counts.get(name) ?? 0) + 1

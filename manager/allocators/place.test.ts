@@ -3,7 +3,7 @@ import { AgentId, type Device, SessionId } from '#manager/contract'
 import { type PendingSession } from '../scheduler/plan/index.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
 import { newId } from '../store/new-id.ts'
-import { placementOn } from './place.ts'
+import { nodeOf, placementOn } from './place.ts'
 
 const SESSION: PendingSession = {
   id: newId(SessionId),
@@ -84,3 +84,11 @@ test.each([
 ] as const)('a grant with %s is not used', (_, nodes, agents, cause) =>
   expect(placementOn(nodes, SESSION, agents)).toMatchObject({ unmatched: { cause } }),
 )
+
+test.each([
+  ['g1', ['g1', 'g2'], 'g1'],
+  ['g1.lab.example.org', ['g1', 'g2'], 'g1'],
+  ['g1', ['g1.lab', 'g2.lab'], 'g1.lab'],
+  ['g1', ['g1.lab', 'g1.hpc'], undefined],
+  ['g3', ['g1', 'g2'], undefined],
+])('the node of agent %s among %j is %s', (name, nodes, node) => expect(nodeOf({ name }, nodes)).toBe(node))

@@ -42,11 +42,17 @@ export function placementOn(
   }
 }
 
-/** The agent with the name of the node, or with the same host name in another domain if there is only one such agent. */
-function agentNamed(node: string, agents: readonly AgentRow[]): AgentRow | undefined {
-  const exact = agents.filter(({ name }) => name === node)
-  const alike = exact.length > 0 ? exact : agents.filter(({ name }) => shortName(name) === shortName(node))
-  return alike.length === 1 ? alike[0] : undefined
+const agentNamed = (node: string, agents: readonly AgentRow[]) => alike(node, agents, ({ name }) => name)
+
+/** The node of an agent, by the same rule. */
+export const nodeOf = (agent: Pick<AgentRow, 'name'>, nodes: readonly string[]): string | undefined =>
+  alike(agent.name, nodes, node => node)
+
+/** The one with this name, or with the same host name in another domain if there is only one such. */
+function alike<T>(name: string, all: readonly T[], nameOf: (one: T) => string): T | undefined {
+  const exact = all.filter(one => nameOf(one) === name)
+  const similar = exact.length > 0 ? exact : all.filter(one => shortName(nameOf(one)) === shortName(name))
+  return similar.length === 1 ? similar[0] : undefined
 }
 
 const shortName = (name: string) => name.split('.')[0]?.toLowerCase()

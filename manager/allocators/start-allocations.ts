@@ -1,5 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { because, type ManagerId, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import {
+  type AgentId,
+  because,
+  type KernelId,
+  type ManagerId,
+  type Reason,
+  reasonOf,
+  type SessionId,
+} from '#manager/contract'
 import { ALL_JOBS, type JobLocks } from '../cluster/job-locks.ts'
 import { type Log } from '../log.ts'
 import { commitPlacements } from '../scheduler/commit.ts'
@@ -7,6 +15,7 @@ import { PAUSED } from '../scheduler/pause.ts'
 import { type PendingSession, totalOf } from '../scheduler/plan/index.ts'
 import { schedulerJob } from '../scheduler/tick.ts'
 import { onBehalfOfAll } from '../store/on-behalf.ts'
+import { type AgentRow } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   type AllocatedGroup,
@@ -18,12 +27,13 @@ import {
   recordRequest,
   setSlurmEnd,
 } from '../store/sessions/allocations.ts'
+import { listRunningKernels } from '../store/sessions/interruptions.ts'
 import { listPending } from '../store/sessions/queue.ts'
 import { type Touched, updateReasons } from '../store/sessions/touches.ts'
 import { type Allocation, type AllocationRequest, type Allocator } from './allocator.ts'
 import { type Act, ASKED, createMemory, judge, JUDGE_TIMES, type JudgeTimes, surplus } from './judge.ts'
 import { nameOf, prefixOf, sessionOf } from './names.ts'
-import { placementOn } from './place.ts'
+import { nodeOf, placementOn } from './place.ts'
 import { jobSettings } from './slurm/job-settings.ts'
 import { type ReadWaitingDeps, readWaiting, type WaitingSessions } from './read-waiting.ts'
 
@@ -46,6 +56,11 @@ export interface AllocationsDeps extends ReadWaitingDeps {
   readonly cancel: (id: SessionId, reason: Reason) => Promise<void>
   /** Ends a session that has lost its allocation; does nothing if it waits by now and did not before, or the other way round. */
   readonly end: (id: SessionId, reason: Reason, of: { readonly isWaiting: boolean }) => Promise<void>
+  /**
+   * Tells a container when its session ends, or (null) that it does not. Safe to repeat. @throws AppError `agent_unreachable`, `bad_request`
+   * (an agent of an earlier version)
+   */
+  readonly warn: (agentId: AgentId, kernelId: KernelId, endsAt: string | null) => Promise<void>
   readonly hint: (touched: readonly Touched[]) => void
   readonly jobLocks?: JobLocks
   readonly isPaused: () => Promise<boolean>
@@ -106,7 +121,11 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     await release(surplus({ allocations, sessions }, name => sessionOf(managerId, name)))
     const own = sessions.filter(session => groups.some(({ name }) => name === session.resourceGroup))
     const mayAsk = isPaused ? new Set<SessionId>() : chooseAsking(waiting, own)
-    const acts = judge({ allocations, sessions: own, mayAsk, nowMs: performance.now() }, memory, times)
+    const acts = judge(
+      { allocations, sessions: own, mayAsk, nowMs: performance.now(), timeMs: Date.now() },
+      memory,
+      times,
+    )
     const reasons = new Map<SessionId, Reason>()
     for (const one of waiting) {
       for (const id of one.startable) reasons.set(id, isPaused ? PAUSED : mayAsk.has(id) ? ASKED : BEHIND)
@@ -191,6 +210,9 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
       case 'until':
         hint(await setSlurmEnd(store.db, act.id, act.endsAt))
         return undefined
+      case 'warn':
+        await warn(act)
+        return undefined
       case 'end':
         log.info({ id: act.id, reason: act.reason.message }, 'a session has lost its allocation')
         await deps.end(act.id, act.reason, { isWaiting: act.isWaiting })
@@ -202,6 +224,20 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     }
   }
 
+  /** A kernel that cannot be told now is told after the next look. */
+  async function warn({ id, name, endsAt }: Extract<Act, { act: 'warn' }>): Promise<void> {
+    const kernels = await listRunningKernels(store.db, [id])
+    if (kernels.length === 0 || !kernels.every(({ agentId }) => presence.isReady(agentId))) return
+    if (endsAt) memory.warned.set(name, endsAt.getTime())
+    else memory.warned.delete(name)
+    for (const { kernelId, agentId } of kernels)
+      // The look does not wait for it.
+      void deps.warn(agentId, kernelId, endsAt?.toISOString() ?? null).catch((error: unknown) => {
+        memory.warned.delete(name)
+        log.warn({ err: error, id, kernelId }, 'a container could not be told that the job of its session ends')
+      })
+  }
+
   async function ask(
     { id, run }: { readonly id: SessionId; readonly run: number },
     waiting: readonly WaitingSessions[],
@@ -210,16 +246,32 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     const session = of?.pending.get(id)
     if (!of || !session) return undefined
     const name = nameOf(managerId, id, run)
+    const place = await placeOf(session, of)
     // Written before the request is made: a request that this process does not survive is found by its name.
     const user = of.userOf(session)
     if (!(await recordRequest(store.db, { sessionId: id, run, name, user }))) return undefined
     memory.followed.set(name, true)
-    allocator.allocate(requestOf({ name, user }, session, of), words => {
+    allocator.allocate(requestOf({ name, user, ...place }, session, of), words => {
       log.warn({ id, words }, 'Slurm refused to allocate resources for a session')
       memory.refused.set(name, words)
       trigger()
     })
     return ASKED
+  }
+
+  /** The nodes on which the session has to run, or has failed. Slurm refuses names that it does not know. */
+  async function placeOf(
+    { onlyOn, failedAgents }: PendingSession,
+    { agents }: WaitingSessions,
+  ): Promise<Pick<AllocationRequest, 'node' | 'exclude'>> {
+    if (onlyOn === undefined && failedAgents.length === 0) return {}
+    const nodes = await allocator.nodes()
+    const nameOfNode = (agent: AgentRow | undefined) => agent && (nodeOf(agent, nodes) ?? agent.name)
+    if (onlyOn !== undefined) return { node: nameOfNode(agents.find(({ id }) => id === onlyOn)) }
+    const failed = agents.filter(({ id }) => failedAgents.includes(id))
+    // Where it has failed everywhere, any node will do again.
+    const isElsewhere = agents.some(({ id }) => !failedAgents.includes(id) && presence.isReady(id))
+    return { exclude: isElsewhere ? failed.flatMap(agent => nodeOf(agent, nodes) ?? []) : [] }
   }
 
   async function place(
@@ -327,18 +379,16 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
 }
 
 function requestOf(
-  of: Pick<AllocationRequest, 'name' | 'user'>,
+  of: Pick<AllocationRequest, 'name' | 'user' | 'node' | 'exclude'>,
   session: PendingSession,
-  { group, agents }: WaitingSessions,
+  { group }: WaitingSessions,
 ): AllocationRequest {
   const { cpu = 0, mem = 0, 'cuda.device': gpus = 0 } = totalOf(session)
-  const node = session.onlyOn === undefined ? undefined : agents.find(({ id }) => id === session.onlyOn)?.name
   return {
     ...of,
     cpus: Math.max(1, Math.ceil(cpu / 1000)),
     memBytes: mem,
     gpus,
-    node,
     settings: jobSettings(group.options.slurm ?? {}, session),
   }
 }

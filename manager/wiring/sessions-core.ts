@@ -215,6 +215,8 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       cancel: (id, reason) => lifecycle.cancel(id, reason),
       end: (id, reason, { isWaiting }) =>
         lifecycle.terminate(id, { reason, still: ({ status }) => (status === 'PENDING') === isWaiting }),
+      warn: async (agentId, kernelId, at) =>
+        void (await agents.request(agentId, 'warn_kernel', { kernelId, at, isEnd: true }, { timeoutMs: WARN_MS })),
       hint: touched => changes.hint(touched),
       jobLocks: cluster.jobLocks,
       isPaused: () => scheduling.isPaused(),

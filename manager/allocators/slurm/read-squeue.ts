@@ -109,14 +109,15 @@ function toAllocation(of: Pick<Allocation, 'name' | 'user'>, job: Job): Allocati
   // While an epilog runs, Slurm 22.05 has COMPLETING as the only word.
   if (state !== 'RUNNING' || flags.some(flag => flag === 'COMPLETING' || flag === 'CONFIGURING'))
     return { ...of, identity, state: 'changing' }
+  const isPreempted = timeOf(job.preempt_time) !== null
   return {
     ...of,
     identity,
     state: 'granted',
     nodes: nodesOf(job),
-    isPreempted: timeOf(job.preempt_time) !== null,
+    isPreempted,
     // Of a job without a limit, Slurm says that it ends in a year.
-    endsAt: isLimited(job) ? dateOf(job.end_time) : null,
+    endsAt: isPreempted || isLimited(job) ? dateOf(job.end_time) : null,
   }
 }
 

@@ -24,9 +24,10 @@ test('every setting of a group reaches Slurm in an argument of its own', () => {
     reservation: 'course',
     timeLimitMinutes: 90,
   }
-  expect(sallocArguments({ ...REQUEST, gpus: 2, node: 'g1', settings }).slice(6)).toEqual([
+  expect(sallocArguments({ ...REQUEST, gpus: 2, node: 'g1', exclude: ['g2', 'g3'], settings }).slice(6)).toEqual([
     '--gres=gpu:2',
     '--nodelist=g1',
+    '--exclude=g2,g3',
     '--partition=gpu',
     '--account=lab',
     '--qos=urgent',

@@ -6,7 +6,15 @@ const MIB = 2 ** 20
 /**
  * Arguments of `salloc` for a request. Each value is in one argument with its option, so that no value can be taken for an option. Pure.
  */
-export function sallocArguments({ name, cpus, memBytes, gpus, node, settings }: AllocationRequest): string[] {
+export function sallocArguments({
+  name,
+  cpus,
+  memBytes,
+  gpus,
+  node,
+  exclude = [],
+  settings,
+}: AllocationRequest): string[] {
   const { partition, account, qos, constraint, reservation, timeLimitMinutes } = settings
   const options = defined({
     'job-name': name,
@@ -17,6 +25,7 @@ export function sallocArguments({ name, cpus, memBytes, gpus, node, settings }: 
     mem: `${Math.max(1, Math.ceil(memBytes / MIB))}M`,
     gres: gpus > 0 ? `gpu:${gpus}` : undefined,
     nodelist: node,
+    exclude: exclude.length > 0 ? exclude.join(',') : undefined,
     partition,
     account,
     qos,

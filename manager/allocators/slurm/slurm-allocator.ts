@@ -86,6 +86,13 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
       return readSqueue(stdout, { prefix, uid, users })
     },
 
+    async nodes() {
+      const { stdout } = await run('scontrol', ['show', 'nodes', '--oneliner'])
+      const names = [...stdout.matchAll(/^NodeName=(\S+)/gm)].map(([, name = '']) => name)
+      if (names.length === 0) throw new Error('Slurm named no nodes')
+      return names
+    },
+
     async release(id, user) {
       await runAs(user, 'scancel', [id])
     },

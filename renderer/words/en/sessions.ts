@@ -103,7 +103,7 @@ const en = {
   endsNow: 'Ends now',
   endsIn: 'Ends in {time}',
   wasIdle: 'The session has been idle for a while.',
-  slurmLimitOver: 'The time limit of its job in Slurm ends the session.',
+  slurmLimitOver: 'Slurm ends the job of the session then, by its time limit or for a job that goes first.',
   lifetimeOver: 'The maximum lifetime of the session ends.',
   homeKept: 'Files in mounted folders stay, and the rest of the home for about a day while there is room.',
   onlyFoldersStay: 'Only files in mounted folders stay.',

@@ -97,7 +97,7 @@ export default {
   endsNow: '곧 종료됩니다',
   endsIn: '{time} 후 종료',
   wasIdle: '세션이 한동안 유휴 상태였습니다.',
-  slurmLimitOver: 'Slurm 작업의 시간 제한으로 세션이 끝납니다.',
+  slurmLimitOver: '시간 제한이 끝나거나 먼저 실행할 작업이 있어 Slurm이 그때 세션의 작업을 끝냅니다.',
   lifetimeOver: '세션의 최대 수명이 끝납니다.',
   homeKept: '마운트한 폴더의 파일은 남고, 홈의 나머지는 공간이 있는 동안 하루 정도 보관됩니다.',
   onlyFoldersStay: '마운트한 폴더의 파일만 남습니다.',

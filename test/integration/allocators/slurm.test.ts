@@ -165,6 +165,26 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
     await slurm.run('scancel', '-n', 'winner')
   })
 
+  test('a preempted session has the grace time of its partition, and its programs are told when it ends', async () => {
+    await slurm.run('scontrol', 'update', 'partitionname=low', 'gracetime=30')
+    await settings({ partition: 'low' })
+    const four = { ...ONE_GPU, 'cuda.device': '4' }
+    const sessions = [await launch(four), await launch(four)]
+    for (const { id } of sessions) await berth.reach(id, 'RUNNING')
+    const winner = slurm.run('salloc', '--no-shell', '-J', 'winner', '-p', 'gpu', '-c', '1', '--mem=1G', '--gres=gpu:4')
+    const warned = () => [...agents.values()].flatMap(agent => agent.requests('warn_kernel'))
+    await expect.poll(() => warned().length, { timeout: 30_000 }).toBe(1)
+    expect(warned()).toMatchObject([{ isEnd: true }])
+    const states = async () => (await Promise.all(sessions.map(({ id }) => get(id)))).map(({ status }) => status)
+    expect(await states()).toEqual(['RUNNING', 'RUNNING'])
+    await expect.poll(states, { timeout: 30_000 }).toContain('TERMINATED')
+    const left = Date.parse(warned()[0]?.at ?? '') - Date.now()
+    expect(left).toBeGreaterThan(0)
+    await winner
+    await slurm.run('scancel', '-n', 'winner')
+    await slurm.run('scontrol', 'update', 'partitionname=low', 'gracetime=0')
+  })
+
   test('reasons are shown in words, and refusals in those of Slurm', async () => {
     await slurm.run('scontrol', 'update', 'partitionname=gpu', 'state=down')
     const held = await launch()

@@ -14,7 +14,7 @@ let agent: ScriptedAgent
 /** Stand-ins for Slurm's commands: the jobs are a file, and calls are written down. `slurm.test.ts` has a real Slurm. */
 beforeAll(async () => {
   directory = stack.use(await temporaryDirectory()).path
-  await command('scontrol', `[ ! -e ${directory}/away ]`)
+  await command('scontrol', `case $1 in show) cat ${directory}/nodes;; *) [ ! -e ${directory}/away ];; esac`)
   await command('squeue', `cat ${directory}/jobs`)
   await command('salloc', `echo "$*" >> ${directory}/asked`)
   await command('scancel', `echo "$1" >> ${directory}/released`)
@@ -119,7 +119,12 @@ test('an allocation that Slurm has forgotten ends its session, also if the numbe
   expect(await linesOf('released')).toEqual([])
 })
 
-test('a failed start gives the allocation back and requests another one', async () => {
+test('a failed start gives the allocation back and requests another one, on another node if there is one', async () => {
+  const other = await berth.join({ name: `${agent.name}b`, devices: gpus(2) })
+  await writeFile(
+    join(directory, 'nodes'),
+    `NodeName=${agent.name}.lab State=IDLE\nNodeName=${other.name} State=IDLE\n`,
+  )
   agent.script.create_kernel = () => {
     agent.script.create_kernel = ({ spec }) => agent.run(spec)
     throw new Error('not this time')
@@ -130,6 +135,7 @@ test('a failed start gives the allocation back and requests another one', async 
   await expect.poll(() => linesOf('asked')).toHaveLength(2)
   const second = await nameOf(session)
   expect([first, second].map(name => name.slice(-2))).toEqual(['-1', '-2'])
+  expect((await linesOf('asked'))[1]).toContain(` --exclude=${agent.name}.lab `)
   await expect.poll(() => linesOf('released')).toContain('7')
   await say([job(second, { job_id: 8, submit_time: 120, start_time: 120 })])
   await berth.reach(session.id, 'RUNNING')
@@ -210,6 +216,20 @@ test('a session chooses a time limit and what its group offers, and shows when S
   await expect.poll(async () => (await get()).slurmEndsAt).toBe(new Date((end + 3_600) * 1000).toISOString())
   await say([job(name, { ...times, time_limit: { set: true, infinite: true, number: 0 } })])
   await expect.poll(async () => (await get()).slurmEndsAt).toBeNull()
+})
+
+test('a preempted session is told, has the grace time of Slurm, and ends before it is over', async () => {
+  const { session, name } = await run()
+  const warned = () => agent.requests('warn_kernel').map(({ at, isEnd }) => ({ at, isEnd }))
+  const inSeconds = (seconds: number) => Math.round(Date.now() / 1000) + seconds
+  const end = inSeconds(40)
+  await say([job(name, { preempt_time: inSeconds(-20), end_time: end })])
+  await expect.poll(warned).toEqual([{ at: new Date(end * 1000).toISOString(), isEnd: true }])
+  await looks(2)
+  expect((await berth.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  await say([job(name, { preempt_time: inSeconds(-20), end_time: inSeconds(10) })])
+  await berth.reach(session.id, 'TERMINATED')
+  expect((await berth.api.getSession({ params: { id: session.id } })).reason.cause).toBe('slurm_preempted')
 })
 
 test('a waiting session is not started with a choice that its group offers no more', async () => {
