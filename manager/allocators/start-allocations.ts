@@ -122,7 +122,7 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     const own = sessions.filter(session => groups.some(({ name }) => name === session.resourceGroup))
     const mayAsk = isPaused ? new Set<SessionId>() : chooseAsking(waiting, own)
     const acts = judge(
-      { allocations, sessions: own, mayAsk, nowMs: performance.now(), timeMs: Date.now() },
+      { allocations, sessions: own, mayAsk, nowMs: performance.now(), timeMs: store.now() },
       memory,
       times,
     )

@@ -22,7 +22,7 @@ const minutes = z.int().min(1).max(MOST_SLURM_MINUTES)
 export const SLURM_OFFERED = ['qos', 'constraint', 'reservation'] as const
 export type SlurmOffered = (typeof SLURM_OFFERED)[number]
 
-/** What a session chooses in Slurm, within the bounds of its resource group. Left out: the setting of the group. */
+/** Choices of a session in Slurm, within the bounds of its resource group. Left out: the setting of the group. */
 export const SlurmChoice = z
   .strictObject({
     timeLimitMinutes: minutes.optional().describe('Slurm ends the session after this time.'),

@@ -10,7 +10,7 @@ import {
   slurmUserOf,
 } from '#manager/contract'
 
-/** What a request names that concerns Slurm. */
+/** The parts of a request that concern Slurm. */
 interface SlurmRequest {
   readonly resources?: { readonly 'cuda.shares'?: unknown } | undefined
   readonly gpu?: GpuChoice | null | undefined

@@ -116,7 +116,7 @@ function toAllocation(of: Pick<Allocation, 'name' | 'user'>, job: Job): Allocati
     state: 'granted',
     nodes: nodesOf(job),
     isPreempted,
-    // Of a job without a limit, Slurm says that it ends in a year.
+    // Slurm says of a job without a limit that it ends in a year.
     endsAt: isPreempted || isLimited(job) ? dateOf(job.end_time) : null,
   }
 }

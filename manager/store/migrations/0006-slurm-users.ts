@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { type Migration } from 'kysely/migration'
 
-/** Whose jobs the allocations of sessions are. */
+/** Users of Slurm to whom the allocations of sessions belong. */
 export const slurmUsers: Migration = {
   async up(db: Kysely<unknown>) {
     // The engine's user; null: the user who runs the manager.

@@ -32,9 +32,9 @@ export interface SessionsTable {
   requested: Json<ResourceSlots>
   /** The GPUs that it accepts; null for any. */
   gpu: MaybeJson<GpuChoice>
-  /** What it chooses in Slurm; null for nothing. */
+  /** Its choices in Slurm; null for none. */
   slurm: MaybeJson<SlurmChoice>
-  /** When the time limit of its job in Slurm ends it; null: no limit, or not known yet. Kept from an earlier grant while it waits. */
+  /** Time at which the limit of its job in Slurm ends it; null: no limit, or not known yet. Kept from an earlier grant while it waits. */
   slurm_ends_at: MaybeTime
   shmem_bytes: number
   /** True if the user requested no amount of shared memory: the image on the session's agent decides. */

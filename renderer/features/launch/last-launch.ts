@@ -31,7 +31,7 @@ export function lastLaunch(
   if (!last || !image) return null
   const wish = { ...defaultForm(image, room.largest), ...last, ...place }
   const form = fitForm(wish, image, room.largest, room.left)
-  // What was chosen in Slurm belongs to its resource group.
+  // Choices in Slurm belong to their resource group.
   const slurm = form.resourceGroup === last.resourceGroup ? offering(last) : undefined
   const limits = { ...limitsOf(image, room.largest, form.mem, room.left), slurm }
   const gpu = limits.gpu && form.gpu > 0 ? [gpuText(limits.gpu.slot, form)] : []
