@@ -10,6 +10,8 @@ export interface HostNews {
   readonly host: string
   /** Why no session can start there; null if sessions can start again. */
   readonly fault: Because | null
+  /** True if the fault is that of an update: sessions still start. */
+  readonly isUpdate?: boolean
   /** The GPU that has the fault, if it is not the whole host. */
   readonly gpu?: string
   /** As in `News` of the superadmins. */

@@ -1,12 +1,12 @@
 import { type HostNews } from './tell-faults.ts'
 import { type TellDeps, tellSuperadmins } from '../mail/tell-superadmins.ts'
-import { gpuMail, hostMail } from '../mail/texts.ts'
+import { gpuMail, hostMail, updateMail } from '../mail/texts.ts'
 import { detailOf } from './tell-gpu-faults.ts'
 
 const LONGEST = 500
 
-/** Informs every superadmin that no session can start on a host, or that sessions can start again, or that one of its GPUs has failed. */
-export async function tellHostNews(deps: TellDeps, { host, fault, gpu, isDue }: HostNews): Promise<void> {
+/** Informs every superadmin that no session can start on a host, or that sessions can start again, that one of its GPUs has failed, or its update. */
+export async function tellHostNews(deps: TellDeps, { host, fault, gpu, isUpdate, isDue }: HostNews): Promise<void> {
   const isFault = fault !== null
   if (gpu !== undefined) {
     const text = `No session starts on a GPU of the host ${host}: ${gpu}. ${fault?.why ?? ''}`.slice(0, LONGEST)
@@ -16,6 +16,20 @@ export async function tellHostNews(deps: TellDeps, { host, fault, gpu, isDue }: 
       detail: detailOf(host, gpu),
       mail: (to, publicUrl) => gpuMail(to, { text, publicUrl }),
       isDue,
+    })
+    return
+  }
+  if (isUpdate) {
+    const text = `The update of the host ${host} failed, and no other host is updated: ${fault?.why ?? ''}`.slice(
+      0,
+      LONGEST,
+    )
+    const about = 'host_update'
+    await tellSuperadmins(deps, {
+      about,
+      text,
+      detail: host,
+      mail: (to, publicUrl) => updateMail(to, { text, publicUrl }),
     })
     return
   }

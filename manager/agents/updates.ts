@@ -22,6 +22,7 @@ import { type Store } from '../store/open-store.ts'
 import { type ProgramUpdate } from '../store/tables/agents.ts'
 import { type DownloadTickets } from './download-tickets.ts'
 import { type HostBundles } from './host-bundle.ts'
+import { type TellHost } from './tell-faults.ts'
 import {
   isUpdatable,
   planUpdates,
@@ -53,6 +54,7 @@ export interface AgentUpdatesDeps {
   /** Version of this manager. */
   readonly version: string
   readonly events: EventPublisher
+  readonly tellHost: TellHost
   readonly audit?: Audit | undefined
   readonly log: Log
   readonly everyMs?: number | undefined
@@ -110,8 +112,14 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
     if (row === undefined) return
     hint(id, row)
     if (before === null) return
-    if (failure) log.warn({ agentId: id, why: failure.why }, 'the update of an agent failed')
-    else log.info({ agentId: id }, 'an agent was updated')
+    if (failure) {
+      const host = agents.find(agent => agent.id === id)?.name ?? id
+      log.warn({ agentId: id, why: failure.why }, 'the update of an agent failed')
+      await deps.tellHost({ host, fault: failure, isUpdate: true }).catch((error: unknown) => {
+        log.error({ err: error, agentId: id }, 'superadmins could not be told about the update of a host')
+      })
+    }
+    if (!failure) log.info({ agentId: id }, 'an agent was updated')
     const result = failure ? 'unavailable' : 'ok'
     await deps.audit?.record({ action: 'agentUpdate', target: `agent:${id}`, result })
   }

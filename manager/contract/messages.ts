@@ -40,7 +40,15 @@ export const Message = z
       .array(z.object({ id: SessionId, name: z.string() }))
       .describe('Sessions of the caller that it is about.'),
     about: z
-      .enum(['backup_failed', 'certificate', 'gpu_fault', 'host_fault', 'host_well', ...ACCOUNT_NEWS_KINDS])
+      .enum([
+        'backup_failed',
+        'certificate',
+        'gpu_fault',
+        'host_fault',
+        'host_well',
+        'host_update',
+        ...ACCOUNT_NEWS_KINDS,
+      ])
       .nullable()
       .describe(
         'What Berth itself tells: superadmins of faults, everybody of what others did about the account. Null: words of a person.',

@@ -165,6 +165,10 @@ export function gpuMail(to: string, { text, publicUrl }: Pick<HostMail, 'text' |
   return mail(to, 'A GPU of a host has failed', [text, '', `${publicUrl}/#/admin/agents`])
 }
 
+export function updateMail(to: string, { text, publicUrl }: Pick<HostMail, 'text' | 'publicUrl'>): Mail {
+  return mail(to, 'The update of a host has failed', [text, '', `${publicUrl}/#/admin/agents`])
+}
+
 interface HostMail {
   readonly text: string
   readonly publicUrl: string

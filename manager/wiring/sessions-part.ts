@@ -71,6 +71,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
       bundles: deps.hostBundles,
       tickets,
       settings: deps.settings,
+      tellHost: deps.tellHost,
       audit: deps.audit,
       everyMs: deps.timings?.updatesEveryMs,
     }),

@@ -17,6 +17,7 @@ export type NoticeKind =
   | 'backupFailed'
   | 'certificate'
   | 'gpuFault'
+  | 'hostUpdate'
   | 'hostFault'
   | 'hostWell'
   | `told_${AccountNewsKind}`
@@ -73,6 +74,7 @@ const KINDS: readonly string[] = [
   'backupFailed',
   'certificate',
   'gpuFault',
+  'hostUpdate',
   'hostFault',
   'hostWell',
   'tunnelsLost',

@@ -66,6 +66,7 @@ test.each([
   ],
   ['gpu_fault', 'gpuFault', '/admin/agents', 'No session starts on a GPU of a host: gpu-1. See why in Agents.'],
   ['host_fault', 'hostFault', '/admin/agents', 'No session can start on the host gpu-1. See why in Agents.'],
+  ['host_update', 'hostUpdate', '/admin/agents', 'The update of the host gpu-1 failed. See why in Agents.'],
   ['host_well', 'hostWell', '/admin/agents', 'Sessions can start on the host gpu-1 again.'],
 ] as const)(
   'what Berth tells about %s leads superadmins to its page, and is cleared like a message',

@@ -18,6 +18,7 @@ const MOST_KEPT = 50
 const TOLD_BY_BERTH = {
   backup_failed: { kind: 'backupFailed', to: '/admin/maintenance' },
   certificate: { kind: 'certificate', to: '/admin/about' },
+  host_update: { kind: 'hostUpdate', to: '/admin/agents' },
   gpu_fault: { kind: 'gpuFault', to: '/admin/agents' },
   host_fault: { kind: 'hostFault', to: '/admin/agents' },
   host_well: { kind: 'hostWell', to: '/admin/agents' },

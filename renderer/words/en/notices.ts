@@ -15,6 +15,7 @@ const en = {
   certificate: 'A certificate of Berth has ended, ends soon or was not renewed. See what to do in About.',
   gpuFault: 'No session starts on a GPU of a host: {name}. See why in Agents.',
   hostFault: 'No session can start on the host {name}. See why in Agents.',
+  hostUpdate: 'The update of the host {name} failed. See why in Agents.',
   hostWell: 'Sessions can start on the host {name} again.',
   told_own_keypair_made: 'The access key {name} was made in your account. Delete it if this was not you.',
   told_own_keypair_activated: 'The access key {name} of your account was activated. Delete it if this was not you.',

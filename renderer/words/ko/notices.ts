@@ -16,6 +16,7 @@ export default {
   certificate: 'Berth의 인증서가 만료되었거나 곧 만료되거나 갱신되지 않았습니다. ‘Berth 정보’에서 할 일을 확인하세요.',
   gpuFault: '호스트의 GPU에서 세션을 시작하지 않습니다: {name}. 에이전트 페이지에서 원인을 확인하세요.',
   hostFault: '{name} 호스트에서 세션을 시작할 수 없습니다. 에이전트 페이지에서 원인을 확인하세요.',
+  hostUpdate: '{name} 호스트의 업데이트가 실패했습니다. 에이전트 페이지에서 원인을 확인하세요.',
   hostWell: '{name} 호스트에서 다시 세션을 시작할 수 있습니다.',
   told_own_keypair_made: '내 계정에 만들어진 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
   told_own_keypair_activated: '내 계정에서 활성화된 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',

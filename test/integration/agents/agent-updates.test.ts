@@ -80,6 +80,8 @@ test('a failure is shown with its reason, and pauses the others until an adminis
   })
   await expect.poll(() => stateOf(failing)).toBe('failed')
   expect((await updateOf(failing)).why).toBe('No room.')
+  const told = async () => (await cluster.api.listMessages()).items.map(({ about, detail }) => [about, detail])
+  await expect.poll(told).toEqual([['host_update', failing.name]])
   const other = await cluster.join({ name: 'other', program: line() })
   await expect.poll(async () => (await updateOf(other)).whyBy?.cause).toBe('update_paused')
 
