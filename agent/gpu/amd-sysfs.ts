@@ -83,7 +83,7 @@ export function createAmdSysfs(root = '/sys'): AmdSysfs {
       )
     },
     async use(bus) {
-      // One after the other: a driver that hangs may keep a read for ever, and with it one of Node's few threads for files.
+      // Files are read one after the other: a driver that hangs may keep a read for ever, and with it one of Node's few threads for files.
       const utilization = await numberIn(driver, bus, 'gpu_busy_percent')
       return { utilization, memBytes: await numberIn(driver, bus, 'mem_info_vram_used') }
     },

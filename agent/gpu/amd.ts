@@ -145,7 +145,7 @@ export function createAmdGpus({
     }
   }
 
-  /** One GPU after the other, and never twice at a time: see `AmdSysfs.use`. */
+  /** Figures of one GPU after the other, and never read twice at a time: see `AmdSysfs.use`. */
   async function readOneByOne(): Promise<readonly DeviceFigures[]> {
     const found: DeviceFigures[] = []
     for (const [uuid, { bus }] of here) found.push({ uuid, ...(await sysfs.use(bus)) })

@@ -166,10 +166,17 @@ const projectTable = (items: readonly Group[]) =>
       one.name,
       one.active ? 'yes' : 'no',
       String(one.members),
-      [limitsText(one.limits), gpuLimitsText(one.gpuLimits)].filter(Boolean).join(', '),
+      limitsOf(one),
       one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
       one.maxFolderFiles === null ? '∞' : String(one.maxFolderFiles),
       one.description,
       one.id,
     ]),
   )
+
+/** Limits on amounts and on models: `16 CPU, H100=2`. */
+function limitsOf({ limits, gpuLimits }: Group): string {
+  const models = gpuLimitsText(gpuLimits)
+  if (models === '') return limitsText(limits)
+  return Object.keys(limits).length === 0 ? models : `${limitsText(limits)}, ${models}`
+}
