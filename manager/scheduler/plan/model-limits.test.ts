@@ -127,6 +127,25 @@ describe('a limit on a model', () => {
     expect(outcome.reservation).toMatchObject({ agentId: agentId(2), devices: [{ uuid: 'T' }] })
   })
 
+  test('an interruption and a reservation of one user do not together exceed the limit', () => {
+    const agents = [withGpus(1, [device('H0', H100)]), withGpus(2, [device('H1', H100)])]
+    const one = { cpu: 100, 'cuda.device': 1 }
+    const [held, interrupting] = [1, 2].map(n => aSession(n, one, { scopes: ['user u'], priority: n }))
+    if (!held || !interrupting) throw new Error('two sessions')
+    const { placements } = decide(agents, [held, interrupting], aScope({ H100: [1, 0] }), {
+      now: 1000,
+      options: { interruption: { minRunMs: 0, warnMs: 1000 } },
+      holding: [],
+      reservation: {
+        sessionId: held.id,
+        agentId: agentId(1),
+        devices: [{ uuid: 'H0', slot: 'cuda.device', amount: 1 }],
+      },
+      interruption: { sessionId: interrupting.id, agentId: agentId(2), at: 500 },
+    })
+    expect(placements).toHaveLength(1)
+  })
+
   test('what-if offers fewer GPUs of the model', () => {
     const agents = [
       withGpus(

@@ -192,8 +192,10 @@ export class Pass {
   }
 
   /** Tries to start the session for which others are interrupted. If it does not start, the free capacity stays held for it. */
-  #startInterrupting(session: PendingSession | undefined, snapshot: GroupSnapshot): GroupSnapshot {
+  #startInterrupting(asked: PendingSession | undefined, snapshot: GroupSnapshot): GroupSnapshot {
     const interruption = this.#interruption
+    // The session of the reservation was tried before, and may have taken what limits left for both.
+    const session = asked && this.within(asked)
     if (!session || !interruption) return snapshot
     const rest = { ...snapshot, pending: snapshot.pending.filter(({ id }) => id !== session.id) }
     const capacities = this.#byId.get(interruption.agentId)
@@ -205,7 +207,7 @@ export class Pass {
     }
     capacities.now.release()
     this.#changed.push(capacities.now)
-    if (fits(capacities.now, session)) this.#take(session, capacities.now, false)
+    if (this.#limits.allows(session) && fits(capacities.now, session)) this.#take(session, capacities.now, false)
     else if (!this.#place(session)) {
       this.#interrupt(session, capacities, victims, interruption.at)
       return rest
