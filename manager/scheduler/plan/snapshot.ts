@@ -85,7 +85,7 @@ export interface PendingSession {
   readonly requested: ResourceSlots
   /** The devices that it accepts; left out for any. */
   readonly gpu?: GpuNeed | undefined
-  /** Its choices in Slurm, in a group that Slurm runs; `plan()` does not look at it. */
+  /** Choices of the session in Slurm, in a group that Slurm runs; `plan()` does not look at it. */
   readonly slurm?: SlurmChoice | undefined
   /** Number of kernels, all on one agent, each with its own devices; 1 if left out. */
   readonly clusterSize?: number | undefined

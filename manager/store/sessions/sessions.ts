@@ -68,7 +68,7 @@ export interface NewSession {
   readonly requested: ResourceSlots
   /** The GPUs that it accepts; null for any. */
   readonly gpu: GpuChoice | null
-  /** Its choices in Slurm; null for none. */
+  /** Choices of the session in Slurm; null for none. */
   readonly slurm: SlurmChoice | null
   readonly shmemBytes: number
   readonly shmemFromImage: boolean

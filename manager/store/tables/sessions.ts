@@ -32,7 +32,7 @@ export interface SessionsTable {
   requested: Json<ResourceSlots>
   /** The GPUs that it accepts; null for any. */
   gpu: MaybeJson<GpuChoice>
-  /** Its choices in Slurm; null for none. */
+  /** Choices of the session in Slurm; null for none. */
   slurm: MaybeJson<SlurmChoice>
   /** Time at which the limit of its job in Slurm ends it; null: no limit, or not known yet. Kept from an earlier grant while it waits. */
   slurm_ends_at: MaybeTime
