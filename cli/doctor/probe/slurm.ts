@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { defined } from '#base/defined'
 import { LABEL_SLURM_JOB } from '#agent/contract'
 import { type SlurmFacts } from '../facts.ts'
 
@@ -11,7 +12,10 @@ const TIMEOUT_MS = 5_000
 /** Asks Slurm for its settings. @param commands directory of Slurm's commands; undefined: they are found by PATH */
 export async function probeSlurm(commands: string | undefined): Promise<SlurmFacts | undefined> {
   const scontrol = commands === undefined ? 'scontrol' : join(commands, 'scontrol')
-  const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' as const, env: { ...process.env, LC_ALL: 'C' } }
+  // Secrets in the environment of the process do not concern Slurm and its plugins.
+  const { PATH, HOME, LD_LIBRARY_PATH, SLURM_CONF } = process.env
+  const env = { ...defined({ PATH, HOME, LD_LIBRARY_PATH, SLURM_CONF }), LC_ALL: 'C' }
+  const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' as const, env }
   const text = await run(scontrol, ['show', 'config'], options).then(
     ({ stdout }) => stdout,
     () => undefined,

@@ -26,7 +26,12 @@ export async function hasAllocations(db: Db): Promise<boolean> {
 
 /** Users of the engine whose jobs sessions have been. */
 export async function listEngineUsers(db: Db): Promise<Set<string>> {
-  const rows = await db.selectFrom('allocations').select('engine_user').distinct().execute()
+  const rows = await db
+    .selectFrom('allocations')
+    .select('engine_user')
+    .distinct()
+    .where('engine_user', 'is not', null)
+    .execute()
   return new Set(rows.flatMap(({ engine_user: user }) => user ?? []))
 }
 

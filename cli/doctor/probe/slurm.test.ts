@@ -1,0 +1,36 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { SLURM_EPILOG } from '../../slurm-epilog.ts'
+import { probeSlurm } from './slurm.ts'
+
+let commands: string
+beforeEach(async () => {
+  commands = await mkdtemp(join(tmpdir(), 'berth-slurm-'))
+})
+afterEach(() => rm(commands, { recursive: true }))
+
+async function scontrol(script: string): Promise<void> {
+  await writeFile(join(commands, 'scontrol'), `#!/bin/sh\n${script}\n`)
+  await chmod(join(commands, 'scontrol'), 0o755)
+}
+const config = (...lines: string[]) => scontrol(`cat <<'END'\nEpilogMsgTime = 2000 usec\n${lines.join('\n')}\nEND`)
+
+test('the epilogs of Slurm are found, and whether one on this computer is the one of Berth', async () => {
+  await config('Epilog[0]               = /nowhere/epilog.sh', 'ResvEpilog              = (null)')
+  expect(await probeSlurm(commands)).toEqual({ epilogs: ['/nowhere/epilog.sh'], hasOwn: undefined })
+  await writeFile(join(commands, 'own.sh'), '#!/bin/sh\n')
+  await config(`Epilog                  = ${commands}/*.sh`)
+  expect(await probeSlurm(commands)).toEqual({ epilogs: [`${commands}/*.sh`], hasOwn: false })
+  await writeFile(join(commands, 'berth.sh'), SLURM_EPILOG)
+  expect(await probeSlurm(commands)).toMatchObject({ hasOwn: true })
+  await config('Epilog                  = (null)')
+  expect(await probeSlurm(commands)).toEqual({ epilogs: [], hasOwn: undefined })
+})
+
+test('a computer without Slurm, or whose Slurm does not answer, has nothing to check', async () => {
+  expect(await probeSlurm(commands)).toBeUndefined()
+  await scontrol('exit 1')
+  expect(await probeSlurm(commands)).toBeUndefined()
+})
