@@ -45,7 +45,14 @@ test('one of two managers requests the allocation; when it ends, the other one s
   const other = first === 'a' ? 'b' : 'a'
   await running[first as 'a' | 'b'][Symbol.asyncDispose]()
   const node = (await apis[other].listAgents()).items[0]?.name
-  const job = { job_id: 7, name, user_id: process.getuid?.(), job_state: ['RUNNING'], submit_time: 100, start_time: 110 }
+  const job = {
+    job_id: 7,
+    name,
+    user_id: process.getuid?.(),
+    job_state: ['RUNNING'],
+    submit_time: 100,
+    start_time: 110,
+  }
   const resources = { nodes: { allocation: [{ name: node }] } }
   await writeFile(join(path, 'jobs'), JSON.stringify({ jobs: [{ ...job, job_resources: resources }] }))
   const statusOf = async () => (await apis[other].getSession({ params: { id: session?.id as never } })).status
