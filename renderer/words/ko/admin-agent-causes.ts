@@ -53,8 +53,8 @@ export default {
   gpu_slow_hot: 'GPU가 너무 뜨거워 속도를 낮추고 있습니다. 팬과 실내 공기를 확인하십시오.',
   gpu_slow_power: '전원 공급 장치가 요구하여 GPU 속도를 낮추고 있습니다. 전원 공급 장치와 케이블을 확인하십시오.',
   amd_gpu_gone: 'amdgpu 드라이버에 이 GPU가 더는 나오지 않습니다.',
-  amd_smi_silent: '{program}이(가) {seconds}초 동안 응답하지 않았습니다.',
-  amd_smi_fails: '{program}이(가) 실패하여 GPU의 상태를 알 수 없습니다: {text}',
+  amd_smi_silent: '{seconds}초 동안 응답하지 않은 프로그램: {program}',
+  amd_smi_fails: '프로그램 {program} 실패로 GPU의 상태를 알 수 없습니다: {text}',
   amd_ecc_errors:
     '드라이버를 올린 뒤 GPU에서 정정할 수 없는 메모리 오류(RAS)가 {count}번 났습니다. GPU가 비면 초기화하세요: amd-smi reset --gpureset -g {bus}',
   amd_pages_pending:
