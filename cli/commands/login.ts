@@ -198,8 +198,6 @@ async function withNewPassword(
   }
 }
 
-/** Names and addresses that always mean this machine. */
-
 /** @throws AppError `bad_request`, also if the password could be read on its way */
 function endpointOf(text: string | undefined, allowHttp = false): string {
   if (!text)

@@ -17,12 +17,12 @@ export const TOKEN_NAME_LENGTH = 64
 /** The longest life of an access token. */
 export const MOST_TOKEN_DAYS = 366
 /** The largest number of sessions in a budget. */
-const MOST_SESSIONS = 10_000
+export const MOST_TOKEN_SESSIONS = 10_000
 
 /** Bounds of what sessions of one access token take; null: only the bounds of its owner. */
 export const TokenBudget = z
   .object({
-    sessions: z.int().min(1).max(MOST_SESSIONS).nullable().describe('Most waiting and running sessions at once.'),
+    sessions: z.int().min(1).max(MOST_TOKEN_SESSIONS).nullable().describe('Most waiting and running sessions at once.'),
     sessionSeconds: z
       .int()
       .min(60)

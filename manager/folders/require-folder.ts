@@ -1,4 +1,4 @@
-import { AppError, because, type FolderId, type FolderPermission } from '#manager/contract'
+import { AppError, because, type FolderId, type FolderPermission, isAutomount } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { findFolder, type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -17,6 +17,7 @@ export async function requireFolder(db: Db, caller: Caller, id: FolderId, need: 
   }
   requireUsable(row)
   requireAllowed(caller, row, need)
+  refuseDotFolder(caller, row)
   return row
 }
 
@@ -32,6 +33,17 @@ export async function requireFolderStill(
 ): Promise<FolderRow> {
   await requireStillSignedIn(db, caller)
   return requireFolder(db, caller, id, need)
+}
+
+/**
+ * Refuses an access token a folder that is mounted in each session of its owner: what is written there runs in sessions that are not the
+ * token's, and what is read there are settings of programs.
+ *
+ * @throws AppError `forbidden`
+ */
+export function refuseDotFolder({ scopes }: Pick<Caller, 'scopes'>, { name }: { readonly name: string }): void {
+  if (scopes !== null && isAutomount(name))
+    throw new AppError('forbidden', { name, ...because('no_dot_folder_by_token') })
 }
 
 /** @param row read for the caller @throws AppError `forbidden` */

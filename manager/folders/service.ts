@@ -34,6 +34,7 @@ import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts
 import { type Caller, isSuperadmin, visibleTo } from '../users/authorize.ts'
 import { holdSignedIn, requireStillSignedIn } from '../users/still-authorized.ts'
 import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
+import { refuseDotFolder } from './require-folder.ts'
 import { type FolderHints } from './hints.ts'
 import { countOf, mayUseHost, requireFewFolders } from './limits.ts'
 import { type Removals } from './removals.ts'
@@ -130,6 +131,7 @@ export function createFolders({ store, storage, removals, hints, usages, quotas 
     },
 
     async create(caller, spec, { isClone = false } = {}) {
+      refuseDotFolder(caller, spec)
       const groupId = await groupFor(caller, spec)
       const host = await hostFor(caller, spec)
       const id = newId(FolderId)

@@ -47,9 +47,10 @@ export interface KeyedCall {
 }
 
 /**
- * Makes requests idempotent: of all requests with the same key of the same user, one is executed, and all get its answer, for a day.
+ * Makes requests idempotent: of all requests with the same key of the same user (and of the same access token), one is executed, and all get its answer, for a day.
  *
- * Threat model: a key is looked up for the user who was authenticated with this request, so nobody can read another user's answer. An
+ * Threat model: a key is looked up for the user who was authenticated with this request, so nobody can read another user's answer, and an access token none that it
+ * did not get itself. An
  * answer may contain a secret (of a keypair, a link); it is sealed with the master key, like the hash of the request, whose body may
  * contain a password. An answer with an error is not stored: nothing was created, and the next attempt may succeed.
  *

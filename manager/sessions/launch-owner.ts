@@ -1,5 +1,6 @@
 import { AppError, because, type SessionSpec, UserId } from '#manager/contract'
 import { type Mount, resolveMounts, resolveMountsOfBoth } from '../folders/mounts.ts'
+import { refuseDotFolder } from '../folders/require-folder.ts'
 import { findUser, findUserByEmail } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, managesAccount } from '../users/authorize.ts'
@@ -42,8 +43,12 @@ export async function resolveMountsFor(
   { caller, owner }: { caller: Caller; owner: Caller },
   spec: Pick<SessionSpec, 'folders' | 'automount'>,
 ): Promise<Mount[]> {
-  // An access token without the right to files must not reach them by the folders that are mounted by themselves.
-  const automount = caller.scopes !== null && !caller.scopes.includes('files') ? false : spec.automount
-  if (owner.userId === caller.userId) return resolveMounts(db, caller, { ...spec, automount })
+  if (owner.userId === caller.userId) {
+    // Folders that are mounted by themselves are those whose names begin with a dot.
+    const automount = caller.scopes === null ? spec.automount : false
+    const mounts = await resolveMounts(db, caller, { ...spec, automount })
+    for (const mount of mounts) refuseDotFolder(caller, mount)
+    return mounts
+  }
   return resolveMountsOfBoth(db, { caller, owner }, spec.folders ?? [])
 }

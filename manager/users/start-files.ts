@@ -15,8 +15,12 @@ export interface SessionStartFiles {
 export interface StartFiles {
   dotfiles(userId: UserId): Promise<Dotfile[]>
   script(userId: UserId): Promise<BootstrapScript>
-  /** Files for a session that starts; none for one that an administrator launched for its owner. */
-  of(session: { readonly owner_id: UserId; readonly launched_by: string | null }): Promise<SessionStartFiles>
+  /** Files for a session that starts; none for one that an administrator launched for its owner, or an access token. */
+  of(session: {
+    readonly owner_id: UserId
+    readonly launched_by: string | null
+    readonly token_id: string | null
+  }): Promise<SessionStartFiles>
 }
 
 export function createStartFiles({ store: { db }, box }: { store: Pick<Store, 'db'>; box: SecretBox }): StartFiles {
@@ -39,8 +43,8 @@ export function createStartFiles({ store: { db }, box }: { store: Pick<Store, 'd
   return {
     dotfiles: dotfilesOf,
     script: scriptOf,
-    async of({ owner_id: userId, launched_by }) {
-      if (launched_by !== null) return { dotfiles: [], bootstrapScript: '' }
+    async of({ owner_id: userId, launched_by, token_id }) {
+      if (launched_by !== null || token_id !== null) return { dotfiles: [], bootstrapScript: '' }
       const [dotfiles, { script: bootstrapScript }] = await Promise.all([dotfilesOf(userId), scriptOf(userId)])
       return { dotfiles: dotfiles.map(({ path, content, mode }) => ({ path, content, mode })), bootstrapScript }
     },

@@ -145,7 +145,7 @@ test('an access token gets scopes and bounds, is shown once, and is ended', asyn
   await dialog.getByLabel('Hours of each').fill('2')
   await dialog.getByLabel('Sessions at once').fill('0')
   await dialog.getByRole('button', { name: 'Make token' }).click()
-  await dialog.getByText('Enter a whole number of 1 or more').waitFor()
+  await dialog.getByText('Enter a whole number from 1 to 10').waitFor()
   await dialog.getByLabel('Sessions at once').fill('4')
   await dialog.getByRole('button', { name: 'Make token' }).click()
   await it.page.getByText('It is shown only now.').waitFor()

@@ -73,6 +73,8 @@ export const ACCOUNT_CAUSES = {
   tokens_at_most: 'One person has at most {limit} access tokens. End some that are not used.',
   token_scope: 'The access token lacks the right "{scope}". Make one that has it on your page Account.',
   not_by_token: 'No access token may do this. Sign in yourself.',
+  no_dot_folder_by_token:
+    'Folders whose names begin with a dot are in each session of their owner, so no access token uses them.',
   only_token_launched: 'An access token changes, enters and ends only sessions that it launched itself.',
   token_sessions: 'The access token may have {limit} sessions at once, waiting or running. End one first.',
   keypairs_at_most: 'One person has at most {limit} keypairs. Delete some that are not used.',

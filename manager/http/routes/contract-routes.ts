@@ -1,7 +1,7 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { defined } from '#base/defined'
 import { type Access, type RouteName, ROUTES, type RouteSpec, SCOPE_OF } from '#manager/contract'
-import { type Caller } from '../../users/authorize.ts'
+import { type Caller, tokenOf } from '../../users/authorize.ts'
 import { onBehalfOf } from '../../store/on-behalf.ts'
 import { type KeyedRequest } from '../../store/operation/idempotency-keys.ts'
 import { type BodyDeadlines } from '../body-deadlines.ts'
@@ -94,7 +94,15 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
     const { result, replayed } =
       caller === null
         ? { result: await work(undefined), replayed: false }
-        : await once({ route, header, userId: caller.userId, request: { url: request.url, body } }, work)
+        : await once(
+            {
+              route,
+              header,
+              userId: caller.userId,
+              request: { url: request.url, body, ...defined({ token: tokenOf(caller) ?? undefined }) },
+            },
+            work,
+          )
     if (replayed) void reply.header(REPLAYED_HEADER, 'true')
     request.outcome = { ...request.outcome, reply: result, replayed }
     void reply.code(status)

@@ -5,7 +5,7 @@ import { type EventBus, hintFrame } from '../../events/bus.ts'
 import { type FileWatches } from '../../files/watches.ts'
 import { onBehalfOf } from '../../store/on-behalf.ts'
 import { type Db } from '../../store/schema.ts'
-import { type Caller, isSuperadmin } from '../../users/authorize.ts'
+import { type Caller, isSuperadmin, requireScope } from '../../users/authorize.ts'
 import { type Logins } from '../../users/logins.ts'
 import { type Signers } from '../../users/signers.ts'
 import { findChangedCallers } from '../../users/still-authorized.ts'
@@ -132,6 +132,8 @@ export function registerEventRoute(
     handler(request, reply) {
       const credentials = signedIn(request.credentials)
       const { caller, endsWith } = credentials
+      // Changes of a directory tell of its files.
+      if (request.query.directory.length > 0) requireScope(caller, 'files')
       const { raw } = reply
       const own = streams.get(endsWith) ?? new Set<Stream>()
       const leavePlace = places.take(endsWith, caller.userId, () => {

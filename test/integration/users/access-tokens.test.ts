@@ -11,6 +11,7 @@ import {
 } from '#manager/contract'
 import { apiOf, signedApi } from '../../fixtures/manager.ts'
 import { type RawReply, rawRequest } from '../../fixtures/raw-http.ts'
+import { PYTHON } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
@@ -89,6 +90,28 @@ describe('an access token', () => {
     expect(wrong).toEqual([])
   })
 
+  test('may call what is named here: a new route is not for tokens unless somebody decides so', () => {
+    const of = (scope: TokenScope) =>
+      Object.entries(SCOPE_OF).flatMap(([name, needed]) => (needed === scope ? [name] : []))
+    expect(of('launch')).toEqual(['createSession', 'updateSession', 'deleteSession', 'extendSession', 'restartSession'])
+    expect(of('enter').toSorted()).toEqual([
+      'createGrant',
+      'endCommand',
+      'getCommand',
+      'getSshAccess',
+      'listCommands',
+      'readCommandOutput',
+      'runCommand',
+      'startApp',
+    ])
+    const routes: Readonly<Record<string, RouteSpec>> = ROUTES
+    expect(of('read').filter(name => routes[name]?.method !== 'GET')).toEqual(['logout', 'whatIf'])
+    expect(of('files').filter(name => !routes[name]?.path.startsWith('/api/v1/folders'))).toEqual([])
+    expect(
+      of('files').filter(name => /share|invit|member|trash|restore|updateFolder|deleteFolder/i.test(name)),
+    ).toEqual([])
+  })
+
   test('of an administrator has the rights of a user', async () => {
     await cluster.join()
     const { id } = await cluster.launch({ startsAt: new Date(Date.now() + 86_400_000).toISOString() }, person)
@@ -139,6 +162,53 @@ describe('the sessions of an access token', () => {
     await cluster.launch({ startsAt }, api)
   })
 
+  test('keep the bound of their token when somebody extends them, and count when they are started again', async () => {
+    await cluster.join()
+    const { api } = await tokenWith(['launch', 'read'], { budget: { sessions: 1, sessionSeconds: 600 } })
+    const { id } = await cluster.launch({}, api)
+    await cluster.reach(id, 'RUNNING')
+    expect((await refused(person.extendSession({ params: { id }, body: { seconds: 3600 } })))[0]).toBe(
+      'extension_refused',
+    )
+    await api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    const again = await api.restartSession({ params: { id }, body: {} })
+    expect(await refused(cluster.launch({}, api))).toEqual(['over_person_limit', 'token_sessions'])
+    await api.deleteSession({ params: { id: again.id } })
+  })
+
+  test('have no dotfiles, start-up script and dot folders of their owner, which nobody with a token reads or writes', async () => {
+    const agent = await cluster.join()
+    await person.putDotfile({ body: { path: '.netrc', content: 'secret', mode: '600' } })
+    await person.setBootstrapScript({ body: { script: 'export TOKEN=secret' } })
+    const { id: dot } = await person.createFolder({ body: { name: '.local' } })
+    const { api } = await tokenWith(TOKEN_SCOPES)
+    const { id } = await cluster.launch({}, api)
+    await cluster.reach(id, 'RUNNING')
+    const spec = agent.requests('create_kernel').at(-1)?.spec
+    expect([spec?.dotfiles, spec?.bootstrapScript, spec?.folders]).toEqual([undefined, undefined, undefined])
+    const no = ['forbidden', 'no_dot_folder_by_token']
+    expect(await refused(cluster.launch({ folders: [{ folder: '.local' }] }, api))).toEqual(no)
+    expect(await refused(api.createFolder({ body: { name: '.config' } }))).toEqual(no)
+    expect(await refused(api.listFiles({ params: { id: dot } }))).toEqual(no)
+    expect(await refused(api.makeDirectory({ params: { id: dot }, body: { path: 'lib' } }))).toEqual(no)
+  })
+
+  test('get no answer that their owner has got by the same idempotency key', async () => {
+    await cluster.join()
+    const { token } = await tokenWith(['launch', 'read'])
+    const { token: other } = await tokenWith(['launch', 'read'])
+    const body = { image: PYTHON.references[0], startsAt: new Date(Date.now() + 86_400_000).toISOString() }
+    const launch = (authorization: string) =>
+      rawRequest(`${cluster.url}/api/v1/sessions`, {
+        method: 'POST',
+        body,
+        headers: { authorization: `Bearer ${authorization}`, 'idempotency-key': 'nightly' },
+      })
+    const replies = [await launch(token), await launch(token), await launch(other)]
+    expect(replies.map(({ status }) => status)).toEqual([201, 201, 422])
+  })
+
   test('mount folders only by a token that may use files', async () => {
     await cluster.join()
     const { id: folder } = await person.createFolder({ body: { name: 'data' } })
@@ -149,10 +219,7 @@ describe('the sessions of an access token', () => {
     expect(await refused(cluster.launch({ startsAt, folders }, api))).toEqual(['forbidden', 'token_scope'])
     expect((await cluster.launch({ startsAt }, api)).folders).toEqual([])
     const { api: both } = await tokenWith(['launch', 'read', 'files'])
-    expect((await cluster.launch({ startsAt, folders }, both)).folders.map(({ name }) => name)).toEqual([
-      '.cache',
-      'data',
-    ])
+    expect((await cluster.launch({ startsAt, folders }, both)).folders.map(({ name }) => name)).toEqual(['data'])
   })
 })
 
