@@ -343,7 +343,8 @@ uninstall() {
     if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
   fi
   rm -f "$ROOT/current" "$OUTCOME"
-  rm -rf "$ROOT"/[0-9]*-*
+  # Also what a script or an agent was fetching when it was ended.
+  rm -rf "$ROOT"/[0-9]*-* "$ROOT"/.new-* "$ROOT"/.update-*
   rmdir "$ROOT" /etc/berth 2>/dev/null || true
   if [ "$action" = leave ]; then
     say 'Berth was removed from this computer. Docker and folders of users stay.'
@@ -370,20 +371,38 @@ leave() {
   uninstall
 }
 
-# Variables of a file as systemd reads it, not as a shell would: nothing in it is run.
+# Variables of a file as systemd reads it, not as a shell would: nothing in it is run, and quotes around a value are not part of it.
 read_variables() {
   [ -e "$1" ] || return 0
   while IFS= read -r line; do
-    case $line in BERTH_*=* | DOCKER_HOST=*) export "${line?}" ;; esac
+    case $line in BERTH_*=* | DOCKER_HOST=*) ;; *) continue ;; esac
+    value=${line#*=}
+    case $value in
+      \"*\") value=${value#\"} value=${value%\"} ;;
+      \'*\') value=${value#\'} value=${value%\'} ;;
+    esac
+    export "${line%%=*}=$value"
   done <"$1"
 }
 
-# The state of the agent with the homes of ended sessions, but nothing that is mounted there: folders of users could be.
+# The state of the agent with the homes of ended sessions, but nothing that is mounted there: folders of users could be, and "rm" would enter
+# those of the same file system. In any doubt nothing is removed.
 remove_state() {
+  [ -e "$DATA/agent" ] || [ -L "$DATA/agent" ] || return 0
+  case $DATA in /*) ;; *) fail "BERTH_DATA is $DATA, and must be an absolute path." ;; esac
+  [ ! -L "$DATA/agent" ] || fail "$DATA/agent is a link. Remove it by hand, and what it leads to if that is of Berth only; then run this again."
+  state=$(readlink -f "$DATA/agent") || fail "The path $DATA/agent cannot be followed."
+  # The table of mounts has these characters as numbers.
+  case $state in *[[:cntrl:]]*) fail "The path of $DATA/agent has control characters. Remove it by hand, then run this again." ;; esac
+  written=$(printf '%s\n' "$state" | sed 's/\\/\\134/g; s/ /\\040/g')
+  mounts=$(cat /proc/self/mounts || true)
+  [ -n "$mounts" ] || fail "/proc/self/mounts cannot be read: folders of users may be mounted below $state. Run this again once it can."
   while read -r _ at _; do
-    case $at in "$DATA/agent/"*) fail "$at is mounted: folders of users may be there. Unmount it (umount), then run this again." ;; esac
-  done </proc/self/mounts
-  rm -rf --one-file-system "$DATA/agent" || say "Not all of $DATA/agent was removed."
+    case $at in "$written"/*) fail "$at is mounted: folders of users may be there. Unmount it (umount), then run this again." ;; esac
+  done <<END
+$mounts
+END
+  rm -rf --one-file-system "$state" || say "Not all of $state was removed."
   rmdir "$DATA" 2>/dev/null || true
 }
 

@@ -207,7 +207,7 @@ async function placeHost(code: number): Promise<void> {
   const berth = join(folder, 'opt/berth/0-before/berth')
   await writeFile(
     berth,
-    `#!/bin/sh\necho "$1 $BERTH_AGENT_LEAVE $BERTH_DATA $BERTH_AGENT_CLAIM" >>${folder}/berth\nexit ${code}\n`,
+    `#!/bin/sh\necho "$1 $BERTH_AGENT_LEAVE $BERTH_DATA $BERTH_AGENT_CLAIM" $DOCKER_HOST >>${folder}/berth\nexit ${code}\n`,
   )
   await chmod(berth, 0o755)
   await writeFile(join(folder, 'opt/berth/0-before/host.env'), 'BERTH_AGENT_CLAIM=of $(touch here)\n')
@@ -216,6 +216,7 @@ async function placeHost(code: number): Promise<void> {
 test.runIf(isLinux)('a host that leaves has nothing of Berth afterwards, but keeps folders of users', async () => {
   await placeHost(0)
   await mkdir(join(folder, 'var/lib/berth/storage'))
+  for (const name of ['.new-x', '.update-x']) await mkdir(join(folder, 'opt/berth', name))
   await runWith({ STATE: 'active' }, '--leave', '--images')
   expect(await readFile(join(folder, 'berth'), 'utf8')).toBe(`agent images ${folder}/var/lib/berth of $(touch here)\n`)
   expect((await systemctl())[0]).toBe('disable --quiet --now berth-agent')
@@ -229,4 +230,55 @@ test.runIf(isLinux)('what stays on the engine keeps the program, with which the 
   await expect(runWith({ STATE: 'active' }, '--leave')).rejects.toThrow('Run this again')
   expect(await isThere(join(folder, 'opt/berth/0-before/berth'))).toBe(true)
   expect(await isThere(join(folder, 'var/lib/berth/agent'))).toBe(true)
+})
+
+/** A table of mounts of this host, in the way of the kernel; none: it cannot be read. */
+const MOUNTS = `
+cat() {
+  case $1 in /proc/self/mounts) command cat "$FOLDER/mounts" ;; *) command cat "$@" ;; esac
+}
+`
+
+test.runIf(isLinux).each([
+  ['with a slash at the end', 'srv/berth', 'srv/berth/', 'srv/berth'],
+  ['that is a link', 'disk/of berth', 'srv/berth', 'disk/of\\040berth'],
+  ['with a space and a backslash', 'srv/of \\berth', 'srv/of \\berth', 'srv/of\\040\\134berth'],
+])('a data directory %s is left alone while something is mounted in it', async (_what, real, named, inTable) => {
+  await placeHost(0)
+  const work = join(folder, real, 'agent/mounts/kernel/work')
+  await mkdir(work, { recursive: true })
+  await mkdir(join(folder, 'srv'), { recursive: true })
+  if (named !== real && !named.endsWith('/')) await symlink(join(folder, real), join(folder, named))
+  await writeFile(join(work, 'thesis'), '')
+  await writeFile(
+    join(folder, 'mounts'),
+    `proc /proc proc rw 0 0\nx ${folder}/${inTable}/agent/mounts/kernel/work ext4 rw 0 0\n`,
+  )
+  const leaving = { BERTH_DATA: `${folder}/${named}`, PROGRAMS: MOUNTS }
+  await expect(runWith(leaving, '--leave')).rejects.toThrow('is mounted')
+  expect(await isThere(join(work, 'thesis'))).toBe(true)
+  await writeFile(join(folder, 'mounts'), '')
+  await expect(runWith(leaving, '--leave')).rejects.toThrow('cannot be read')
+  await writeFile(join(folder, 'mounts'), `x ${folder}/${inTable}/agent-of-others ext4 rw 0 0\n`)
+  await runWith(leaving, '--leave')
+  expect(await isThere(join(folder, real, 'agent'))).toBe(false)
+})
+
+test.runIf(isLinux)('a state directory that is a link is left to the administrator', async () => {
+  await placeHost(0)
+  await mkdir(join(folder, 'srv'))
+  await mkdir(join(folder, 'homes'))
+  await symlink(join(folder, 'homes'), join(folder, 'srv/agent'))
+  await expect(runWith({ BERTH_DATA: join(folder, 'srv') }, '--leave')).rejects.toThrow('is a link')
+  expect(await isThere(join(folder, 'homes'))).toBe(true)
+})
+
+test.runIf(isLinux)('quotes around values of the settings are not part of them, as for the service', async () => {
+  await placeHost(0)
+  await writeFile(join(folder, 'opt/berth/0-before/host.env'), `BERTH_AGENT_CLAIM="of 'all'"\n`)
+  await writeFile(join(folder, 'etc/berth/agent.env'), `DOCKER_HOST='tcp://10.0.0.1:2375'\n`)
+  await runWith({}, '--leave')
+  expect(await readFile(join(folder, 'berth'), 'utf8')).toBe(
+    `agent engine ${folder}/var/lib/berth of 'all' tcp://10.0.0.1:2375\n`,
+  )
 })
