@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type RequestReply } from '#agent/contract'
 import { AppError, because } from '#manager/contract'
 import { type Config } from '../config.ts'
-import { failed } from '../program/fetch-program.ts'
+import { failed } from '../program/failed.ts'
 import { HOST_PLACES, type HostPlaces, type Installation } from '../program/installation.ts'
 import { startUnit, type StartUnit } from '../program/start-unit.ts'
 

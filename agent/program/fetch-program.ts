@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { access, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { HOST_BUNDLES_PATH, type RequestInput } from '#agent/contract'
-import { AppError, because } from '#manager/contract'
 import { type Requester } from '../control/dispatcher.ts'
+import { failed } from './failed.ts'
 import { describedIn } from './installation.ts'
 
 export type ProgramOrder = RequestInput<'update_program'>
@@ -20,6 +20,15 @@ const QUIET_MS = 60_000
 /** An address may lead to several managers, and only one of them knows the ticket. */
 const TRIES = 5
 const UNPACK_MS = 120_000
+/** Beginning of the names of folders for a download. Those of the script, which may run at the same time, begin otherwise. */
+const PARTIAL = '.update-'
+
+/** Removes what an agent that was killed has left of its downloads. Nothing may be fetched meanwhile. */
+export async function removePartial(programs: string): Promise<void> {
+  const names = await readdir(programs).catch(() => [])
+  const partial = names.filter(name => name.startsWith(PARTIAL))
+  await Promise.all(partial.map(name => rm(join(programs, name), { recursive: true, force: true })))
+}
 
 /**
  * Fetches a program into a folder of its own below `programs`, unless it is there.
@@ -36,7 +45,7 @@ export async function fetchProgram(
 ): Promise<string> {
   const name = `${order.version}-${order.sha256.slice(0, 12)}`
   if (await isThere(join(programs, name, 'add-host.sh'))) return name
-  const work = await mkdtemp(join(programs, '.new-'))
+  const work = await mkdtemp(join(programs, PARTIAL))
   try {
     await download(order, { from, file: join(work, 'bundle'), signal })
     await unpack(order, work, signal)
@@ -128,15 +137,6 @@ async function unpack(order: ProgramOrder, work: string, signal: AbortSignal): P
     signal.throwIfAborted()
     throw failed('update_not_unpacked', error)
   }
-}
-
-export function failed(
-  cause: 'update_not_fetched' | 'update_not_unpacked' | 'update_not_started' | 'leave_not_started',
-  error: unknown,
-): AppError {
-  const { stderr = '' } = error as { stderr?: string }
-  const text = (stderr.trim().split('\n').at(-1) ?? '') || (error instanceof Error ? error.message : String(error))
-  return new AppError('unavailable', because(cause, { text }), { cause: error })
 }
 
 const isThere = (path: string) =>

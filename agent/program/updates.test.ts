@@ -21,7 +21,7 @@ let folder: string
 let places: HostPlaces
 let server: Server
 let bundle: Buffer
-let served: { status?: number; body?: Buffer }
+let served: { status?: number; body?: Buffer; hangs?: boolean }
 const asked: { path: string | undefined; ticket: string | undefined }[] = []
 
 beforeEach(async () => {
@@ -37,7 +37,9 @@ beforeEach(async () => {
   asked.length = 0
   server = createServer((request, response) => {
     asked.push({ path: request.url, ticket: request.headers.authorization })
-    response.writeHead(served.status ?? 200).end(served.body ?? bundle)
+    response.writeHead(served.status ?? 200)
+    if (served.hangs) response.write(bundle.subarray(0, 10))
+    else response.end(served.body ?? bundle)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
 })
@@ -172,4 +174,32 @@ test('a program says how it was installed', async () => {
   await writeFile(places.unit, 'ExecStart=/srv/berth/berth agent\n')
   expect(readInstallation(root, true, places).kind).toBe('terminal')
   expect(readInstallation('/usr', true, { ...places, programs: '/nowhere' }).digest).toBeNull()
+})
+
+test.each(['manager', 'agent'])(
+  'a download that ends because its %s stops is no failure, and leaves nothing',
+  async what => {
+    served.hangs = true
+    const updates = await open()
+    const stops = new AbortController()
+    const begun = updates.begin(order(), from(), stops.signal)
+    begun.catch(() => undefined)
+    await expect.poll(() => asked.length).toBe(1)
+    if (what === 'manager') {
+      stops.abort(new Error('it stops'))
+      // The next manager's order may come at once.
+      served.hangs = false
+      await begin(updates)
+    }
+    await updates[Symbol.asyncDispose]()
+    await expect(begun).rejects.toThrow('stops')
+    expect(updates.state().failed).toBeUndefined()
+    expect((await readdir(places.programs)).filter(name => name.startsWith('.'))).toEqual([])
+  },
+)
+
+test('what a killed agent was fetching is removed at the next start, and nothing of the script', async () => {
+  for (const name of ['.update-x1', '.new-x1']) await mkdir(join(places.programs, name))
+  await using _updates = await open()
+  expect((await readdir(places.programs)).toSorted()).toEqual(['.new-x1', '1.0.0-old'])
 })

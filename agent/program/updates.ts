@@ -8,7 +8,8 @@ import { type AgentProgram } from '#agent/contract'
 import { AppError, because, whyOf } from '#manager/contract'
 import { type Requester } from '../control/dispatcher.ts'
 import { type Log } from '../log.ts'
-import { fetchProgram, failed, type ProgramOrder } from './fetch-program.ts'
+import { failed } from './failed.ts'
+import { fetchProgram, type ProgramOrder, removePartial } from './fetch-program.ts'
 import { HOST_PLACES, type HostPlaces, type Installation } from './installation.ts'
 import { startUnit, type StartUnit } from './start-unit.ts'
 
@@ -45,7 +46,8 @@ export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<Prog
   const file = join(directory, 'update.json')
   let pending = Pending.safeParse(parseJson(await readFile(file, 'utf8').catch(() => ''))).data
   let last: AgentProgram['failed']
-  let atWork: { readonly id: string; readonly done: Promise<void> } | undefined
+  let atWork: { readonly id: string; readonly done: Promise<void>; readonly cancelled: AbortSignal } | undefined
+  const stop = new AbortController()
 
   async function keep(next: typeof pending): Promise<void> {
     pending = next
@@ -71,12 +73,14 @@ export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<Prog
     onChange()
   }
 
-  async function perform(order: ProgramOrder, from: Requester, signal: AbortSignal): Promise<void> {
+  async function perform(order: ProgramOrder, from: Requester, cancelled: AbortSignal): Promise<void> {
     last = undefined
+    const signal = AbortSignal.any([cancelled, stop.signal])
     try {
       log.info({ version: order.version, digest: order.digest }, 'fetching a program from the manager')
       const name = await fetchProgram(order, { from, programs: places.programs, signal })
       await rm(places.outcome, { force: true })
+      signal.throwIfAborted()
       await keep({ id: order.id, name })
       // The script of the program in use: it has worked here before.
       const script = join(places.programs, installation.name ?? '', 'add-host.sh')
@@ -85,6 +89,8 @@ export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<Prog
       })
     } catch (error) {
       await keep(undefined).catch(() => undefined)
+      // Manager or agent stops: no failure of the program, and the next order tries again.
+      if (signal.aborted) throw error
       last = {
         id: order.id,
         why: cleanLine(error instanceof AppError ? (whyOf(error) ?? error.message) : String(error), MOST_WHY),
@@ -95,6 +101,7 @@ export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<Prog
   }
 
   await look()
+  if (installation.kind === 'line') await removePartial(places.programs)
   const looking = every(LOOK_EVERY_MS, look, error => log.warn({ err: error }, 'the outcome of an update was not read'))
   return {
     state: () => ({
@@ -108,13 +115,20 @@ export async function openProgramUpdates(deps: ProgramUpdatesDeps): Promise<Prog
       if (!allowed) throw new AppError('unavailable', because('update_off'))
       // Root will run what comes, so an address with the right certificate is not enough.
       if (!from.proven) throw new AppError('unavailable', because('update_unproven'))
+      if (atWork?.cancelled.aborted) await atWork.done.catch(() => undefined)
       if (atWork && atWork.id !== order.id) throw new AppError('unavailable', because('update_at_work'))
       if (pending?.id === order.id) return
-      atWork ??= { id: order.id, done: perform(order, from, signal).finally(() => (atWork = undefined)) }
+      atWork ??= {
+        id: order.id,
+        done: perform(order, from, signal).finally(() => (atWork = undefined)),
+        cancelled: signal,
+      }
       await atWork.done
     },
     async [Symbol.asyncDispose]() {
+      stop.abort(new Error('the agent stops'))
       await looking[Symbol.asyncDispose]()
+      await atWork?.done.catch(() => undefined)
     },
   }
 }

@@ -60,6 +60,19 @@ test.each([
   expect(plan([agent(1, { program_update: failed }), agent(2)]).begin).toBeUndefined()
 })
 
+test.each([
+  ['keeps its program now', { kind: 'line', digest: OLD, updates: false }],
+  ['is a package now', { kind: 'package', digest: null, updates: false }],
+  ['has an older agent now', null],
+] as const)('an update of a host that %s is over, and stops no other one', (_what, program) => {
+  for (const program_update of [updating, failed, { state: 'wanted', at: updating.at } as const])
+    expect(plan([agent(1, { program, program_update }), agent(2)])).toEqual({
+      done: [id(1)],
+      failed: [],
+      begin: expect.anything() as unknown,
+    })
+})
+
 test('a failure of an earlier request says nothing about this one', () => {
   const other = { id: '01900000-0000-7000-8000-0000000000fe', why: 'Then.' }
   const program = { kind: 'line', digest: OLD, updates: true, failed: other } as const

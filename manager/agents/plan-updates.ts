@@ -13,7 +13,7 @@ export interface UpdateRules {
 }
 
 export interface UpdatePlan {
-  /** Agents whose update is over, or not needed any more. */
+  /** Agents whose update is over, or not needed or not possible any more. */
   readonly done: readonly AgentId[]
   readonly failed: readonly { readonly id: AgentId; readonly why: Because }[]
   /** The agent to update now. */
@@ -63,15 +63,18 @@ export function planUpdates(input: PlanInput): UpdatePlan {
 type Settled = 'none' | 'wanted' | 'updating' | 'failed' | 'done' | Because
 
 /** State of an agent's update, with what its reports say about it. */
-function settled({ program, program_update: update }: UpdatedAgent, { target, now }: PlanInput): Settled {
+function settled(agent: UpdatedAgent, { target, now }: PlanInput): Settled {
+  const { program, program_update: update } = agent
   if (!update) return 'none'
   if (update.state === 'updating') {
     if (program?.digest === update.digest) return 'done'
     if (program?.failed?.id === update.id) return because('agent_says', { text: program.failed.why })
+    if (!isUpdatable(agent)) return 'done'
     if (now - Date.parse(update.at) > UPDATE_LIMIT_MS)
       return because('update_silent', { minutes: Math.round(UPDATE_LIMIT_MS / 60_000) })
     return 'updating'
   }
+  if (!isUpdatable(agent)) return 'done'
   if (!target) return update.state
   if (program?.digest === target.digest) return 'done'
   return update.state === 'failed' && update.digest !== target.digest ? 'done' : update.state

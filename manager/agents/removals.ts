@@ -18,7 +18,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { type Lifecycle } from '../sessions/lifecycle/lifecycle.ts'
 import { type AgentRow, findAgent } from '../store/agents/agents.ts'
-import { beginRemoval, listLeaving, setRemoval } from '../store/agents/removals.ts'
+import { beginLeaving, beginRemoval, listLeaving, saveLeft, setRemoval } from '../store/agents/removals.ts'
 import { noSuchAgent } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { listSessionsOnAgents } from '../store/sessions/kernels.ts'
@@ -48,6 +48,8 @@ export interface AgentRemovalsDeps {
 const JOB = 'agent-removals'
 const EVERY_MS = 5_000
 const LEAVE_MS = 60_000
+/** A host that has refused to leave is asked again after so many rounds; meanwhile it can be called off. */
+const ROUNDS_AFTER_REFUSAL = 12
 const LEAVE_COMMAND = 'sh /opt/berth/current/add-host.sh --leave'
 const BY_HAND_COMMAND =
   'systemctl disable --now berth-agent; BERTH_DATA=/var/lib/berth BERTH_AGENT_LEAVE=engine berth agent'
@@ -60,6 +62,9 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
   const { store, cluster, events, forget, log } = deps
   const { db } = store
   const asked = cluster.peers.topic<null>('agent_removal_asked')
+  const everyMs = deps.everyMs ?? EVERY_MS
+  /** When a host that has refused is asked again, in milliseconds of the steady clock. */
+  const askFrom = new Map<AgentId, number>()
   const hint = (row: AgentRow | undefined) =>
     row && events.publish({ topic: 'agent', id: row.id, version: row.row_version }, 'superadmins')
 
@@ -76,6 +81,10 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
   }
 
   async function advance(row: AgentRow, removal: AgentRemoval): Promise<void> {
+    if (removal.step === 'removed') {
+      await forget(row.id, removal.by)
+      return
+    }
     const [sessions = []] = await listSessionsOnAgents(db, [row.id])
     if (sessions.length > 0) {
       if (removal.sessions === 'end') await endAll(row, removal, sessions)
@@ -85,18 +94,34 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
       await note(row, removal, because('update_away'))
       return
     }
-    const leaving =
-      removal.step === 'leaving' ? row : await setRemoval(db, row.id, 'draining', { ...removal, step: 'leaving' })
+    if (row.program_update?.state === 'updating') {
+      await note(row, removal, because('update_at_work'))
+      return
+    }
+    if (performance.now() < (askFrom.get(row.id) ?? 0)) return
+    const leaving = removal.step === 'leaving' ? row : await beginLeaving(db, row.id, removal)
     if (!leaving) return
     hint(leaving)
     const { images } = removal
+    let reply: RequestReply<'leave_host'>
     try {
-      const reply = await deps.agents.request(row.id, 'leave_host', { images }, { timeoutMs: LEAVE_MS })
-      await finish(row, removal, staysOf(reply, removal))
+      reply = await deps.agents.request(row.id, 'leave_host', { images }, { timeoutMs: LEAVE_MS })
     } catch (error) {
-      const why = error instanceof AppError ? causeIn(error.detail) : undefined
-      await note(row, { ...removal, step: 'leaving' }, why ?? because('agent_says', { text: String(error) }))
+      const why = (error instanceof AppError && causeIn(error.detail)) || because('agent_says', { text: String(error) })
+      // Without a reply the host may be leaving already.
+      if (!(error instanceof AppError) || error.code === 'agent_unreachable')
+        await note(row, { ...removal, step: 'leaving' }, why)
+      else await refused(row, removal, why)
+      return
     }
+    await finish(row, removal, staysOf(reply, removal))
+  }
+
+  async function refused(row: AgentRow, removal: AgentRemoval, why: Because): Promise<void> {
+    askFrom.set(row.id, performance.now() + ROUNDS_AFTER_REFUSAL * everyMs)
+    const { why: problem } = why
+    const drained: AgentRemoval = { ...removal, step: 'draining', problem, problemBy: keysOf(why) }
+    hint(await setRemoval(db, row.id, 'leaving', drained))
   }
 
   async function endAll(
@@ -120,21 +145,16 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
     const { problem: _, problemBy: __, ...rest } = removal
     const told = stays.map(one => ({ text: one.why, by: keysOf(one) }))
     const done: AgentRemoval = { ...rest, step: 'removed', problem: null, stays: told }
-    // First the records: an agent that is not revoked would come back.
-    await forget(row.id, removal.by)
-    await db
-      .updateTable('agents')
-      .set({ removal: JSON.stringify(done) })
-      .where('id', '=', row.id)
-      .execute()
+    await saveLeft(db, row.id, done)
+    askFrom.delete(row.id)
     await deps.audit?.record({ action: 'agentLeft', target: `agent:${row.id}`, result: 'ok' })
     log.info({ agentId: row.id, name: row.name }, 'a host has left')
+    // If this fails, the next round repeats it: an agent that is not revoked would come back.
+    await forget(row.id, removal.by)
     hint(row)
   }
 
-  const ticks = every(deps.everyMs ?? EVERY_MS, tick, error =>
-    log.warn({ err: error }, 'hosts that leave were not looked at'),
-  )
+  const ticks = every(everyMs, tick, error => log.warn({ err: error }, 'hosts that leave were not looked at'))
   asked.on(() => void ticks.now())
 
   return {
@@ -151,6 +171,7 @@ export function startAgentRemovals(deps: AgentRemovalsDeps): AgentRemovals {
       const begun = await beginRemoval(db, id, removal)
       if (!begun) throw new AppError('agent_leaving', { agentId: id })
       hint(begun)
+      askFrom.delete(id)
       void ticks.now()
       asked.tell(null)
     },

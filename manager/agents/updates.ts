@@ -21,7 +21,7 @@ import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type ProgramUpdate } from '../store/tables/agents.ts'
 import { type DownloadTickets } from './download-tickets.ts'
-import { type HostBundles } from './host-bundle.ts'
+import { type HostBundle, type HostBundles } from './host-bundle.ts'
 import { type TellHost } from './tell-faults.ts'
 import {
   isUpdatable,
@@ -29,6 +29,7 @@ import {
   UPDATE_LIMIT_MS,
   type UpdatedAgent,
   updateOf,
+  type UpdatePlan,
   type UpdateRules,
 } from './plan-updates.ts'
 
@@ -63,6 +64,8 @@ export interface AgentUpdatesDeps {
 /** Job of the manager that decides about updates. */
 const JOB = 'agent-updates'
 const EVERY_MS = 5_000
+/** After a bundle could not be made, the next try waits this long. */
+const PACK_AGAIN_MS = 60_000
 
 /**
  * Brings agents that the line installed to the program of this manager, one at a time (ADR 90). One manager of all decides. What it has
@@ -74,6 +77,9 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
   const stop = new AbortController()
   const running = new Set<Promise<void>>()
   const asked = cluster.peers.topic<null>('agent_update_asked')
+  // Kept: a bundle without toolbox is made anew for each new host, and its digest is the same.
+  let packed: HostBundle | undefined
+  let packFrom = -Infinity
 
   const hint = (id: AgentId, row: number | undefined) =>
     row === undefined ? undefined : events.publish({ topic: 'agent', id, version: row }, 'superadmins')
@@ -89,23 +95,40 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
 
   async function tick(): Promise<void> {
     const rows = await listPrograms(db)
-    if (!rows.some(isUpdatable) || !(await cluster.jobLocks.take(JOB)) || stop.signal.aborted) return
+    if (!rows.some(row => isUpdatable(row) || row.program_update)) return
+    if (!(await cluster.jobLocks.take(JOB)) || stop.signal.aborted) return
     const now = await rules()
-    // Packing takes ten seconds, once; meanwhile the target of before holds.
-    const bundle = now.mixed ? undefined : await bundles.get()
-    const target = bundle ? { version, digest: bundle.digest } : now.target
-    if (bundle && target && (await saveTarget(db, target)))
-      for (const { id, row_version } of rows) hint(id, row_version)
+    // First what has ended, which needs no bundle: packing takes ten seconds, once, and may fail.
+    await settle(rows, now)
+    const bundle = now.mixed || !rows.some(isUpdatable) ? undefined : await pack()
+    if (!bundle) return
+    const target = { version, digest: bundle.digest }
+    if (await saveTarget(db, target)) for (const { id, row_version } of rows) hint(id, row_version)
     const agents = await listPrograms(db)
-    const plan = planUpdates({ ...now, ...deps, target, agents, now: store.now() })
+    const plan = await settle(agents, { ...now, target })
+    const next = agents.find(({ id }) => id === plan.begin)
+    if (next) await begin(next, bundle)
+  }
+
+  /** Records updates that are over. */
+  async function settle(agents: readonly AgentProgramRow[], now: UpdateRules): Promise<UpdatePlan> {
+    const plan = planUpdates({ ...now, ...deps, agents, now: store.now() })
     for (const id of plan.done) await finish(agents, id, null)
     for (const { id, why } of plan.failed) await finish(agents, id, why)
-    const next = agents.find(({ id }) => id === plan.begin)
-    if (next && bundle) await begin(next, bundle)
+    return plan
+  }
+
+  /** The program for agents; undefined for a while after it could not be packed. */
+  async function pack(): Promise<HostBundle | undefined> {
+    if (packed || performance.now() < packFrom) return packed
+    packFrom = performance.now() + PACK_AGAIN_MS
+    packed = await bundles.get()
+    return packed
   }
 
   async function finish(agents: readonly AgentProgramRow[], id: AgentId, failure: Because | null): Promise<void> {
-    const update = agents.find(agent => agent.id === id)?.program_update
+    const agent = agents.find(one => one.id === id)
+    const update = agent?.program_update
     if (!update) return
     const before = update.state === 'updating' ? update.id : null
     const row = await setUpdate(db, id, before, failure && failedBy(update, failure))
@@ -113,18 +136,21 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
     hint(id, row)
     if (before === null) return
     if (failure) {
-      const host = agents.find(agent => agent.id === id)?.name ?? id
+      const host = agent.name
       log.warn({ agentId: id, why: failure.why }, 'the update of an agent failed')
       await deps.tellHost({ host, fault: failure, isUpdate: true }).catch((error: unknown) => {
         log.error({ err: error, agentId: id }, 'superadmins could not be told about the update of a host')
       })
     }
-    if (!failure) log.info({ agentId: id }, 'an agent was updated')
-    const result = failure ? 'unavailable' : 'ok'
+    // Without a failure, one that has become a package or keeps its program meanwhile was not updated.
+    const isUpdated = update.state === 'updating' && agent.program?.digest === update.digest
+    if (!failure)
+      log.info({ agentId: id }, isUpdated ? 'an agent was updated' : 'an agent is not to be updated any more')
+    const result = isUpdated ? 'ok' : 'unavailable'
     await deps.audit?.record({ action: 'agentUpdate', target: `agent:${id}`, result })
   }
 
-  async function begin(row: AgentProgramRow, bundle: Awaited<ReturnType<HostBundles['get']>>): Promise<void> {
+  async function begin(row: AgentProgramRow, bundle: HostBundle): Promise<void> {
     const { id, name } = row
     const { sha256, digest, bytes } = bundle
     const at = new Date(store.now()).toISOString()
@@ -139,8 +165,10 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
       .request(id, 'update_program', order, options)
       .then(() => undefined)
       .catch(async (error: unknown) => {
+        // This manager stops, and the agent with its download: the next manager begins anew.
+        if (stop.signal.aborted) return hint(id, await setUpdate(db, id, update.id, row.program_update))
         // The agent may have ended before its reply: then its next report tells the outcome.
-        if (stop.signal.aborted || (error instanceof AppError && error.code === 'agent_unreachable')) return
+        if (error instanceof AppError && error.code === 'agent_unreachable') return
         const why = error instanceof AppError ? causeIn(error.detail) : undefined
         await finish([{ ...row, program_update: update }], id, why ?? because('agent_says', { text: String(error) }))
       })

@@ -62,7 +62,7 @@ export async function saveTarget(db: Db, target: TargetProgram): Promise<boolean
 }
 
 /**
- * Begins an update, unless another one is in progress: a second manager may believe that it leads.
+ * Begins an update, unless another one is in progress, for a second manager may believe that it leads, or the host leaves.
  * @returns the new row version; undefined if it did not begin
  */
 export async function beginUpdate(
@@ -77,6 +77,7 @@ export async function beginUpdate(
     .set({ program_update: JSON.stringify(update), row_version: sql`row_version + 1` })
     .where('id', '=', id)
     .where('status', '<>', 'REVOKED')
+    .where('removal', 'is', null)
     .where(
       sql<boolean>`not exists (select from agents other where other.status <> 'REVOKED' and other.program_update->>'state' = 'updating')`,
     )

@@ -53,10 +53,12 @@ test('sessions are ended where the administrator says so', async () => {
 })
 
 test('a removal is called off while sessions are there, and not any more once the host leaves', async () => {
+  const asked = Promise.withResolvers<undefined>()
   const agent = await cluster.join({
     script: {
-      leave_host() {
-        throw new ScriptedError('unavailable', 'Busy.', { why: 'Busy.' })
+      async leave_host() {
+        await asked.promise
+        return { removes: false, homes: [], storage: [] }
       },
     },
   })
@@ -67,12 +69,28 @@ test('a removal is called off while sessions are there, and not any more once th
   expect(kept).toMatchObject({ removal: null, schedulable: false, status: 'CONNECTED' })
 
   await remove(agent, { sessions: 'end' })
-  await expect.poll(async () => (await seen(agent)).removal).toMatchObject({ step: 'leaving', problem: 'Busy.' })
+  await expect.poll(async () => (await seen(agent)).removal?.step).toBe('leaving')
   expect((await refusal(cluster.api.cancelAgentRemoval({ params: { id: agent.id } }))).code).toBe('agent_leaving')
-  // The manager asks again until the host can.
-  agent.script.leave_host = () => ({ removes: false, homes: [], storage: [] })
+  asked.resolve(undefined)
   await expect.poll(() => left(agent)).toBe('REVOKED removed')
   expect((await seen(agent)).removal?.stays[0]?.by.cause).toBe('stays_program')
+})
+
+test('a host that refuses to leave says why, and is asked again until it can, or its removal is called off', async () => {
+  const refuses = () => {
+    throw new ScriptedError('bad_request', 'Unknown.', { why: 'Unknown.' })
+  }
+  const agent = await cluster.join({ script: { leave_host: refuses } })
+  await remove(agent)
+  const refused = { step: 'draining', problem: 'Unknown.' }
+  await expect.poll(async () => (await seen(agent)).removal).toMatchObject(refused)
+  const kept = await cluster.api.cancelAgentRemoval({ params: { id: agent.id } })
+  expect(kept).toMatchObject({ removal: null, status: 'CONNECTED' })
+
+  await remove(agent)
+  await expect.poll(async () => (await seen(agent)).removal).toMatchObject(refused)
+  agent.script.leave_host = () => ({ removes: true, homes: [], storage: [] })
+  await expect.poll(() => left(agent)).toBe('REVOKED removed')
 })
 
 test('a host that is not connected is removed as it is only on request, and what stays on it is said', async () => {

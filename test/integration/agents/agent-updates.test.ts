@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type AgentProgram } from '#agent/contract'
@@ -12,10 +12,11 @@ const NEW = 'b'.repeat(64)
 const SHA256 = 'ab'.repeat(32)
 
 let cluster: SessionsCluster
+let hostProgram: string
 const opened = new AsyncDisposableStack()
 beforeAll(async () => {
   const { path } = opened.use(await temporaryDirectory())
-  const hostProgram = join(path, 'make.mjs')
+  hostProgram = join(path, 'make.mjs')
   await writeFile(
     hostProgram,
     `import { mkdirSync, writeFileSync } from 'node:fs'
@@ -120,13 +121,56 @@ test('hosts that were installed in another way are left alone, and show what to 
   expect(await updateOf(agent)).toMatchObject({ state: 'current', kind: 'package' })
   const refused = await refusal(cluster.api.updateAgentProgram({ params: { id: agent.id } }))
   expect(refused.code).toBe('agent_not_updatable')
+  // A later host has its turn.
+  const other = await cluster.join({ name: 'other', program: line() })
+  await expect.poll(() => other.requests('update_program').length).toBe(1)
   expect(agent.requests('update_program')).toEqual([])
 })
 
-test('a manager that starts anew goes on with an update in progress', async () => {
+test('a host that keeps its program from now on ends its update, and the next one has its turn', async () => {
+  const first = await cluster.join({ name: 'first', program: line() })
+  await expect.poll(() => first.requests('update_program').length).toBe(1)
+  const other = await cluster.join({ name: 'other', program: line() })
+  set(first, line({ updates: false }))
+  await expect.poll(() => other.requests('update_program').length).toBe(1)
+})
+
+test('a host whose program is being replaced leaves afterwards', async () => {
   const agent = await cluster.join({ program: line() })
   await expect.poll(() => agent.requests('update_program').length).toBe(1)
+  await cluster.api.removeAgent({ params: { id: agent.id }, body: {} })
+  const removal = async () => (await cluster.api.getAgent({ params: { id: agent.id } })).removal
+  await expect.poll(async () => (await removal())?.problemBy?.cause).toBe('update_at_work')
+  expect(agent.requests('leave_host')).toEqual([])
+  set(agent, line({ digest: NEW }))
+  await expect.poll(async () => (await removal())?.step).toBe('removed')
+})
+
+test('a manager that stops while a host fetches the program has the next one begin anew, and nothing has failed', async () => {
+  const agent = await cluster.join({
+    program: line(),
+    script: {
+      update_program: (_order, signal) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('It stops.')))),
+    },
+  })
+  await expect.poll(() => agent.requests('update_program').length).toBe(1)
+  agent.script.update_program = () => ({})
   await cluster.restart()
+  await agent.connect()
+  await expect.poll(() => agent.requests('update_program').length).toBe(2)
+  expect(await stateOf(agent)).toBe('updating')
+})
+
+test('a manager that starts anew goes on with an update in progress, also where it cannot pack its program', async () => {
+  const agent = await cluster.join({ program: line() })
+  await expect.poll(() => agent.requests('update_program').length).toBe(1)
+  const made = await readFile(hostProgram)
+  onTestFinished(async () => {
+    await writeFile(hostProgram, made)
+    await cluster.restart()
+  })
+  await cluster.restart(() => writeFile(hostProgram, 'process.exit(1)'))
   await agent.connect()
   await expect.poll(() => stateOf(agent)).toBe('updating')
   set(agent, line({ digest: NEW }))
