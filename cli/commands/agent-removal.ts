@@ -24,7 +24,7 @@ export function addRemovalCommand(agent: Command, idOf: (api: ApiClient, wanted:
     .option('--end-sessions', 'end the sessions on it instead of waiting for them')
     .option('--images', 'also remove the images of Berth from the host')
     .option('--away', 'for a host that is not connected: its sessions end, and all of Berth stays on it')
-    .option('--cancel', 'call it off, while sessions are on the host')
+    .option('--cancel', 'call it off, while sessions are on the host or after it has refused')
     .option('--wait', 'wait until the host has left; Ctrl-C ends the waiting only')
     .option('--json', 'print JSON')
     .action(async (wanted: string, { endSessions, images, away, cancel, wait, json = false }: RemoveFlags) => {

@@ -166,7 +166,10 @@ export function startAgentUpdates(deps: AgentUpdatesDeps): AgentUpdates {
       .then(() => undefined)
       .catch(async (error: unknown) => {
         // This manager stops, and the agent with its download: the next manager begins anew.
-        if (stop.signal.aborted) return hint(id, await setUpdate(db, id, update.id, row.program_update))
+        if (stop.signal.aborted) {
+          hint(id, await setUpdate(db, id, update.id, row.program_update))
+          return
+        }
         // The agent may have ended before its reply: then its next report tells the outcome.
         if (error instanceof AppError && error.code === 'agent_unreachable') return
         const why = error instanceof AppError ? causeIn(error.detail) : undefined

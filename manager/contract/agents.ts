@@ -117,7 +117,9 @@ export const AgentRemoval = z
   .object({
     step: z
       .enum(['draining', 'leaving', 'removed'])
-      .describe('`draining`: sessions are there still, and it can be called off; `leaving`: the host removes Berth.'),
+      .describe(
+        '`draining`: sessions are there still, or the host has refused, and it can be called off; `leaving`: the host removes Berth.',
+      ),
     sessions: z.enum(['wait', 'end']),
     images: z.boolean(),
     by: z.string().describe('E-mail address of the administrator.'),

@@ -179,7 +179,8 @@ export const AGENT_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/agents/:id/removal',
     access: 'superadmin',
-    summary: 'Call the removal of a host off, while sessions are on it. It stays in maintenance.',
+    summary:
+      'Call the removal of a host off, while sessions are on it or after it has refused. It stays in maintenance.',
     params: z.object({ id: AgentId }),
     reply: Agent,
   },
