@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,6 +10,7 @@ import { type KernelId, type SessionId } from '#manager/contract'
 import { type RunningKernel } from '../running-kernel.ts'
 import { createDiskGuard, type DiskGuardDeps } from './disk-guard.ts'
 import { diskUse } from './disk-use.ts'
+import { tryStopping } from './stop-trial.ts'
 
 /**
  * A small disk that somebody fills, with homes and folders on it. The processes of the sessions see both at the places of a container, in mount
@@ -20,11 +21,14 @@ const MiB = 2 ** 20
 const FLOOR = 32 * MiB
 const isRoot = process.getuid?.() === 0
 let disk: string
+/** A file on another disk. */
+let elsewhere: string
 let sessions: ChildProcess[]
 
 beforeEach(async () => {
   sessions = []
   disk = await mkdtemp(join(tmpdir(), 'berth-test-fillers-'))
+  elsewhere = `${disk}-elsewhere`
   if (isRoot) await run('mount', ['-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', disk])
 })
 
@@ -34,7 +38,7 @@ afterEach(async () => {
     if (session.exitCode === null && session.signalCode === null) await once(session, 'exit')
   }
   if (isRoot) await run('umount', ['-l', disk])
-  await rm(disk, { recursive: true, force: true })
+  for (const path of [disk, elsewhere]) await rm(path, { recursive: true, force: true })
 })
 
 /** Starts a process that sees its home, and the folder in it. @param script what it does when it is told to begin */
@@ -54,7 +58,7 @@ async function startSession(name: string, folder: string, script = ''): Promise<
     'unshare',
     ['-m', 'sh', '-ec', [...mounts, 'echo', 'read -r _', script, 'echo', 'read -r _'].join('\n')],
     {
-      env: { ...process.env, DISK: disk },
+      env: { ...process.env, DISK: disk, ELSEWHERE: elsewhere },
       stdio: ['pipe', 'pipe', 'inherit'],
     },
   )
@@ -195,4 +199,53 @@ test.runIf(isRoot)('a session whose files take long to count keeps the guard fro
   await guard.check()
   expect(ended).toEqual(['mallory disk_limit'])
   endless.resolve(undefined)
+})
+
+/** Writes as much to another disk, so that its counter is as high as that of a session that hides its files. */
+const WRITE_ELSEWHERE = `head -c ${60 * MiB} /dev/zero >"$ELSEWHERE"`
+
+/**
+ * Fills the disk while a session writes as much to another one.
+ * @param fills called each time that the trial waits
+ * @returns sessions that were ended
+ */
+async function endedWhile(fills: (isStopped: boolean) => Promise<void>): Promise<string[]> {
+  const kernels = [await startSession('busy', 'folders/a', WRITE_ELSEWHERE)]
+  const ended: string[] = []
+  let [ms, isStopped] = [0, false]
+  const guard = createDiskGuard({
+    ...depsOf(kernels, ended),
+    freeze() {
+      isStopped = true
+      return Promise.resolve({ [Symbol.asyncDispose]: () => Promise.resolve(void (isStopped = false)) })
+    },
+    trial: trial =>
+      tryStopping({
+        ...trial,
+        now: () => ms,
+        async wait() {
+          ms += 100
+          await fills(isStopped)
+        },
+      }),
+  })
+  await guard.check()
+  await write('other', 70)
+  await begin(0)
+  await guard.check()
+  expect(isStopped).toBe(false)
+  return ended
+}
+const fill = () => appendFile(join(disk, 'other'), Buffer.alloc(MiB, 1))
+
+test.runIf(isRoot)('a session that writes elsewhere is not ended while another program fills the disk', async () => {
+  expect(await endedWhile(fill)).toEqual([])
+})
+
+test.runIf(isRoot)('a session that writes elsewhere is not ended after another program has filled the disk', async () => {
+  expect(await endedWhile(() => Promise.resolve())).toEqual([])
+})
+
+test.runIf(isRoot)('a session is ended if the disk fills with what it hides, whenever it is not stopped', async () => {
+  expect(await endedWhile(isStopped => (isStopped ? Promise.resolve() : fill()))).toEqual(['busy disk_limit'])
 })

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Because } from '#manager/contract'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
@@ -19,6 +20,7 @@ import { createFolderUse } from './folder-use.ts'
 import { freeze } from './freeze.ts'
 import { foldersBesideHome } from './session-folders.ts'
 import { type Stop } from './stop.ts'
+import { tryStopping } from './stop-trial.ts'
 
 export interface DiskGuardDeps {
   readonly running: () => readonly RunningKernel[]
@@ -40,6 +42,8 @@ export interface DiskGuardDeps {
   readonly patienceMs?: number
   /** Stops the processes of a session while it is measured. Left out: by its control group. */
   readonly freeze?: (kernel: RunningKernel) => Promise<AsyncDisposable | undefined>
+  /** Left out: `tryStopping`. */
+  readonly trial?: typeof tryStopping
 }
 
 /** Above this multiple of the floor, sessions are measured only occasionally. */
@@ -65,6 +69,8 @@ const FROZEN_MS = 5_000
 const FREEZE_AGAIN_MS = 60_000
 /** Most sessions that one check stops, one after the other: the disk fills meanwhile. */
 const MOST_STOPPED = 8
+/** Part of the floor that a session must take between two stops to be found out by them. */
+const TRIAL = 1 / 64
 
 interface Area {
   /** Files of folders and deleted files that are still open count only towards who fills a disk, not towards limits of the session. */
@@ -84,6 +90,8 @@ interface Watched {
   tookMs: number
   /** Time of the last measurement for which it was stopped. */
   frozenAt: number
+  /** Time at which the disk lost space while it was stopped. */
+  clearedAt: number
 }
 
 interface Watermark {
@@ -106,13 +114,14 @@ interface Watermark {
  * margin. Growth counts, not size: the owner of a large old folder is not ended for what others write. A folder counts for each session
  * that can write to it; of these, the one whose processes have written most is ended first. A session can move files past a walk of its
  * tree, so what no session seems to have taken is looked for again, in one session after the other, while its processes are stopped. What
- * is not found then was taken by a session whose processes have written as much.
+ * is not found then was taken by a session whose processes have written as much, if the loss stops whenever that session is stopped.
  */
 export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> } {
   const { running, homeOf, floorBytes, limits, homeLimits, stop, log, signal } = deps
   const { processes = ({ pid, containerId }) => processesOf(pid, containerId), measure: useBelow = diskUse } = deps
   const { patienceMs = PATIENCE_MS } = deps
   const { freeze: stopProcesses = ({ pid, containerId }: RunningKernel) => freeze(pid, containerId) } = deps
+  const { trial = tryStopping } = deps
   const watched = new Map<string, Watched>()
   const marks = new Map<number, Watermark>()
   const folders = createFolderUse({ signal, measure: useBelow, patienceMs: FOLDER_PATIENCE_MS, most: MOST_FOLDERS })
@@ -153,7 +162,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
     const { kernelId } = kernel
     const startedAt = performance.now()
     const known = watched.get(kernelId)
-    const never = { measuredAt: -Infinity, tookMs: 0, frozenAt: -Infinity }
+    const never = { measuredAt: -Infinity, tookMs: 0, frozenAt: -Infinity, clearedAt: -Infinity }
     const state = known ?? { areas: await areasOf(kernel), since: startedAt, ...never }
     watched.set(kernelId, state)
     const rest = isShort ? REST_SHORT * state.tookMs : Math.max(pauseMs, REST * state.tookMs)
@@ -254,7 +263,11 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
     if (!state || !kernel) return
     state.frozenAt = performance.now()
     await using stopped = await stopProcesses(kernel)
-    if (!stopped) return
+    if (stopped) await lookAt(state)
+  }
+
+  /** Measures a session that is stopped. */
+  async function lookAt(state: Watched): Promise<void> {
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(FROZEN_MS)])
     for (const area of state.areas) {
       const now = area.kind === 'deleted' ? undefined : await useBelow(area.path, inTime)
@@ -262,6 +275,27 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
       area.now = now
       area.before ??= now
     }
+  }
+
+  /** Whether a file system fills while this session runs, and not while it is stopped, with bytes that are in no file of it. */
+  async function isCause(kernelId: string, { device }: FileSystem): Promise<boolean> {
+    const [state, kernel] = [watched.get(kernelId), kernelOf(kernelId)]
+    const here = state?.areas.filter(area => area.device === device) ?? []
+    const path = here.find(({ kind }) => kind !== 'folder')?.path
+    if (!state || !kernel || path === undefined) return false
+    if (performance.now() - state.clearedAt < FREEZE_AGAIN_MS) return false
+    const finding = await trial({
+      left: async () => (await fileSystemOf(path))?.left.bytes,
+      stop: () => stopProcesses(kernel),
+      async use() {
+        await lookAt(state)
+        return sum(here.map(({ now }) => now)).bytes
+      },
+      least: floorBytes * TRIAL,
+      wait: ms => delay(ms, undefined, { signal }),
+    })
+    if (finding === 'other') state.clearedAt = performance.now()
+    return finding === 'cause'
   }
 
   async function endFiller(found: FileSystem, mark: Watermark): Promise<void> {
@@ -281,7 +315,9 @@ export function createDiskGuard(deps: DiskGuardDeps): { check(): Promise<void> }
     }
     // The files of an ended session remain for a while: end another session only if the disk keeps filling.
     const below = lower(floor, mark.endedAt)
-    const verdict = hiddenFiller(sessions, found.left, below, loss) ?? filler(sessions, found.left, below)
+    const hidden = hiddenFiller(sessions, found.left, below, loss)
+    const isFound = hidden !== undefined && (await isCause(hidden.kernelId, found))
+    const verdict = isFound ? hidden : filler(sessions, found.left, below)
     if (!verdict) return
     mark.endedAt = found.left
     mark.room = found.left

@@ -107,9 +107,9 @@ export function isUnexplained(sessions: readonly Growth[], loss: Loss): boolean 
 const LEAST_WRITTEN = 1 / 2
 
 /**
- * Finds the session that fills a file system with bytes that are in no file of it that can be found: deleted files in flight over a Unix
- * socket, for example. Its processes have written about as much as is missing, and more than others; a program of the host that fills the
- * disk is no session's. Pure.
+ * Finds the session that may fill a file system with bytes that are in no file of it that can be found: deleted files in flight over a
+ * Unix socket, for example. Its processes have written about as much as is missing, and more than others. It may have written them to the
+ * same place again and again while a program of the host fills the disk, so this proves nothing: `tryStopping` does. Pure.
  *
  * @param left free space now
  * @param floor as for `filler`; that of the loss is not lowered
