@@ -17,6 +17,8 @@ export interface FoundContainer {
   readonly state: KernelState | { readonly state: 'created' }
   readonly address: string | null
   readonly pid: number
+  /** Whether somebody has stopped its processes by the engine. */
+  readonly isPaused: boolean
   readonly cpus: readonly number[]
   /** `uid:gid` of its processes; older containers keep theirs when the user of sessions changes. */
   readonly user: string
@@ -31,6 +33,7 @@ const Inspected = z.object({
   State: z.object({
     Status: z.string(),
     Running: z.boolean(),
+    Paused: z.boolean().optional(),
     OOMKilled: z.boolean(),
     Pid: z.int(),
     ExitCode: z.int(),
@@ -96,6 +99,7 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
           ),
     address: address === undefined || address === '' ? null : address,
     pid: State.Pid,
+    isPaused: State.Paused === true,
     cpus: parseCpuList(found.HostConfig.CpusetCpus),
     user: found.Config.User,
     volumes: volumesOf(found.Mounts ?? []),

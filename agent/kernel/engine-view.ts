@@ -4,9 +4,10 @@ import { type EngineLimits } from '../docker/container-config.ts'
 import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
 import { type LabelTrust } from '../docker/kernel-labels.ts'
 import { removeContainer } from '../docker/remove-container.ts'
+import { thawAbandoned } from '../limits/freeze.ts'
 import { type Log } from '../log.ts'
 import { type NetworksAhead } from '../network/networks-ahead.ts'
-import { inspectContainer, listContainers } from './containers.ts'
+import { type FoundContainer, inspectContainer, listContainers } from './containers.ts'
 import { type Entry, type KernelEntries } from './kernel-entries.ts'
 import { type KeptLogs } from './kept-logs.ts'
 import { type KernelFiles } from './kernel-files.ts'
@@ -47,13 +48,15 @@ export interface EngineViewDeps {
   readonly manager: () => ManagerId | undefined
   readonly stop: AbortSignal
   readonly log: Log
+  /** Left out: by control groups. */
+  readonly thaw?: typeof thawAbandoned
 }
 
 /** Delay before the second check: an overloaded engine is asked twice before a container counts as gone. */
 const GONE_AGAIN_MS = 1_000
 
 export function createEngineView(deps: EngineViewDeps): EngineView {
-  const { engine, files, keptLogs, liveFolders, entries, networkUse, ahead, stop, log } = deps
+  const { engine, files, keptLogs, liveFolders, entries, networkUse, ahead, stop, log, thaw = thawAbandoned } = deps
   let limits: EngineLimits = { cpus: 0, memBytes: 0 }
   let known = false
   let sweeping: Promise<void> | undefined
@@ -118,8 +121,11 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
       const { kernelId } = container.label
       // The entry has changed since the check began, so the check is outdated.
       if (entries.isBusy(kernelId) || entries.get(kernelId) !== before.get(kernelId)) continue
-      // An agent that crashed right after the start has not yet given the home to the session's user.
-      if (keep && !before.has(kernelId)) await files.ownScratch(kernelId)
+      if (keep && !before.has(kernelId)) {
+        // An agent that crashed right after the start has not yet given the home to the session's user.
+        await files.ownScratch(kernelId)
+        await letContinue(container).catch(complainOfLeftover)
+      }
       if (!keep) await removeContainer(engine, container.id)
       else if (afterOutage && before.get(kernelId)?.state.state !== 'running') {
         // This process never saw the container running, so only the boot time shows whether the engine ended it.
@@ -137,6 +143,12 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
     for (const kernel of entries.running()) await liveFolders.check(kernel).catch(complainOfLeftover)
     known = true
     ahead.refill()
+  }
+
+  async function letContinue(container: FoundContainer): Promise<void> {
+    const isPaused = async () => (await inspectContainer(engine, container.id, context(false)))?.isPaused ?? true
+    if (!(await thaw(container, isPaused))) return
+    log.warn({ kernelId: container.label.kernelId }, 'a session that an agent had stopped before it was killed goes on')
   }
 
   /** Networks, volumes and files without a kernel were left by a crashed agent, or by containers that someone else removed. */

@@ -35,12 +35,13 @@ const LABEL: KernelLabel = {
   createdAt: '2026-01-01T00:00:00.000Z',
 }
 
-function inspection(status: 'running' | 'exited') {
+function inspection(status: 'running' | 'exited', isPaused = false) {
   return {
     Id: 'container',
     State: {
       Status: status,
       Running: status === 'running',
+      Paused: isPaused,
       OOMKilled: false,
       Pid: 0,
       ExitCode: status === 'running' ? 0 : 3,
@@ -63,7 +64,7 @@ afterEach(() => {
 })
 
 /** A kernel manager on an engine with one container; `inspect` answers the inspections. */
-function kernelsOn(inspect: () => Promise<unknown>) {
+function kernelsOn(inspect: () => Promise<unknown>, more: Partial<KernelManagerDeps> = {}) {
   const calls = {
     listContainers: () => Promise.resolve([{ Id: 'container' }]),
     listVolumes: () => Promise.resolve({ Volumes: [] }),
@@ -81,6 +82,7 @@ function kernelsOn(inspect: () => Promise<unknown>) {
     onChange: () => undefined,
     onRemoved: () => undefined,
     log: { warn },
+    ...more,
   } as unknown as KernelManagerDeps
   const kernels = createKernelManager(deps)
   kernels.serve(MANAGER)
@@ -134,6 +136,24 @@ test('a container that started just before the agent crashed keeps its files', a
   await kernels.rescan(LIMITS)
   await kernels.rescan(LIMITS)
   expect(files.ownScratch.mock.calls).toEqual([[KERNEL]])
+})
+
+test.each([
+  [false, 'goes on'],
+  [true, 'stays so'],
+])('a session that is stopped when the agent starts, paused by the engine: %s, %s', async isPaused => {
+  const asked: boolean[] = []
+  const thaw: KernelManagerDeps['thaw'] = async (_, paused) => {
+    asked.push(await paused())
+    return !isPaused
+  }
+  await using kernels = kernelsOn(() => Promise.resolve(inspection('running', isPaused)), { thaw })
+  warn.mockClear()
+  await kernels.rescan(LIMITS)
+  // One that is stopped later is measured.
+  await kernels.rescan(LIMITS)
+  expect(asked).toEqual([isPaused])
+  expect(warn).toHaveBeenCalledTimes(isPaused ? 0 : 1)
 })
 
 test('starts do not wait for the removal of homes; only one sweep runs at a time, and it ends with the agent', async () => {

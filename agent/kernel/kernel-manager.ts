@@ -22,7 +22,7 @@ export interface KernelManagerDeps
   extends
     Omit<CreateDeps, 'pace'>,
     Pick<KernelCreationDeps, 'agentId' | 'verifyEngine' | 'cores' | 'onPull'>,
-    Pick<EngineViewDeps, 'bootedAtSeconds'> {
+    Pick<EngineViewDeps, 'bootedAtSeconds' | 'thaw'> {
   /** Number of empty networks to keep for future sessions. */
   readonly networksAhead: number
   readonly onChange: (report: KernelReport) => void

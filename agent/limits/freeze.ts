@@ -11,7 +11,7 @@ const STOP_MS = 1_000
 const LOOK_MS = 10
 
 /** File that stops and continues a control group, and the text that says that all of its processes have stopped. */
-interface Switch {
+export interface Switch {
   readonly file: string
   readonly on: string
   readonly off: string
@@ -20,14 +20,18 @@ interface Switch {
 
 /**
  * Stops all processes of a container, so that nothing changes its files, until the result is disposed of. If this process ends before, a
- * helper lets them continue. A container that somebody else has stopped stays so.
+ * helper lets them continue; if both are killed, the next agent does (`thawAbandoned`). A container that somebody else has stopped stays so.
  *
  * @returns undefined if the container is not on this host, or its processes do not stop in time: they go on
  * @see https://docs.kernel.org/admin-guide/cgroup-v1/freezer-subsystem.html, and `cgroup.freeze` in cgroup-v2.html
  */
 export async function freeze(pid: number, containerId: string): Promise<AsyncDisposable | undefined> {
-  const found = pid === 0 ? undefined : switchOf(readKernelText(`/proc/${pid}/cgroup`), containerId)
-  if (!found || !existsSync(found.file)) return undefined
+  const found = findSwitch(pid, containerId)
+  return found && (await freezeBy(found))
+}
+
+/** Same as `freeze`, by a switch that was found. @param stopMs time for all processes to stop */
+export async function freezeBy(found: Switch, stopMs = STOP_MS): Promise<AsyncDisposable | undefined> {
   if (found.isOn()) return { [Symbol.asyncDispose]: () => Promise.resolve() }
   const helper = spawn('sh', ['-c', 'read -r _; printf %s "$1" > "$2"', 'thaw', found.off, found.file], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -42,7 +46,7 @@ export async function freeze(pid: number, containerId: string): Promise<AsyncDis
     await once(helper, 'spawn')
     await writeFile(found.file, found.on)
     for (let waitedMs = 0; !found.isOn(); waitedMs += LOOK_MS) {
-      if (waitedMs >= STOP_MS) throw new Error('The processes did not stop.')
+      if (waitedMs >= stopMs) throw new Error('The processes did not stop.')
       await delay(LOOK_MS)
     }
     return { [Symbol.asyncDispose]: thaw }
@@ -50,6 +54,33 @@ export async function freeze(pid: number, containerId: string): Promise<AsyncDis
     await thaw().catch(() => undefined) // the helper could not be started, and then nothing was stopped
     return undefined
   }
+}
+
+/**
+ * Lets a container continue that an agent has stopped, if the agent and its helper were killed together before they could. Only for the
+ * start of an agent, which has stopped nothing yet.
+ *
+ * @param isPaused whether somebody has paused it by the engine, which uses the same switch; asked only for a container that is stopped
+ * @returns whether it was stopped, and now continues
+ */
+export async function thawAbandoned(
+  { pid, id }: { readonly pid: number; readonly id: string },
+  isPaused: () => Promise<boolean>,
+): Promise<boolean> {
+  const found = findSwitch(pid, id)
+  return found !== undefined && (await thawBy(found, isPaused))
+}
+
+/** Same as `thawAbandoned`, by a switch that was found. */
+export async function thawBy(found: Switch, isPaused: () => Promise<boolean>): Promise<boolean> {
+  if (!found.isOn() || (await isPaused())) return false
+  await writeFile(found.file, found.off)
+  return true
+}
+
+function findSwitch(pid: number, containerId: string): Switch | undefined {
+  const found = pid === 0 ? undefined : switchOf(readKernelText(`/proc/${pid}/cgroup`), containerId)
+  return found && existsSync(found.file) ? found : undefined
 }
 
 /** @param text of /proc/PID/cgroup */
