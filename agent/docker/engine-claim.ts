@@ -18,6 +18,24 @@ export interface EngineClaim {
   hold(managerId: ManagerId): Promise<void>
 }
 
+/** Owner of an engine, by the labels of its claim. */
+interface Claim {
+  readonly agentId: string | undefined
+  readonly managerId: string | undefined
+}
+
+/** @param volume name of the claim @returns undefined if nobody has claimed the engine */
+export async function readClaim({ calls }: EngineClient, volume: string): Promise<Claim | undefined> {
+  try {
+    const { Labels } = await calls.getVolume(volume).inspect()
+    const labels = Labels as Readonly<Record<string, string>> | null // a volume without labels is nobody's claim
+    return labels ? { agentId: labels[LABEL_AGENT], managerId: labels[LABEL_MANAGER] } : undefined
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
 /**
  * Claim of one agent on an engine: two agents on one engine would both give away all of its memory. The first agent writes its id into the
  * labels of an empty volume. Creating a volume that exists returns the existing one, so two agents that start together see the same owner.
@@ -30,15 +48,7 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
   let taken: ManagerId | undefined
   let taking: Promise<void> | undefined
 
-  async function read(): Promise<Record<string, string> | undefined> {
-    try {
-      const { Labels } = await engine.calls.getVolume(volume).inspect()
-      return Labels
-    } catch (error) {
-      if (isMissing(error)) return undefined
-      throw error
-    }
-  }
+  const read = () => readClaim(engine, volume)
 
   async function isUsedBy(managerId: string | undefined): Promise<boolean> {
     if (managerId === undefined) return false
@@ -46,44 +56,43 @@ export function createEngineClaim(engine: EngineClient, agentId: AgentId, volume
     return (await engine.calls.listContainers({ all: true, filters })).length > 0
   }
 
-  async function requireOurs(labels: Readonly<Record<string, string>>): Promise<void> {
-    const owner = labels[LABEL_AGENT]
-    if (owner === agentId || !(await isUsedBy(labels[LABEL_MANAGER]))) return
+  async function requireOurs({ agentId: owner, managerId }: Claim): Promise<void> {
+    if (owner === agentId || !(await isUsedBy(managerId))) return
     throw new AppError('engine_already_managed', {
       why:
-        `Agent ${owner ?? 'unknown'} of manager ${labels[LABEL_MANAGER] ?? 'unknown'} has sessions on this engine. Start Berth with the data ` +
+        `Agent ${owner ?? 'unknown'} of manager ${managerId ?? 'unknown'} has sessions on this engine. Start Berth with the data ` +
         'directory of that agent. If the directory is lost, replace the agent: berth admin agent join-token --replace, then berth agent ' +
         `--replace. If that manager is gone for good too, remove its containers and its claim: docker volume rm ${volume}`,
       owner,
-      managerId: labels[LABEL_MANAGER],
+      managerId,
     })
   }
 
   async function take(managerId: ManagerId): Promise<void> {
-    const labels = await read()
-    if (labels?.[LABEL_AGENT] === agentId && labels[LABEL_MANAGER] === managerId) return
-    if (labels) {
-      await requireOurs(labels)
-      if (labels[LABEL_AGENT] === agentId && (await isUsedBy(labels[LABEL_MANAGER]))) {
+    const claim = await read()
+    if (claim?.agentId === agentId && claim.managerId === managerId) return
+    if (claim) {
+      await requireOurs(claim)
+      if (claim.agentId === agentId && (await isUsedBy(claim.managerId))) {
         throw new AppError('engine_already_managed', {
-          why: `Sessions of another manager (${labels[LABEL_MANAGER] ?? 'unknown'}) run on this engine. Terminate them there first.`,
+          why: `Sessions of another manager (${claim.managerId ?? 'unknown'}) run on this engine. Terminate them there first.`,
         })
       }
       await engine.calls.getVolume(volume).remove()
     }
     await engine.calls.createVolume({ Name: volume, Labels: { [LABEL_AGENT]: agentId, [LABEL_MANAGER]: managerId } })
-    if ((await read())?.[LABEL_AGENT] !== agentId) {
+    if ((await read())?.agentId !== agentId) {
       throw new AppError('engine_already_managed', { why: 'Another agent claimed the engine at the same moment.' })
     }
   }
 
   return {
     async check() {
-      const labels = await read()
-      if (labels) await requireOurs(labels)
+      const claim = await read()
+      if (claim) await requireOurs(claim)
     },
     async hold(managerId) {
-      const owner = taken === managerId ? (await read())?.[LABEL_AGENT] : undefined
+      const owner = taken === managerId ? (await read())?.agentId : undefined
       if (owner === agentId) return
       if (owner !== undefined) {
         throw new AppError('engine_already_managed', {

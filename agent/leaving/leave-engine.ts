@@ -6,11 +6,14 @@ import { LABEL_MANAGER } from '#agent/contract'
 import { AppError } from '#manager/contract'
 import { type Config } from '../config.ts'
 import { lockDirectory } from '../directory-lock.ts'
+import { readClaim } from '../docker/engine-claim.ts'
 import { createEngineClient, type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
 import { tagsOf, TOOLBOX_REPOSITORY } from '../images/image-labels.ts'
 import { LABEL_TOOLBOX } from '../toolbox/toolbox.ts'
 import { removeChains } from '../network/remove-chains.ts'
-import { hostIptables } from '../network/iptables.ts'
+import { hostIptables, type Iptables } from '../network/iptables.ts'
+
+type LeavingConfig = Pick<Config, 'directory' | 'dockerHost' | 'claimVolume' | 'networkRange' | 'leave'>
 
 const Stored = z.object({ agentId: z.string(), manager: z.object({ managerId: z.string() }).optional() })
 
@@ -21,10 +24,15 @@ const Stored = z.object({ agentId: z.string(), manager: z.object({ managerId: z.
  * @param tell gets a line for each thing that stays, and why
  * @throws AppError `data_dir_locked` while the agent runs, `unavailable` if something could not be removed
  */
-export async function leaveEngine(config: Config, tell: (line: string) => void): Promise<void> {
+export async function leaveEngine(
+  config: LeavingConfig,
+  tell: (line: string) => void,
+  iptables: Iptables = hostIptables(),
+): Promise<void> {
   await using _lock = await lockDirectory(config.directory)
   const text = await readFile(join(config.directory, 'agent.json'), 'utf8').catch(() => '')
-  const managerId = Stored.safeParse(parseJson(text)).data?.manager?.managerId
+  const stored = Stored.safeParse(parseJson(text)).data
+  const managerId = stored?.manager?.managerId
   const engine = createEngineClient(config.dockerHost)
   await engine.negotiate()
   const failures: string[] = []
@@ -37,12 +45,15 @@ export async function leaveEngine(config: Config, tell: (line: string) => void):
       tell(`${what} stays: ${engineMessage(error)}`)
     }
   }
-  if (managerId !== undefined) await removeOwn(engine, managerId, tryTo)
-  await tryTo('the claim', () => engine.calls.getVolume(config.claimVolume).remove())
-  if (await hasOthers(engine, managerId)) {
+  // An agent that has none of its containers here may have lost the engine to another one, also to one of the same manager.
+  const claim = await readClaim(engine, config.claimVolume)
+  const isTaken = claim !== undefined && claim.agentId !== stored?.agentId
+  if (managerId !== undefined && !(isTaken && claim.managerId === managerId)) await removeOwn(engine, managerId, tryTo)
+  if (!isTaken) await tryTo('the claim', () => engine.calls.getVolume(config.claimVolume).remove())
+  if (isTaken || (await hasOthers(engine, managerId))) {
     tell('Firewall, toolbox and images stay: another agent uses this Docker Engine.')
   } else {
-    await removeShared(engine, config, tryTo)
+    await removeShared(engine, { ...config, iptables }, tryTo)
   }
   if (failures.length > 0) throw new AppError('unavailable', { why: `Not removed: ${failures.join(', ')}.` })
 }
@@ -64,7 +75,7 @@ async function removeOwn({ calls }: EngineClient, managerId: string, tryTo: TryT
   for (const { Name } of Volumes) await tryTo(`volume ${Name}`, () => calls.getVolume(Name).remove())
 }
 
-/** Whether sessions of another manager, or another agent's claim, are on the engine. */
+/** Whether anything of sessions of another manager is on the engine. */
 async function hasOthers({ calls }: EngineClient, managerId: string | undefined): Promise<boolean> {
   const filters = { label: [LABEL_MANAGER] }
   const isOther = ({ Labels }: { Labels?: Readonly<Record<string, string>> | null | undefined }) =>
@@ -77,11 +88,15 @@ async function hasOthers({ calls }: EngineClient, managerId: string | undefined)
   return [...containers, ...networks, ...Volumes].some(isOther)
 }
 
-async function removeShared({ calls }: EngineClient, config: Config, tryTo: TryTo): Promise<void> {
-  await tryTo('the firewall', () => removeChains(hostIptables(), config.networkRange))
+async function removeShared(
+  { calls }: EngineClient,
+  { iptables, networkRange, leave }: Pick<Config, 'networkRange' | 'leave'> & { readonly iptables: Iptables },
+  tryTo: TryTo,
+): Promise<void> {
+  await tryTo('the firewall', () => removeChains(iptables, networkRange))
   const { Volumes } = await calls.listVolumes({ filters: { label: [LABEL_TOOLBOX] } })
   for (const { Name } of Volumes) await tryTo(`volume ${Name}`, () => calls.getVolume(Name).remove())
-  if (config.leave !== 'images') return
+  if (leave !== 'images') return
   for (const image of await calls.listImages()) {
     const tags = tagsOf(image)
     const labels = (image.Labels as Record<string, string> | null) ?? {}
