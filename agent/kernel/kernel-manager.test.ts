@@ -150,7 +150,7 @@ test.each([
   await using kernels = kernelsOn(() => Promise.resolve(inspection('running', isPaused)), { thaw })
   warn.mockClear()
   await kernels.rescan(LIMITS)
-  // One that is stopped later is measured.
+  // A session that is stopped later is being measured.
   await kernels.rescan(LIMITS)
   expect(asked).toEqual([isPaused])
   expect(warn).toHaveBeenCalledTimes(isPaused ? 0 : 1)

@@ -242,9 +242,12 @@ test.runIf(isRoot)('a session that writes elsewhere is not ended while another p
   expect(await endedWhile(fill)).toEqual([])
 })
 
-test.runIf(isRoot)('a session that writes elsewhere is not ended after another program has filled the disk', async () => {
-  expect(await endedWhile(() => Promise.resolve())).toEqual([])
-})
+test.runIf(isRoot)(
+  'a session that writes elsewhere is not ended after another program has filled the disk',
+  async () => {
+    expect(await endedWhile(() => Promise.resolve())).toEqual([])
+  },
+)
 
 test.runIf(isRoot)('a session is ended if the disk fills with what it hides, whenever it is not stopped', async () => {
   expect(await endedWhile(isStopped => (isStopped ? Promise.resolve() : fill()))).toEqual(['busy disk_limit'])

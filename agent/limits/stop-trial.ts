@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What a trial shows: `other`: space is lost without the session too; `unclear`: it shows nothing, for no space is being lost. */
+/** Result of a trial: `other`: space is lost without the session too; `unclear`: it shows nothing, because hardly any space is being lost. */
 export type Finding = 'cause' | 'other' | 'unclear'
 
 export interface StopTrial {
@@ -20,7 +20,7 @@ export interface StopTrial {
 const ROUNDS = 3
 /** The session runs for at most this long before each stop. */
 const RUN_MS = 2_000
-/** It is stopped for so long: longer than a program of the host that fills a disk rests between two writes. */
+/** Time for which it is stopped: longer than a program of the host that fills a disk rests between two writes. */
 const STOPPED_MS = 500
 const LOOK_MS = 20
 /** Part of the loss before that others, who write a little, may cause while the session is stopped. */
