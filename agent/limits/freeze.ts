@@ -60,7 +60,7 @@ export async function freezeBy(found: Switch, stopMs = STOP_MS): Promise<AsyncDi
  * Lets a container continue that an agent has stopped, if the agent and its helper were killed together before they could. Only for the
  * start of an agent, which has stopped nothing yet.
  *
- * @param isPaused whether somebody has paused it by the engine, which uses the same switch; asked only for a container that is stopped
+ * @param isPaused whether somebody has paused it by the engine, which uses the same switch; asked only for a container that was told to stop
  * @returns whether it was stopped, and now continues
  */
 export async function thawAbandoned(
@@ -73,7 +73,8 @@ export async function thawAbandoned(
 
 /** Same as `thawAbandoned`, by a switch that was found. */
 export async function thawBy(found: Switch, isPaused: () => Promise<boolean>): Promise<boolean> {
-  if (!found.isOn() || (await isPaused())) return false
+  // Not `isOn`: one that was told to stop may not have done so yet.
+  if (readKernelText(found.file).trim() === found.off || (await isPaused())) return false
   await writeFile(found.file, found.off)
   return true
 }
