@@ -33,6 +33,7 @@ export function sallocArguments({
     reservation,
     time: timeLimitMinutes === undefined ? undefined : String(timeLimitMinutes),
   })
-  // Without a shell, nothing runs on the node and the allocation lasts until it is cancelled.
+  // Without a shell, nothing runs on the node and the allocation lasts until it is cancelled. This comes first, then the name: rules for
+  // `sudo` require both, because salloc starts any program without it (docs/admin/slurm.md).
   return ['--no-shell', ...Object.entries(options).map(([option, value]) => `--${option}=${value}`)]
 }
