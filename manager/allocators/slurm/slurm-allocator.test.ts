@@ -13,7 +13,10 @@ let commands: string
 beforeEach(async () => {
   commands = await mkdtemp(join(tmpdir(), 'berth-slurm-'))
 })
-afterEach(() => rm(commands, { recursive: true }))
+afterEach(() => {
+  vi.unstubAllEnvs()
+  return rm(commands, { recursive: true })
+})
 
 async function command(name: string, script: string): Promise<void> {
   await writeFile(join(commands, name), `#!/bin/sh\n${script}\n`)
@@ -69,8 +72,18 @@ test('variables of the environment do not change requests, and secrets of the ma
   vi.stubEnv('BERTH_DATABASE_URL', 'postgres://berth:secret@db')
   await command('salloc', 'echo "salloc: error: <$SALLOC_PARTITION$BERTH_DATABASE_URL> $*" >&2; exit 1')
   const words = await new Promise<string>(done => createSlurmAllocator({ commands }).allocate(REQUEST, done))
-  vi.unstubAllEnvs()
   expect(words).toMatch(/^<> --no-shell --job-name=berth-a-1 .*--gres=gpu:1 --partition=gpu$/)
+})
+
+test('a person as whom salloc runs does not learn how the manager proves who it is', async () => {
+  const words = (user: string | null) =>
+    new Promise<string>(done => createSlurmAllocator({ commands }).allocate({ ...REQUEST, user }, done))
+  await command('salloc', 'echo "<$SLURM_JWT>" >&2; exit 1')
+  for (const name of ['runuser', 'sudo']) await command(name, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
+  vi.stubEnv('SLURM_JWT', 'secret')
+  vi.stubEnv('PATH', `${commands}:${process.env['PATH'] ?? ''}`)
+  expect(await words(null)).toBe('<secret>')
+  expect(await words('ada')).toBe('<>')
 })
 
 test("a refusal is told in Slurm's own words", async () => {

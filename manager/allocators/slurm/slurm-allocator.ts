@@ -42,7 +42,7 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
       timeout: ms,
       killSignal: 'SIGKILL',
       maxBuffer: MOST_BYTES,
-      env: environment(),
+      env: environment(user),
       ...defined({ signal }),
     })
   }
@@ -63,7 +63,7 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
       const client = spawn(file, args, {
         detached: true,
         stdio: ['ignore', 'ignore', words],
-        env: environment(),
+        env: environment(request.user),
       })
       client.unref()
       let isOver = false
@@ -100,7 +100,7 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
 }
 
 /**
- * A command as another user: by `runuser` for root, else by `sudo`, which the site allows for `salloc` and `scancel` only. Both take an
+ * A command as another user: by `runuser` for root, else by `sudo`, which the site allows for `salloc --no-shell` and `scancel` only. Both take an
  * argument list and start no shell. `salloc --uid` is root's alone, and gone since Slurm 24.
  */
 function asUser(user: string | null, command: string, args: readonly string[]): [string, readonly string[]] {
@@ -111,15 +111,17 @@ function asUser(user: string | null, command: string, args: readonly string[]): 
 }
 
 /** Where the commands find their libraries and configuration, and who asks. */
-const PASSED = ['PATH', 'LD_LIBRARY_PATH', 'HOME', 'USER', 'LOGNAME', 'TZ', 'TMPDIR', 'SLURM_CONF', 'SLURM_JWT']
+const PASSED = ['PATH', 'LD_LIBRARY_PATH', 'HOME', 'USER', 'LOGNAME', 'TZ', 'TMPDIR', 'SLURM_CONF']
+/** Who the manager is to Slurm: a person whom a command runs as could read it in `/proc`, and act as the manager. */
+const OWN = ['SLURM_JWT']
 
 /**
  * Only what the commands need: the manager has secrets, such as the address of its database, that a client which outlives it should not keep
  * and plugins of the site should not see. Others, such as SALLOC_PARTITION and SQUEUE_USERS, would change requests and the list.
  */
-function environment(): NodeJS.ProcessEnv {
-  const passed = Object.fromEntries(PASSED.map(name => [name, process.env[name]]))
-  return { ...defined(passed), LC_ALL: 'C' }
+function environment(user: string | null): NodeJS.ProcessEnv {
+  const names = user === null ? [...PASSED, ...OWN] : PASSED
+  return { ...defined(Object.fromEntries(names.map(name => [name, process.env[name]]))), LC_ALL: 'C' }
 }
 
 /** A file without a name: a client that outlives this process could not write to a pipe. */
