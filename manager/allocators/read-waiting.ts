@@ -1,4 +1,4 @@
-import { type AgentId, type Reason, reasonOf, type SessionId, slurmUserOf } from '#manager/contract'
+import { type AgentId, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import {
   canRun,
   canTake,
@@ -16,6 +16,7 @@ import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { type AllocatedGroup, listWaitingOwners } from '../store/sessions/allocations.ts'
 import { type Db } from '../store/schema.ts'
+import { jobUser } from './slurm/job-user.ts'
 
 /** Waiting sessions of a resource group with another engine than Berth. */
 export interface WaitingSessions {
@@ -52,7 +53,6 @@ export async function readWaiting(
     listAgents(db, group.name),
     listWaitingOwners(db, group.name),
   ])
-  const { people } = group.options.slurm ?? {}
   const ownerOf = ({ id }: PendingSession) => owners.get(id) ?? ''
   const rightsNow = await rights(db, { resourceGroup: group.name })
   const snapshot = withoutWithdrawn(state.snapshot, rightsNow)
@@ -83,7 +83,7 @@ export async function readWaiting(
     doomed: new Map([...state.doomed, ...rightsNow.doomed]),
     written: state.written,
     agents,
-    userOf: session => (people && slurmUserOf(people, ownerOf(session))) ?? null,
+    userOf: session => jobUser(group.options.slurm ?? {}, ownerOf(session)),
     isAble(session, agentId) {
       const agent = snapshot.agents.find(({ id }) => id === agentId)
       if (!agent || (session.onlyOn !== undefined && session.onlyOn !== agentId)) return false
