@@ -24,6 +24,7 @@ import {
 } from './tables/sessions.ts'
 import {
   type AllocationsTable,
+  type EngineUsersTable,
   type InterruptionsTable,
   type ReservationsTable,
   type ResourceGroupsTable,
@@ -129,6 +130,7 @@ export interface Database {
   reservations: ReservationsTable
   interruptions: InterruptionsTable
   allocations: AllocationsTable
+  engine_users: EngineUsersTable
   past_kernels: PastKernelsTable
   keypairs: KeypairsTable
   domains: DomainsTable

@@ -43,6 +43,17 @@ test("only jobs of this user are asked for: other users' may be thousands", asyn
   expect(await createSlurmAllocator({ commands }).list('berth-', NOBODY)).toEqual([])
 })
 
+test('more users than an argument holds are not named', async () => {
+  await command('squeue', 'echo "$*" > "$0.asked"; echo \'{"jobs":[]}\'')
+  const asked = () => readFile(join(commands, 'squeue.asked'), 'utf8')
+  const allocator = createSlurmAllocator({ commands })
+  await allocator.list('berth-', new Set(['ada']))
+  expect(await asked()).toContain(`--user=${process.getuid?.()},ada`)
+  const users = new Set(Array.from({ length: 20_000 }, (_, index) => `user-${index}`))
+  expect(await allocator.list('berth-', users)).toEqual([])
+  expect(await asked()).not.toContain('--user')
+})
+
 test.each([
   ['fails', () => squeue('{"jobs":[],"errors":[]}', 1)],
   [

@@ -25,6 +25,8 @@ const PING_TIMEOUT_MS = 5_000
 /** A list of 10,000 jobs of Slurm 24.11 has about 60 MB. */
 const MOST_BYTES = 256 * 2 ** 20
 const MOST_WORDS = 2_000
+/** Linux takes arguments of up to 131,071 bytes. With more names, the jobs of all users are listed. */
+const MOST_NAMES = 100_000
 
 const execute = promisify(execFile)
 
@@ -80,8 +82,9 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
 
     async list(prefix, users) {
       const uid = process.getuid?.()
+      const names = [uid, ...users].join(',')
       // Slurm 22.05 lists the jobs of all users all the same.
-      const own = uid === undefined ? [] : [`--user=${[uid, ...users].join(',')}`]
+      const own = uid === undefined || names.length > MOST_NAMES ? [] : [`--user=${names}`]
       const { stdout } = await run('squeue', ['--json', '--states=all', ...own])
       return readSqueue(stdout, { prefix, uid, users })
     },

@@ -10,6 +10,7 @@ import { gpuLimitsOfProjects } from './0008-gpu-limits-of-projects.ts'
 import { agentPrograms } from './0009-agent-programs.ts'
 import { hostsThatLeave } from './0010-hosts-that-leave.ts'
 import { accessTokens } from './0011-access-tokens.ts'
+import { engineUsers } from './0012-engine-users.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -24,4 +25,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0009-agent-programs': agentPrograms,
   '0010-hosts-that-leave': hostsThatLeave,
   '0011-access-tokens': accessTokens,
+  '0012-engine-users': engineUsers,
 }

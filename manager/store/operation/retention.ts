@@ -73,6 +73,7 @@ export const KEPT = {
   reservations: 'with what it is about',
   interruptions: 'with what it is about',
   allocations: 'with what it is about',
+  engine_users: 'with what it is about',
   past_kernels: 'with what it is about',
   usage_recounts: 'with what it is about',
   agents: 'with what it is about',

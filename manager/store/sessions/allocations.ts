@@ -24,15 +24,10 @@ export async function hasAllocations(db: Db): Promise<boolean> {
   return (await db.selectFrom('allocations').select('name').limit(1).executeTakeFirst()) !== undefined
 }
 
-/** Users of the engine whose jobs sessions have been. */
+/** All users of the engine as whom allocations were ever requested. */
 export async function listEngineUsers(db: Db): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('allocations')
-    .select('engine_user')
-    .distinct()
-    .where('engine_user', 'is not', null)
-    .execute()
-  return new Set(rows.flatMap(({ engine_user: user }) => user ?? []))
+  const rows = await db.selectFrom('engine_users').select('name').execute()
+  return new Set(rows.map(({ name }) => name))
 }
 
 /** E-mail addresses of the owners of waiting sessions of the group, by session. */
@@ -100,6 +95,9 @@ export async function recordRequest(
   },
 ): Promise<boolean> {
   const { rows } = await sql<{ run: number }>`
+    with known as (
+      insert into engine_users (name) select ${user}::text where ${user}::text is not null on conflict do nothing
+    )
     insert into allocations (session_id, run, name, engine_user)
     select id, ${run}, ${name}, ${user} from sessions where id = ${sessionId} and status = 'PENDING'
     on conflict (session_id) do update set run = excluded.run, name = excluded.name, engine_user = excluded.engine_user,

@@ -54,6 +54,11 @@ export interface AllocationsTable {
   granted: MaybeJson<GrantIdentity>
 }
 
+/** Users of engines as whom allocations were ever requested. Rows are only added: a request may be granted long after it was given up. */
+export interface EngineUsersTable {
+  name: string
+}
+
 /** Identifies a grant of the engine: it may use an `id` again. Times are seconds since the epoch. */
 export interface GrantIdentity {
   readonly id: string

@@ -1,6 +1,6 @@
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { type Session } from '#manager/contract'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { gpus, type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
@@ -23,6 +23,7 @@ beforeAll(async () => {
   await berth.api.createResourceGroup({ body: { name: 'other', engine: 'slurm' } })
 })
 afterAll(() => stack.disposeAsync())
+afterEach(() => vi.unstubAllEnvs())
 
 let number = 0
 beforeEach(async () => {
@@ -250,13 +251,17 @@ test('choices in Slurm are refused in a group that Berth runs', async () => {
   expect(refused).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_elsewhere' } })
 })
 
-test("sessions of a project have its account, and are jobs of their owners' users in Slurm", async () => {
-  // Stand-ins for the programs that start a command as another user: root has `runuser`, others `sudo`.
+/** Stand-ins for the programs that start a command as another user: root has `runuser`, others `sudo`. */
+async function standInForUsers(): Promise<void> {
   const as = 'user=; while [ "$1" != -- ]; do [ "$1" = -u ] && user=$2; shift; done; shift'
   for (const name of ['runuser', 'sudo'])
     await command(name, `${as}; echo "$user $(basename $1)" >> ${directory}/users; exec "$@"`)
   vi.stubEnv('PATH', `${directory}:${process.env['PATH'] ?? ''}`)
   await writeFile(join(directory, 'users'), '')
+}
+
+test("sessions of a project have its account, and are jobs of their owners' users in Slurm", async () => {
+  await standInForUsers()
   const ada = await berth.addUser('ada@example.org')
   const eve = await berth.addUser('eve@elsewhere.org')
   const [project] = (await ada.me()).user.groups
@@ -283,7 +288,23 @@ test("sessions of a project have its account, and are jobs of their owners' user
   await berth.api.deleteSession({ params: { id: session.id } })
   await expect.poll(() => linesOf('users')).toContain('ada scancel')
   expect(await linesOf('released')).toContain('7')
-  vi.unstubAllEnvs()
+})
+
+test('a request of an earlier user is released also if it is granted after the map has changed', async () => {
+  await standInForUsers()
+  const as = (user: string) => {
+    const slurm = { people: { users: { 'ida@example.org': user } } }
+    return berth.api.updateResourceGroup({ params: { name: 'default' }, body: { options: { slurm } } })
+  }
+  const ida = await berth.addUser('ida@example.org')
+  await as('ida')
+  const session = await berth.launch({ resources: { cpu: '1', mem: '1 GiB' } }, ida)
+  const first = await nameOf(session)
+  await as('ida2')
+  // Slurm has not answered with the request in time, so that there is another one.
+  await expect.poll(() => linesOf('users')).toContain('ida2 salloc')
+  await say([job(first, { user_id: 2001, user_name: 'ida' })])
+  await expect.poll(() => linesOf('users')).toContain('ida scancel')
 })
 
 test('a forecast says that Slurm decides', async () => {
