@@ -174,10 +174,11 @@ async function withProjects(
 function withPeople({ people: before }: SlurmSettings, { mailDomain, person = [], people }: SlurmFlags) {
   if (people === false) return undefined
   if (mailDomain === undefined && person.length === 0) return before
-  const users = new Map(Object.entries(before?.users ?? {}))
+  const users = new Map(Object.entries(before?.users ?? {}).map(([address, user]) => [address.toLowerCase(), user]))
   for (const { of, value } of person) {
-    if (value === '') users.delete(of)
-    else users.set(of, value)
+    const address = of.toLowerCase()
+    if (value === '') users.delete(address)
+    else users.set(address, value)
   }
   const domain = mailDomain === undefined ? before?.mailDomain : mailDomain || undefined
   return defined({ mailDomain: domain, users: users.size === 0 ? undefined : Object.fromEntries(users) })

@@ -35,6 +35,11 @@ test.each([
   expect(slurmUserOf({ mailDomain: 'example.org', users: { 'Bob@example.org': 'robert' } }, email)).toBe(user),
 )
 
+test('the addresses of a map are kept in small letters, so that none is there twice', () => {
+  const people = { users: { 'Ada@Example.org': 'ada', 'ada@example.org': 'ada2' } }
+  expect(SlurmSettings.parse({ people })).toEqual({ people: { users: { 'ada@example.org': 'ada2' } } })
+})
+
 test('without a rule, only people of the table have a user in Slurm', () => {
   expect(slurmUserOf({ users: { 'ada@example.org': 'ada' } }, 'ada@example.org')).toBe('ada')
   expect(slurmUserOf({}, 'ada@example.org')).toBeUndefined()

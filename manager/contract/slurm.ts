@@ -69,7 +69,8 @@ export const SlurmSettings = z
           .describe('At this domain, the part of an address before the @ is the user of Slurm.'),
         users: z
           .record(
-            TextUpTo(MOST_ADDRESS),
+            // People are found whatever the size of letters, so an address may be here only once.
+            TextUpTo(MOST_ADDRESS).toLowerCase(),
             TextOf(32, USER_NAME, 'must be the name of a user of Slurm other than root and slurm'),
           )
           .refine(users => Object.keys(users).length <= MOST_PEOPLE, `at most ${MOST_PEOPLE} people`)
