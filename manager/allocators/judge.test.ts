@@ -3,7 +3,7 @@ import { ManagerId, SessionId, type SessionStatus } from '#manager/contract'
 import { type AllocatedSession } from '../store/sessions/allocations.ts'
 import { newId } from '../store/new-id.ts'
 import { type Allocation } from './allocator.ts'
-import { createMemory, judge, type Memory, surplus } from './judge.ts'
+import { createMemory, judge, type Memory, NOT_KNOWN, surplus } from './judge.ts'
 import { nameOf, prefixOf, sessionOf } from './names.ts'
 
 const BERTH = newId(ManagerId)
@@ -179,6 +179,19 @@ describe('a running session', () => {
       { act: 'until', endsAt: raised.endsAt },
       { act: 'warn', endsAt: null },
     ])
+  })
+
+  test('is told of a raised limit again after a failure, and by a manager that did not tell it of the end before', () => {
+    const raised = { ...GRANT, endsAt: new Date(7_200_000) }
+    const calledOff = { act: 'warn', id: ID, name: NAME, endsAt: null }
+    const until = { act: 'until', id: ID, endsAt: raised.endsAt }
+    expect(at(3_500_000, [raised], { ...running, slurmEndsAt: new Date(3_600_000) })).toEqual([until, calledOff])
+    const shown = { ...running, slurmEndsAt: raised.endsAt }
+    expect(at(3_505_000, [raised], shown)).toEqual([calledOff])
+    memory.warned.delete(NAME)
+    expect(at(3_510_000, [raised], shown)).toEqual([])
+    memory.warned.set(NAME, NOT_KNOWN)
+    expect(at(3_515_000, [raised], shown)).toEqual([calledOff])
   })
 
   test('is not told at once of the end of a short job', () => {

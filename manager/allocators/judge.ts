@@ -57,9 +57,12 @@ export interface Memory {
   readonly cancelled: Map<string, number>
   /** The engine's words for requests that it refused, by name. */
   readonly refused: Map<string, string>
-  /** Ends of which programs were told, by name; milliseconds since the epoch. */
+  /** Ends of which programs were told, by name; milliseconds since the epoch, or `NOT_KNOWN`. */
   readonly warned: Map<string, number>
 }
+
+/** What programs were told is not known: it equals no end, and no missing one, so they are told again. */
+export const NOT_KNOWN = Number.NaN
 
 export const createMemory = (): Memory => ({
   granted: new Map(),
@@ -177,6 +180,8 @@ function judgeRunning(
   const isNear = leftMs !== null && leftMs <= Math.min(times.warnMs, lengthOf(found) / 2)
   const warning = isPreempted || isNear ? endsAt : null
   const isMoved = endsAt?.getTime() !== slurmEndsAt?.getTime()
+  // Another process may have told them of the end that does not hold any more.
+  if (isMoved && slurmEndsAt && !memory.warned.has(name)) memory.warned.set(name, NOT_KNOWN)
   return [
     ...(granted ? [] : [{ act: 'record', name, identity } as const]),
     ...(isMoved ? [{ act: 'until', id, endsAt } as const] : []),

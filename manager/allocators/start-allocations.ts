@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   type AgentId,
+  AppError,
   because,
   type KernelId,
   type ManagerId,
@@ -31,7 +32,7 @@ import { listRunningKernels } from '../store/sessions/interruptions.ts'
 import { listPending } from '../store/sessions/queue.ts'
 import { type Touched, updateReasons } from '../store/sessions/touches.ts'
 import { type Allocation, type AllocationRequest, type Allocator } from './allocator.ts'
-import { type Act, ASKED, createMemory, judge, JUDGE_TIMES, type JudgeTimes, surplus } from './judge.ts'
+import { type Act, ASKED, createMemory, judge, JUDGE_TIMES, type JudgeTimes, NOT_KNOWN, surplus } from './judge.ts'
 import { nameOf, prefixOf, sessionOf } from './names.ts'
 import { nodeOf, placementOn } from './place.ts'
 import { jobSettings } from './slurm/job-settings.ts'
@@ -233,7 +234,8 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     for (const { kernelId, agentId } of kernels)
       // The look does not wait for it.
       void deps.warn(agentId, kernelId, endsAt?.toISOString() ?? null).catch((error: unknown) => {
-        memory.warned.delete(name)
+        // An agent of an earlier version learns nothing by a repetition.
+        if (!(error instanceof AppError && error.code === 'bad_request')) memory.warned.set(name, NOT_KNOWN)
         log.warn({ err: error, id, kernelId }, 'a container could not be told that the job of its session ends')
       })
   }
