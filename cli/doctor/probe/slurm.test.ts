@@ -25,6 +25,12 @@ test('the epilogs of Slurm are found, and whether one on this computer is the on
   expect(await probeSlurm(commands)).toEqual({ epilogs: [`${commands}/*.sh`], hasOwn: false })
   await writeFile(join(commands, 'berth.sh'), SLURM_EPILOG)
   expect(await probeSlurm(commands)).toMatchObject({ hasOwn: true })
+  await config(`Epilog                  = ${commands}/own.sh`)
+  await writeFile(join(commands, 'own.sh'), '#!/bin/sh\n# Not /etc/slurm/berth-epilog.sh\n')
+  expect(await probeSlurm(commands)).toMatchObject({ hasOwn: false })
+  // An epilog of the site may call Berth's.
+  await writeFile(join(commands, 'own.sh'), '#!/bin/sh\nclean-up\nexec /etc/slurm/berth-epilog.sh\n')
+  expect(await probeSlurm(commands)).toMatchObject({ hasOwn: true })
   await config('Epilog                  = (null)')
   expect(await probeSlurm(commands)).toEqual({ epilogs: [], hasOwn: undefined })
 })

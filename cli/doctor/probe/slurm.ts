@@ -8,6 +8,8 @@ import { type SlurmFacts } from '../facts.ts'
 
 const run = promisify(execFile)
 const TIMEOUT_MS = 5_000
+/** A line of a script, and no comment, that names Berth's epilog as the guide calls it (docs/admin/slurm.md). */
+const CALL = /^[^#\n]*berth-epilog/m
 
 /** Asks Slurm for its settings. @param commands directory of Slurm's commands; undefined: they are found by PATH */
 export async function probeSlurm(commands: string | undefined): Promise<SlurmFacts | undefined> {
@@ -26,7 +28,7 @@ export async function probeSlurm(commands: string | undefined): Promise<SlurmFac
   const read = scripts.flat()
   return {
     epilogs,
-    hasOwn: read.length === 0 ? undefined : read.some(script => script.includes(LABEL_SLURM_JOB)),
+    hasOwn: read.length === 0 ? undefined : read.some(script => script.includes(LABEL_SLURM_JOB) || CALL.test(script)),
   }
 }
 
