@@ -61,7 +61,7 @@ export interface Memory {
   readonly warned: Map<string, number>
 }
 
-/** What programs were told is not known: it equals no end, and no missing one, so they are told again. */
+/** Programs may have been told anything: it equals no end, and no missing one, so they are told again. */
 export const NOT_KNOWN = Number.NaN
 
 export const createMemory = (): Memory => ({

@@ -115,7 +115,7 @@ function asUser(user: string | null, command: string, args: readonly string[]): 
 
 /** Where the commands find their libraries and configuration, and who asks. */
 const PASSED = ['PATH', 'LD_LIBRARY_PATH', 'HOME', 'USER', 'LOGNAME', 'TZ', 'TMPDIR', 'SLURM_CONF']
-/** Who the manager is to Slurm: a person whom a command runs as could read it in `/proc`, and act as the manager. */
+/** Proves to Slurm who the manager is: a person whom a command runs as could read it in `/proc`, and act as the manager. */
 const OWN = ['SLURM_JWT']
 
 /**
