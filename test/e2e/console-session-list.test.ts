@@ -65,6 +65,7 @@ test('failed sessions are those of the server, also where few of the finished on
     ...Array.from({ length: 520 }, (_, index) => aSession(100 + index, ended)),
   ]
   await using it = await openConsole(browser, '/sessions', { sessions: many })
+  await it.page.getByRole('tab', { name: 'Failed 3' }).waitFor()
   const asked: string[] = []
   it.page.on('request', request => asked.push(request.url()))
   await it.page.reload()
