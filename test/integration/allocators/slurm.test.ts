@@ -181,7 +181,7 @@ describe.skipIf(noSlurm !== undefined)('a resource group run by a real Slurm', (
     const ends = async () =>
       (await Promise.all(sessions.map(({ id }) => get(id)))).flatMap(({ endedAt }) => endedAt ?? [])
     await expect.poll(ends, { timeout: 30_000 }).toHaveLength(1)
-    // By the times that are written down: this test may be late.
+    // The times that are written down decide, because this test may be late.
     const left = Date.parse(warned()[0]?.at ?? '') - Date.parse((await ends())[0] ?? '')
     expect(left).toBeGreaterThan(0)
     expect(left).toBeLessThanOrEqual(15_000)

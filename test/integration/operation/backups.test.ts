@@ -129,7 +129,7 @@ test('a manager that stops leaves its backup to the next one; one that dies is a
 
   it.clock.now += 86_400_000
   const dead = Promise.withResolvers<never>()
-  // Nobody waits for it if the test fails before the backup begins.
+  // The promise has no other listener if the test fails before the backup begins.
   dead.promise.catch(() => undefined)
   await it.aManager({ write: () => dead.promise }).check()
   try {
