@@ -246,12 +246,14 @@ test('an answer that is lost, a crash and a restore leave records that the next 
   // The manager stops between the request and the answer.
   agent.script.unmount_folder = () => new Promise(() => undefined)
   agent.script.mount_folder = () => new Promise(() => undefined)
-  const open = [take(session, second).catch(() => undefined), add(session, third).catch(() => undefined)]
+  const taking = take(session, second).catch(() => undefined)
   await expect.poll(() => places(session)).toContainEqual(['/home/work/found', 'unmount'])
+  // Requests of a session are served one after the other: an earlier one that gets no answer would keep this one from being recorded.
+  const adding = add(session, third).catch(() => undefined)
   agent.script.unmount_folder = ({ kernelId, folder }) => agent.unmount(kernelId, folder)
   agent.script.mount_folder = ({ kernelId, folder }) => agent.mount(kernelId, folder)
   await cluster.restart()
-  await Promise.all(open)
+  await Promise.all([taking, adding])
   await agent.connect()
   await expect.poll(() => places(session)).not.toContainEqual(['/home/work/found', 'unmount'])
   expect((await places(session)).map(([path]) => path)).not.toContain('/home/work/found')
