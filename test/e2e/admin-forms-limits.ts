@@ -1,5 +1,5 @@
 import { ADMIN_WORLD } from './admin-world.ts'
-import { check, choose, flip, type FormRow, type } from './admin-forms.ts'
+import { check, choose, flip, type FormRow, type, unfold } from './admin-forms.ts'
 import { GIB } from './admin-world-agents.ts'
 
 const [, VISION, SPEECH] = ADMIN_WORLD.admin?.groups ?? []
@@ -287,7 +287,8 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       choose('Run by', 'Slurm'),
       type('Partition', 'a100'),
       type('Time limit (minutes)', '720'),
-      type('Longest limit to choose (minutes)', '1440'),
+      unfold('What sessions may choose'),
+      type('Longest limit (minutes)', '1440'),
       type('QOS to choose', 'normal  urgent'),
       check("Jobs are of the sessions' owners"),
       type('Users in Slurm', 'ada@example.org ada'),

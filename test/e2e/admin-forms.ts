@@ -61,6 +61,12 @@ export const check =
   form =>
     form.getByLabel(label, { exact: true }).check()
 
+/** Unfolds a part of the form. */
+export const unfold =
+  (title: string): Step =>
+  form =>
+    form.locator('summary', { hasText: title }).click()
+
 export const uncheck =
   (label: string): Step =>
   form =>
