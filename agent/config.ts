@@ -8,6 +8,7 @@ import { type HealthCommand } from './faults/health-command.ts'
 import { type DiskLimits } from './limits/disk-rules.ts'
 import { GPU_GUARD_MODES, type GpuGuardMode } from './gpu/gpu-guard-mode.ts'
 import { type Cidr, parseCidr, SESSION_BITS } from './network/subnets.ts'
+import { type StoragePath } from './storage/mounted-storage.ts'
 
 export interface Config {
   /** DATA/agent, absolute. */
@@ -52,8 +53,7 @@ export interface Config {
   readonly logMib: number
   /** Limits of the files of one session. */
   readonly homeLimits: DiskLimits
-  /** Absolute directories that may be storages. */
-  readonly storage: readonly string[]
+  readonly storage: readonly StoragePath[]
   /** Key of the direct path (ADR 41): `berth up` gives it to its agent and its console. */
   readonly directKey: string | undefined
   readonly logLevel: string
@@ -124,7 +124,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       bytes: limit('BERTH_AGENT_HOME_LIMIT_MIB', read('BERTH_AGENT_HOME_LIMIT_MIB'), 2 ** 20),
       inodes: limit('BERTH_AGENT_HOME_FILES', read('BERTH_AGENT_HOME_FILES'), 1),
     },
-    storage: storagePaths(read('BERTH_STORAGE')) ?? [join(data, 'storage')],
+    storage: storagePaths(read('BERTH_STORAGE')) ?? [{ name: null, path: join(data, 'storage') }],
     directKey: read('BERTH_DIRECT_KEY'),
     logLevel: read('BERTH_LOG') ?? 'info',
   }
@@ -135,10 +135,10 @@ function absolute(name: string, path: string | undefined): string | undefined {
   return path
 }
 
-function storagePaths(text: string | undefined): string[] | undefined {
+function storagePaths(text: string | undefined): StoragePath[] | undefined {
   if (text === undefined) return undefined
   const paths = StoragePaths.safeParse(text)
-  if (paths.success) return [...paths.data.values()]
+  if (paths.success) return Array.from(paths.data, ([name, path]) => ({ name, path }))
   throw invalid(`BERTH_STORAGE is "${text}"; it must look like local=/srv/berth,archive=/mnt/archive.`)
 }
 

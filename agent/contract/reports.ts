@@ -182,6 +182,8 @@ export const Report = z.object({
   host: z.object({ problem: CleanLine().nullable(), problemBy: ReportedKeys.optional() }).optional(),
   /** Storages that are mounted on this agent: the UUID in each marker. Left out by older agents. */
   storage: z.array(z.uuid()).max(100).optional(),
+  /** Names of storages that its settings expect and that are not mounted. Left out by older agents. */
+  storageAway: z.array(CleanLine(64)).max(100).optional(),
   /** Left out by older agents. */
   program: AgentProgram.optional(),
   /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */

@@ -37,5 +37,5 @@ export async function leaveHost(
     )
   }
   const isBelow = config.scratchDirectory.startsWith(`${config.directory}/`)
-  return { removes, homes: isBelow ? [] : [config.scratchDirectory], storage: [...config.storage] }
+  return { removes, homes: isBelow ? [] : [config.scratchDirectory], storage: config.storage.map(({ path }) => path) }
 }

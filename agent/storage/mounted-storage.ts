@@ -9,10 +9,20 @@ import { readMarker } from './marker.ts'
 /** Limit for reading a marker: a share whose server is gone does not answer for minutes, or for ever. */
 const ANSWER_MS = 3_000
 
+/** A directory that may be a storage. */
+export interface StoragePath {
+  /** Name in the settings of the host, which expect a storage there; null if nothing is expected. */
+  readonly name: string | null
+  /** Absolute. */
+  readonly path: string
+}
+
 /** The storages that are mounted on this host, and the folders in them. */
 export interface MountedStorage {
   /** UUIDs of the storages that were available at the last check. */
   readonly markers: readonly string[]
+  /** Names of expected storages that were not available at the last check; empty before the first one. */
+  readonly away: readonly string[]
   /** Reads the markers, for three seconds at most; calls `onChange` if a storage came or went. */
   check(): Promise<void>
   /** Directory of a folder on this host. @throws `storage_away`; `folder_not_found` if the storage has no such folder */
@@ -24,15 +34,16 @@ export interface MountedStorage {
  * folder or put a link in its place. The marker is read again for each session: if a share is not mounted, its mount point is an empty
  * directory of the local disk, in which nothing must be written.
  *
- * @param paths absolute directories that may be storages; a directory without a marker is none, and the agent makes no marker
+ * @param paths a directory without a marker is no storage, and the agent makes no marker
  * @param look for tests, which are root and may look everywhere
  */
 export function createMountedStorage(
-  paths: readonly string[],
+  paths: readonly StoragePath[],
   onChange: () => void,
   look: (path: string) => Promise<Pick<Stats, 'isDirectory'>> = lstat,
 ): MountedStorage {
   let found: ReadonlyMap<string, string> = new Map()
+  let away: readonly string[] = []
   const reading = new Map<string, Promise<string | undefined>>()
 
   /** A file system that does not answer holds a thread of this process, so each path has at most one read in flight. */
@@ -46,15 +57,19 @@ export function createMountedStorage(
   }
 
   async function check(): Promise<void> {
-    const pairs = await Promise.all(paths.map(async path => [await read(path), path] as const))
-    const before = [...found.keys()].join()
-    found = new Map(pairs.flatMap(([marker, path]) => (marker === undefined ? [] : [[marker, path] as const])))
-    if ([...found.keys()].join() !== before) onChange()
+    const looks = await Promise.all(paths.map(async one => ({ ...one, marker: await read(one.path) })))
+    const before = [...found.keys(), ...away].join()
+    found = new Map(looks.flatMap(({ marker, path }) => (marker === undefined ? [] : [[marker, path] as const])))
+    away = looks.flatMap(({ marker, name }) => (marker === undefined && name !== null ? [name] : []))
+    if ([...found.keys(), ...away].join() !== before) onChange()
   }
 
   return {
     get markers() {
       return [...found.keys()]
+    },
+    get away() {
+      return away
     },
     check,
     async directoryOf({ storage, folder, path: at }) {

@@ -11,6 +11,7 @@ const folder = FolderId.parse('01990000-0000-7000-8000-000000000001')
 const user = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
 
 let root: string
+const unnamed = (path: string) => ({ name: null, path })
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'berth-test-storage-'))
 })
@@ -18,7 +19,7 @@ afterEach(() => rm(root, { recursive: true, force: true }))
 
 test('a storage is available while its marker is there, and each change is reported', async () => {
   let changes = 0
-  const storage = createMountedStorage([join(root, 'away'), root], () => changes++)
+  const storage = createMountedStorage([unnamed(join(root, 'away')), unnamed(root)], () => changes++)
   await storage.check()
   expect([storage.markers, changes]).toEqual([[], 0])
   await writeFile(join(root, '.berth-storage'), `${STORAGE}\n`)
@@ -30,8 +31,20 @@ test('a storage is available while its marker is there, and each change is repor
   expect([storage.markers, changes]).toEqual([[], 2])
 })
 
+test('an expected storage without a marker is away from the first check on, and the change is reported', async () => {
+  let changes = 0
+  const paths = [unnamed(join(root, 'usual')), { name: 'archive', path: root }]
+  const storage = createMountedStorage(paths, () => changes++)
+  expect(storage.away).toEqual([])
+  await storage.check()
+  expect([storage.away, changes]).toEqual([['archive'], 1])
+  await writeFile(join(root, '.berth-storage'), `${STORAGE}\n`)
+  await storage.check()
+  expect([storage.away, storage.markers, changes]).toEqual([[], [STORAGE], 2])
+})
+
 test('a link in place of the marker or of a folder, or a foreign text, makes the storage unavailable', async () => {
-  const storage = createMountedStorage([root], () => undefined)
+  const storage = createMountedStorage([unnamed(root)], () => undefined)
   await writeFile(join(root, 'elsewhere'), STORAGE)
   await symlink('elsewhere', join(root, '.berth-storage'))
   await storage.check()
@@ -55,7 +68,7 @@ test('a link in place of the marker or of a folder, or a foreign text, makes the
 })
 
 test('a folder is found only on its own storage, which is checked each time', async () => {
-  const storage = createMountedStorage([root], () => undefined)
+  const storage = createMountedStorage([unnamed(root)], () => undefined)
   await mkdir(join(root, 'folders', folder), { recursive: true })
   await expect(storage.directoryOf({ storage: STORAGE, folder, path: 'data' })).rejects.toMatchObject({
     code: 'storage_away',
@@ -92,7 +105,7 @@ test.each(['link', 'file', 'link/deeper', 'deep/link/x'])(
 test('a storage into which the agent may not look is said to be closed, not to have lost the folder', async () => {
   const denied = () => Promise.reject(Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' }))
   await writeFile(join(root, '.berth-storage'), STORAGE)
-  const storage = createMountedStorage([root], () => undefined, denied)
+  const storage = createMountedStorage([unnamed(root)], () => undefined, denied)
   await expect(storage.directoryOf({ storage: STORAGE, folder, path: 'data' })).rejects.toMatchObject({
     code: 'storage_away',
     detail: { why: expect.stringContaining('no_root_squash') as string },

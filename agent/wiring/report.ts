@@ -38,6 +38,7 @@ export function currentReport({ engine: { state }, host, kernels, images, emulat
     network: networkReport(firewall.state, networks.problem),
     host: hostReport(faults.problem),
     storage: [...storage.markers],
+    storageAway: [...storage.away],
   }
 }
 

@@ -96,6 +96,10 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'installs packages in a fresh Debian; line, script, bundle and routes have tests beside their code, agents-cli.test.ts a join',
   },
   {
+    files: 'test/engine/shared-file-system.test.ts',
+    why: 'a real GlusterFS, two engines and time limits of mounts; hung-storage and storage.test.ts have mounts that hang or are away',
+  },
+  {
     files: 'test/e2e/{elsewhere-journey,files-journey}.test.ts',
     why: 'a whole Berth each; main-journey and folders-journey have the same pages, integration/proxy the addresses, integration/files the uploads',
   },

@@ -3,11 +3,14 @@ import { join } from 'node:path'
 import { installPackages } from './apt.ts'
 import { findProgram, type Platform } from './platform.ts'
 import { StepError, type Note } from './progress.ts'
+import { type TestSet } from './test-sets.ts'
 
 interface Tool {
   /** Name of the Debian package. */
   readonly name: string
   readonly isThere: () => boolean
+  /** Only tests of `npm run test:all` need it. */
+  readonly rare?: boolean
 }
 
 const program = (name: string, executable: string): Tool => ({
@@ -61,6 +64,8 @@ const TOOLS: readonly Tool[] = [
   program('pebble', 'pebble'),
   // Limits of a home's size are tested on a real btrfs, on a loop device.
   program('btrfs-progs', 'mkfs.btrfs'),
+  // Folders of several hosts are on a real shared file system.
+  { ...program('glusterfs-server', 'glusterd'), rare: true },
   { name: 'postgresql', isThere: () => postgresFolder() !== undefined },
   // Without fonts, a screenshot shows only boxes.
   {
@@ -88,8 +93,13 @@ export function postgresFolder(): string | undefined {
 }
 
 /** @throws StepError naming the missing packages, if we may not install them */
-export async function ensureTestTools(platform: Platform, note: Note, signal: AbortSignal): Promise<string> {
-  const missing = TOOLS.filter(tool => !tool.isThere()).map(tool => tool.name)
+export async function ensureTestTools(
+  platform: Platform,
+  set: TestSet,
+  note: Note,
+  signal: AbortSignal,
+): Promise<string> {
+  const missing = TOOLS.filter(tool => !(tool.rare && set === 'change') && !tool.isThere()).map(tool => tool.name)
   if (missing.length === 0) return 'already there'
   if (!platform.debianLike || !platform.root) {
     throw new StepError(
@@ -100,7 +110,8 @@ export async function ensureTestTools(platform: Platform, note: Note, signal: Ab
     )
   }
   if (missing.includes('postgresql')) keepPostgresIdle()
-  for (const service of ['docker-registry', 'haproxy']) if (missing.includes(service)) keepIdle(service)
+  for (const [name, service = name] of [['docker-registry'], ['haproxy'], ['glusterfs-server', 'glusterd']] as const)
+    if (missing.includes(name)) keepIdle(service)
   note(`installing ${missing.join(', ')} with apt-get`)
   await installPackages(missing, note, signal)
   return `installed ${missing.join(', ')}`

@@ -31,7 +31,7 @@ import {
   processorSecondsOf,
 } from './test-report.ts'
 import { COVERED, coverageFolder, type Outcome, OUTPUT, outputOf, runPart } from './test-run.ts'
-import { setFor, withTestSet } from './test-sets.ts'
+import { setFor, type TestSet, withTestSet } from './test-sets.ts'
 import { planSince } from './test-since.ts'
 import { ensureTestTools } from './test-tools.ts'
 import { describeVersions, readVersions, type Versions } from './test-versions.ts'
@@ -54,10 +54,10 @@ const environment: NodeJS.ProcessEnv = {
  *
  * @returns why the desktop tests cannot run on this machine; undefined if they can
  */
-async function prepareMachine(needed: readonly Part[], signal: AbortSignal): Promise<string | undefined> {
+async function prepareMachine(needed: readonly Part[], set: TestSet, signal: AbortSignal): Promise<string | undefined> {
   const { isTTY: terminal, columns } = process.stdout
   const progress = createProgress({ write: say, terminal, columns })
-  await progress.step('Test tools', note => ensureTestTools(platform, note, signal))
+  await progress.step('Test tools', note => ensureTestTools(platform, set, note, signal))
   const dataDir = dataDirectory()
   mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const deps = { progress, platform, dataDir, signal }
@@ -180,7 +180,7 @@ try {
   const unprepared = new AbortController()
   const signal = AbortSignal.any([stop.signal, unprepared.signal])
   // The preparation runs beside the parts that do not need it. If it fails, they end.
-  const preparing = wanted.some(needsMachine) ? prepareMachine(wanted, signal) : Promise.resolve(undefined)
+  const preparing = wanted.some(needsMachine) ? prepareMachine(wanted, flags.set, signal) : Promise.resolve(undefined)
   preparing.catch((error: unknown) => unprepared.abort(error))
   await using postgres =
     wanted.includes('integration') || wanted.includes('engine') ? await startTestPostgres(platform.root) : undefined

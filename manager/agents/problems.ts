@@ -1,7 +1,7 @@
 import { type Because, because, causeIn, type TextKeys, together } from '#manager/contract'
 
 /** Kinds of problems of an agent, in display order. */
-const SUBJECTS = ['network', 'host', 'kernels', 'unknown', 'images', 'leftOut'] as const
+const SUBJECTS = ['network', 'host', 'storage', 'kernels', 'unknown', 'images', 'leftOut'] as const
 export type Subject = (typeof SUBJECTS)[number]
 /** Problems because of which no session can start on the host. */
 const FAULTS = ['network', 'host'] as const satisfies readonly Subject[]
@@ -48,6 +48,11 @@ export function networkProblem(problem: string | null, keys: TextKeys | undefine
 /** @param keys of the agent's text */
 export function hostProblem(problem: string | null, keys: TextKeys | undefined): Because | null {
   return problem === null ? null : (causeIn({ ...keys, why: problem }) ?? because('agent_says', { text: problem }))
+}
+
+/** @param names storages that the agent expects and does not have: sessions that need others still start there */
+export function storageProblem(names: readonly string[] = []): Because | null {
+  return names.length === 0 ? null : because('storage_away_on_host', { storage: names.join(', ') })
 }
 
 /** Whether no session can start on the agent, according to its reports. */

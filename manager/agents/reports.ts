@@ -13,7 +13,7 @@ import { type AgentMemory, createMemories } from './agent-memory.ts'
 import { type AgentPresence, createAgentPresence } from './agent-presence.ts'
 import { createKernelStats } from './kernel-stats.ts'
 import { noteMemoryKill, noteWarning } from './running-news.ts'
-import { hostProblem, inOne, isUnfit, networkProblem } from './problems.ts'
+import { hostProblem, inOne, isUnfit, networkProblem, storageProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
 import { createStateWriter } from './reported-state.ts'
@@ -91,6 +91,7 @@ export function createReports(deps: ReportsDeps): Reports {
     const before = isUnfit(problems)
     problems.note('network', networkProblem(report.network.problem ?? null, report.network.problemBy))
     problems.note('host', hostProblem(report.host?.problem ?? null, report.host?.problemBy))
+    problems.note('storage', storageProblem(report.storageAway))
     const turned = isUnfit(problems) !== before
     watchClock(agentId, memory, { clockMs: report.clockMs, arrivedAt })
     const otherImages = await writeImages(agentId, memory, report.images)

@@ -60,6 +60,8 @@ export const HOST_CAUSES = {
   host_starts_nothing: 'The Docker Engine of the host starts no containers. An administrator has to mend the host.',
   host_gpu_failed: 'A GPU of the host does not work. An administrator has to mend the host.',
   host_unhealthy: 'The host has a problem, and takes no sessions until it is mended.',
+  storage_away_on_host:
+    'Not mounted on the host, or without an answer: storage {storage}. Sessions that need it start on other hosts only.',
   host_disk_short: 'The disk of the host has too little room for a new session.',
   all_variants_folders: '{path} and its 99 numbered variants are all folders. Remove one of them.',
   disk_of_path_full: 'The disk of {path} has no space or no inodes left ({code}).',

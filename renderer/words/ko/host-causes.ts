@@ -61,6 +61,8 @@ export default {
   host_starts_nothing: '호스트의 Docker 엔진이 컨테이너를 전혀 시작하지 못합니다. 관리자가 호스트를 고쳐야 합니다.',
   host_gpu_failed: '호스트의 GPU가 작동하지 않습니다. 관리자가 호스트를 고쳐야 합니다.',
   host_unhealthy: '호스트에 문제가 있어 고칠 때까지 세션을 받지 않습니다.',
+  storage_away_on_host:
+    '호스트에 마운트되지 않았거나 응답하지 않는 스토리지: {storage}. 이 스토리지가 필요한 세션은 다른 호스트에서만 시작합니다.',
   host_disk_short: '호스트의 디스크에 새 세션을 위한 공간이 부족합니다.',
   all_variants_folders: '{path} 경로와 번호를 붙인 99개 이름이 모두 폴더입니다. 하나를 제거하세요.',
   disk_of_path_full: '{path} 경로의 디스크에 공간이나 아이노드가 남아 있지 않습니다({code}).',
