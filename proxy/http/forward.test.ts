@@ -165,6 +165,70 @@ const GET = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 /** Answers each request of a connection with these bytes. */
 const answering = (bytes: string) => (socket: Socket) => socket.on('data', () => socket.write(bytes, 'latin1'))
 
+describe.each(WAYS)('trailers: %s', way => {
+  const answers = (bytes: string) => (socket: Socket) => socket.on('data', () => socket.write(bytes, 'latin1'))
+  const TRAILED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n'
+  const FIELDS = 'Repr-Digest: sha-256=:eA==:\r\nSet-Cookie: a=b\r\nContent-Type: x/y\r\nGrpc-Status: 0\r\n'
+
+  test.each([
+    ['announced', 'Trailer: Repr-Digest, Set-Cookie, Grpc-Status\r\n', 'Trailer: Repr-Digest, Grpc-Status\r\n'],
+    ['not announced', '', ''],
+  ])('of an answer arrive, %s, without those that have no meaning after a body', async (_, announced, forwarded) => {
+    using proxy = await forwarding(way, answers(`${TRAILED}${announced}\r\n2\r\nok\r\n0\r\n${FIELDS}\r\n`))
+    const answer = (await proxy.exchange(GET)).toString()
+    expect(answer).toMatch(/\r\n2\r\nok\r\n0\r\nRepr-Digest: sha-256=:eA==:\r\nGrpc-Status: 0\r\n\r\n$/)
+    expect(/^Trailer:.*\r\n/m.exec(answer)?.[0] ?? '').toBe(forwarded)
+    expect(answer).not.toContain('Set-Cookie')
+  })
+
+  test.each([
+    ['a client of HTTP/1.0', 'GET / HTTP/1.0\r\nHost: a\r\n\r\n', 'ok'],
+    ['a HEAD', 'HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', ''],
+  ])('are left out for %s', async (_, request, body) => {
+    using proxy = await forwarding(way, socket =>
+      socket.on('data', chunk => {
+        const rest = chunk.toString().startsWith('HEAD') ? '' : `2\r\nok\r\n0\r\n${FIELDS}\r\n`
+        socket.write(`${TRAILED}Trailer: Repr-Digest\r\n\r\n${rest}`)
+      }),
+    )
+    const answer = (await proxy.exchange(request)).toString()
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+    expect(answer.slice(answer.indexOf('\r\n\r\n') + 4)).toBe(body)
+    expect(answer).not.toContain('Digest')
+  })
+
+  test('of a request arrive, and the app learns whether the client reads trailers', async () => {
+    let received = ''
+    using proxy = await forwarding(way, socket =>
+      socket.on('data', chunk => {
+        received += chunk.toString('latin1')
+        if (received.endsWith('\r\n\r\n') && received.includes('\r\n0\r\n'))
+          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+      }),
+    )
+    await proxy.exchange(
+      'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTE: trailers, deflate\r\nConnection: TE, close\r\n' +
+        `Trailer: Repr-Digest, Cookie\r\n\r\n2\r\nhi\r\n0\r\n${FIELDS}Cookie: a=b\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n`,
+    )
+    expect(received).toMatch(/\r\n2\r\nhi\r\n0\r\nRepr-Digest: sha-256=:eA==:\r\nGrpc-Status: 0\r\n\r\n$/)
+    expect(received).toContain('\r\nTrailer: Repr-Digest\r\n')
+    expect(received).toContain('\r\nTE: trailers\r\n')
+    expect(received).toContain('\r\nConnection: TE\r\n')
+  })
+
+  test('a GET says that its client reads trailers', async () => {
+    let received = ''
+    using proxy = await forwarding(way, socket =>
+      socket.on('data', chunk => {
+        received += chunk.toString('latin1')
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+      }),
+    )
+    await proxy.exchange('GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: close, TE\r\n\r\n')
+    expect(received).toContain('\r\nTE: trailers\r\nConnection: TE\r\n')
+  })
+})
+
 describe.each(WAYS)('%s', way => {
   test('small answers keep every byte, and their connection serves the next request', async () => {
     const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i))

@@ -14,6 +14,7 @@ import { MAX_HEADER_BYTES } from './create-server.ts'
 import { PlainExchange, plainHead, SMALL_BYTES } from './forward-plain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
 import { isPersistent, LeasedConnection } from './leased-connection.ts'
+import { acceptedTrailers, announcedTrailers, forwardTrailers } from './trailers.ts'
 import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
@@ -66,7 +67,7 @@ export function forwardRequest(
 
   function send(attempt: number, lease?: LeasedConnection) {
     const sent = open(request, optionsOf(upstream, !isRepeatable, lease), () => [
-      ...upstream.headers(withoutExpect(request)),
+      ...headersOf(request, upstream),
       ...bodyFraming(request.rawHeaders),
     ])
     if (sent instanceof Error) {
@@ -133,6 +134,12 @@ export function forwardRequest(
       sent.end()
       return
     }
+    // Before the listener of `pipe`, which ends the request.
+    if (isChunked(request))
+      request.on(
+        'end',
+        contained(() => forwardTrailers(request, sent)),
+      )
     request.pipe(sent)
     sent.on('close', drain)
   }
@@ -144,7 +151,7 @@ export function forwardRequest(
   })
 
   function sendPlain(connections: Connections, body: string) {
-    const head = plainHead(request, upstream.headers(withoutExpect(request)))
+    const head = plainHead(request, headersOf(request, upstream))
     if (head === undefined) {
       send(0)
       return
@@ -211,7 +218,10 @@ function answer(
       response.sendDate = false
       closeIfEarly(request, response)
       // The upstream's reason phrase is not forwarded: it may hold any byte, and RFC 9112 section 4 tells clients to ignore it.
-      response.writeHead(incoming.statusCode ?? 502, answerHeadersOf(incoming, upstream))
+      const headers = answerHeadersOf(incoming, upstream)
+      const hasTrailers = isChunked(incoming) && request.httpVersion === '1.1' && !hasNoBody(request, incoming)
+      if (hasTrailers) headers.push(...announcedTrailers(incoming.rawHeaders))
+      response.writeHead(incoming.statusCode ?? 502, headers)
       if (incoming.complete && request.complete && incoming.readableLength <= SMALL_BYTES) sendWhole(incoming, response)
       else stream(incoming, request, response, contained)
     }),
@@ -223,6 +233,7 @@ function sendWhole(incoming: IncomingMessage, response: ServerResponse): void {
   // Read before the answer ends: reaching its end gives the connection back to the agent.
   const body = incoming.read() as Buffer | null
   // Node joins a string with the head, but sends a buffer separately. Latin-1 keeps every byte.
+  forwardTrailers(incoming, response)
   if (body === null) response.end()
   else response.end(body.toString('latin1'), 'latin1')
 }
@@ -240,7 +251,10 @@ function stream(
   if (hasNoBody(request, response)) response.flushHeaders()
   else response.write('', 'latin1')
   incoming.pipe(response, { end: false })
-  const end = contained(() => response.end())
+  const end = contained(() => {
+    forwardTrailers(incoming, response)
+    response.end()
+  })
   incoming.on('end', () => {
     if (isMisplaced(request, incoming)) end()
     else whenUploaded(request, response, end)
@@ -257,7 +271,9 @@ function stream(
 const isMisplaced = ({ method, headers }: IncomingMessage, { statusCode }: IncomingMessage) =>
   method === 'PATCH' && headers['content-type'] === 'application/offset+octet-stream' && statusCode === 409
 
-const hasNoBody = ({ method }: IncomingMessage, { statusCode }: ServerResponse) =>
+const isChunked = ({ headers }: IncomingMessage) => headers['transfer-encoding'] !== undefined
+
+const hasNoBody = ({ method }: IncomingMessage, { statusCode }: IncomingMessage | ServerResponse) =>
   method === 'HEAD' || statusCode === 204 || statusCode === 304
 
 /** The connection for a request that Node's client sends: an existing lease, a lease to come, or its own. */
@@ -285,6 +301,13 @@ export function open(
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }
+}
+
+/** Header fields of the request to the upstream, without the framing of its body. */
+function headersOf(request: IncomingMessage, { headers }: Upstream): string[] {
+  const { rawHeaders } = request
+  const announced = isChunked(request) ? announcedTrailers(rawHeaders) : []
+  return [...headers(withoutExpect(request)), ...acceptedTrailers(rawHeaders), ...announced]
 }
 
 export function answerHeadersOf(incoming: IncomingMessage, { answerHeaders }: Upstream): string[] {
