@@ -44,6 +44,9 @@ export interface AppPlace {
   readonly port: number | null
 }
 
+/** Form of the last part of an app's address, by which requests name the app: its name, or its port. */
+export const APP_PLACE = /^([a-z2-7]{16}|\d{1,5})$/
+
 /** Host field that browsers send to a published app. */
 export function authorityOf(address: AppsAddress, { name, port }: AppPlace): string {
   return address.kind === 'names'

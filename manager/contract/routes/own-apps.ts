@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { TextOf, TextUpTo } from '../plain-text.ts'
-import { MOST_APP_PORTS } from '../apps-address.ts'
+import { APP_PLACE, MOST_APP_PORTS } from '../apps-address.ts'
 import { Grant } from '../grants.ts'
 import { SessionId } from '../ids.ts'
 import { AdmittedVisitor, AppTicket, OpenAppSpec, OpenedApp, VisitorOfApp } from '../own-apps.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-const place = z.object({ place: TextOf(16, /^([a-z2-7]{16}|\d{1,5})$/) })
+const place = z.object({ place: TextOf(16, APP_PLACE) })
 
 /** Web apps of sessions for browsers on other computers than the console. */
 export const OWN_APP_ROUTES = {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { APP_PLACE } from '../apps-address.ts'
 import { TextUpTo, TextOf } from '../plain-text.ts'
 import { Grant } from '../grants.ts'
 import { SessionId } from '../ids.ts'
@@ -14,7 +15,7 @@ import {
 import { type RouteSpec } from './route-spec.ts'
 
 /** Name of a published app, or its port. */
-const place = z.object({ place: TextOf(16, /^([a-z2-7]{16}|\d{1,5})$/) })
+const place = z.object({ place: TextOf(16, APP_PLACE) })
 
 /** Apps that are open to people without an account. */
 export const PUBLISHED_APP_ROUTES = {

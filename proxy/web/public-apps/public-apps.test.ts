@@ -10,6 +10,9 @@ import { createPublicApps } from './public-apps.ts'
 const NAME = 'abcdefghijklmnop'
 const OTHER = 'bcdefghijklmnopq'
 const KNOWN = new Set([NAME, OTHER])
+/** A name that no app has. */
+const strangeName = (index: number) =>
+  `stranger${String(index).replaceAll(/./g, digit => 'abcdefghij'[Number(digit)] ?? '')}`.padEnd(16, 'z')
 const SERVED = {
   ...{ id: '01900000-0000-7000-8000-000000000001', name: NAME, port: null, admits: 'links', needsPassword: false },
   ...{ sessionId: '01900000-0000-7000-8000-000000000002', sessionName: 'train', app: 'web', title: 'Web', path: '/' },
@@ -46,9 +49,9 @@ async function setUp(stack: AsyncDisposableStack) {
   await once(server, 'listening')
   stack.defer(() => server.close().closeAllConnections())
 
-  const ask = (name: string, from = '203.0.113.7') => {
+  const ask = (name: string, from = '203.0.113.7', more = {}) => {
     const { port } = server.address() as AddressInfo
-    const headers = { host: `${name}.apps.example.org`, 'x-forwarded-for': from }
+    const headers = { host: `${name}.apps.example.org`, 'x-forwarded-for': from, ...more }
     return request({ host: '127.0.0.1', port, agent: false, headers })
       .on('error', () => undefined)
       .end()
@@ -62,7 +65,7 @@ test('names that strangers make up keep nobody from an app, known here or not', 
   await using stack = new AsyncDisposableStack()
   const { ask, statusOf, clock, asked } = await setUp(stack)
   const refused = await statusOf(NAME)
-  for (let index = 0; index < 40; index++) ask(`stranger${index}`, `2001:db8:1:${index.toString(16)}::1`)
+  for (let index = 0; index < 40; index++) ask(strangeName(index), `2001:db8:1:${index.toString(16)}::1`)
   await expect.poll(asked).toBeGreaterThan(15)
   clock.nowMs = 60_000
   expect([await statusOf(NAME), await statusOf(OTHER)]).toEqual([refused, refused])
@@ -80,6 +83,22 @@ test('a person who waits for the answer to the question of a stranger asks again
   // The person's question was sent before those that make the stranger give up.
   expect(await statusOf(OTHER)).toBe(403)
   held.delete(NAME)
-  for (let index = 0; index < 40; index++) ask(`stranger${index}`, `2001:db8:1:${index.toString(16)}::1`)
+  for (let index = 0; index < 40; index++) ask(strangeName(index), `2001:db8:1:${index.toString(16)}::1`)
   expect([await person, await other]).toEqual([403, 403])
 })
+
+test.each([
+  ['nothing', {}],
+  ['the cookie of a visit', { cookie: 'berth_visit_abc=1' }],
+])(
+  'an address of a form that no app has is not found, whoever shows %s, and the manager is not asked',
+  async (_, shown) => {
+    await using stack = new AsyncDisposableStack()
+    const { ask, asked } = await setUp(stack)
+    for (const name of ['no-app', 'a'.repeat(17), 'abcdefghijklmno1', '']) {
+      const [{ statusCode }] = (await once(ask(name, '203.0.113.7', shown), 'response')) as [IncomingMessage]
+      expect(statusCode, name).toBe(404)
+    }
+    expect(asked()).toBe(0)
+  },
+)

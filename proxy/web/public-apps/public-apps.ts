@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Duplex } from 'node:stream'
 import {
+  APP_PLACE,
   type AppsAddress,
   CONSOLE_SECRET_HEADER,
   createClient,
@@ -100,7 +101,7 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
       served = await api.getServedApp({ params: { place }, signal })
     } catch (error) {
       if (givenUp?.aborted === true) return 'busy'
-      if (!isAppError(error) || (error.code !== 'published_app_not_found' && error.code !== 'bad_request')) throw error
+      if (!isAppError(error) || error.code !== 'published_app_not_found') throw error
       forget(place, known)
       return undefined
     }
@@ -170,6 +171,8 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
   }
 
   async function appAt(place: string, request: IncomingMessage): Promise<PublicApp | PublicPage> {
+    // Neither an app nor an ended link ever had such an address, and the manager would refuse the question.
+    if (!APP_PLACE.test(place)) return publicRefusal('wrong_host')
     try {
       const isAtDoor = request.url?.startsWith(PUBLIC_OPEN_PATH) === true
       const found = await find(place, isAtDoor, addressOf(request))
