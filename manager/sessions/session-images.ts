@@ -34,6 +34,7 @@ import {
 import { listKernels } from '../store/sessions/kernels.ts'
 import { findSession, findSessions, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type Tasks } from '../tasks/tasks.ts'
+import { RECHECK_MS, whileSuperadmin } from '../tasks/while-superadmin.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { holdSignedIn } from '../users/still-authorized.ts'
 import { requireOwn } from './require-session.ts'
@@ -79,12 +80,13 @@ export interface SessionImagesDeps {
   readonly pulls: Pick<Pulls, 'follow'>
   readonly registries: Pick<Registries, 'pushAuth' | 'rescan'>
   readonly events: EventPublisher
+  readonly recheckMs?: number
 }
 
 type Wanted = Pick<SessionImageSpec, 'reference'> & { readonly title: string | null }
 
 export function createSessionImages(deps: SessionImagesDeps): SessionImages {
-  const { store, settings, agents, tasks, pulls, registries, events } = deps
+  const { store, settings, agents, tasks, pulls, registries, events, recheckMs = RECHECK_MS } = deps
   const { db } = store
   const hint = (session: OwnedSessionRow) =>
     events.publish({ topic: 'task', id: session.id, version: store.now() }, { userId: session.owner_id })
@@ -147,12 +149,16 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
           agents.request(agent.id, 'save_kernel', { kernelId, reference, title, madeBy, saveId }, options),
         )
         if (push) {
-          // The password is decrypted only when the push begins, and kept only while it lasts.
-          const auth = await registries.pushAuth(push.registry)
           const target = targetOf(push, reference)
-          await follow('pushing', pushId =>
-            agents.request(agent.id, 'push_image', { reference, target, pushId, ...(auth ? { auth } : {}) }, options),
-          )
+          // The owner asked for the image, so it is made in any case. The push uses the password of the registry, which is its starter's right.
+          await whileSuperadmin({ db, starter: caller.userId, signal, recheckMs }, async until => {
+            // The password is decrypted only when the push begins, and kept only while it lasts.
+            const auth = await registries.pushAuth(push.registry)
+            await follow('pushing', pushId => {
+              const input = { reference, target, pushId, ...(auth ? { auth } : {}) }
+              return agents.request(agent.id, 'push_image', input, { ...options, signal: until })
+            })
+          })
           // Other agents pull images that a rescan has found. A rescan that is already running, or fails, reports that in its own task.
           await registries.rescan(caller, push.registry).catch(() => undefined)
         }

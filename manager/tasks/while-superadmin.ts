@@ -16,7 +16,8 @@ export interface StarterWatch {
 }
 
 /**
- * Ends work when its starter is no superadmin any more: deactivated, demoted, or in a domain that was deactivated.
+ * Ends work when its starter is no superadmin any more: deactivated, demoted, or in a domain that was deactivated. Work whose starter has
+ * lost the right already does not begin.
  *
  * @param work gets a signal that also fires when the right is lost
  * @throws AppError `forbidden` if the right was lost; else what `work` throws
@@ -26,11 +27,13 @@ export async function whileSuperadmin<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const lost = new AbortController()
-  using _watched = every(recheckMs, async () => {
+  using watched = every(recheckMs, async () => {
     const role = (await listActiveRoles(db, [starter])).get(starter)?.role
     if (role !== 'superadmin') lost.abort(new AppError('forbidden', because('starter_left')))
   })
   try {
+    await watched.now()
+    lost.signal.throwIfAborted()
     return await work(AbortSignal.any([signal, lost.signal]))
   } catch (error) {
     throw lost.signal.aborted ? lost.signal.reason : error

@@ -52,7 +52,10 @@ export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
 /** A valid sign-in, with its user. */
 export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at' | 'keypair' | 'scopes'> & {
   readonly user: Selectable<UsersTable>
-  /** True if the last recorded use is more than a minute ago, so that this use should be recorded. */
+  /**
+   * True if this use should be recorded: the last recorded one is more than a minute ago, or an access token is used for the first time. A
+   * sign-in of a person counts as used when it is made.
+   */
   readonly stale: boolean
 }
 
@@ -63,7 +66,10 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
     .innerJoin('users', 'users.id', 'logins.user_id')
     .selectAll('users')
     .select(['logins.id as login_id', 'logins.kind', 'logins.expires_at', 'logins.keypair', 'logins.scopes'])
-    .select(sql<boolean>`logins.last_used_at < now() - interval '1 minute'`.as('stale'))
+    .select(
+      sql<boolean>`logins.last_used_at < now() - interval '1 minute'
+        or (logins.scopes is not null and logins.last_used_at = logins.created_at)`.as('stale'),
+    )
     .where('token_hash', '=', tokenHash)
     .where(ACCOUNT_HOLDS)
     .where(sql<boolean>`least(logins.expires_at, logins.ends_at) > now()`)

@@ -43,6 +43,9 @@ describe('an access token', () => {
     expect((await person.listAccessTokens()).items).toContainEqual(made)
     expect((await person.listLogins()).items.map(({ id }) => id)).not.toContain(made.id)
     expect((await api.me()).user.email).toBe('coder@localhost')
+    // The first use counts, however soon it comes.
+    const used = () => person.listAccessTokens().then(({ items }) => items.find(({ id }) => id === made.id)?.lastUsedAt)
+    expect(await used()).toEqual(expect.any(String))
     await person.endAccessToken({ params: { id: made.id } })
     expect(await refused(api.me())).toEqual(['not_signed_in', 'sign_in_ended'])
     expect(await refused(person.endAccessToken({ params: { id: made.id } }))).toEqual([
