@@ -311,7 +311,7 @@ export const Session = z
       .string()
       .nullable()
       .describe(
-        'E-mail address of the admin who launched it for its owner, and chose image, command and variables; null: the owner did. It starts without dotfiles, start-up script and dot-folders of the owner.',
+        'E-mail address of the admin who launched it for its owner, and chose image, command and variables; `access token` if an access token of the owner did; null: the caller did. It starts without dotfiles, start-up script and dot-folders of the owner.',
       ),
     sharedAs: SessionPermission.nullable().describe(
       'Right of the caller to a session that its owner shared with them; null for the own session, and for admins.',

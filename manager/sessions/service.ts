@@ -30,7 +30,7 @@ import { type SessionSorting } from '../store/sessions/session-order.ts'
 import { numberCursor } from '../store/number-cursor.ts'
 import { findSessions, findVariables, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
-import { administers, type Caller, canSee } from '../users/authorize.ts'
+import { administers, type Caller, canSee, otherLauncher } from '../users/authorize.ts'
 import { requireStillSignedIn } from '../users/still-authorized.ts'
 import { type SessionChanges } from './changes.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
@@ -178,7 +178,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     fairShare: (caller, name) => explainFairShare({ db: store.db, presence, caller }, name),
 
     async restart(caller, id, { folders, keepCommand, keepFiles } = {}, keyed) {
-      const session = await requireOwn(store.db, caller, id, 'only_owner_restarts')
+      const ended = await requireOwn(store.db, caller, id, 'only_owner_restarts')
+      const session = { ...ended, launched_by: otherLauncher(caller, ended) }
       // In a repeated request, the session of the first attempt already uses the files: do not look for them again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session, { keepFiles })
       const mounts = folders ?? (await mountsOf(store.db, session, { keepCommand }))

@@ -27,7 +27,7 @@ import { appsOf } from '../images/apps.ts'
 import { endOf, toSessionEnd } from './lifetime/ends.ts'
 import { STARTED } from './lifecycle/outcomes.ts'
 import { lifetimeOf } from './lifetime/lifetime-of.ts'
-import { type Caller, canEnter, canManage, isOfToken, sharedAs } from '../users/authorize.ts'
+import { type Caller, canEnter, canManage, isOfToken, otherLauncher, sharedAs } from '../users/authorize.ts'
 import { resultOf } from '../scheduler/result.ts'
 
 export interface ViewDeps {
@@ -89,7 +89,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       reachable,
       ownerId: row.owner_id,
       ownerEmail: row.owner_email,
-      launchedBy: row.launched_by,
+      launchedBy: otherLauncher(deps.caller, row),
       sharedAs: isManaged ? null : sharedAs(deps.caller, owned),
       sharedWith: isManaged ? Object.keys(row.shares ?? {}).length : null,
       tags: row.tags,

@@ -278,6 +278,7 @@ export async function hasLaunched(db: Db, userId: UserId, image: string): Promis
     .where('owner_id', '=', userId)
     .where('image', '=', image)
     .where('launched_by', 'is', null)
+    .where('token_id', 'is', null)
     .limit(1)
     .executeTakeFirst()
   return row !== undefined

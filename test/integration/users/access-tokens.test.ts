@@ -197,6 +197,36 @@ describe('the sessions of an access token', () => {
     expect(await refused(api.makeDirectory({ params: { id: dot }, body: { path: 'lib' } }))).toEqual(no)
   })
 
+  test('take neither command nor variables along into the owner’s session, which has dotfiles, unless the owner says so', async () => {
+    const agent = await cluster.join()
+    const owner = await cluster.addUser('again@localhost')
+    await owner.putDotfile({ body: { path: '.netrc', content: 'secret', mode: '600' } })
+    const { api } = await tokenWith(['launch', 'read'], {}, owner)
+    const wanted = { startupCommand: 'cat ~/.netrc', environ: { BASH_ENV: '/x' } }
+    const { id } = await cluster.launch(wanted, api)
+    await cluster.reach(id, 'RUNNING')
+    expect((await api.getSession({ params: { id } })).launchedBy).toBe(null)
+    expect((await owner.getSession({ params: { id } })).launchedBy).toBe('access token')
+    await api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    const startAgain = async (by: ApiClient, body: { keepCommand?: boolean }) => {
+      const next = await by.restartSession({ params: { id }, body })
+      await cluster.reach(next.id, 'RUNNING')
+      const { spec } = agent.requests('create_kernel').at(-1) ?? {}
+      await by.deleteSession({ params: { id: next.id } })
+      await cluster.reach(next.id, 'TERMINATED')
+      return [
+        spec?.startupCommand ?? null,
+        spec?.environ['BASH_ENV'] ?? null,
+        spec?.dotfiles?.map(({ path }) => path) ?? [],
+      ]
+    }
+    expect(await startAgain(api, {})).toEqual(['cat ~/.netrc', '/x', []])
+    expect(await refused(owner.restartSession({ params: { id }, body: {} }))).toEqual(['bad_request', 'image_of_other'])
+    expect(await startAgain(owner, { keepCommand: true })).toEqual(['cat ~/.netrc', '/x', ['.netrc']])
+    expect(await startAgain(owner, {})).toEqual([null, null, ['.netrc']])
+  })
+
   test('get no answer that their owner has got by the same idempotency key', async () => {
     await cluster.join()
     const { token } = await tokenWith(['launch', 'read'])
