@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { freeze, freezeBy, type Switch, switchOf, thawAbandoned, thawBy } from './freeze.ts'
+import { freeze, freezeBy, type Switch, switchOf, thawAbandoned, thawBy, unifiedSwitch } from './freeze.ts'
 
 const ID = 'c0ffee'
 
@@ -153,4 +153,58 @@ test('a real control group is stopped, and continues; one that was left stopped 
   await expect.poll(() => found?.isOn()).toBe(true)
   expect(await thawAbandoned({ pid: group.pid, id: name }, () => Promise.resolve(false))).toBe(true)
   await expect.poll(() => found?.isOn()).toBe(false)
+})
+
+/** Where version 2 is mounted: alone, or beside the hierarchies of version 1. */
+const unifiedRoot = readFileSync('/proc/self/mounts', 'utf8')
+  .split('\n')
+  .map(line => line.split(' '))
+  .find(([, , kind]) => kind === 'cgroup2')?.[1]
+
+/** A process that counts, in a group below a new group of version 2; undefined where this process may make none. */
+async function countingBelow(outer: string, directory: string) {
+  await using stack = new AsyncDisposableStack()
+  const inner = join(outer, 'inner')
+  try {
+    for (const group of [outer, inner]) {
+      await mkdir(group)
+      stack.defer(() => rmdir(group))
+    }
+    const counted = join(directory, 'counted')
+    const counter = spawn('sh', ['-c', 'i=0; while :; do i=$((i+1)); echo $i > "$1"; done', 'count', counted])
+    stack.defer(async () => {
+      counter.kill('SIGKILL')
+      if (counter.exitCode === null && counter.signalCode === null) await once(counter, 'exit')
+    })
+    await writeFile(join(inner, 'cgroup.procs'), String(counter.pid))
+    const kept = stack.move()
+    const count = () => Number(readFileSync(counted, 'utf8'))
+    return { count, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+  } catch {
+    return undefined
+  }
+}
+
+test('a real control group of version 2 is stopped with those below it, and continues', async ({ skip }) => {
+  const outer = join(unifiedRoot ?? '/nowhere', `berth-test-${randomUUID()}`)
+  await using counting = await countingBelow(outer, directory)
+  if (!counting) return skip('this process may make no control groups of version 2')
+  const { count } = counting
+  await expect.poll(() => existsSync(join(directory, 'counted')) && count()).toBeGreaterThan(10)
+  const found = unifiedSwitch(outer)
+  {
+    await using stopped = await freezeBy(found)
+    expect(stopped).toBeDefined()
+    const before = readFileSync(join(directory, 'counted'), 'utf8')
+    await new Promise(resolve => setTimeout(resolve, 50))
+    expect(readFileSync(join(directory, 'counted'), 'utf8')).toBe(before)
+  }
+  const before = count()
+  await expect.poll(count).toBeGreaterThan(before)
+  // An agent and its helper were killed together.
+  await writeFile(found.file, found.on)
+  await expect.poll(found.isOn).toBe(true)
+  expect(await thawBy(found, () => Promise.resolve(true))).toBe(false)
+  expect(await thawBy(found, () => Promise.resolve(false))).toBe(true)
+  await expect.poll(found.isOn).toBe(false)
 })

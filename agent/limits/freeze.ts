@@ -88,13 +88,15 @@ function findSwitch(pid: number, containerId: string): Switch | undefined {
 export function switchOf(text: string, containerId: string): Switch | undefined {
   const paths = cgroupPaths(text, containerId)
   if (!paths) return undefined
-  if (paths.version === 2) {
-    const { unified } = paths
-    const isOn = () => /^frozen 1$/m.test(readKernelText(`${unified}/cgroup.events`))
-    return { file: `${unified}/cgroup.freeze`, on: '1', off: '0', isOn }
-  }
+  if (paths.version === 2) return unifiedSwitch(paths.unified)
   const path = /^\d+:freezer:(\/.*)$/m.exec(text)?.[1]
   if (path?.includes(containerId) !== true) return undefined
   const file = `/sys/fs/cgroup/freezer${path}/freezer.state`
   return { file, on: 'FROZEN', off: 'THAWED', isOn: () => readKernelText(file).trim() === 'FROZEN' }
+}
+
+/** Switch of a control group of version 2, with the groups below it. @param directory of the group */
+export function unifiedSwitch(directory: string): Switch {
+  const isOn = () => /^frozen 1$/m.test(readKernelText(`${directory}/cgroup.events`))
+  return { file: `${directory}/cgroup.freeze`, on: '1', off: '0', isOn }
 }
