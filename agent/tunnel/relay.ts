@@ -15,19 +15,39 @@ const PROCESS = /socat\[(\d+)\]/
 /** Kills the process of the first argument if it is a socat, and no other process that got its number. */
 const KILL_SOCAT = 'case $(tr "\\0" " " < "/proc/$1/cmdline") in /opt/berth/bin/socat\\ *) kill -KILL "$1" ;; esac'
 
+/** The loopback addresses of a container, in the order in which a service is looked for. */
+const LOOPBACK = ['TCP4:127.0.0.1', 'TCP6:[::1]'] as const
+
 /**
- * A connection to 127.0.0.1:port of a container, through a socat inside it. Used for services that listen on loopback only. It
- * is slower than a direct connection, and when the service ends its direction, ours ends too (an exec has no way to end only
- * its output).
- *
- * When the client is gone before the service has ended, socat is killed. Otherwise it takes the end of its input for the end of one
- * direction, and waits for a day, with a service that writes into a connection that nobody reads.
+ * A connection to a port of a container's loopback, through a socat inside it: to 127.0.0.1, or to ::1 where only that is listened on, as
+ * by servers that listen at `localhost` on engines that leave IPv6 on there.
  *
  * @throws Error when nothing listens there
  */
 export async function openRelay(docker: Engine, kernel: ExecPlace, port: number): Promise<Duplex> {
+  const [ipv4, ipv6] = LOOPBACK
+  try {
+    return await relayTo(docker, kernel, `${ipv4}:${port}`)
+  } catch (error) {
+    if (!String(error).includes('refused')) throw error
+    // A service that runs nowhere was refused; a kernel without IPv6 would say something else.
+    return await relayTo(docker, kernel, `${ipv6}:${port}`).catch(() => Promise.reject(error as Error))
+  }
+}
+
+/**
+ * A connection through a socat inside a container. It is slower than a direct connection, and when the service ends its direction, ours
+ * ends too (an exec has no way to end only its output).
+ *
+ * When the client is gone before the service has ended, socat is killed. Otherwise it takes the end of its input for the end of one
+ * direction, and waits for a day, with a service that writes into a connection that nobody reads.
+ *
+ * @param address of socat, with the port
+ * @throws Error when nothing listens there
+ */
+async function relayTo(docker: Engine, kernel: ExecPlace, address: string): Promise<Duplex> {
   // cool-write: a service that closes before it has read everything may have answered, so socat reads on after a write failed.
-  const target = `TCP4:127.0.0.1:${port},nodelay,cool-write`
+  const target = `${address},nodelay,cool-write`
   const socat = ['/opt/berth/bin/socat', '-d', '-d', '-t', '86400', '-b', '65536', 'STDIO', target]
   const { exec, stream: raw } = await startExec(docker, kernel, socat)
   return new Promise((resolve, reject) => {

@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { type Duplex } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import type Docker from 'dockerode'
 import { z } from 'zod'
 import { type DataHeader } from '#agent/contract'
 import { parseJson } from '#base/parse-json'
-import { signalExec } from '../docker/session-exec.ts'
+import { openExec, signalExec } from '../docker/session-exec.ts'
 import { type Log } from './data-sockets.ts'
 import { type Engine, type KernelAddress } from './service.ts'
 import { followSize } from './terminal-size.ts'
@@ -23,6 +24,14 @@ const BETWEEN_LOOKS_MS = 200
 /** Exit code of a process ended by SIGKILL, like every process of a killed container. */
 const KILLED = 137
 
+/** Names the client of tmux of one exec; its shells may have the variable too, but they are no clients. */
+const CLIENT = 'BERTH_TERMINAL_CLIENT'
+/** Sends SIGHUP to the client of tmux that has the variable CLIENT with the value of the first argument. */
+const END_CLIENT = `for process in /proc/[0-9]*; do
+  read -r name < "$process/comm" && [ "$name" = "tmux: client" ] || continue
+  case "$(tr "\\0" "\\n" < "$process/environ")" in *"${CLIENT}=$1"*) kill -HUP "\${process#/proc/}" ;; esac
+done 2> /dev/null`
+
 const Message = z.object({ resize: z.object({ cols: z.int().min(1).max(1000), rows: z.int().min(1).max(1000) }) })
 
 /**
@@ -36,9 +45,10 @@ export async function openTerminal(options: {
   log: Log
 }): Promise<Terminal> {
   const { docker, kernel, header, log } = options
+  const client = randomUUID()
   const exec = await docker.getContainer(kernel.containerId).exec({
     Cmd: ['/opt/berth/bin/berth-terminal', header.name],
-    Env: ['TERM=xterm-256color', 'COLORTERM=truecolor'],
+    Env: ['TERM=xterm-256color', 'COLORTERM=truecolor', `${CLIENT}=${client}`],
     User: kernel.user,
     // The script itself changes to the home, if there is one.
     WorkingDir: '/',
@@ -57,9 +67,7 @@ export async function openTerminal(options: {
   resize(header)
   stream.once('close', () => {
     end.abort()
-    // With a TTY the client of tmux does not notice the end of its connection, so send the signal that a terminal line would. The tmux server
-    // and its shell live on.
-    signalExec(exec, kernel.containerId, 'SIGHUP').catch((error: unknown) =>
+    endClient(docker, kernel, { exec, client }).catch((error: unknown) =>
       log.debug({ error: String(error) }, 'the exec of a terminal could not be ended'),
     )
   })
@@ -71,6 +79,22 @@ export async function openTerminal(options: {
     },
     endReason: () => reasonOfEnd(docker.getContainer(kernel.containerId), exec),
   }
+}
+
+/**
+ * With a TTY the client of tmux does not notice the end of its connection, so it gets the signal that a terminal line would send. The tmux
+ * server and its shell live on.
+ */
+async function endClient(
+  docker: Engine,
+  kernel: KernelAddress,
+  { exec, client }: { readonly exec: Docker.Exec; readonly client: string },
+): Promise<void> {
+  const isDone = await signalExec(exec, kernel.containerId, 'SIGHUP').catch(() => false)
+  if (isDone || !(await exec.inspect()).Running) return
+  // This process may not send signals to sessions, or the engine is elsewhere.
+  const end = await openExec(docker, kernel, ['/opt/berth/applets/ash', '-c', END_CLIENT, 'terminal', client])
+  end.on('error', () => undefined).resume()
 }
 
 async function reasonOfEnd(container: Docker.Container, exec: Docker.Exec): Promise<'done' | 'session_ended'> {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Terminal } from '@xterm/xterm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import WebSocket from 'ws'
 import { TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
 import { countCellsLikeTmux } from '../../renderer/features/terminal/cell-widths.ts'
@@ -32,7 +32,12 @@ beforeAll(async () => {
     User: '1000:1000',
     Labels: labels,
     Env: ['HOME=/tmp'],
-    HostConfig: { Binds: [`${name}:/opt/berth:ro`], Init: true },
+    HostConfig: {
+      Binds: [`${name}:/opt/berth:ro`],
+      Init: true,
+      // As newer engines leave it.
+      Sysctls: { 'net.ipv6.conf.lo.disable_ipv6': '0' },
+    },
   })
   await container.start()
   address = (await container.inspect()).NetworkSettings.Networks.bridge?.IPAddress ?? ''
@@ -121,6 +126,20 @@ test('a port without a listener inside or outside is refused', async () => {
   await expect.poll(() => path.outcomes).toEqual([{ reason: 'refused', connected: false }])
 })
 
+test('a service that listens on ::1 only is reached', async () => {
+  const port = PORT + 1
+  const listener = ['/opt/berth/bin/socat', `TCP6-LISTEN:${port},bind=[::1],ipv6only=1,fork,reuseaddr`, 'EXEC:cat']
+  const exec = await docker.getContainer(name).exec({ Cmd: listener })
+  await exec.start({ Detach: true })
+  await using path = await startContainerPath(port)
+  await expect
+    .poll(() => execIn(name, 'cat', '/proc/net/tcp6').then(({ stdout }) => stdout))
+    .toContain(`:${port.toString(16).toUpperCase()}`)
+  const client = await path.connect()
+  client.end('by IPv6')
+  expect((await readAll(client)).toString()).toBe('by IPv6')
+})
+
 test('a terminal has the requested size, follows a resize, survives its connection, and ends with its shell', async () => {
   await using path = await startContainerPath()
   const open = async (size: string) => {
@@ -150,6 +169,22 @@ test('a terminal has the requested size, follows a resize, survives its connecti
   first.socket.terminate()
   // The client of tmux ends with its connection, the shell stays.
   await expect.poll(() => processes('new-session')).toBe(1)
+
+  // The same for an agent that may not send signals to processes of sessions.
+  {
+    using kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+      throw Object.assign(new Error('not permitted'), { code: 'EPERM' })
+    })
+    const [leaving, staying] = [await open('cols=80&rows=24'), await open('cols=80&rows=24')]
+    await expect.poll(() => processes('new-session')).toBe(3)
+    leaving.socket.terminate()
+    await expect.poll(() => processes('new-session')).toBe(2)
+    expect(kill).toHaveBeenCalled()
+    staying.socket.send(Buffer.from('echo "here $((40 + 2))"\r'))
+    await expect.poll(staying.screen).toContain('here 42')
+    staying.socket.terminate()
+    await expect.poll(() => processes('new-session')).toBe(1)
+  }
 
   const second = await open('cols=80&rows=24')
   second.socket.send(Buffer.from('echo "still $MARK"\r'))
