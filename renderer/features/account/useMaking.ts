@@ -1,6 +1,6 @@
 import { ref, shallowRef } from 'vue'
 import { isAppError } from '#manager/contract'
-import { useNotifications } from '../../ui/useNotifications.ts'
+import { useAction } from '../../ui/useAction.ts'
 import { type OwnProof } from './useProof.ts'
 
 type Get<T> = (proof: Partial<OwnProof>) => Promise<T>
@@ -12,8 +12,7 @@ type Get<T> = (proof: Partial<OwnProof>) => Promise<T>
  * @param reload called after each request, whether it succeeds or not
  */
 export function useMaking<T>(reload: () => Promise<unknown>) {
-  const notifications = useNotifications()
-  const busy = ref(false)
+  const { busy, run } = useAction()
   const made = shallowRef<T | null>(null)
   const madeOpen = ref(false)
   const unproved = shallowRef<{ readonly label: string; readonly get: Get<T> } | null>(null)
@@ -23,16 +22,11 @@ export function useMaking<T>(reload: () => Promise<unknown>) {
     made.value = await get
     madeOpen.value = true
   }
-  async function act(run: () => Promise<unknown>): Promise<void> {
-    busy.value = true
-    try {
-      await run()
+  async function act(request: () => Promise<unknown>): Promise<void> {
+    await run(async () => {
+      await request()
       await reload()
-    } catch (error) {
-      notifications.error(error)
-    } finally {
-      busy.value = false
-    }
+    })
   }
   /** @param label of the button, which the question for the password repeats */
   const make = (label: string, get: Get<T>) =>
