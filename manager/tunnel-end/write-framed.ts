@@ -9,7 +9,7 @@ import {
 } from '#manager/contract/light'
 import { type TunnelSocket } from './tunnel-end-options.ts'
 
-/** A payload up to this size without free bytes before it is copied behind its header: one write costs less than two. */
+/** Payloads up to this size are copied behind their header if there are no free bytes before them: one write costs less than two. */
 const COPIED_BYTES = 16 * 1024
 
 /** Bytes of one read: `from` to `to` of the slab. The bytes before `from` are free for the header. */

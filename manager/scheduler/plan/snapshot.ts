@@ -19,7 +19,7 @@ export interface DeviceSnapshot {
   readonly slot: DeviceSlot
   readonly total: number
   readonly occupied: number
-  /** Properties by which sessions choose it; left out if unknown, and then it is chosen by no session that names any. */
+  /** Properties by which sessions choose the device; left out if unknown. Sessions that name a property get no such device. */
   readonly kind?: GpuKind | undefined
 }
 
@@ -103,7 +103,7 @@ export interface PendingSession {
   readonly storage?: readonly NeededStorage[] | undefined
   /** Agents on which earlier attempts failed: avoided while another agent could take the session. */
   readonly failedAgents: readonly AgentId[]
-  /** The agent with the files with which the session continues; left out if there are none. */
+  /** The only agent that may take the session, because it has the files of its earlier run; left out if there are none. */
   readonly onlyOn?: AgentId | undefined
   /** Null or left out if unknown. */
   readonly longestHold?: LongestHold | null

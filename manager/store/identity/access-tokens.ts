@@ -9,10 +9,10 @@ export interface NewAccessToken {
   readonly tokenHash: Buffer
   readonly name: string
   readonly scopes: readonly TokenScope[]
-  /** Network address of whoever makes it. */
+  /** Network address from which the token is made. */
   readonly address: string
   readonly days: number
-  /** Waiting and running sessions at once. */
+  /** Maximum number of waiting and running sessions at a time. */
   readonly mostSessions: number | null
   /** Longest lifetime of a session. */
   readonly sessionSeconds: number | null
