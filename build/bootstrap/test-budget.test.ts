@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { type Budget, describeBudget, keptBudget, NO_BUDGET, overBudget, type Spent } from './test-budget.ts'
+import {
+  type Budget,
+  describeBudget,
+  keptBudget,
+  NO_BUDGET,
+  overBudget,
+  runOverBudget,
+  type Spent,
+} from './test-budget.ts'
 
 const BUDGET: Budget = {
   sliceMs: 10,
@@ -25,6 +33,28 @@ test('seconds of a slower machine count as many as the faster one of the budget 
   expect(overBudget(spent(230, { 'a.test.ts': 44 }, 20), BUDGET)).toEqual([
     { part: 'console', allowed: 100, seconds: 115, grown: [{ file: 'a.test.ts', before: 20, seconds: 22 }] },
   ])
+})
+
+/** A run of both parts, with user time only. */
+const run = (console: number, unit: number, sliceMs = 10): Spent => {
+  const part = (name: string, user: number) => ({ part: name, processor: { user, system: 0 }, files: {} })
+  return { set: 'all', sliceMs, parts: [part('console', console), part('unit', unit)] }
+}
+
+test('a run may take a tenth more than its parts together; one part may grow while others shrink', () => {
+  expect(runOverBudget(run(125, 40), BUDGET)).toBeUndefined()
+  expect(runOverBudget(run(125, 41), BUDGET)).toEqual({ allowed: 150, seconds: 166 })
+  expect(describeBudget(run(125, 41), BUDGET).at(-1)).toContain('OVER ITS BUDGET: 166 processor seconds of 150')
+})
+
+test('a run on a machine that is half as fast may take twice the seconds', () => {
+  expect(runOverBudget(run(250, 80, 20), BUDGET)).toBeUndefined()
+  expect(runOverBudget(run(250, 82, 20), BUDGET)).toEqual({ allowed: 150, seconds: 166 })
+})
+
+test('a run of one part is judged by that part alone', () => {
+  expect(runOverBudget(spent(900), BUDGET)).toBeUndefined()
+  expect(runOverBudget(run(900, 900), NO_BUDGET)).toBeUndefined()
 })
 
 test('a part without a budget, and another set of tests, are never over it', () => {

@@ -24,17 +24,22 @@ export interface Spent {
   }[]
 }
 
-/** A part may take this much more than its budget. */
+/** A part, and a whole run, may take this much more than its budget. */
 const MARGIN = 1.1
+/** A run counts as whole from this much of the budget on: a machine without a registry skips the desktop app. */
+const WHOLE = 0.9
 /** Files that grew by less are not named. */
 const GROWN_S = 1
 const NAMED = 8
 
 const total = ({ user, system }: ProcessorTime) => user + system
+const sum = (list: readonly number[]) => list.reduce((a, b) => a + b, 0)
+/** Seconds of the machine of the budget that one second of the machine of the run is worth; 1 if one of them was not measured. */
+const scaleOf = (run: number, budget: number) => (budget > 0 && run > 0 ? budget / run : 1)
 
 /** Parts over their budget, with their files that grew, all in seconds of the machine of the budget. Parts without one are never over. */
 export function overBudget({ set, sliceMs, parts }: Spent, budget: Budget) {
-  const scale = budget.sliceMs > 0 && sliceMs > 0 ? budget.sliceMs / sliceMs : 1
+  const scale = scaleOf(sliceMs, budget.sliceMs)
   return parts.flatMap(({ part, processor, files }) => {
     const allowed = budget.parts[set]?.[part]
     const seconds = total(processor) * scale
@@ -48,17 +53,37 @@ export function overBudget({ set, sliceMs, parts }: Spent, budget: Budget) {
   })
 }
 
+/**
+ * A whole run over the sum of the budgets of its parts, in seconds of the machine of the budget; undefined if it keeps within it, and for a
+ * run of some parts. The same tests take a tenth more or less by chance in one part, and far less in all together.
+ */
+export function runOverBudget({ set, sliceMs, parts }: Spent, budget: Budget) {
+  const budgets = budget.parts[set] ?? {}
+  const judged = parts.filter(({ part }) => budgets[part] !== undefined)
+  const allowed = sum(judged.map(({ part }) => budgets[part] ?? 0))
+  const seconds = sum(judged.map(({ processor }) => total(processor))) * scaleOf(sliceMs, budget.sliceMs)
+  const isWhole = allowed >= WHOLE * sum(Object.values(budgets))
+  return isWhole && seconds > allowed * MARGIN ? { allowed, seconds } : undefined
+}
+
 /** Lines about the budget, for the end of `npm test`. */
 export function describeBudget(spent: Spent, budget: Budget): string[] {
-  return overBudget(spent, budget).flatMap(({ part, allowed, seconds, grown }) => [
+  const run = runOverBudget(spent, budget)
+  const parts = overBudget(spent, budget).flatMap(({ part, allowed, seconds, grown }) => [
     `✗ OVER BUDGET: ${part} took ${seconds.toFixed(0)} processor seconds of ${allowed.toFixed(0)}. What grew:`,
     ...grown.map(({ file, before, seconds: now }) => `    ${before.toFixed(1)} s → ${now.toFixed(1)} s  ${file}`),
   ])
+  if (run === undefined) return parts
+  const figures = `${run.seconds.toFixed(0)} processor seconds of ${run.allowed.toFixed(0)}`
+  return [
+    ...parts,
+    `✗ THE RUN IS OVER ITS BUDGET: ${figures}. Make the files above cheaper; if they are worth it: npm test -- --store-durations`,
+  ]
 }
 
 /** The budget after a run whose figures are to be kept: parts and files that did not run keep theirs, in seconds of the new machine. */
 export function keptBudget({ set, sliceMs, parts }: Spent, before: Budget): Budget {
-  const scale = before.sliceMs > 0 && sliceMs > 0 ? sliceMs / before.sliceMs : 1
+  const scale = 1 / scaleOf(sliceMs, before.sliceMs)
   const tenths = (seconds: number) => Math.round(seconds * 10) / 10
   const scaled = (record: Readonly<Record<string, number>> = {}) =>
     Object.fromEntries(Object.entries(record).map(([name, seconds]) => [name, tenths(seconds * scale)]))

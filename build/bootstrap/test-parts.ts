@@ -66,7 +66,7 @@ export interface TestFlags {
   readonly keepGoing: boolean
   /** Writes durations, processor seconds and versions of this run into the files of `test/` that hold them. */
   readonly storeDurations: boolean
-  /** A part over its budget of processor seconds fails the run, not only its last lines. */
+  /** A single part over its budget of processor seconds fails the run; without this flag, only all parts together do. */
   readonly enforceBudget: boolean
   /** Measures which statements unit and integration tests execute. */
   readonly coverage: boolean

@@ -12,7 +12,8 @@ npm run test:all         everything; test/README.md says what more that is
   --keep-going         do not stop at the first that fails
   --store-durations    write how long test files took to test/durations.json, what they computed to test/processor-seconds.json, and
                        the versions of what they ran with to test/versions.json
-  --enforce-budget     fail if a part takes a tenth more processor time than test/processor-seconds.json allows
+  --enforce-budget     fail if one part takes a tenth more processor time than test/processor-seconds.json allows; without
+                       this flag, a run fails if all its parts together do
   --coverage           measure which statements unit and integration tests execute (takes longer)
   --help               this text
 

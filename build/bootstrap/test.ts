@@ -13,7 +13,15 @@ import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
 import { filesToRunAgain, withSecondRun } from './test-again.ts'
-import { type Budget, describeBudget, keptBudget, NO_BUDGET, overBudget, type Spent } from './test-budget.ts'
+import {
+  type Budget,
+  describeBudget,
+  keptBudget,
+  NO_BUDGET,
+  overBudget,
+  runOverBudget,
+  type Spent,
+} from './test-budget.ts'
 import { describeCoverage, readCoverage } from './test-coverage.ts'
 import { parseTestFlags, type Part, scheduleOf, type TestFlags } from './test-parts.ts'
 import { ensureTestElectron, NoTestElectron } from './test-electron.ts'
@@ -198,7 +206,9 @@ try {
   const budget = stored<Budget>(BUDGET, NO_BUDGET)
   // Coverage makes a run take longer, and a narrowed run does not run whole parts.
   const isJudged = !flags.coverage && !flags.storeDurations && narrowed === undefined
-  const isDear = isJudged && flags.enforceBudget && overBudget(spent, budget).length > 0
+  const isDear =
+    isJudged &&
+    (runOverBudget(spent, budget) !== undefined || (flags.enforceBudget && overBudget(spent, budget).length > 0))
   if (isDear || parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1
   else if (flags.storeDurations) {
     const all = Object.entries({ ...storedDurations(), ...durations })
