@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { type SessionId } from '#manager/contract'
+import { type Manager } from '../../../manager/manager.ts'
+import { temporaryDirectory } from '../../fixtures/manager.ts'
+import { startManagers } from '../../fixtures/managers.ts'
+import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
+import { startPostgresPair } from '../../fixtures/postgres-pair.ts'
+
+/** Within which every request is answered, whatever the database does. */
+const LIMIT_MS = 10_000
+const WORKERS = 4
+
+interface Reply {
+  readonly status: number
+  readonly text: string
+}
+
+/** What a client that repeats its requests at the other manager has seen. */
+interface Seen {
+  /** Ids that were acknowledged, by the name of the session. */
+  readonly launched: Map<string, SessionId>
+  /** Sessions whose end was acknowledged. */
+  readonly ended: Set<SessionId>
+  readonly statuses: Map<number, number>
+  readonly causes: Set<string>
+  lostAnswers: number
+  slowestMs: number
+}
+
+/** @param text a problem as the API answers it */
+const causeOf = (text: string): string => /database_\w+/.exec(text)?.[0] ?? 'none'
+
+interface Client {
+  readonly seen: Seen
+  /** Asks one manager after the other until one of them does it. @param isDone by the answer */
+  surely(path: string, init: RequestInit, isDone: (reply: Reply) => boolean): Promise<Reply>
+}
+
+function createTestClient(managers: readonly Manager[], token: string): Client {
+  const seen: Seen = {
+    launched: new Map(),
+    ended: new Set(),
+    statuses: new Map(),
+    causes: new Set(),
+    lostAnswers: 0,
+    slowestMs: 0,
+  }
+  let turn = 0
+
+  async function ask(path: string, init: RequestInit): Promise<Reply> {
+    const { url } = managers[turn++ % managers.length] as Manager
+    const asked = performance.now()
+    const headers = { ...init.headers, authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const reply = await fetch(`${url}/api/v1${path}`, { ...init, headers })
+    const text = await reply.text()
+    seen.slowestMs = Math.max(seen.slowestMs, performance.now() - asked)
+    seen.statuses.set(reply.status, (seen.statuses.get(reply.status) ?? 0) + 1)
+    if (reply.status === 503) seen.causes.add(causeOf(text))
+    return { status: reply.status, text }
+  }
+
+  return {
+    seen,
+    async surely(path, init, isDone) {
+      for (;;) {
+        const reply = await ask(path, init)
+        if (!isDone(reply)) {
+          expect([reply.status, reply.text]).toEqual([expect.toBeOneOf([200, 409, 503]), reply.text])
+          await pause(100)
+          continue
+        }
+        // A part of the answers is lost on the way; the client repeats the request at the other manager.
+        if (Math.random() > 0.2) return reply
+        seen.lostAnswers++
+      }
+    },
+  }
+}
+
+/** Launches sessions, waits until they run, and ends them, until it is told to stop. */
+async function work({ seen, surely }: Client, isStopped: () => boolean): Promise<void> {
+  while (!isStopped()) {
+    const name = `s-${randomUUID()}`
+    const body = JSON.stringify({ image: 'berth/python:3.13', name, resources: { cpu: '0.1', mem: '64m' } })
+    const launch = { method: 'POST', headers: { 'idempotency-key': name }, body }
+    const { text } = await surely('/sessions', launch, ({ status }) => status === 201)
+    const { id } = (JSON.parse(text) as { items: [{ id: SessionId }] }).items[0]
+    expect(seen.launched.get(name) ?? id).toBe(id)
+    seen.launched.set(name, id)
+    await surely(`/sessions/${id}`, {}, reply => reply.status === 200 && /"status":"RUNNING"/.test(reply.text) || isStopped())
+    await surely(`/sessions/${id}`, { method: 'DELETE' }, ({ status }) => status < 300)
+    seen.ended.add(id)
+  }
+}
+
+test('two managers lose and double nothing while the database fails over, comes back, and waits for a frozen standby', async () => {
+  await using stack = new AsyncDisposableStack()
+  const pair = stack.use(await startPostgresPair())
+  const [one, two] = pair.servers
+  const managers = stack.use(await startManagers())
+  const a = await managers.start({ databaseUrl: pair.url })
+  const b = await managers.start({ databaseUrl: pair.url })
+  const { path: home } = stack.use(await temporaryDirectory())
+  const engine = scriptedEngine()
+  const agent = stack.use(await startMeshAgent({ home, engine, join: (await a.createJoinToken()).join }))
+  await expect.poll(() => agent.connectedTo.size).toBe(2)
+  const { token } = await managers.admin(a)
+  await pair.setSynchronous(one, true)
+
+  const client = createTestClient([a, b], token)
+  const { seen } = client
+  let isStopped = false
+  const working = Promise.all(Array.from({ length: WORKERS }, () => work(client, () => isStopped)))
+  working.catch(() => (isStopped = true))
+  const DBG = setInterval(() => console.error(new Date().toISOString(), seen.launched.size, seen.ended.size, JSON.stringify([...seen.statuses]), [...seen.causes]), 3000)
+  stack.defer(() => clearInterval(DBG))
+  const more = async (count: number) => {
+    console.error('step')
+    const before = seen.ended.size
+    await expect
+      .poll(() => isStopped || seen.ended.size > before + count, { timeout: 90_000 })
+      .toBe(true)
+  }
+  const readiness = async () => {
+    const texts = await Promise.all([a, b].map(async ({ url }) => (await fetch(`${url}/readyz`)).text()))
+    return texts.map(causeOf)
+  }
+  try {
+    await more(5)
+    await one.kill()
+    await two.promote()
+    await pair.setSynchronous(two, false)
+    await more(5)
+    await one.followOther()
+    await pair.setSynchronous(two, true)
+    await more(3)
+    {
+      using _thawed = { [Symbol.dispose]: await one.freeze() }
+      await expect
+        .poll(readiness, { timeout: 30_000 })
+        .toEqual(['database_standby_silent', 'database_standby_silent'])
+    }
+    await more(5)
+    // The primary dies while commits wait for the frozen standby: what was not acknowledged may be gone.
+    const thawAgain = await one.freeze()
+    await pause(2_000)
+    await two.kill()
+    thawAgain()
+    await one.promote()
+    await pair.setSynchronous(one, false)
+    await more(5)
+  } finally {
+    isStopped = true
+    await working
+  }
+  console.log(seen.statuses, seen.causes, seen.lostAnswers, seen.slowestMs, seen.launched.size)
+  const rows = await pair.query(one, 'select id, name, status from sessions')
+  const kept = new Map(rows.map(row => [String(row.name), String(row.id)]))
+  expect(kept.size).toBe(rows.length)
+  expect(rows.length).toBe(seen.launched.size)
+  for (const [name, id] of seen.launched) expect(kept.get(name)).toBe(id)
+  const open = () =>
+    pair.query(one, `select id, status from sessions where status not in ('TERMINATED', 'CANCELLED')`)
+  await expect.poll(open, { timeout: 30_000 }).toEqual([])
+  const failed = await pair.query(one, `select id, status, reason from sessions where status = 'ERROR'`)
+  expect(failed).toEqual([])
+  await expect.poll(() => engine.containers.size).toBe(0)
+  expect(seen.slowestMs).toBeLessThan(LIMIT_MS)
+})
