@@ -72,7 +72,7 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'the page of the restore line by line; restore.test.ts has the restore',
   },
   {
-    files: 'test/integration/operation/{database-faults,database-failover}.test.ts',
+    files: 'test/integration/operation/{database-faults,database-failover,database-failover-managers}.test.ts',
     why: 'waits for databases that hang; servers-end.test.ts has one',
   },
   {

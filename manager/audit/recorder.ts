@@ -1,6 +1,7 @@
 import { type Log } from '../log.ts'
 import { insertAuditRows, type NewAuditRow } from '../store/operation/audit-log.ts'
 import { type AuditRecord, toAuditRow } from '../store/operation/audit-row.ts'
+import { becauseOf, isAppError } from '#manager/contract'
 import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type Store } from '../store/open-store.ts'
 import { createFolds } from './folds.ts'
@@ -18,7 +19,10 @@ export type Audit = Pick<AuditRecorder, 'record'>
  * removed: one bad row must not stop the others.
  */
 export interface AuditRecorder extends AsyncDisposable {
-  /** Resolves when the row is committed, or after PATIENCE_MS while retries continue. Never rejects. */
+  /**
+   * Resolves when the row is committed, or after PATIENCE_MS while retries continue; for a refused request also as soon as the database is known to be
+   * away, because its refusal would come later than a client waits. Never rejects.
+   */
   record(row: AuditRecord): Promise<void>
   /** Number of rows that wait. */
   readonly waiting: number
@@ -42,6 +46,8 @@ export interface AuditRecorderDeps {
 export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
   const { store, log, refusedPerMinute = REFUSED_PER_MINUTE, windowMs = WINDOW_MS } = deps
   const queue: { readonly row: NewAuditRow; readonly written: () => void }[] = []
+  /** Whether the last attempt found no database: then nobody waits for the next one. */
+  let isAway = false
   const folds = createFolds(refusedPerMinute)
   let windowEnd: NodeJS.Timeout | undefined
   let lost = 0
@@ -67,11 +73,15 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
       const batch = queue.slice(0, BATCH)
       try {
         await insert([...losses(), ...batch.map(({ row }) => row)])
+        isAway = false
         queue.splice(0, batch.length)
         for (const { written } of batch) written()
       } catch (error) {
         log.error({ err: error, waiting: queue.length }, 'the audit log cannot be written; it is tried again')
         if (stopping.signal.aborted) return
+        isAway = isDatabaseAway(error)
+        // The rows stay in the queue.
+        if (isAway) for (const { row, written } of queue) if (row.result !== 'ok') written()
         await pause(RETRY_MS, stopping.signal)
       }
     }
@@ -115,7 +125,7 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
       },
     })
     pump()
-    return promise
+    return isAway && row.result !== 'ok' ? Promise.resolve() : promise
   }
 
   return {
@@ -141,6 +151,11 @@ export function createAuditRecorder(deps: AuditRecorderDeps): AuditRecorder {
         log.error({ rows: queue.map(({ row }) => row) }, 'rows of the audit log could not be written')
     },
   }
+}
+
+/** Whether the database did not answer, or takes no writes. One that is only busy is not away. */
+function isDatabaseAway(error: unknown): boolean {
+  return isAppError(error) && error.code === 'unavailable' && becauseOf(error)?.cause !== 'database_busy'
 }
 
 /** SQLSTATE classes 22 (data exception) and 23 (constraint). */

@@ -14,7 +14,7 @@ import {
 } from '../store/operation/managers.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { type DedicatedConnection, openDedicatedConnection, type Query } from './dedicated-connection.ts'
+import { type DedicatedConnection, openDedicatedConnection, type Query, SILENT_MS } from './dedicated-connection.ts'
 import { createAgentLinks, type AgentLinks, NO_LINKS } from './agent-links.ts'
 import { judgeManagers } from './judge-managers.ts'
 import { createPeers, NO_PEERS, type Peers } from './peers.ts'
@@ -96,14 +96,18 @@ export async function openCluster({ store, databaseUrl, version, log, timings }:
     if (!own.connection) throw new Error('there is no connection to the database yet')
     return own.connection.query(text, values)
   }
-  const jobLocks = createJobLocks(query)
+  const jobLocks = createJobLocks(query, () => own.connection?.isHeard ?? false)
   const notify = (payload: string) => query('select pg_notify($1, $2)', [CHANNEL, payload])
   const peers = createPeers({ processId, notify, log })
   const opened = await openDedicatedConnection({
     databaseUrl,
     name: nameOf(processId),
     channel: CHANNEL,
-    onReopened: () => peers.reopened(),
+    onReopened(isElsewhere) {
+      // The managers that held locks at the old primary may not have noticed yet.
+      if (isElsewhere) jobLocks.holdOff(SILENT_MS)
+      peers.reopened()
+    },
     onLost: () => jobLocks.lost(),
     onNotification: payload => peers.receive(payload),
     log,

@@ -3,13 +3,18 @@ import pg from 'pg'
 import { createMutex } from '#base/mutex'
 import { every } from '#base/every'
 import { type Log } from '../log.ts'
-import { readServers } from '../store/primary-client.ts'
+import { isReadOnly, lineOf, readServers } from '../store/primary-client.ts'
 
 export type Query = (text: string, values?: readonly unknown[]) => Promise<readonly Readonly<Record<string, unknown>>[]>
 
 /** A connection to the database outside the pool: its subscriptions and locks belong to this process alone. */
 export interface DedicatedConnection extends AsyncDisposable {
   readonly isOpen: boolean
+  /**
+   * Whether the server has answered something that was sent within SILENT_MS. Before that it may have ended the session, or another server may have taken its place,
+   * and its locks may be somebody else's.
+   */
+  readonly isHeard: boolean
   /** Never waits for a connection. @throws Error while there is none, or if it breaks */
   readonly query: Query
 }
@@ -19,8 +24,12 @@ export interface DedicatedConnectionDeps {
   /** The `application_name`, by which other managers find and end the session of a hung process. */
   readonly name: string
   readonly channel: string
-  /** Called after a reconnect: notifications were missed meanwhile. */
-  readonly onReopened: () => void
+  /**
+   * Called after a reconnect: notifications were missed meanwhile.
+   *
+   * @param isElsewhere true if it leads to another server, or to a standby that was promoted, which knows no locks of before
+   */
+  readonly onReopened: (isElsewhere: boolean) => void
   /** Called when the connection is lost, and with it all locks. */
   readonly onLost: () => void
   readonly onNotification: (payload: string) => void
@@ -55,11 +64,24 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
   const { log } = deps
   const stop = new AbortController()
   let current: pg.Client | undefined
+  let heardAt = Number.NEGATIVE_INFINITY
+  /** History on which the server of the last connection wrote. */
+  let line: string | undefined
   const mutex = createMutex()
 
   /** Runs queries one after the other, because the client accepts no second query before the first is answered. */
   const inTurn = (client: pg.Client, text: string, values: readonly unknown[] = []) =>
-    mutex(() => client.query<Record<string, unknown>>(text, [...values]))
+    mutex(async () => {
+      const sentAt = performance.now()
+      const answer = await client.query<Record<string, unknown>>(text, [...values])
+      heardAt = sentAt
+      return answer
+    })
+
+  /** Reads would be answered with what is old, and locks would hold beside those at the primary. @throws Error */
+  async function requirePrimary(client: pg.Client): Promise<void> {
+    if (await isReadOnly({ query: inTurn.bind(undefined, client) as pg.Client['query'] })) throw new Error('the server takes no writes')
+  }
 
   async function connect(again: boolean): Promise<{ readonly ended: Promise<void> }> {
     const { Client = pg.Client, ...servers } = readServers(deps.databaseUrl)
@@ -82,17 +104,23 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
     try {
       await client.connect()
       await client.query(SETTLE)
+      await requirePrimary(client)
       await client.query(`listen ${client.escapeIdentifier(deps.channel)}`)
     } catch (error) {
       await close(client)
       throw error
     }
+    const before = line
+    line = JSON.stringify(await lineOf(client))
     current = client
-    if (again) deps.onReopened()
+    if (again) deps.onReopened(line !== before)
     const probing = every(
       PROBE_MS,
-      () => inTurn(client, 'select 1'),
-      () => lost.resolve(undefined),
+      () => requirePrimary(client),
+      error => {
+        log.warn({ err: error }, 'the connection for notifications and locks is given up')
+        lost.resolve(undefined)
+      },
     )
     const ended = lost.promise.then(async () => {
       probing[Symbol.dispose]()
@@ -124,6 +152,9 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
   return {
     get isOpen() {
       return current !== undefined
+    },
+    get isHeard() {
+      return performance.now() - heardAt < SILENT_MS
     },
     async query(text, values = []) {
       if (!current) throw new Error('there is no connection to the database')

@@ -2,7 +2,8 @@ import { type Query } from './dedicated-connection.ts'
 
 /**
  * Elects the manager for each job that only one manager should do at a time. A job lock is an advisory lock of PostgreSQL on this process's
- * dedicated connection: it is released the moment the process or its connection is gone, and within seconds if the process hangs. It saves
+ * dedicated connection: it is released the moment the process or its connection is gone, and within seconds if the process hangs. A manager believes that it holds one
+ * only while that connection is heard, and takes none at a promoted standby before those that held them at the old primary have stopped believing it. It saves
  * work and keeps the order of work stable. Work that must be correct even with two managers at once takes its own lock in its transaction.
  */
 export interface JobLocks {
@@ -16,6 +17,8 @@ export interface JobLocks {
 
 export interface HeldJobLocks extends JobLocks {
   lost(): void
+  /** Takes no lock for this time. */
+  holdOff(ms: number): void
   /** Retries locks that were requested recently and held by another manager. */
   retry(): Promise<void>
 }
@@ -25,15 +28,18 @@ export const LOCK_PREFIX = 'berth:job:'
 /** A manager that still wants the lock asks again within this time; older requests are dropped. */
 const WANTED_MS = 15_000
 
-export function createJobLocks(query: Query): HeldJobLocks {
+/** @param isHeard whether the server of the locks has answered lately */
+export function createJobLocks(query: Query, isHeard: () => boolean = () => true): HeldJobLocks {
   const held = new Set<string>()
   const asking = new Map<string, Promise<boolean>>()
   /** Time of the last request that was refused, by job. */
   const refused = new Map<string, number>()
   const listeners: ((job: string) => void)[] = []
   let epoch = 0
+  let notBefore = Number.NEGATIVE_INFINITY
 
   async function ask(job: string): Promise<boolean> {
+    if (performance.now() < notBefore) return false
     const before = epoch
     const [row] = await query('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', [LOCK_PREFIX + job])
     if (row?.taken !== true || before !== epoch) return false
@@ -44,7 +50,7 @@ export function createJobLocks(query: Query): HeldJobLocks {
   }
 
   function take(job: string): Promise<boolean> {
-    if (held.has(job)) return Promise.resolve(true)
+    if (held.has(job)) return Promise.resolve(isHeard())
     // Only one request at a time: advisory locks are counted, and each one taken would have to be released.
     const running =
       asking.get(job) ??
@@ -61,11 +67,14 @@ export function createJobLocks(query: Query): HeldJobLocks {
       if (!taken) refused.set(job, performance.now())
       return taken
     },
-    holds: job => held.has(job),
+    holds: job => held.has(job) && isHeard(),
     onTaken: listener => void listeners.push(listener),
     lost() {
       epoch++
       held.clear()
+    },
+    holdOff(ms) {
+      notBefore = performance.now() + ms
     },
     async retry() {
       for (const [job, at] of refused) {

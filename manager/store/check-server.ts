@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import pg from 'pg'
-import { AppError, because, isAppError } from '#manager/contract'
+import { AppError, because, becauseOf, isAppError } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { ANSWER_LIMIT_MS } from './answer-limits.ts'
 import { DISK_FULL } from './guarded-pool.ts'
@@ -74,11 +74,15 @@ export async function requireOwnSessions({ Client = pg.Client, ...config }: Conn
 }
 
 function noAnswer(error: unknown): AppError {
+  if (isAppError(error) && SAID.has(becauseOf(error)?.cause ?? '')) return error
   const cause = isAppError(error) ? (error.cause ?? error) : error
   if (cause instanceof pg.DatabaseError && cause.code === DISK_FULL)
     return new AppError('disk_full', because('database_disk_full'), { cause })
   return new AppError('unavailable', { why: `The database does not answer: ${messageOf(cause)}` }, { cause })
 }
+
+/** Causes that say more than the text of the error behind them. */
+const SAID: ReadonlySet<string> = new Set(['database_no_primary', 'database_old_primary', 'database_read_only'])
 
 function messageOf(error: unknown): string {
   return error instanceof Error && error.message ? error.message : String(error)

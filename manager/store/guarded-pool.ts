@@ -7,7 +7,7 @@ import { AppError, type Because, because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { ANSWER_LIMIT_MS } from './answer-limits.ts'
 import { currentWork, type Work } from './on-behalf.ts'
-import { type ConnectionConfig } from './primary-client.ts'
+import { type ConnectionConfig, isReadOnly } from './primary-client.ts'
 import { probeDatabase } from './probe.ts'
 
 export interface GuardedPoolOptions {
@@ -76,9 +76,15 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
       guard.lost ??= error
       log.warn({ err: error }, 'database connection lost')
     })
-    guard.settled = settle?.(client).catch((error: unknown) => void (guard.lost ??= error))
+    guard.settled = settled(client).catch((error: unknown) => void (guard.lost ??= error))
   })
   pool.on('error', () => undefined) // error of an idle connection, already logged above
+
+  async function settled(client: pg.PoolClient): Promise<void> {
+    await settle?.(client)
+    // A proxy may lead to a standby for a moment, and reads would be answered with what is old.
+    if (await isReadOnly(client)) throw new AppError('unavailable', because('database_read_only'))
+  }
 
   function onSilent(): void {
     if (probing || stop.signal.aborted) return
@@ -133,6 +139,11 @@ export function createGuardedPool({ config, settle, limitMs, onDiskFull, log }: 
         leave()
         throw error
       })
+      if (guard.lost !== undefined) {
+        guard.release()
+        leave()
+        throw noAnswer(guard.lost)
+      }
       if (work) work.connections++
       guard.onRelease = () => {
         if (work) work.connections--
@@ -239,7 +250,11 @@ class Guard implements PostgresPoolClient {
       return (await Promise.race([answer, silent])) as unknown as PostgresQueryResult<R>
     } catch (error) {
       if (isAboutDisk(error)) this.#deps.onDiskFull?.()
-      if (isOfStandby(error)) this.#deps.onReadOnly(error)
+      if (isOfStandby(error)) {
+        const readOnly = new AppError('unavailable', because('database_read_only'), { cause: error })
+        this.#deps.onReadOnly(readOnly)
+        throw readOnly
+      }
       // An error of the statement is passed on unchanged. An error of the connection becomes `unavailable`.
       throw !isLost(this) || isAboutDisk(error) ? error : noAnswer(error)
     } finally {

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { AppError, because } from '#manager/contract'
 import { PROBE } from './probe.ts'
 import { type Db } from './schema.ts'
 
@@ -12,6 +14,8 @@ export interface Health {
 
 /** Age up to which an outcome is reused: anybody may call the check, so it queries the database at most this often. */
 const FRESH_MS = 1_000
+/** A check that takes longer tells what the one before it found: whoever asks does not wait until a silent server counts as away. */
+const PATIENCE_MS = 1_500
 /** More than the free space that table pages usually have, so that the probe needs new space on the disk. */
 const PROBE_BYTES = 64 * 1024
 const PROBE_KEY = 'write_probe'
@@ -23,10 +27,14 @@ const PROBE_KEY = 'write_probe'
  */
 export function createHealth(db: () => Db, now: () => number = () => performance.now()): Health {
   let isDiskFull = false
+  /** What the last finished check found; undefined if all was well. */
+  let problem: unknown
   let last: { readonly at: number; readonly outcome: Promise<void> } | undefined
 
   async function check(): Promise<void> {
-    await sql.raw(PROBE).execute(db())
+    const asked = `${PROBE}, current_setting('transaction_read_only') as "readOnly"`
+    const { rows } = await sql.raw<{ readOnly: string }>(asked).execute(db())
+    if (rows[0]?.readOnly === 'on') throw new AppError('unavailable', because('database_read_only'))
     if (!isDiskFull) return
     const value = JSON.stringify(randomBytes(PROBE_BYTES).toString('base64'))
     await db()
@@ -38,10 +46,25 @@ export function createHealth(db: () => Db, now: () => number = () => performance
     isDiskFull = false
   }
 
+  async function saidBefore(): Promise<void> {
+    await delay(PATIENCE_MS, undefined, { ref: false })
+    if (problem !== undefined) throw problem
+    await new Promise(() => undefined)
+  }
+
   return {
     check() {
       if (last && now() - last.at < FRESH_MS) return last.outcome
-      const outcome = check()
+      const checked = check().then(
+        () => (problem = undefined),
+        (error: unknown) => {
+          problem = error
+          throw error
+        },
+      )
+      const outcome = Promise.race([checked, saidBefore()])
+      // Whoever asks reads the outcome, not each part of it.
+      checked.catch(() => undefined)
       last = { at: now(), outcome }
       return outcome
     },

@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { type Because, because } from '#manager/contract'
-import { type ConnectionConfig } from './primary-client.ts'
+import { type Because, because, becauseOf } from '#manager/contract'
+import { type ConnectionConfig, isReadOnly } from './primary-client.ts'
 
 /** A write that leaves nothing in a table. Its commit has to reach the disk, like that of every change. */
 export const PROBE = `select pg_logical_emit_message(true, 'berth', 'probe')`
@@ -26,10 +26,12 @@ export async function probeDatabase({ Client = pg.Client, ...config }: Connectio
     await client.connect()
     const { rowCount } = await client.query(WAITING_COMMITS)
     if (rowCount !== 0) return because('database_standby_silent')
+    if (await isReadOnly(client)) return because('database_read_only')
     await client.query(PROBE)
     return undefined
-  } catch {
-    return because('database_away')
+  } catch (error) {
+    // The choice of a server knows more than that none answers.
+    return becauseOf(error) ?? because('database_away')
   } finally {
     // Not awaited: if a query is in flight, `end` closes the socket.
     void client.end().catch(() => undefined)

@@ -39,6 +39,10 @@ export const SERVER_CAUSES = {
     'DATABASE_URL leads to a pooler that gives the sessions of the database to other clients after each transaction (PgBouncer: pool_mode = transaction). Berth needs sessions of its own: set the mode to session, or name the database itself.',
   database_read_only:
     'The database of DATABASE_URL takes no writes, as a standby does. Name the primary, all servers (postgresql://one:5432,two:5432/database), or a proxy in front of them that follows the primary.',
+  database_no_primary:
+    'None of the servers of DATABASE_URL takes writes: those that answer are standbys. Nothing can be changed until an administrator, or what watches the servers, promotes one.',
+  database_old_primary:
+    'The server of DATABASE_URL that takes writes is an old primary, from before the last promotion. Stop it, and let it follow the new one (pg_rewind). After a restore of an older copy, start the managers again.',
   database_standby_silent:
     'The database waits for its synchronous standby, which does not answer. Nothing can be changed until the standby answers or an administrator takes it out.',
   database_url_invalid:

@@ -126,6 +126,10 @@ export default {
     'DATABASE_URL이 가리키는 풀러가 트랜잭션마다 데이터베이스 세션을 다른 클라이언트에 넘깁니다(PgBouncer: pool_mode = transaction). Berth에는 전용 세션이 필요합니다. 모드를 session으로 바꾸거나 데이터베이스를 직접 지정하세요.',
   database_read_only:
     'DATABASE_URL의 데이터베이스가 대기 서버처럼 쓰기를 받지 않습니다. 주 서버나 모든 서버(postgresql://one:5432,two:5432/database), 또는 주 서버를 따라가는 프록시를 지정하세요.',
+  database_no_primary:
+    'DATABASE_URL의 서버 가운데 쓰기를 받는 서버가 없습니다. 응답하는 서버는 모두 대기 서버입니다. 관리자나 서버를 감시하는 프로그램이 하나를 승격할 때까지 아무것도 변경할 수 없습니다.',
+  database_old_primary:
+    'DATABASE_URL의 서버 가운데 쓰기를 받는 서버가 마지막 승격 이전의 예전 주 서버입니다. 그 서버를 멈추고 새 주 서버를 따르게 하세요(pg_rewind). 더 오래된 복사본을 복원했다면 매니저를 다시 시작하세요.',
   database_standby_silent:
     '데이터베이스가 응답하지 않는 동기 대기 서버를 기다리고 있습니다. 대기 서버가 응답하거나 관리자가 제외할 때까지 아무것도 변경할 수 없습니다.',
   database_url_invalid:

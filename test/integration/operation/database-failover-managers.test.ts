@@ -5,12 +5,17 @@ import { type SessionId } from '#manager/contract'
 import { type Manager } from '../../../manager/manager.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { startManagers } from '../../fixtures/managers.ts'
+import { openCluster } from '../../../manager/cluster/cluster.ts'
+import { silentLog } from '../../../manager/log.ts'
+import { openStore } from '../../../manager/store/open-store.ts'
 import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
 import { startPostgresPair } from '../../fixtures/postgres-pair.ts'
 
 /** Within which every request is answered, whatever the database does. */
 const LIMIT_MS = 10_000
 const WORKERS = 4
+/** Commits that wait for the standby. */
+const WAITING = `select pid from pg_stat_activity where wait_event = 'SyncRep'`
 
 interface Reply {
   readonly status: number
@@ -114,10 +119,7 @@ test('two managers lose and double nothing while the database fails over, comes 
   let isStopped = false
   const working = Promise.all(Array.from({ length: WORKERS }, () => work(client, () => isStopped)))
   working.catch(() => (isStopped = true))
-  const DBG = setInterval(() => console.error(new Date().toISOString(), seen.launched.size, seen.ended.size, JSON.stringify([...seen.statuses]), [...seen.causes]), 3000)
-  stack.defer(() => clearInterval(DBG))
   const more = async (count: number) => {
-    console.error('step')
     const before = seen.ended.size
     await expect
       .poll(() => isStopped || seen.ended.size > before + count, { timeout: 90_000 })
@@ -144,10 +146,11 @@ test('two managers lose and double nothing while the database fails over, comes 
     }
     await more(5)
     // The primary dies while commits wait for the frozen standby: what was not acknowledged may be gone.
-    const thawAgain = await one.freeze()
-    await pause(2_000)
-    await two.kill()
-    thawAgain()
+    {
+      using _thawed = { [Symbol.dispose]: await one.freeze() }
+      await expect.poll(() => pair.query(two, WAITING), { timeout: 30_000 }).not.toEqual([])
+      await two.kill()
+    }
     await one.promote()
     await pair.setSynchronous(one, false)
     await more(5)
@@ -155,7 +158,6 @@ test('two managers lose and double nothing while the database fails over, comes 
     isStopped = true
     await working
   }
-  console.log(seen.statuses, seen.causes, seen.lostAnswers, seen.slowestMs, seen.launched.size)
   const rows = await pair.query(one, 'select id, name, status from sessions')
   const kept = new Map(rows.map(row => [String(row.name), String(row.id)]))
   expect(kept.size).toBe(rows.length)
@@ -168,4 +170,102 @@ test('two managers lose and double nothing while the database fails over, comes 
   expect(failed).toEqual([])
   await expect.poll(() => engine.containers.size).toBe(0)
   expect(seen.slowestMs).toBeLessThan(LIMIT_MS)
+  expect(seen.lostAnswers).toBeGreaterThan(0)
+  expect([...seen.causes]).toContain('database_standby_silent')
+})
+
+const JOB = 'schedule:default'
+
+/** Two managers that want the same job all the time. */
+async function startRivals(databaseUrl: string) {
+  await using stack = new AsyncDisposableStack()
+  const { path: dataDir } = stack.use(await temporaryDirectory())
+  const options = { databaseUrl, log: silentLog }
+  const store = stack.use(await openStore({ ...options, dataDir }))
+  const rivals = [
+    stack.use(await openCluster({ ...options, store, version: '0.1.0' })),
+    stack.use(await openCluster({ ...options, store, version: '0.1.0' })),
+  ] as const
+  const gaps = [0, 0]
+  const heard: string[] = []
+  for (const [index, { peers }] of rivals.entries()) peers.onGap(() => void gaps[index]!++)
+  rivals[1].peers.topic<string>('test').on(message => heard.push(message))
+  let both = 0
+  const leaders = () => rivals.filter(({ jobLocks }) => jobLocks.holds(JOB)).length
+  const wanting = setInterval(() => {
+    for (const { jobLocks } of rivals) void jobLocks.take(JOB)
+    if (leaders() > 1) both++
+  }, 10)
+  stack.defer(() => clearInterval(wanting))
+  const opened = stack.move()
+  return {
+    gaps,
+    heard,
+    leaders,
+    tell: (text: string) => rivals[0].peers.topic<string>('test').tell(text),
+    timesWithTwo: () => both,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}
+
+const MOVE = { timeout: 30_000, interval: 20 }
+
+test('there is at most one leader while the primary hangs and is replaced, and nobody follows the old primary when it goes on', async () => {
+  await using pair = await startPostgresPair()
+  const [one, two] = pair.servers
+  await using rivals = await startRivals(pair.url)
+  await expect.poll(rivals.leaders, MOVE).toBe(1)
+  {
+    // A machine that hangs keeps the connections open.
+    using _thawed = { [Symbol.dispose]: await one.freeze() }
+    await two.promote()
+    await expect.poll(rivals.leaders, MOVE).toBe(0)
+    await expect.poll(rivals.leaders, MOVE).toBe(1)
+    await expect.poll(() => rivals.gaps.every(count => count > 0), MOVE).toBe(true)
+    rivals.tell('after the promotion')
+    await expect.poll(() => rivals.heard, MOVE).toContain('after the promotion')
+  }
+  // The old primary goes on, and takes writes: nobody returns to it.
+  expect(await pair.query(one, 'select pg_is_in_recovery() as standby')).toEqual([{ standby: false }])
+  await two.kill()
+  await expect.poll(rivals.leaders, MOVE).toBe(0)
+  await pause(2_000)
+  expect(rivals.leaders()).toBe(0)
+  expect(rivals.timesWithTwo()).toBe(0)
+})
+
+test('a manager leaves a server that turns read-only without closing connections, and says so', async () => {
+  await using stack = new AsyncDisposableStack()
+  const pair = stack.use(await startPostgresPair())
+  const [one] = pair.servers
+  const managers = stack.use(await startManagers())
+  const a = await managers.start({ databaseUrl: one.url })
+  const cause = async () => causeOf(await (await fetch(`${a.url}/readyz`)).text())
+  await expect.poll(cause, MOVE).toBe('none')
+  const set = async (value: string) => {
+    const text = `alter system set default_transaction_read_only = ${value}`
+    await pair.query(one, text)
+    await pair.query(one, 'select pg_reload_conf()')
+  }
+  await set('on')
+  await expect.poll(cause, MOVE).toBe('database_read_only')
+  await set('off')
+  await expect.poll(cause, MOVE).toBe('none')
+})
+
+test('readiness says that no server is a primary, and that only an old one is', async () => {
+  await using stack = new AsyncDisposableStack()
+  const pair = stack.use(await startPostgresPair())
+  const [one, two] = pair.servers
+  const managers = stack.use(await startManagers())
+  const a = await managers.start({ databaseUrl: pair.url })
+  const cause = async () => causeOf(await (await fetch(`${a.url}/readyz`)).text())
+  await one.kill()
+  await expect.poll(cause, MOVE).toBe('database_no_primary')
+  await two.promote()
+  await expect.poll(cause, MOVE).toBe('none')
+  await two.kill()
+  await expect.poll(cause, MOVE).toBe('database_away')
+  await one.startAlone()
+  await expect.poll(cause, MOVE).toBe('database_old_primary')
 })
