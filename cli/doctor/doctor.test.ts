@@ -288,6 +288,71 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     /waits for its synchronous standby/,
   ],
   [
+    'two servers that take writes',
+    {
+      ...HEALTHY,
+      database: {
+        ...external,
+        servers: [
+          { at: 'one:5432', role: 'primary', timeline: 1 },
+          { at: 'two:5432', role: 'primary', timeline: 2 },
+        ],
+      },
+    },
+    'database',
+    'problem',
+    /two:5432 on timeline 2, and one:5432 on timeline 1/,
+  ],
+  [
+    'servers without a primary',
+    {
+      ...HEALTHY,
+      database: {
+        ...external,
+        isReadOnly: true,
+        servers: [
+          { at: 'one:5432', role: 'away', why: 'refused.' },
+          { at: 'two:5432', role: 'standby', isFed: false },
+        ],
+      },
+    },
+    'database',
+    'problem',
+    /None of the servers/,
+  ],
+  [
+    'a standby that is away',
+    {
+      ...HEALTHY,
+      database: {
+        ...external,
+        servers: [
+          { at: 'one:5432', role: 'primary', timeline: 1 },
+          { at: 'two:5432', role: 'away', why: 'refused.' },
+        ],
+      },
+    },
+    'database',
+    'warning',
+    /two:5432 of DATABASE_URL does not answer: refused\./,
+  ],
+  [
+    'a standby on another timeline',
+    {
+      ...HEALTHY,
+      database: {
+        ...external,
+        servers: [
+          { at: 'one:5432', role: 'primary', timeline: 2 },
+          { at: 'two:5432', role: 'standby', isFed: false },
+        ],
+      },
+    },
+    'database',
+    'warning',
+    /two:5432 .* receives nothing/,
+  ],
+  [
     'an external database that is gone',
     { ...HEALTHY, database: { kind: 'external', status: 'unreachable', why: 'refused' } },
     'database',

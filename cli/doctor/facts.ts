@@ -188,7 +188,18 @@ export type DatabaseFacts =
       readonly isReadOnly: boolean
       /** Whether commits wait for a synchronous standby that does not answer. */
       readonly waitsForStandby: boolean
+      /** All servers that DATABASE_URL names, if these are several. */
+      readonly servers?: readonly DatabaseServer[]
     }
+
+/** One of several servers that DATABASE_URL names. `at` is its host and port. */
+export type DatabaseServer = { readonly at: string } & (
+  | { readonly role: 'away'; readonly why: string }
+  /** `timeline` grows with each promotion; 0 if the server does not say. */
+  | { readonly role: 'primary'; readonly timeline: number }
+  /** `isFed`: whether it receives the changes of a primary. */
+  | { readonly role: 'standby'; readonly isFed: boolean }
+)
 
 export interface SecretFile {
   readonly path: string

@@ -79,6 +79,18 @@ export const DOCTOR_CAUSES = {
   database_read_only_mend: 'Name the primary in DATABASE_URL, or promote the standby (pg_ctl promote).',
   database_standby_silent_mend:
     "Start the standby again, or take it out: alter system set synchronous_standby_names = ''; select pg_reload_conf();",
+  database_two_primaries:
+    'Two servers of DATABASE_URL take writes: {newer} on timeline {timeline}, and {older} on timeline {oldTimeline}. What is written to one is missing on the other.',
+  database_two_primaries_mend:
+    'Stop {server}, look at what was written there after the promotion, then let it follow the other one (pg_rewind). What promotes a standby has to fence the old primary.',
+  database_no_primary_mend:
+    'Find out why the primary is gone. Then promote a standby (pg_ctl promote, or patronictl failover).',
+  database_server_away: '{server} of DATABASE_URL does not answer: {text} The next failover has nowhere to go.',
+  database_server_away_mend: 'Start the server at {server} as a standby, or take it out of DATABASE_URL.',
+  database_standby_unfed:
+    '{server} of DATABASE_URL is a standby that receives nothing from the primary, and falls behind.',
+  database_standby_unfed_mend:
+    'Read the log of {server}. If it speaks of a timeline, the server was a primary before the last promotion: pg_rewind lets it follow the new one.',
   database_silent_mend: 'Check the address, the password and that the server runs (psql "$DATABASE_URL").',
   database_too_old: 'PostgreSQL {version} is too old.',
   database_too_old_mend: 'Update the server to version 15 or newer.',

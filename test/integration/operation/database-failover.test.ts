@@ -58,7 +58,7 @@ test.each(['both servers', 'a proxy that follows the primary'])(
     if (named !== 'both servers') {
       const url = new URL(one.url)
       const login = { user: url.username, password: url.password }
-      url.port = String(stack.use(await startPostgresHaproxy([one.port, two.port], login)).port)
+      url.port = String(stack.use(await startPostgresHaproxy({ ports: [one.port, two.port], login })).port)
       databaseUrl = url.href
       // Until its first checks the proxy takes both servers for up, and cuts connections to the standby afterwards.
       const isPrimary = () =>
