@@ -5,9 +5,6 @@ import { type SessionId } from '#manager/contract'
 import { type Manager } from '../../../manager/manager.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { startManagers } from '../../fixtures/managers.ts'
-import { database } from '../../../cli/doctor/checks/database.ts'
-import { type Facts } from '../../../cli/doctor/facts.ts'
-import { probeDatabase } from '../../../cli/doctor/probe/database.ts'
 import { openCluster } from '../../../manager/cluster/cluster.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
@@ -211,12 +208,6 @@ async function startRivals(databaseUrl: string) {
   }
 }
 
-/** Key of what `berth doctor` says of the database. */
-async function examined(databaseUrl: string): Promise<string | undefined> {
-  const finding = database.run({ database: await probeDatabase('', databaseUrl) } as Facts)
-  return finding?.saysBy?.cause
-}
-
 const MOVE = { timeout: 30_000, interval: 20 }
 
 test('there is at most one leader while the primary hangs and is replaced, and nobody follows the old primary when it goes on', async () => {
@@ -241,43 +232,4 @@ test('there is at most one leader while the primary hangs and is replaced, and n
   await pause(2_000)
   expect(rivals.leaders()).toBe(0)
   expect(rivals.timesWithTwo()).toBe(0)
-})
-
-test('a manager leaves a server that turns read-only without closing connections, and says so', async () => {
-  await using stack = new AsyncDisposableStack()
-  const pair = stack.use(await startPostgresPair())
-  const [one] = pair.servers
-  const managers = stack.use(await startManagers())
-  const a = await managers.start({ databaseUrl: one.url })
-  const cause = async () => causeOf(await (await fetch(`${a.url}/readyz`)).text())
-  await expect.poll(cause, MOVE).toBe('none')
-  const set = async (value: string) => {
-    const text = `alter system set default_transaction_read_only = ${value}`
-    await pair.query(one, text)
-    await pair.query(one, 'select pg_reload_conf()')
-  }
-  await set('on')
-  await expect.poll(cause, MOVE).toBe('database_read_only')
-  await set('off')
-  await expect.poll(cause, MOVE).toBe('none')
-})
-
-test('readiness and doctor say that no server is a primary, and that only an old one is', async () => {
-  await using stack = new AsyncDisposableStack()
-  const pair = stack.use(await startPostgresPair())
-  const [one, two] = pair.servers
-  const managers = stack.use(await startManagers())
-  const a = await managers.start({ databaseUrl: pair.url })
-  const cause = async () => causeOf(await (await fetch(`${a.url}/readyz`)).text())
-  await one.kill()
-  await expect.poll(cause, MOVE).toBe('database_no_primary')
-  expect(await examined(pair.url)).toBe('database_no_primary')
-  await two.promote()
-  await expect.poll(cause, MOVE).toBe('none')
-  expect(await examined(pair.url)).toBe('database_server_away')
-  await one.startAlone()
-  expect(await examined(pair.url)).toBe('database_two_primaries')
-  expect(await cause()).toBe('none')
-  await two.kill()
-  await expect.poll(cause, MOVE).toBe('database_old_primary')
 })

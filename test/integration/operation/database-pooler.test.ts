@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { silentLog } from '../../../manager/log.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
-import { startTestManager } from '../../fixtures/manager.ts'
+import { openEventStream } from '../../fixtures/event-stream.ts'
+import { apiOf, startTestManager } from '../../fixtures/manager.ts'
+import { startManagers } from '../../fixtures/managers.ts'
 import { hasPgbouncer, startPgbouncer } from '../../fixtures/pgbouncer.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 
@@ -14,9 +16,23 @@ describe.skipIf(!hasPgbouncer)('behind PgBouncer', () => {
     expect((await api.listSessions({ query: {} })).total).toBe(0)
   })
 
-  test('transaction mode is refused in words, with the setting to change', async () => {
+  test('two managers know each other, and one of them schedules', async () => {
     await using database = await startDatabase()
-    await using pooler = await startPgbouncer(database.url, 'transaction')
+    await using pooler = await startPgbouncer(database.url, 'session')
+    await using managers = await startManagers()
+    const [a, b] = [await managers.start({ databaseUrl: pooler.url }), await managers.start({ databaseUrl: pooler.url })]
+    const { api } = await managers.admin(a)
+    const schedulers = async () => (await api.listManagers()).items.map(({ schedules }) => schedules.length).toSorted()
+    await expect.poll(schedulers, { timeout: 30_000 }).toEqual([0, 1])
+    const { token } = await managers.admin(b)
+    await using stream = await openEventStream(a.url, { token })
+    await apiOf(b.url, token).logout()
+    await expect.poll(() => stream.isEnded()).toBe(true)
+  })
+
+  test.each(['transaction', 'statement'] as const)('%s mode is refused in words, with the setting to change', async mode => {
+    await using database = await startDatabase()
+    await using pooler = await startPgbouncer(database.url, mode)
     const opening = openStore({ databaseUrl: pooler.url, dataDir: '/nonexistent', log: silentLog })
     await expect(opening).rejects.toMatchObject({ code: 'config_invalid', detail: { cause: 'database_pooled' } })
     await expect(opening).rejects.toThrow(/pool_mode = transaction/)
