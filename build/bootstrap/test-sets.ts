@@ -72,7 +72,8 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'the page of the restore line by line; restore.test.ts has the restore',
   },
   {
-    files: 'test/integration/operation/{database-faults,database-failover,database-failover-managers,database-patroni}.test.ts',
+    files:
+      'test/integration/operation/{database-faults,database-failover,database-failover-managers,database-patroni}.test.ts',
     why: 'waits for databases that hang or fail over; servers-end.test.ts has one, database-primary.test.ts the choice of a server',
   },
   {

@@ -192,7 +192,7 @@ export type DatabaseFacts =
       readonly servers?: readonly DatabaseServer[]
     }
 
-/** One of several servers that DATABASE_URL names. `at` is its host and port. */
+/** A server of several that DATABASE_URL names. `at` is its host and port. */
 export type DatabaseServer = { readonly at: string } & (
   | { readonly role: 'away'; readonly why: string }
   /** `timeline` grows with each promotion; 0 if the server does not say. */

@@ -80,7 +80,8 @@ export async function openDedicatedConnection(deps: DedicatedConnectionDeps): Pr
 
   /** Reads would be answered with what is old, and locks would hold beside those at the primary. @throws Error */
   async function requirePrimary(client: pg.Client): Promise<void> {
-    if (await isReadOnly({ query: inTurn.bind(undefined, client) as pg.Client['query'] })) throw new Error('the server takes no writes')
+    if (await isReadOnly({ query: inTurn.bind(undefined, client) as pg.Client['query'] }))
+      throw new Error('the server takes no writes')
   }
 
   async function connect(again: boolean): Promise<{ readonly ended: Promise<void> }> {

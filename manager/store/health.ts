@@ -27,8 +27,8 @@ const PROBE_KEY = 'write_probe'
  */
 export function createHealth(db: () => Db, now: () => number = () => performance.now()): Health {
   let isDiskFull = false
-  /** What the last finished check found; undefined if all was well. */
-  let problem: unknown
+  /** Finding of the last finished check; undefined if all was well. */
+  let problem: Error | undefined
   let last: { readonly at: number; readonly outcome: Promise<void> } | undefined
 
   async function check(): Promise<void> {
@@ -58,7 +58,7 @@ export function createHealth(db: () => Db, now: () => number = () => performance
       const checked = check().then(
         () => (problem = undefined),
         (error: unknown) => {
-          problem = error
+          problem = error instanceof Error ? error : new Error(String(error))
           throw error
         },
       )

@@ -31,7 +31,7 @@ interface Primary {
   readonly port: number
   /** Grows with each promotion of a standby; 0 if the server does not say. */
   readonly timeline: number
-  /** Of the cluster, equal on a primary and its standbys. */
+  /** Id of the cluster, equal on a primary and its standbys. */
   readonly system: string
 }
 

@@ -39,14 +39,17 @@ export const database: PartCheck = {
   },
 }
 
-/** What is wrong with several servers as a whole, worst first. */
+/** Faults of several servers as a whole, worst first. */
 function judgeServers(servers: readonly DatabaseServer[]): FindingByKey | undefined {
   if (servers.length === 0) return undefined
   const primaries = servers.filter(server => server.role === 'primary').toSorted((a, b) => b.timeline - a.timeline)
   const [primary, old] = primaries
   if (primary && old) {
     const values = { newer: primary.at, timeline: primary.timeline, older: old.at, oldTimeline: old.timeline }
-    return problem(because('database_two_primaries', values), because('database_two_primaries_mend', { server: old.at }))
+    return problem(
+      because('database_two_primaries', values),
+      because('database_two_primaries_mend', { server: old.at }),
+    )
   }
   if (!primary && servers.some(server => server.role === 'standby'))
     return problem(because('database_no_primary'), because('database_no_primary_mend'))

@@ -49,7 +49,7 @@ interface Answer {
   readonly isFed: boolean
 }
 
-/** What one server says of the database, and of itself. */
+/** Answer of one server about the database, and about itself. */
 interface Asked {
   readonly facts: External
   readonly server: DatabaseServer
@@ -78,7 +78,9 @@ async function askServer(connectionString: string): Promise<Asked> {
       const aheadMs = row.now.getTime() - (askedAt + Date.now()) / 2
       return {
         facts: { kind: 'external', status: 'reachable', version, versionNumber, aheadMs, isReadOnly, waitsForStandby },
-        server: isReadOnly ? { at, role: 'standby', isFed } : { at, role: 'primary', timeline: await timelineOf(client) },
+        server: isReadOnly
+          ? { at, role: 'standby', isFed }
+          : { at, role: 'primary', timeline: await timelineOf(client) },
       }
     } finally {
       await client.end()

@@ -17,12 +17,18 @@ const WORKERS = 4
 /** Commits that wait for the standby. */
 const WAITING = `select pid from pg_stat_activity where wait_event = 'SyncRep'`
 
+interface Ask {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
 interface Reply {
   readonly status: number
   readonly text: string
 }
 
-/** What a client that repeats its requests at the other manager has seen. */
+/** Answers to a client that repeats its requests at the other manager. */
 interface Seen {
   /** Ids that were acknowledged, by the name of the session. */
   readonly launched: Map<string, SessionId>
@@ -40,7 +46,7 @@ const causeOf = (text: string): string => /database_\w+/.exec(text)?.[0] ?? 'non
 interface Client {
   readonly seen: Seen
   /** Asks one manager after the other until one of them does it. @param isDone by the answer */
-  surely(path: string, init: RequestInit, isDone: (reply: Reply) => boolean): Promise<Reply>
+  surely(path: string, init: Ask, isDone: (reply: Reply) => boolean): Promise<Reply>
 }
 
 function createTestClient(managers: readonly Manager[], token: string): Client {
@@ -54,7 +60,7 @@ function createTestClient(managers: readonly Manager[], token: string): Client {
   }
   let turn = 0
 
-  async function ask(path: string, init: RequestInit): Promise<Reply> {
+  async function ask(path: string, init: Ask): Promise<Reply> {
     const { url } = managers[turn++ % managers.length] as Manager
     const asked = performance.now()
     const headers = { ...init.headers, authorization: `Bearer ${token}`, 'content-type': 'application/json' }
@@ -94,7 +100,11 @@ async function work({ seen, surely }: Client, isStopped: () => boolean): Promise
     const { id } = (JSON.parse(text) as { items: [{ id: SessionId }] }).items[0]
     expect(seen.launched.get(name) ?? id).toBe(id)
     seen.launched.set(name, id)
-    await surely(`/sessions/${id}`, {}, reply => reply.status === 200 && /"status":"RUNNING"/.test(reply.text) || isStopped())
+    await surely(
+      `/sessions/${id}`,
+      {},
+      reply => (reply.status === 200 && /"status":"RUNNING"/.test(reply.text)) || isStopped(),
+    )
     await surely(`/sessions/${id}`, { method: 'DELETE' }, ({ status }) => status < 300)
     seen.ended.add(id)
   }
@@ -121,9 +131,7 @@ test('two managers lose and double nothing while the database fails over, comes 
   working.catch(() => (isStopped = true))
   const more = async (count: number) => {
     const before = seen.ended.size
-    await expect
-      .poll(() => isStopped || seen.ended.size > before + count, { timeout: 90_000 })
-      .toBe(true)
+    await expect.poll(() => isStopped || seen.ended.size > before + count, { timeout: 90_000 }).toBe(true)
   }
   const readiness = async () => {
     const texts = await Promise.all([a, b].map(async ({ url }) => (await fetch(`${url}/readyz`)).text()))
@@ -140,9 +148,7 @@ test('two managers lose and double nothing while the database fails over, comes 
     await more(3)
     {
       using _thawed = { [Symbol.dispose]: await one.freeze() }
-      await expect
-        .poll(readiness, { timeout: 30_000 })
-        .toEqual(['database_standby_silent', 'database_standby_silent'])
+      await expect.poll(readiness, { timeout: 30_000 }).toEqual(['database_standby_silent', 'database_standby_silent'])
     }
     await more(5)
     // The primary dies while commits wait for the frozen standby: what was not acknowledged may be gone.
@@ -163,8 +169,7 @@ test('two managers lose and double nothing while the database fails over, comes 
   expect(kept.size).toBe(rows.length)
   expect(rows.length).toBe(seen.launched.size)
   for (const [name, id] of seen.launched) expect(kept.get(name)).toBe(id)
-  const open = () =>
-    pair.query(one, `select id, status from sessions where status not in ('TERMINATED', 'CANCELLED')`)
+  const open = () => pair.query(one, `select id, status from sessions where status not in ('TERMINATED', 'CANCELLED')`)
   await expect.poll(open, { timeout: 30_000 }).toEqual([])
   const failed = await pair.query(one, `select id, status, reason from sessions where status = 'ERROR'`)
   expect(failed).toEqual([])

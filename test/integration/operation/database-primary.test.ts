@@ -16,7 +16,7 @@ async function causeAt({ url }: { readonly url: string }): Promise<string> {
 /** Key of what `berth doctor` says of the database. */
 async function examined(databaseUrl: string): Promise<string | undefined> {
   const finding = database.run({ database: await probeDatabase('', databaseUrl) } as Facts)
-  return finding?.saysBy?.cause
+  return finding?.saysBy.cause
 }
 
 test('a manager leaves a server that turns read-only without closing connections, and says so', async () => {
