@@ -68,7 +68,8 @@ async function findNewestPrimary(databaseUrl: string, urls: readonly string[]): 
   const found = await findPrimary(urls)
   if (before && before.system === found.system && found.timeline < before.timeline)
     throw new AppError('unavailable', because('database_old_primary'), { cause: tooOld(found, before) })
-  lastPrimaries.set(databaseUrl, found)
+  // A server that did not say, because it was busy, must not let the old one in.
+  if (!before || found.system !== '') lastPrimaries.set(databaseUrl, found)
   return found
 }
 
