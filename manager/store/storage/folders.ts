@@ -238,7 +238,8 @@ export async function holdFoldersOf(trx: Db, sessionIds: readonly SessionId[]): 
 }
 
 /**
- * A session that mounts the folder and belongs to somebody else, or in which somebody else worked or chose the command; undefined for none.
+ * A session that mounts the folder and belongs to somebody else, or in which somebody else or an access token worked or chose the command;
+ * undefined for none.
  * A removed member keeps the mounts of running sessions (docs/adr/0031). Waiting sessions of members do not count: a folder with a leading
  * dot has no members.
  *
@@ -254,7 +255,8 @@ export async function findUsedByOthers(db: Db, id: FolderId): Promise<{ name: st
     .where('session_folders.folder_id', '=', id)
     .where('sessions.status', 'in', LIVE_STATUSES)
     .where(sql<boolean>`(not ${isOthers} or sessions.status <> 'PENDING')`)
-    .where(sql<boolean>`(${isOthers} or sessions.launched_by is not null or sessions.used_by_others_at is not null)`)
+    .where(sql<boolean>`(${isOthers} or sessions.launched_by is not null or sessions.token_id is not null
+        or sessions.used_by_others_at is not null)`)
     .orderBy('sessions.id')
     .executeTakeFirst()
 }

@@ -212,6 +212,8 @@ export default {
   session_member_unknown: '세션의 "{project}" 프로젝트에 다음 활성 구성원이 없습니다: {email}',
   dot_folder_in_launched:
     '{who} 님이 이 세션을 대신 시작하고 명령을 정했으므로, 그 명령이 폴더 "{name}" 안을 읽을 수 있습니다. 세션을 직접 다시 시작하면 점으로 시작하는 폴더가 함께 마운트됩니다.',
+  dot_folder_with_token:
+    '액세스 토큰이 이 세션을 시작하고 명령을 정했으므로, 그 명령이 폴더 "{name}" 안을 읽을 수 있습니다. 세션을 직접 새로 시작하거나, 토큰이 정한 것을 그대로 써서(keepCommand) 이 세션을 다시 시작하세요.',
   dot_folders_left_out:
     '다른 사람이 이 세션을 사용했으므로 그 사람의 프로그램이 세션에서 계속 실행될 수 있습니다. 모든 세션에서 사용하는 다음 폴더 없이 시작했습니다: {names}.',
   session_used_by_others:
