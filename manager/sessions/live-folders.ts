@@ -42,7 +42,6 @@ import { type Caller } from '../users/authorize.ts'
 import { type ChangedMounts, type Repair, repairsOf, whyFixed } from './added-folders.ts'
 import { type SessionChanges } from './changes.ts'
 import { requireOwn } from './require-session.ts'
-import { refuseDotWithToken } from './restart.ts'
 import { toKernelFolder } from './kernel-spec.ts'
 
 /**
@@ -291,8 +290,10 @@ async function hold(trx: Db, id: SessionId, wanted: Mount): Promise<boolean> {
   if (by !== null && isAutomount(wanted.name)) {
     throw new AppError('session_folders_fixed', because('dot_folder_in_launched', { name: wanted.name, who: by }))
   }
-  // Likewise the token may enter a session that it launched, and its command may still run.
-  if ((owned?.token_id ?? null) !== null) refuseDotWithToken(wanted.name)
+  // Likewise an access token may enter a session that it launched, and its command may still run.
+  if ((owned?.token_id ?? null) !== null && isAutomount(wanted.name)) {
+    throw new AppError('session_folders_fixed', because('dot_folder_with_token', { name: wanted.name }))
+  }
   // Programs of others may still run in a session that was shared.
   const wasUsed = (owned?.used_by_others_at ?? null) !== null
   if (wasUsed && isAutomount(wanted.name)) {

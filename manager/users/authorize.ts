@@ -2,6 +2,7 @@ import {
   type Access,
   AppError,
   because,
+  LAUNCHED_BY_TOKEN,
   type Role,
   type SessionPermission,
   type TokenScope,
@@ -123,9 +124,6 @@ export function isOfToken(caller: Pick<Caller, 'scopes' | 'loginId'>, { tokenId 
   return token === null || tokenId === token
 }
 
-/** Name in place of an administrator's address for sessions that an access token launched. */
-const BY_TOKEN = 'access token'
-
 /**
  * Who else chose image, command and variables of a session: the address of an administrator, or an access token of its owner; null: the
  * caller did. Programs that hold a token read texts of strangers, so what they chose meets no dotfiles of the owner.
@@ -135,7 +133,7 @@ export function otherLauncher(
   { launched_by, token_id }: { readonly launched_by: string | null; readonly token_id: string | null },
 ): string | null {
   if (launched_by !== null) return launched_by
-  return token_id === null || token_id === tokenOf(caller) ? null : BY_TOKEN
+  return token_id === null || token_id === tokenOf(caller) ? null : LAUNCHED_BY_TOKEN
 }
 
 /** Permission of the caller by sharing; null for an own session, and for one that is not shared with the caller. */

@@ -65,7 +65,7 @@ export const SESSION_REQUEST_CAUSES = {
   dot_folder_in_launched:
     '{who} launched this session for you and chose its command, which could read "{name}". Start the session again yourself: it then has your folders with a dot.',
   dot_folder_with_token:
-    'An access token launched this session and chose its command, which could read "{name}". Launch a session yourself for it, or start this one again and take over what the token chose (keepCommand).',
+    'An access token launched this session and chose its command, which could read "{name}". Start the session again yourself: it then has your folders with a dot.',
   session_used_by_others:
     'Others have used this session, so their programs may still run in it, and all of your sessions use "{name}". Launch another session for it, or add another folder.',
   dot_folders_left_out:

@@ -20,6 +20,9 @@ const en = {
     '<b>This session belongs to {owner}.</b> You see its timeline, log and details as an administrator. Only the owner can open its apps and its terminal. If you end the session, the owner sees your address, {you}, in the timeline.',
   launchedByNotice:
     '<b>{who} launched this session for you</b> and chose what runs in it. It started without your dotfiles, start-up script and dot-folders. A program that its command left running sees what you do in the session, and administrators can read its log.',
+  tokenNotice:
+    '<b>An access token of yours launched this session</b> and chose what runs in it. It started without your dotfiles, start-up script and dot-folders. The program that has the token can enter the session.',
+  tokenChose: 'An access token of yours launched this session and chose what runs in it.',
   otherChose: '{who} launched this session for you and chose what runs in it.',
   otherImageProgram: 'The program of the image runs.',
   otherKeep: 'Run this again',
@@ -95,6 +98,7 @@ const en = {
   identity: 'Identity',
   owner: 'Owner',
   launchedBy: 'Launched by',
+  anAccessToken: 'An access token',
   resourceGroup: 'Resource group',
   kind: 'Kind',
   batch: 'Batch: ends with its command',

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import {
   type AccessTokenSpec,
@@ -30,6 +32,13 @@ async function tokenWith(scopes: readonly TokenScope[], more: Partial<AccessToke
   const made = await of.createAccessToken(spec(scopes, more))
   return { ...made, api: apiOf(cluster.url, made.token) }
 }
+/** Joins an agent that sees the folders. */
+async function joinWithStorage() {
+  const marker = await readFile(join(cluster.source.dataDir, 'storage/.berth-storage'), 'utf8')
+  return cluster.join({ storage: [marker.trim()] })
+}
+/** The refusal of a dot folder for a session that a token launched. */
+const refusedDot = ['session_folders_fixed', 'dot_folder_with_token']
 const refused = async (call: Promise<unknown>) => {
   const { code, detail } = await refusal(call)
   return [code, detail.cause]
@@ -225,6 +234,22 @@ describe('the sessions of an access token', () => {
     expect(await refused(owner.restartSession({ params: { id }, body: {} }))).toEqual(['bad_request', 'image_of_other'])
     expect(await startAgain(owner, { keepCommand: true })).toEqual(['cat ~/.netrc', '/x', ['.netrc']])
     expect(await startAgain(owner, {})).toEqual([null, null, ['.netrc']])
+  })
+
+  test('get no dot folder while they run, by adding it or by a new name of a folder that they mount', async () => {
+    await joinWithStorage()
+    const { id: dot } = await person.createFolder({ body: { name: '.added' } })
+    const { id: plain } = await person.createFolder({ body: { name: 'plain' } })
+    const { api } = await tokenWith(['read', 'launch', 'files'])
+    const { id } = await cluster.launch({ folders: [{ folder: plain }] }, api)
+    await cluster.reach(id, 'RUNNING')
+    await expect.poll(async () => (await person.getSession({ params: { id } })).foldersFixed).toBeNull()
+    expect(await refused(person.addSessionFolder({ params: { id }, body: { folder: dot } }))).toEqual(refusedDot)
+    const rename = () => person.updateFolder({ params: { id: plain }, body: { name: '.plain' } })
+    expect(await refused(rename())).toEqual(['folder_shared', 'folder_dot_used_by_others'])
+    await api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect((await rename()).name).toBe('.plain')
   })
 
   test('get no answer that their owner has got by the same idempotency key', async () => {
