@@ -18,7 +18,16 @@ export interface AllocationRequest {
 }
 
 /** Why an allocation has ended, as far as sessions tell it apart. */
-export type AllocationEnd = 'cancelled' | 'timeout' | 'preempted' | 'node_failed' | 'failed' | 'completed'
+export type AllocationEnd =
+  | 'cancelled'
+  | 'timeout'
+  | 'preempted'
+  /** It waits again: its resources are gone as at any other end. */
+  | 'requeued'
+  | 'node_failed'
+  | 'out_of_memory'
+  | 'failed'
+  | 'completed'
 
 interface Listed {
   readonly name: string
@@ -52,6 +61,14 @@ export type Allocation =
   /** Neither waiting nor granted, and not over: it is left alone. */
   | (Listed & { readonly state: 'changing' })
 
+/** An allocation that the engine had once. */
+export interface PastAllocation {
+  readonly name: string
+  readonly user: string | null
+  /** Null: it is not known what was granted under the name. */
+  readonly identity: GrantIdentity | null
+}
+
 /**
  * An engine that allocates resources for sessions. Everything else about sessions is Berth's. Calls have a time limit.
  *
@@ -74,6 +91,11 @@ export interface Allocator {
   list(prefix: string, users: ReadonlySet<string>): Promise<readonly Allocation[]>
   /** Names of all nodes. @throws if the answer is not complete */
   nodes(): Promise<readonly string[]>
+  /**
+   * How an allocation ended that is not listed any more, from the engine's history; undefined: the engine keeps none, does not answer, or
+   * does not know. Never throws.
+   */
+  endOf(allocation: PastAllocation): Promise<AllocationEnd | undefined>
   /** Ends an allocation, whatever its state. Only `list` shows whether it has ended. */
   release(id: string, user: string | null): Promise<void>
 }

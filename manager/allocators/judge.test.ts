@@ -3,7 +3,7 @@ import { ManagerId, SessionId, type SessionStatus } from '#manager/contract'
 import { type AllocatedSession } from '../store/sessions/allocations.ts'
 import { newId } from '../store/new-id.ts'
 import { type Allocation } from './allocator.ts'
-import { createMemory, judge, type Memory, NOT_KNOWN, surplus } from './judge.ts'
+import { actOnEnd, createMemory, judge, type Memory, NOT_KNOWN, surplus } from './judge.ts'
 import { nameOf, prefixOf, sessionOf } from './names.ts'
 
 const BERTH = newId(ManagerId)
@@ -37,6 +37,8 @@ const session = (
   status,
   resourceGroup: 'default',
   slurmEndsAt: null,
+  isInterruptible: false,
+  interruptAt: null,
   request: request && { run: 1, name: NAME, user: null, askedAgoMs: 120_000, granted: null, ...request },
 })
 
@@ -131,13 +133,14 @@ describe('a running session', () => {
     expect(at(0, [], running)).toEqual([])
     expect(at(1, [GRANT], running)).toEqual([])
     expect(at(2, [], running)).toEqual([])
-    expect(at(3, [], running)).toMatchObject([{ act: 'end', isWaiting: false, reason: { cause: 'slurm_forgotten' } }])
+    expect(at(3, [], running)).toEqual([{ act: 'lost', id: ID, name: NAME, user: null, identity: IDENTITY }])
   })
 
   test('ends if its number belongs to another job by now', () => {
     const other = { ...GRANT, name: nameOf(BERTH, newId(SessionId), 1) }
     at(0, [other], running)
-    expect(at(1, [other], running)).toMatchObject([{ act: 'end', reason: { cause: 'slurm_forgotten' } }])
+    expect(at(1, [other], running)).toMatchObject([{ act: 'lost', name: NAME }])
+    expect(actOnEnd(running, undefined)).toMatchObject({ act: 'end', reason: { cause: 'slurm_forgotten' } })
   })
 
   test.each([
@@ -161,7 +164,7 @@ describe('a running session', () => {
   test('has until its grace time is over when it is preempted: its programs are told, then it is stopped', () => {
     const preempted = { ...GRANT, isPreempted: true, endsAt: new Date(60_000) }
     const shown = { ...running, slurmEndsAt: preempted.endsAt }
-    const warning = { act: 'warn', id: ID, name: NAME, endsAt: preempted.endsAt }
+    const warning = { act: 'warn', id: ID, name: NAME, endsAt: preempted.endsAt, continues: false }
     expect(at(0, [preempted], shown)).toEqual([warning])
     memory.warned.set(NAME, 60_000)
     expect(at(44_000, [preempted], shown)).toEqual([])
@@ -183,7 +186,7 @@ describe('a running session', () => {
 
   test('is told of a raised limit again after a failure, and by a manager that did not tell it of the end before', () => {
     const raised = { ...GRANT, endsAt: new Date(7_200_000) }
-    const calledOff = { act: 'warn', id: ID, name: NAME, endsAt: null }
+    const calledOff = { act: 'warn', id: ID, name: NAME, endsAt: null, continues: false }
     const until = { act: 'until', id: ID, endsAt: raised.endsAt }
     expect(at(3_500_000, [raised], { ...running, slurmEndsAt: new Date(3_600_000) })).toEqual([until, calledOff])
     const shown = { ...running, slurmEndsAt: raised.endsAt }
@@ -201,12 +204,59 @@ describe('a running session', () => {
     expect(at(140_000, [short], shown)).toMatchObject([{ act: 'warn' }])
   })
 
+  test('ends when Slurm has queued its job again: the resources are not its own any more', () => {
+    const again = { ...WAITS, identity: { ...IDENTITY, startedAt: null, restarts: 1 } }
+    expect(at(0, [again], running)).toMatchObject([{ act: 'end', reason: { cause: 'slurm_requeued' } }])
+    const granted = { ...GRANT, identity: { ...IDENTITY, startedAt: 200, restarts: 1 } }
+    expect(at(0, [granted], running)).toMatchObject([{ act: 'end', reason: { cause: 'slurm_requeued' } }])
+  })
+
   test('has its grant recorded if the manager that placed it ended before', () =>
     expect(at(0, [GRANT], session('SCHEDULED'))).toEqual([{ act: 'record', name: NAME, identity: IDENTITY }]))
 
   test('is left alone without a request, and while it is being ended', () => {
     expect(at(0, [], session('RUNNING', null))).toEqual([])
     expect(at(0, [], session('TERMINATING', { granted: IDENTITY }))).toEqual([])
+  })
+})
+
+describe('a running session that may be interrupted', () => {
+  const running = { ...session('RUNNING', { granted: IDENTITY }), isInterruptible: true }
+  const preempted = { ...GRANT, isPreempted: true, endsAt: new Date(60_000) }
+  const shown = { ...running, slurmEndsAt: preempted.endsAt }
+  const interrupt = { act: 'interrupt', id: ID }
+
+  test('is told of a preemption, is stopped before the grace time is over, and continues', () => {
+    const stopsAt = new Date(45_000)
+    expect(at(0, [preempted], shown)).toEqual([
+      { act: 'announce', id: ID, at: stopsAt },
+      { act: 'warn', id: ID, name: NAME, endsAt: stopsAt, continues: true },
+    ])
+    memory.warned.set(NAME, 45_000)
+    const announced = { ...shown, interruptAt: stopsAt }
+    expect(at(44_000, [preempted], announced)).toEqual([])
+    expect(at(45_000, [preempted], announced)).toEqual([interrupt])
+  })
+
+  test.each([
+    ['without a grace time', { ...GRANT, isPreempted: true }],
+    ['when its job is already gone', { name: NAME, user: null, identity: IDENTITY, state: 'ended', end: 'preempted' }],
+    ['when its job was queued again', { ...GRANT, identity: { ...IDENTITY, startedAt: 200, restarts: 1 } }],
+  ] as const)('is stopped at once %s', (_, found) => expect(at(0, [found], running)).toEqual([interrupt]))
+
+  test('is told that the preemption is called off', () => {
+    memory.warned.set(NAME, 45_000)
+    const announced = { ...running, interruptAt: new Date(45_000) }
+    expect(at(0, [GRANT], announced)).toEqual([
+      { act: 'announce', id: ID, at: null },
+      { act: 'warn', id: ID, name: NAME, endsAt: null, continues: true },
+    ])
+  })
+
+  test('ends like any other one with another end of its job, and while it is only being started', () => {
+    expect(actOnEnd(running, 'timeout')).toMatchObject({ act: 'end', reason: { cause: 'slurm_timeout' } })
+    expect(actOnEnd(running, 'preempted')).toEqual(interrupt)
+    expect(actOnEnd({ ...running, status: 'PREPARING' }, 'preempted')).toMatchObject({ act: 'end' })
   })
 })
 

@@ -1,7 +1,7 @@
 import { because, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import { type AllocatedSession } from '../store/sessions/allocations.ts'
 import { type GrantIdentity } from '../store/tables/scheduling.ts'
-import { type Allocation } from './allocator.ts'
+import { type Allocation, type AllocationEnd } from './allocator.ts'
 import { endReason, waitingReason } from './slurm/reasons.ts'
 
 type Granted = Extract<Allocation, { state: 'granted' }>
@@ -17,8 +17,27 @@ export type Act =
   | { readonly act: 'record'; readonly name: string; readonly identity: GrantIdentity }
   /** Slurm ends the job at another time than the session shows. */
   | { readonly act: 'until'; readonly id: SessionId; readonly endsAt: Date | null }
-  /** Tell the programs of the session when its job ends, so that they save their work; null: it does not end soon, after all. */
-  | { readonly act: 'warn'; readonly id: SessionId; readonly name: string; readonly endsAt: Date | null }
+  /** Tell the programs of the session when it is stopped, so that they save their work; null: that is not soon, after all. */
+  | {
+      readonly act: 'warn'
+      readonly id: SessionId
+      readonly name: string
+      readonly endsAt: Date | null
+      /** The session is interrupted then, and continues on another allocation. */
+      readonly continues: boolean
+    }
+  /** Show when the session is interrupted; null: it is not, after all. */
+  | { readonly act: 'announce'; readonly id: SessionId; readonly at: Date | null }
+  /** Stop the session, which then waits for another allocation to continue. */
+  | { readonly act: 'interrupt'; readonly id: SessionId }
+  /** The engine does not list the allocation of the session any more, so the session ends; the engine's history may know why. */
+  | {
+      readonly act: 'lost'
+      readonly id: SessionId
+      readonly name: string
+      readonly user: string | null
+      readonly identity: GrantIdentity | null
+    }
   | { readonly act: 'end'; readonly id: SessionId; readonly reason: Reason; readonly isWaiting: boolean }
 
 export interface JudgeTimes {
@@ -159,35 +178,55 @@ function judgeWaiting(
 }
 
 function judgeRunning(
-  { id, request, slurmEndsAt }: AllocatedSession,
+  session: AllocatedSession,
   found: Allocation | undefined,
   { look: { timeMs }, memory, times }: Context,
 ): readonly Act[] {
+  const { id, request, slurmEndsAt, interruptAt } = session
   // The session was placed by Berth itself, or imported from its host.
   if (!request) return []
-  const { name, granted } = request
-  const end = (reason: Reason): readonly Act[] => [{ act: 'end', id, reason, isWaiting: false }]
+  const { name, user, granted } = request
+  if (found && granted && isRequeued(found.identity, granted)) return [actOnEnd(session, 'requeued')]
   const isOurs = found !== undefined && (granted === null || isSameJob(found.identity, granted))
   if (!isOurs || (found.state === 'granted' && granted !== null && !isSame(found.identity, granted)))
-    return countIn(memory.missing, name) < GONE_AFTER ? [] : end(endReason(undefined))
+    return countIn(memory.missing, name) < GONE_AFTER ? [] : [{ act: 'lost', id, name, user, identity: granted }]
   memory.missing.delete(name)
-  if (found.state === 'ended') return end(endReason(found.end))
+  if (found.state === 'ended') return [actOnEnd(session, found.end)]
   if (found.state !== 'granted') return []
   const { identity, endsAt, isPreempted } = found
   const leftMs = endsAt === null ? null : endsAt.getTime() - timeMs
   // The end of a preempted job is that of its grace time.
-  if (isPreempted && (leftMs === null || leftMs <= times.stopMs)) return end(endReason('preempted'))
+  if (isPreempted && (endsAt === null || leftMs === null || leftMs <= times.stopMs))
+    return [actOnEnd(session, 'preempted')]
   const isNear = leftMs !== null && leftMs <= Math.min(times.warnMs, lengthOf(found) / 2)
-  const warning = isPreempted || isNear ? endsAt : null
+  // Programs of a session that continues are told when Berth stops it, as at any interruption.
+  const stopsAt =
+    isPreempted && endsAt && mayContinue(session) ? new Date(endsAt.getTime() - times.stopMs) : null
+  const warning = stopsAt ?? (isPreempted || isNear ? endsAt : null)
   const isMoved = endsAt?.getTime() !== slurmEndsAt?.getTime()
   // Another process may have told them of the end that does not hold any more.
   if (isMoved && slurmEndsAt && !memory.warned.has(name)) memory.warned.set(name, NOT_KNOWN)
+  const continues = stopsAt !== null || interruptAt !== null
   return [
     ...(granted ? [] : [{ act: 'record', name, identity } as const]),
     ...(isMoved ? [{ act: 'until', id, endsAt } as const] : []),
-    ...(warning?.getTime() === memory.warned.get(name) ? [] : [{ act: 'warn', id, name, endsAt: warning } as const]),
+    ...(stopsAt?.getTime() === interruptAt?.getTime() ? [] : [{ act: 'announce', id, at: stopsAt } as const]),
+    ...(warning?.getTime() === memory.warned.get(name)
+      ? []
+      : [{ act: 'warn', id, name, endsAt: warning, continues } as const]),
   ]
 }
+
+/** What the end of its allocation means for a session that is on it; undefined: nobody knows how it ended. Pure. */
+export function actOnEnd(session: Pick<AllocatedSession, 'id' | 'status' | 'isInterruptible'>, end?: AllocationEnd): Act {
+  const { id } = session
+  if ((end === 'preempted' || end === 'requeued') && mayContinue(session)) return { act: 'interrupt', id }
+  return { act: 'end', id, reason: endReason(end), isWaiting: false }
+}
+
+/** A session that is only being started has no work to save. */
+const mayContinue = ({ status, isInterruptible }: Pick<AllocatedSession, 'status' | 'isInterruptible'>) =>
+  isInterruptible && status === 'RUNNING'
 
 const lengthOf = ({ endsAt, identity: { startedAt } }: Granted) =>
   endsAt === null || startedAt === null ? Infinity : endsAt.getTime() - startedAt * 1000
@@ -200,6 +239,9 @@ function countIn(counts: Map<string, number>, name: string): number {
 
 const isSameJob = (a: GrantIdentity, b: GrantIdentity) =>
   a.id === b.id && a.submittedAt === b.submittedAt && a.restarts === b.restarts
+/** The engine has taken the resources away from the job, and queued it again under its number. */
+const isRequeued = (now: GrantIdentity, granted: GrantIdentity) =>
+  now.id === granted.id && now.submittedAt === granted.submittedAt && now.restarts > granted.restarts
 const isSame = (a: GrantIdentity, b: GrantIdentity) => isSameJob(a, b) && a.startedAt === b.startedAt
 
 /**

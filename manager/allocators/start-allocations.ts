@@ -10,6 +10,7 @@ import {
   type SessionId,
 } from '#manager/contract'
 import { ALL_JOBS, type JobLocks } from '../cluster/job-locks.ts'
+import { type Audit } from '../audit/recorder.ts'
 import { type Log } from '../log.ts'
 import { commitPlacements } from '../scheduler/commit.ts'
 import { PAUSED } from '../scheduler/pause.ts'
@@ -20,6 +21,7 @@ import { type AgentRow } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   type AllocatedGroup,
+  type AllocatedSession,
   hasAllocations,
   listAllocatedGroups,
   listAllocatedSessions,
@@ -32,9 +34,10 @@ import { listRunningKernels } from '../store/sessions/interruptions.ts'
 import { listPending } from '../store/sessions/queue.ts'
 import { type Touched, updateReasons } from '../store/sessions/touches.ts'
 import { type Allocation, type AllocationRequest, type Allocator } from './allocator.ts'
-import { type Act, ASKED, createMemory, judge, JUDGE_TIMES, type JudgeTimes, NOT_KNOWN, surplus } from './judge.ts'
+import { type Act, actOnEnd, ASKED, createMemory, judge, JUDGE_TIMES, type JudgeTimes, NOT_KNOWN, surplus } from './judge.ts'
 import { nameOf, prefixOf, sessionOf } from './names.ts'
 import { nodeOf, placementOn } from './place.ts'
+import { createPreemptions } from './preemptions.ts'
 import { jobSettings } from './slurm/job-settings.ts'
 import { type ReadWaitingDeps, readWaiting, type WaitingSessions } from './read-waiting.ts'
 
@@ -61,7 +64,18 @@ export interface AllocationsDeps extends ReadWaitingDeps {
    * Tells a container when its session ends, or (null) that it does not. Safe to repeat. @throws AppError `agent_unreachable`, `bad_request`
    * (an agent of an earlier version)
    */
-  readonly warn: (agentId: AgentId, kernelId: KernelId, endsAt: string | null) => Promise<void>
+  readonly warn: (
+    agentId: AgentId,
+    kernelId: KernelId,
+    notice: {
+      readonly at: string | null
+      /** Whether the session is interrupted then, and continues later. */
+      readonly continues: boolean
+    },
+  ) => Promise<void>
+  /** Stops a running session whose interruption was announced for this time or earlier; it then waits to continue. @returns whether it did */
+  readonly interrupt: (id: SessionId, at: number, reason: Reason) => Promise<boolean>
+  readonly audit?: Audit | undefined
   readonly hint: (touched: readonly Touched[]) => void
   readonly jobLocks?: JobLocks
   readonly isPaused: () => Promise<boolean>
@@ -73,6 +87,14 @@ export interface AllocationsDeps extends ReadWaitingDeps {
   readonly times?: Partial<JudgeTimes>
   /** A grant on which the session cannot be placed for this long is given back. */
   readonly giveUpMs?: number
+}
+
+/** A look at the engine. */
+interface Looked {
+  readonly waiting: readonly WaitingSessions[]
+  /** Sessions of the groups for which this process acts. */
+  readonly own: readonly AllocatedSession[]
+  readonly isPaused: boolean
 }
 
 const POLL_MS = 5_000
@@ -95,6 +117,7 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   const closing = new AbortController()
   const allocator = deps.allocatorFor(closing.signal)
   const memory = createMemory()
+  const preemptions = createPreemptions(deps)
   /** Time of the first look without an answer. */
   let awaySince: Date | undefined
   /** Whether Slurm may have allocations of groups that it does not run any more; undefined until the first look without groups. */
@@ -134,7 +157,7 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     }
     for (const act of acts) {
       // A session that fails must not keep the others waiting.
-      const reason = await carryOut(act, waiting, isPaused).catch((error: unknown) => {
+      const reason = await carryOut(act, { waiting, own, isPaused }).catch((error: unknown) => {
         log.error({ err: error, ...act }, 'an allocation could not be followed; the next look tries again')
         return undefined
       })
@@ -197,11 +220,7 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   }
 
   /** @returns the reason that the session shows now; undefined = another part of Berth gives it one */
-  async function carryOut(
-    act: Act,
-    waiting: readonly WaitingSessions[],
-    isPaused: boolean,
-  ): Promise<Reason | undefined> {
+  async function carryOut(act: Act, { waiting, own, isPaused }: Looked): Promise<Reason | undefined> {
     switch (act.act) {
       case 'show':
         return act.reason
@@ -218,6 +237,17 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
         log.info({ id: act.id, reason: act.reason.message }, 'a session has lost its allocation')
         await deps.end(act.id, act.reason, { isWaiting: act.isWaiting })
         return undefined
+      case 'announce':
+        await preemptions.announce(act.id, act.at)
+        return undefined
+      case 'interrupt':
+        await preemptions.interrupt(act.id)
+        return undefined
+      case 'lost': {
+        const session = own.find(({ id }) => id === act.id)
+        const end = await allocator.endOf(act)
+        return session && carryOut(actOnEnd(session, end), { waiting, own, isPaused })
+      }
       case 'ask':
         return ask(act, waiting)
       case 'place':
@@ -226,14 +256,14 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
   }
 
   /** A kernel that cannot be told now is told after the next look. */
-  async function warn({ id, name, endsAt }: Extract<Act, { act: 'warn' }>): Promise<void> {
+  async function warn({ id, name, endsAt, continues }: Extract<Act, { act: 'warn' }>): Promise<void> {
     const kernels = await listRunningKernels(store.db, [id])
     if (kernels.length === 0 || !kernels.every(({ agentId }) => presence.isReady(agentId))) return
     if (endsAt) memory.warned.set(name, endsAt.getTime())
     else memory.warned.delete(name)
     for (const { kernelId, agentId } of kernels)
       // The look does not wait for it.
-      void deps.warn(agentId, kernelId, endsAt?.toISOString() ?? null).catch((error: unknown) => {
+      void deps.warn(agentId, kernelId, { at: endsAt?.toISOString() ?? null, continues }).catch((error: unknown) => {
         // An agent of an earlier version learns nothing by a repetition.
         if (!(error instanceof AppError && error.code === 'bad_request')) memory.warned.set(name, NOT_KNOWN)
         log.warn({ err: error, id, kernelId }, 'a container could not be told that the job of its session ends')

@@ -215,8 +215,12 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       cancel: (id, reason) => lifecycle.cancel(id, reason),
       end: (id, reason, { isWaiting }) =>
         lifecycle.terminate(id, { reason, still: ({ status }) => (status === 'PENDING') === isWaiting }),
-      warn: async (agentId, kernelId, at) =>
-        void (await agents.request(agentId, 'warn_kernel', { kernelId, at, isEnd: true }, { timeoutMs: WARN_MS })),
+      warn: async (agentId, kernelId, { at, continues }) => {
+        const notice = { kernelId, at, ...(continues ? {} : { isEnd: true as const }) }
+        await agents.request(agentId, 'warn_kernel', notice, { timeoutMs: WARN_MS })
+      },
+      interrupt: (id, at, reason) => lifecycle.interrupt(id, at, reason),
+      audit: deps.audit,
       hint: touched => changes.hint(touched),
       jobLocks: cluster.jobLocks,
       isPaused: () => scheduling.isPaused(),

@@ -47,7 +47,8 @@ type Job = z.infer<typeof Job>
 
 const Answer = z.object({ errors: z.array(z.unknown()).nullish(), jobs: z.array(Job) })
 
-const ENDS: Readonly<Record<string, AllocationEnd>> = {
+/** By the words of `squeue` and `sacct`. */
+export const ENDS: Readonly<Record<string, AllocationEnd>> = {
   CANCELLED: 'cancelled',
   TIMEOUT: 'timeout',
   DEADLINE: 'timeout',
@@ -55,7 +56,7 @@ const ENDS: Readonly<Record<string, AllocationEnd>> = {
   NODE_FAIL: 'node_failed',
   FAILED: 'failed',
   BOOT_FAIL: 'failed',
-  OUT_OF_MEMORY: 'failed',
+  OUT_OF_MEMORY: 'out_of_memory',
   COMPLETED: 'completed',
 }
 

@@ -35,10 +35,15 @@ const ENDS = {
   cancelled: 'slurm_cancelled',
   timeout: 'slurm_timeout',
   preempted: 'slurm_preempted',
+  requeued: 'slurm_requeued',
   node_failed: 'slurm_node_failed',
+  out_of_memory: 'slurm_out_of_memory',
   failed: 'slurm_failed',
   completed: 'slurm_failed',
 } as const satisfies Record<AllocationEnd, string>
 
 export const endReason = (end: AllocationEnd | undefined): Reason =>
   reasonOf('allocation_ended', because(end === undefined ? 'slurm_forgotten' : ENDS[end]))
+
+/** The reason of a session that is stopped because Slurm has taken its allocation away, and continues on another one. */
+export const INTERRUPTED_BY_SLURM: Reason = reasonOf('interrupted', because('slurm_continues'))

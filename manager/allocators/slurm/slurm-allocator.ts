@@ -7,6 +7,7 @@ import { cleanLine } from '#base/clean-text'
 import { defined } from '#base/defined'
 import { newUuid } from '../../store/new-id.ts'
 import { type Allocator } from '../allocator.ts'
+import { readSacct, SACCT_FIELDS } from './read-sacct.ts'
 import { readSqueue } from './read-squeue.ts'
 import { sallocArguments } from './salloc-arguments.ts'
 
@@ -22,6 +23,8 @@ export interface SlurmAllocatorOptions {
 /** While the controller is away, commands answer after MessageTimeout, twice 10 s by default. */
 const TIMEOUT_MS = 30_000
 const PING_TIMEOUT_MS = 5_000
+/** Looks wait for it, each time that a session has lost its job. */
+const HISTORY_TIMEOUT_MS = 5_000
 /** A list of 10,000 jobs of Slurm 24.11 has about 60 MB. */
 const MOST_BYTES = 256 * 2 ** 20
 const MOST_WORDS = 2_000
@@ -94,6 +97,18 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
       const names = [...stdout.matchAll(/^NodeName=(\S+)/gm)].map(([, name = '']) => name)
       if (names.length === 0) throw new Error('Slurm named no nodes')
       return names
+    },
+
+    async endOf(allocation) {
+      const { name, identity } = allocation
+      // Without a number, sacct would look at the jobs of today only.
+      const which = identity ? [`--jobs=${identity.id}`] : [`--name=${name}`, '--starttime=now-7days']
+      const how = ['--noheader', '--parsable2', '--allocations', '--duplicates', '--allusers']
+      // It fails at sites without slurmdbd, and while that is away.
+      return run('sacct', [...how, ...which, `--format=${SACCT_FIELDS}`], HISTORY_TIMEOUT_MS).then(
+        ({ stdout }) => readSacct(stdout, allocation, process.getuid?.()),
+        () => undefined,
+      )
     },
 
     async release(id, user) {

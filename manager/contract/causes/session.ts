@@ -57,6 +57,13 @@ export const SESSION_CAUSES = {
   slurm_cancelled: "The session's job was cancelled in Slurm.",
   slurm_timeout: 'The session has reached the time limit of its job in Slurm.',
   slurm_preempted: 'Slurm needs the resources for a job that goes first.',
+  slurm_requeued: "Slurm has taken the session's resources away, and queued its job again.",
+  slurm_continues:
+    'Interrupted: Slurm needs the resources for a job that goes first. It keeps its files, and continues on another allocation.',
+  makes_room_in_slurm_at:
+    'Makes room at {time} for a job that goes first in Slurm, and continues later with its files.',
+  slurm_keeps: 'Slurm does not need the resources for another job any more.',
+  slurm_out_of_memory: "The session's job has used up its memory in Slurm.",
   slurm_node_failed: 'Slurm has lost the node of the session.',
   slurm_failed: "The session's job has failed in Slurm.",
   slurm_forgotten: "Slurm does not have the session's job any more.",

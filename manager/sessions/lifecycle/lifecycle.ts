@@ -34,9 +34,10 @@ export interface Lifecycle extends AsyncDisposable {
    * Stops a running session, which then waits to continue. Does nothing for any other session, or if no interruption is announced for this
    * time (milliseconds since the epoch) or earlier: another manager may have cancelled it.
    *
+   * @param reason left out: for a session of higher priority
    * @returns whether this call has stopped it
    */
-  interrupt(id: SessionId, at: number): Promise<boolean>
+  interrupt(id: SessionId, at: number, reason?: Reason): Promise<boolean>
   /**
    * Ends a TERMINATING session in the records although its agent has not confirmed the end; does nothing for any other session. Its
    * containers are removed once the agent answers, and hold their slots until then.
@@ -154,10 +155,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
 
   return {
     start: id => background.run('start', id, () => start(id)),
-    async interrupt(id, at) {
+    async interrupt(id, at, reason = INTERRUPTED) {
       const applied = await changes.apply(id, ({ status, session: { interrupt_at: announced } }) =>
         status === 'RUNNING' && announced !== null && announced.getTime() <= at
-          ? { to: 'TERMINATING', reason: INTERRUPTED, continues: true }
+          ? { to: 'TERMINATING', reason, continues: true }
           : undefined,
       )
       if (applied) finishTermination(id)

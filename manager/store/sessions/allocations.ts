@@ -49,6 +49,10 @@ export interface AllocatedSession {
   readonly resourceGroup: string
   /** End of its job as the session shows it. */
   readonly slurmEndsAt: Date | null
+  /** Whether it continues on another allocation if the engine takes this one away. */
+  readonly isInterruptible: boolean
+  /** Time at which it is stopped to continue, as it was announced. */
+  readonly interruptAt: Date | null
   /** Null: no allocation was requested for it. */
   readonly request: {
     readonly run: number
@@ -65,6 +69,7 @@ export async function listAllocatedSessions(db: Db, groups: readonly string[]): 
     .selectFrom('sessions as s')
     .leftJoin('allocations as a', 'a.session_id', 's.id')
     .select(['s.id', 's.status', 's.resource_group as resourceGroup', 's.slurm_ends_at as slurmEndsAt'])
+    .select(['s.interruptible as isInterruptible', 's.interrupt_at as interruptAt'])
     .select(['a.run', 'a.name', 'a.engine_user as user', 'a.granted'])
     .select(sql<number | null>`(extract(epoch from now() - a.asked_at) * 1000)::float8`.as('askedAgoMs'))
     .where('s.status', 'not in', ['TERMINATED', 'CANCELLED', 'ERROR'])

@@ -96,12 +96,21 @@ export async function callOffInterruptions(
     .where('interrupt_at', 'is not', null)
     .where('status', '=', 'RUNNING')
     .execute()
-  const ids = found.map(({ id }) => id).filter(id => !except.includes(id))
+  return callOff(
+    db,
+    found.map(({ id }) => id).filter(id => !except.includes(id)),
+  )
+}
+
+/** Cancels the announced interruption of a running session, if there is one. */
+export const callOffInterruption = (db: Db, id: SessionId): Promise<Touched[]> => callOff(db, [id])
+
+async function callOff(db: Db, ids: readonly SessionId[]): Promise<Touched[]> {
   if (ids.length === 0) return []
   const { rows } = await sql<Touched>`
-    with ${lockedSessions(ids, sql`status = 'RUNNING'`)}
+    with ${lockedSessions(ids, sql`status = 'RUNNING' and interrupt_at is not null`)}
     update sessions s set interrupt_at = null, version = s.version + 1
-    from locked where s.id = locked.id and s.status = 'RUNNING'
+    from locked where s.id = locked.id and s.status = 'RUNNING' and s.interrupt_at is not null
     returning s.id, s.owner_id as "ownerId", s.domain, s.version`.execute(db)
   return rows
 }

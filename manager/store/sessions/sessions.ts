@@ -342,6 +342,7 @@ export async function updateSession(db: Db, id: SessionId, change: SessionChange
       ...(change.interrupted
         ? {
             interrupt_at: null,
+            slurm_ends_at: null,
             interruptions: sql`interruptions + 1`,
             attempt: 0,
             failed_agents: '[]',

@@ -59,6 +59,12 @@ export default {
   slurm_cancelled: '세션의 작업이 Slurm에서 취소되었습니다.',
   slurm_timeout: '세션의 작업이 Slurm의 시간 제한에 이르렀습니다.',
   slurm_preempted: 'Slurm이 먼저 실행할 작업에 자원을 넘깁니다.',
+  slurm_requeued: 'Slurm이 세션의 자원을 거두고 작업을 다시 대기열에 넣었습니다.',
+  slurm_continues:
+    '중단되었습니다. Slurm이 먼저 실행할 작업에 자원을 넘깁니다. 세션은 파일을 그대로 두고 새로 할당받아 이어서 실행됩니다.',
+  makes_room_in_slurm_at: 'Slurm에서 먼저 실행할 작업을 위해 자리를 비우고({time}), 나중에 파일과 함께 계속합니다.',
+  slurm_keeps: 'Slurm이 다른 작업에 자원을 넘길 필요가 없어졌습니다.',
+  slurm_out_of_memory: '세션의 작업이 Slurm에서 메모리를 다 썼습니다.',
   slurm_node_failed: 'Slurm이 세션의 노드를 잃었습니다.',
   slurm_failed: '세션의 작업이 Slurm에서 실패했습니다.',
   slurm_forgotten: 'Slurm에 세션의 작업이 더는 없습니다.',

@@ -17,6 +17,7 @@ beforeAll(async () => {
   await command('scontrol', `case $1 in show) cat ${directory}/nodes;; *) [ ! -e ${directory}/away ];; esac`)
   await command('squeue', `cat ${directory}/jobs`)
   await command('salloc', `echo "$*" >> ${directory}/asked`)
+  await command('sacct', `cat ${directory}/history`)
   await command('scancel', `echo "$1" >> ${directory}/released`)
   const allocations = { confirmMs: 300, retryMs: 300, appearMs: 2_000, pollMs: 100, giveUpMs: 1_000 }
   berth = stack.use(await startSessionsCluster({ allocations }, { slurmCommands: directory }))
@@ -67,7 +68,8 @@ const job = (name: string, more: object = {}) => ({
   ...more,
 })
 const say = (jobs: readonly object[]) => writeFile(join(directory, 'jobs'), JSON.stringify({ jobs, errors: [] }))
-const launch = () => berth.launch({ resources: { cpu: '1', mem: '1 GiB', 'cuda.device': '1' } })
+const ONE_GPU = { cpu: '1', mem: '1 GiB', 'cuda.device': '1' }
+const launch = () => berth.launch({ resources: ONE_GPU })
 async function run(): Promise<{ session: Session; name: string }> {
   const session = await launch()
   const name = await nameOf(session)
@@ -231,6 +233,74 @@ test('a preempted session is told, has the grace time of Slurm, and ends before 
   await say([job(name, { preempt_time: inSeconds(-20), end_time: inSeconds(10) })])
   await berth.reach(session.id, 'TERMINATED')
   expect((await berth.api.getSession({ params: { id: session.id } })).reason.cause).toBe('slurm_preempted')
+})
+
+test('a session that may be interrupted is told of a preemption, and continues on another allocation', async () => {
+  const session = await berth.launch({ resources: ONE_GPU, interruptible: true })
+  const name = await nameOf(session)
+  await say([job(name)])
+  await berth.reach(session.id, 'RUNNING')
+  const inSeconds = (seconds: number) => Math.round(Date.now() / 1000) + seconds
+  const get = () => berth.api.getSession({ params: { id: session.id } })
+  const end = inSeconds(40)
+  await say([job(name, { preempt_time: inSeconds(-20), end_time: end })])
+  // Berth stops it 15 seconds before Slurm does.
+  const at = new Date((end - 15) * 1000).toISOString()
+  await expect.poll(() => agent.requests('warn_kernel').map(({ at: when, isEnd }) => [when, isEnd])).toEqual([[at, undefined]])
+  expect(await get()).toMatchObject({ status: 'RUNNING', interruptAt: at })
+  await say([job(name, { preempt_time: inSeconds(-20), end_time: inSeconds(10) })])
+  await expect.poll(() => linesOf('released')).toContain('7')
+  await expect.poll(async () => (await linesOf('asked')).length).toBe(2)
+  const second = await nameOf(session)
+  expect(second.slice(-2)).toBe('-2')
+  expect(await get()).toMatchObject({ status: 'PENDING', interruptions: 1, interruptAt: null, slurmEndsAt: null })
+  await say([job(second, { job_id: 8, submit_time: 120, start_time: 120 })])
+  await berth.reach(session.id, 'RUNNING')
+  expect(await berth.timeline(session.id)).toEqual(
+    expect.arrayContaining(['RUNNING interruption_announced', 'TERMINATING interrupted', 'PENDING interrupted']),
+  )
+})
+
+test('a preemption that is called off leaves the session running, and its programs are told', async () => {
+  const session = await berth.launch({ resources: ONE_GPU, interruptible: true })
+  const name = await nameOf(session)
+  await say([job(name)])
+  await berth.reach(session.id, 'RUNNING')
+  const end = Math.round(Date.now() / 1000) + 600
+  await say([job(name, { preempt_time: end - 600, end_time: end })])
+  const warned = () => agent.requests('warn_kernel').map(({ at }) => at)
+  await expect.poll(warned).toHaveLength(1)
+  await say([job(name)])
+  await expect.poll(warned).toEqual([expect.any(String), null])
+  expect(await berth.api.getSession({ params: { id: session.id } })).toMatchObject({
+    status: 'RUNNING',
+    interruptAt: null,
+  })
+  expect(await berth.timeline(session.id)).toContain('RUNNING interruption_called_off')
+})
+
+test.each([
+  ['PREEMPTED', 'slurm_preempted'],
+  ['OUT_OF_MEMORY', 'slurm_out_of_memory'],
+  ['RUNNING', 'slurm_forgotten'],
+])('why a job ended that is not listed any more is in the history of Slurm: %s', async (state, cause) => {
+  const { session, name } = await run()
+  await writeFile(join(directory, 'history'), `7|${process.getuid?.()}|root|${state}|${name}\n`)
+  await say([])
+  await berth.reach(session.id, 'TERMINATED')
+  expect((await berth.api.getSession({ params: { id: session.id } })).reason.cause).toBe(cause)
+  await rm(join(directory, 'history'))
+})
+
+test('a job that the history says was preempted while no manager looked is continued', async () => {
+  const session = await berth.launch({ resources: ONE_GPU, interruptible: true })
+  const name = await nameOf(session)
+  await say([job(name)])
+  await berth.reach(session.id, 'RUNNING')
+  await writeFile(join(directory, 'history'), `7|${process.getuid?.()}|root|PREEMPTED|${name}\n`)
+  await say([])
+  await expect.poll(async () => (await linesOf('asked')).length).toBe(2)
+  await rm(join(directory, 'history'))
 })
 
 test('a waiting session is not started with a choice that its group offers no more', async () => {
