@@ -8,6 +8,8 @@ export interface AllocationRequest {
   readonly cpus: number
   readonly memBytes: number
   readonly gpus: number
+  /** The engine's word for the model; left out = GPUs of any. */
+  readonly gpuType?: string | undefined
   /** The only node that will do; left out = any node. */
   readonly node?: string | undefined
   /** Nodes that will not do. */
@@ -40,6 +42,13 @@ interface Listed {
 export interface GrantedNode {
   readonly name: string
   readonly gpus: readonly number[]
+}
+
+/** A node, allocated or not. */
+export interface EngineNode {
+  readonly name: string
+  /** The engine's word for the model of each GPU, in the order of their indexes; empty where it has none. */
+  readonly gpuTypes: readonly string[]
 }
 
 /** An allocation as the engine lists it. */
@@ -89,8 +98,8 @@ export interface Allocator {
    * @throws if the answer is not complete
    */
   list(prefix: string, users: ReadonlySet<string>): Promise<readonly Allocation[]>
-  /** Names of all nodes. @throws if the answer is not complete */
-  nodes(): Promise<readonly string[]>
+  /** All nodes. @throws if the answer is not complete */
+  nodes(): Promise<readonly EngineNode[]>
   /**
    * How an allocation ended that is not listed any more, from the engine's history; undefined: the engine keeps none, does not answer, or
    * does not know. Never throws.

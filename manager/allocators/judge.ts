@@ -200,8 +200,7 @@ function judgeRunning(
     return [actOnEnd(session, 'preempted')]
   const isNear = leftMs !== null && leftMs <= Math.min(times.warnMs, lengthOf(found) / 2)
   // Programs of a session that continues are told when Berth stops it, as at any interruption.
-  const stopsAt =
-    isPreempted && endsAt && mayContinue(session) ? new Date(endsAt.getTime() - times.stopMs) : null
+  const stopsAt = isPreempted && endsAt && mayContinue(session) ? new Date(endsAt.getTime() - times.stopMs) : null
   const warning = stopsAt ?? (isPreempted || isNear ? endsAt : null)
   const isMoved = endsAt?.getTime() !== slurmEndsAt?.getTime()
   // Another process may have told them of the end that does not hold any more.
@@ -218,7 +217,10 @@ function judgeRunning(
 }
 
 /** What the end of its allocation means for a session that is on it; undefined: nobody knows how it ended. Pure. */
-export function actOnEnd(session: Pick<AllocatedSession, 'id' | 'status' | 'isInterruptible'>, end?: AllocationEnd): Act {
+export function actOnEnd(
+  session: Pick<AllocatedSession, 'id' | 'status' | 'isInterruptible'>,
+  end?: AllocationEnd,
+): Act {
   const { id } = session
   if ((end === 'preempted' || end === 'requeued') && mayContinue(session)) return { act: 'interrupt', id }
   return { act: 'end', id, reason: endReason(end), isWaiting: false }

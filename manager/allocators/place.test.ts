@@ -92,3 +92,26 @@ test.each([
   ['g1', ['g1.lab', 'g1.hpc'], undefined],
   ['g3', ['g1', 'g2'], undefined],
 ])('the node of agent %s among %j is %s', (name, nodes, node) => expect(nodeOf({ name }, nodes)).toBe(node))
+
+test('GPUs that the session has not chosen are not used, and the grant is given back', () => {
+  const other = { ...SESSION, gpu: { model: 'H100' } }
+  expect(placementOn([{ name: 'g1', gpus: [1] }], other, [G1])).toEqual({
+    unmatched: { cause: 'slurm_gpus_other', values: expect.anything(), why: expect.stringContaining('H100') },
+    isLasting: true,
+  })
+  expect(placementOn([{ name: 'g1', gpus: [1] }], { ...SESSION, gpu: { model: 'A100' } }, [G1])).toHaveProperty(
+    'placement',
+  )
+})
+
+test('a grant of two nodes is not used: all kernels of a session are on one', () =>
+  expect(
+    placementOn(
+      [
+        { name: 'g1', gpus: [0] },
+        { name: 'g2', gpus: [0] },
+      ],
+      { ...SESSION, clusterSize: 2 },
+      [G1, agent('g2')],
+    ),
+  ).toMatchObject({ unmatched: { cause: 'slurm_node_unknown' } }))

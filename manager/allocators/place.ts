@@ -1,7 +1,8 @@
-import { because, type Because, type Device } from '#manager/contract'
-import { type PendingSession, type Placement, totalOf } from '../scheduler/plan/index.ts'
+import { because, type Because, choiceText, type Device } from '#manager/contract'
+import { mayGive, type PendingSession, type Placement, totalOf } from '../scheduler/plan/index.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
 import { type GrantedNode } from './allocator.ts'
+import { kindOf } from './gpu-kind.ts'
 
 interface Unmatched {
   readonly unmatched: Because
@@ -31,6 +32,11 @@ export function placementOn(
   const devices = node.gpus.flatMap(index => wholeDevice(agent.devices[index]) ?? [])
   // More GPUs than requested are granted where a reservation or partition gives whole nodes.
   if (devices.length !== node.gpus.length) return { unmatched: because('slurm_gpus_unknown', { node: name }) }
+  if (!devices.every(device => mayGive(session.gpu, kindOf(device))))
+    return {
+      unmatched: because('slurm_gpus_other', { node: name, gpu: choiceText(session.gpu ?? {}) }),
+      isLasting: true,
+    }
   const used = devices
     .slice(0, perKernel * kernels)
     .map(({ uuid }) => ({ uuid, slot: 'cuda.device' as const, amount: 1 }))

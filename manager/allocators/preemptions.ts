@@ -39,7 +39,12 @@ export function createPreemptions({
       await announceInterruption(store.db, [id], at)
       if (!(await interrupt(id, at, INTERRUPTED_BY_SLURM))) return
       log.info({ id }, 'a session is interrupted: Slurm has taken its allocation away')
-      await audit?.record({ action: 'interruptSession', target: `session:${id}`, result: 'ok', detail: { for: 'slurm' } })
+      await audit?.record({
+        action: 'interruptSession',
+        target: `session:${id}`,
+        result: 'ok',
+        detail: { for: 'slurm' },
+      })
     },
   }
 }

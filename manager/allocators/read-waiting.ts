@@ -7,6 +7,7 @@ import {
   type GivenDevice,
   type KindOfDevice,
   Limits,
+  mayGive,
   type PendingSession,
   totalOf,
 } from '../scheduler/plan/index.ts'
@@ -58,6 +59,7 @@ export async function readWaiting(
   const snapshot = withoutWithdrawn(state.snapshot, rightsNow)
   const limits = new Limits(snapshot.scopes)
   const gpus = snapshot.agents.flatMap(({ devices }) => devices).filter(({ slot }) => slot === 'cuda.device')
+  const acceptedBy = ({ gpu }: PendingSession) => gpus.filter(({ kind }) => mayGive(gpu, kind))
   const startable = new Set<SessionId>()
   const blocked = new Map([...state.later, ...rightsNow.withdrawn])
   for (const session of snapshot.pending) {
@@ -67,11 +69,11 @@ export async function readWaiting(
         : (unknownToSlurm(session, ownerOf(session), group) ??
           limits.explain(session) ??
           // Slurm chooses the GPUs, and does not know the limits on models: it is asked only if any of them would do.
-          limits.explainModels(session, gpus) ??
+          limits.explainModels(session, acceptedBy(session)) ??
           dependencyReason(session))
     if (reason) blocked.set(session.id, reason)
     else {
-      limits.take(session, dearest(session, gpus))
+      limits.take(session, dearest(session, acceptedBy(session)))
       startable.add(session.id)
     }
   }

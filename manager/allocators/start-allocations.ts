@@ -3,6 +3,8 @@ import {
   type AgentId,
   AppError,
   because,
+  type Because,
+  choiceText,
   type KernelId,
   type ManagerId,
   type Reason,
@@ -34,9 +36,20 @@ import { listRunningKernels } from '../store/sessions/interruptions.ts'
 import { listPending } from '../store/sessions/queue.ts'
 import { type Touched, updateReasons } from '../store/sessions/touches.ts'
 import { type Allocation, type AllocationRequest, type Allocator } from './allocator.ts'
-import { type Act, actOnEnd, ASKED, createMemory, judge, JUDGE_TIMES, type JudgeTimes, NOT_KNOWN, surplus } from './judge.ts'
+import {
+  type Act,
+  actOnEnd,
+  ASKED,
+  createMemory,
+  judge,
+  JUDGE_TIMES,
+  type JudgeTimes,
+  NOT_KNOWN,
+  surplus,
+} from './judge.ts'
 import { nameOf, prefixOf, sessionOf } from './names.ts'
 import { nodeOf, placementOn } from './place.ts'
+import { gpuRequest } from './gpu-request.ts'
 import { createPreemptions } from './preemptions.ts'
 import { jobSettings } from './slurm/job-settings.ts'
 import { type ReadWaitingDeps, readWaiting, type WaitingSessions } from './read-waiting.ts'
@@ -279,6 +292,7 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
     if (!of || !session) return undefined
     const name = nameOf(managerId, id, run)
     const place = await placeOf(session, of)
+    if ('refused' in place) return reasonOf('allocation_refused', place.refused)
     // Written before the request is made: a request that this process does not survive is found by its name.
     const user = of.userOf(session)
     if (!(await recordRequest(store.db, { sessionId: id, run, name, user }))) return undefined
@@ -293,17 +307,23 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
 
   /** The nodes on which the session has to run, or has failed. Slurm refuses names that it does not know. */
   async function placeOf(
-    { onlyOn, failedAgents }: PendingSession,
+    session: PendingSession,
     { agents }: WaitingSessions,
-  ): Promise<Pick<AllocationRequest, 'node' | 'exclude'>> {
-    if (onlyOn === undefined && failedAgents.length === 0) return {}
-    const nodes = await allocator.nodes()
+  ): Promise<Pick<AllocationRequest, 'node' | 'exclude' | 'gpuType'> | { readonly refused: Because }> {
+    const { onlyOn, failedAgents, gpu } = session
+    if (onlyOn === undefined && failedAgents.length === 0 && !gpu) return {}
+    const known = await allocator.nodes()
+    const nodes = known.map(({ name }) => name)
+    const chosen = gpu ? gpuRequest(session, known, agents) : { exclude: [] }
+    if (!chosen) return { refused: because('slurm_gpus_nowhere', { gpu: choiceText(gpu ?? {}) }) }
     const nameOfNode = (agent: AgentRow | undefined) => agent && (nodeOf(agent, nodes) ?? agent.name)
-    if (onlyOn !== undefined) return { node: nameOfNode(agents.find(({ id }) => id === onlyOn)) }
+    const { gpuType } = chosen
+    if (onlyOn !== undefined) return { node: nameOfNode(agents.find(({ id }) => id === onlyOn)), gpuType }
     const failed = agents.filter(({ id }) => failedAgents.includes(id))
     // Where it has failed everywhere, any node will do again.
     const isElsewhere = agents.some(({ id }) => !failedAgents.includes(id) && presence.isReady(id))
-    return { exclude: isElsewhere ? failed.flatMap(agent => nodeOf(agent, nodes) ?? []) : [] }
+    const others = isElsewhere ? failed.flatMap(agent => nodeOf(agent, nodes) ?? []) : []
+    return { exclude: [...new Set([...chosen.exclude, ...others])], gpuType }
   }
 
   async function place(

@@ -20,8 +20,7 @@ interface SlurmRequest {
 }
 
 /**
- * Why Slurm cannot run the request: it allocates whole GPUs only, does not know the models that Berth shows, and the group offers less than
- * what was chosen. Pure.
+ * Why Slurm cannot run the request: it allocates whole GPUs only, and the group offers less than what was chosen. Pure.
  */
 export function slurmRefusal(
   { resources, gpu, slurm, owner }: SlurmRequest,
@@ -29,7 +28,7 @@ export function slurmRefusal(
   settings: SlurmSettings = {},
 ): Because | undefined {
   if (resources?.['cuda.shares'] !== undefined) return because('slurm_without_shares', { group })
-  if (gpu) return because('slurm_without_choice', { group, gpu: choiceText(gpu) })
+  if (gpu?.migProfile !== undefined) return because('slurm_without_mig', { group, gpu: choiceText(gpu) })
   const { people } = settings
   if (people && slurmUserOf(people, owner) === undefined)
     return because('slurm_person_unknown', { group, email: owner })

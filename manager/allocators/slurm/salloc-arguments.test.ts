@@ -4,6 +4,11 @@ import { sallocArguments } from './salloc-arguments.ts'
 
 const REQUEST = { name: 'berth-a-1', cpus: 3, memBytes: 2 ** 30 + 1, gpus: 0, user: null, settings: {} }
 
+test('GPUs are asked for by number, and by type where one is chosen', () => {
+  expect(sallocArguments({ ...REQUEST, gpus: 2 })).toContain('--gres=gpu:2')
+  expect(sallocArguments({ ...REQUEST, gpus: 2, gpuType: 'h100' })).toContain('--gres=gpu:h100:2')
+})
+
 test('amounts are rounded up, and memory is never left to Slurm', () => {
   expect(sallocArguments(REQUEST)).toEqual([
     '--no-shell',

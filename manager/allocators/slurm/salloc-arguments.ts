@@ -11,6 +11,7 @@ export function sallocArguments({
   cpus,
   memBytes,
   gpus,
+  gpuType,
   node,
   exclude = [],
   settings,
@@ -23,7 +24,7 @@ export function sallocArguments({
     'cpus-per-task': String(cpus),
     // Without an amount, a site may allocate the whole node.
     mem: `${Math.max(1, Math.ceil(memBytes / MIB))}M`,
-    gres: gpus > 0 ? `gpu:${gpus}` : undefined,
+    gres: gpus > 0 ? ['gpu', gpuType, gpus].filter(part => part !== undefined).join(':') : undefined,
     nodelist: node,
     exclude: exclude.length > 0 ? exclude.join(',') : undefined,
     partition,

@@ -135,7 +135,7 @@ test('the end of the manager ends its other calls', async () => {
 
 test('the names of nodes are those of Slurm; an answer without any is an error', async () => {
   await command('scontrol', 'printf "NodeName=g1 Arch=x86_64 Comment=NodeName=no\\nNodeName=g2.lab CPUAlloc=0\\n"')
-  expect(await createSlurmAllocator({ commands }).nodes()).toEqual(['g1', 'g2.lab'])
+  expect(await createSlurmAllocator({ commands }).nodes()).toMatchObject([{ name: 'g1' }, { name: 'g2.lab' }])
   await command('scontrol', 'echo "No nodes in the system"')
   await expect(createSlurmAllocator({ commands }).nodes()).rejects.toThrow()
 })

@@ -7,6 +7,7 @@ import { cleanLine } from '#base/clean-text'
 import { defined } from '#base/defined'
 import { newUuid } from '../../store/new-id.ts'
 import { type Allocator } from '../allocator.ts'
+import { readNodes } from './read-nodes.ts'
 import { readSacct, SACCT_FIELDS } from './read-sacct.ts'
 import { readSqueue } from './read-squeue.ts'
 import { sallocArguments } from './salloc-arguments.ts'
@@ -94,9 +95,9 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
 
     async nodes() {
       const { stdout } = await run('scontrol', ['show', 'nodes', '--oneliner'])
-      const names = [...stdout.matchAll(/^NodeName=(\S+)/gm)].map(([, name = '']) => name)
-      if (names.length === 0) throw new Error('Slurm named no nodes')
-      return names
+      const nodes = readNodes(stdout)
+      if (nodes.length === 0) throw new Error('Slurm named no nodes')
+      return nodes
     },
 
     async endOf(allocation) {

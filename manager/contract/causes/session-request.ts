@@ -10,8 +10,8 @@ export const SESSION_REQUEST_CAUSES = {
     'Sessions of "{group}" are jobs of their owners in Slurm, and {email} has no user there. Ask an admin to add one, or choose another resource group.',
   slurm_not_offered: '"{group}" does not offer "{value}" for {setting}. Offered: {offered}.',
   slurm_offers_none: '"{group}" offers no choice of {setting}. Leave it out.',
-  slurm_without_choice:
-    'Slurm chooses the GPUs in "{group}", and does not know the choice of a session ({gpu}). Ask for any GPU, or choose another resource group.',
+  slurm_without_mig:
+    'Slurm runs "{group}" and allocates whole GPUs only, so no MIG instances ({gpu}). Choose a model or a memory instead, or another resource group.',
   dependency_unknown: 'You have no session "{session}" to wait for.',
   extension_longest: 'The session already has the longest lifetime that its resource policy allows.',
   extension_of_slurm:

@@ -51,6 +51,9 @@ export const SESSION_CAUSES = {
   slurm_node_unknown: 'Slurm granted node {node}, but no connected host of this resource group has this name.',
   slurm_gpus_unknown: 'Slurm granted GPUs of node {node} that do not match whole GPUs of the host.',
   slurm_gpus_fewer: 'Slurm granted fewer GPUs of node {node} than requested. Asking again.',
+  slurm_gpus_other: 'Slurm granted GPUs of node {node} that are not those chosen ({gpu}). Asking again.',
+  slurm_gpus_nowhere:
+    'No node of this resource group has just the GPUs chosen ({gpu}), or Slurm does not tell them apart. Choose others, or ask an admin.',
   slurm_host_full: 'Slurm granted node {node}, but the host still holds what it granted.',
   slurm_host_unable:
     'Slurm granted node {node}, but its host takes no sessions now, or cannot run this one: image, architecture, storage or isolation.',

@@ -353,8 +353,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
       mem: formatAmount('mem', form.mem),
       ...(gpu && form.gpu > 0 ? { [gpu.slot]: formatAmount(gpu.slot, form.gpu) } : {}),
     },
-    // Slurm does not know the models that Berth shows.
-    gpu: gpu && form.gpu > 0 && !limits.slurm ? (form.gpuChoice ?? undefined) : undefined,
+    gpu: gpu && form.gpu > 0 ? (form.gpuChoice ?? undefined) : undefined,
     slurm: limits.slurm && slurmChoiceOf(form, limits.slurm),
     shmem: String(form.shmem),
     environ: Object.fromEntries(form.environ.filter(({ name }) => name !== '').map(({ name, value }) => [name, value])),

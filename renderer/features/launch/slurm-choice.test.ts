@@ -11,11 +11,11 @@ const SETTINGS = {
 const form = (change: object = {}) => ({ ...defaultForm(undefined, {}), ...change })
 const limits = (slurm?: object) => ({ ...limitsOf(undefined, { cpu: 4000, 'cuda.device': 4 }, 2 ** 30), slurm })
 
-test('only what the resource group offers is sent, and no model of a GPU', () => {
+test('only what the resource group offers is sent', () => {
   const chosen = form({ gpu: 1, gpuChoice: { model: 'H100' }, slurmTime: '90m', slurmValues: { qos: 'urgent' } })
   const spec = toSpec(chosen, limits(SETTINGS))
   expect(spec.slurm).toEqual({ timeLimitMinutes: 90, qos: 'urgent' })
-  expect(spec).not.toHaveProperty('gpu')
+  expect(spec.gpu).toEqual({ model: 'H100' })
   expect(toSpec(chosen, limits())).not.toHaveProperty('slurm')
   expect(slurmChoiceOf(form({ slurmValues: { qos: 'other', constraint: 'a100' } }), SETTINGS)).toBeUndefined()
   // The group's own value needs no choice.
@@ -37,7 +37,7 @@ test('a choice is kept for another launch, without what another group would refu
   const choice = { timeLimitMinutes: 90, qos: 'urgent' }
   expect(slurmLike(choice)).toEqual({ slurmTime: '1 h 30 min', slurmValues: { qos: 'urgent' } })
   const like = form({ ...slurmLike(choice), gpuChoice: { model: 'H100' } })
-  expect(fitSlurm(like, SETTINGS)).toMatchObject({ ...slurmLike(choice), gpuChoice: null })
+  expect(fitSlurm(like, SETTINGS)).toMatchObject({ ...slurmLike(choice), gpuChoice: { model: 'H100' } })
   expect(fitSlurm(like, undefined)).toMatchObject({ slurmTime: '', slurmValues: {}, gpuChoice: { model: 'H100' } })
   expect(slurmChoiceOf(like, offering(like) ?? {})).toEqual(choice)
   expect(offering({})).toBeUndefined()

@@ -50,12 +50,11 @@ export function slurmTimeFault(typed: string, settings: SlurmSettings): string {
   return t('slurmTimeMost', { time: formatSeconds(most * 60) })
 }
 
-/** The fields without what this resource group does not know: GPU models where Slurm runs it, else choices in Slurm. */
-export const fitSlurm = <Form extends SlurmFields & { gpuChoice: unknown }>(
-  form: Form,
-  settings: SlurmSettings | undefined,
-): Form =>
-  settings ? { ...form, ...slurmLike(slurmChoiceOf(form, settings)), gpuChoice: null } : { ...form, ...slurmLike(null) }
+/** The fields without choices in Slurm that this resource group does not offer. */
+export const fitSlurm = <Form extends SlurmFields>(form: Form, settings: SlurmSettings | undefined): Form => ({
+  ...form,
+  ...slurmLike(settings && slurmChoiceOf(form, settings)),
+})
 
 /** Settings that offer just what these fields choose. */
 export function offering({ slurmTime = '', slurmValues = {} }: Partial<SlurmFields>): SlurmSettings | undefined {

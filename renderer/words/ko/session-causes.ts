@@ -53,6 +53,9 @@ export default {
   slurm_node_unknown: 'Slurm이 할당한 노드({node})와 이름이 같은, 연결된 호스트가 이 자원 그룹에 없습니다.',
   slurm_gpus_unknown: 'Slurm이 할당한 GPU(노드 {node})가 호스트의 통째 GPU와 맞지 않습니다.',
   slurm_gpus_fewer: 'Slurm이 요청보다 적은 GPU를 할당했습니다(노드 {node}). 다시 요청합니다.',
+  slurm_gpus_other: 'Slurm이 고른 조건({gpu})과 다른 GPU를 할당했습니다(노드 {node}). 다시 요청합니다.',
+  slurm_gpus_nowhere:
+    '이 자원 그룹에는 고른 GPU({gpu})만 있는 노드가 없거나, Slurm이 GPU를 구별하지 못합니다. 다른 GPU를 고르거나 관리자에게 문의하세요.',
   slurm_host_full: 'Slurm이 할당한 자원(노드 {node})을 호스트가 아직 쓰고 있습니다.',
   slurm_host_unable:
     'Slurm이 할당한 노드({node})의 호스트가 지금 세션을 받지 않거나, 이 세션을 실행할 수 없습니다(이미지, 아키텍처, 저장소 또는 격리).',

@@ -177,11 +177,36 @@ test('the allocation of the last session is released also if Slurm runs no group
   await toEngine('other', 'slurm')
 })
 
-test('shares and a choice of GPUs are refused, and the engine changes only without live sessions', async () => {
+test("a chosen model is requested as Slurm's type of GPUs, and a grant of another one is given back", async () => {
+  const h100 = gpus(2).map(device => ({ ...device, uuid: `h-${device.uuid}`, model: 'NVIDIA H100 80GB HBM3' }))
+  const other = await berth.join({ name: `${agent.name}h`, devices: h100 })
+  await writeFile(
+    join(directory, 'nodes'),
+    `NodeName=${agent.name} Gres=gpu:test:2 x=1\nNodeName=${other.name} Gres=gpu:h100:2(S:0) x=1\n`,
+  )
+  const session = await berth.launch({ resources: ONE_GPU, gpu: { model: 'H100' } })
+  const first = await nameOf(session)
+  expect((await linesOf('asked'))[0]).toContain(' --gres=gpu:h100:1 ')
+  await say([job(first)])
+  await expect.poll(() => linesOf('released')).toContain('7')
+  const onOther = { job_resources: { nodes: { allocation: [{ name: other.name }] } } }
+  const second = async () => {
+    await say([job(await nameOf(session), { job_id: 8, submit_time: 120, start_time: 120, ...onOther })])
+    return (await berth.api.getSession({ params: { id: session.id } })).status
+  }
+  await expect.poll(second).toBe('RUNNING')
+  expect(other.containers.size).toBe(1)
+  const nowhere = await berth.launch({ resources: ONE_GPU, gpu: { model: 'B200' } })
+  const causeOf = async () => (await berth.api.getSession({ params: { id: nowhere.id } })).reason.cause
+  await expect.poll(causeOf).toBe('slurm_gpus_nowhere')
+  expect((await linesOf('asked')).filter(line => line.includes(nowhere.id))).toEqual([])
+})
+
+test('shares and MIG instances are refused, and the engine changes only without live sessions', async () => {
   const shares = berth.launch({ resources: { 'cuda.shares': '0.5' } })
   expect(await refusal(shares)).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_without_shares' } })
-  const chosen = berth.launch({ resources: { 'cuda.device': '1' }, gpu: { model: 'H100' } })
-  expect(await refusal(chosen)).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_without_choice' } })
+  const chosen = berth.launch({ resources: { 'cuda.device': '1' }, gpu: { migProfile: '1g.10gb' } })
+  expect(await refusal(chosen)).toMatchObject({ code: 'bad_request', detail: { cause: 'slurm_without_mig' } })
   await launch()
   const change = berth.api.updateResourceGroup({ params: { name: 'default' }, body: { engine: 'berth' } })
   expect(await refusal(change)).toMatchObject({
@@ -246,7 +271,9 @@ test('a session that may be interrupted is told of a preemption, and continues o
   await say([job(name, { preempt_time: inSeconds(-20), end_time: end })])
   // Berth stops it 15 seconds before Slurm does.
   const at = new Date((end - 15) * 1000).toISOString()
-  await expect.poll(() => agent.requests('warn_kernel').map(({ at: when, isEnd }) => [when, isEnd])).toEqual([[at, undefined]])
+  await expect
+    .poll(() => agent.requests('warn_kernel').map(({ at: when, isEnd }) => [when, isEnd]))
+    .toEqual([[at, undefined]])
   expect(await get()).toMatchObject({ status: 'RUNNING', interruptAt: at })
   await say([job(name, { preempt_time: inSeconds(-20), end_time: inSeconds(10) })])
   await expect.poll(() => linesOf('released')).toContain('7')
