@@ -48,7 +48,7 @@ export const ONLY_IN_ALL: readonly Left[] = [
     why: 'waits for agents to be lost, forty at once; agents-control and reconciliation have the return of one',
   },
   {
-    files: 'test/integration/allocators/{situations,slurm}.test.ts',
+    files: 'test/integration/allocators/{situations,slurm,slurm-chaos}.test.ts',
     why: 'a real Slurm, for minutes; stand-in.test.ts has the same manager with recorded answers',
   },
   {

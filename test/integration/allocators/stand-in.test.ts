@@ -196,7 +196,8 @@ test("a chosen model is requested as Slurm's type of GPUs, and a grant of anothe
   }
   await expect.poll(second).toBe('RUNNING')
   expect(other.containers.size).toBe(1)
-  const nowhere = await berth.launch({ resources: ONE_GPU, gpu: { model: 'B200' } })
+  await writeFile(join(directory, 'nodes'), `NodeName=${agent.name}-other Gres=gpu:test:2\n`)
+  const nowhere = await berth.launch({ resources: ONE_GPU, gpu: { model: 'Test GPU' } })
   const causeOf = async () => (await berth.api.getSession({ params: { id: nowhere.id } })).reason.cause
   await expect.poll(causeOf).toBe('slurm_gpus_nowhere')
   expect((await linesOf('asked')).filter(line => line.includes(nowhere.id))).toEqual([])
