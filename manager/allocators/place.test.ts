@@ -95,8 +95,8 @@ test.each([
 
 test('GPUs that the session has not chosen are not used, and the grant is given back', () => {
   const other = { ...SESSION, gpu: { model: 'H100' } }
-  expect(placementOn([{ name: 'g1', gpus: [1] }], other, [G1])).toEqual({
-    unmatched: { cause: 'slurm_gpus_other', values: expect.anything(), why: expect.stringContaining('H100') },
+  expect(placementOn([{ name: 'g1', gpus: [1] }], other, [G1])).toMatchObject({
+    unmatched: { cause: 'slurm_gpus_other' },
     isLasting: true,
   })
   expect(placementOn([{ name: 'g1', gpus: [1] }], { ...SESSION, gpu: { model: 'A100' } }, [G1])).toHaveProperty(

@@ -1,5 +1,4 @@
 import { because, reasonOf, type SessionId } from '#manager/contract'
-import { type Store } from '../store/open-store.ts'
 import { announceInterruption, callOffInterruption } from '../store/sessions/interruptions.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { type Touched } from '../store/sessions/touches.ts'

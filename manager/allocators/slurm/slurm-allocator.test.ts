@@ -139,3 +139,14 @@ test('the names of nodes are those of Slurm; an answer without any is an error',
   await command('scontrol', 'echo "No nodes in the system"')
   await expect(createSlurmAllocator({ commands }).nodes()).rejects.toThrow()
 })
+
+test('the history tells how a job ended; where there is none, it is not asked for each session', async () => {
+  const job = { name: 'berth-a-1', user: null, identity: { id: '7', submittedAt: 1, startedAt: 2, restarts: 0 } }
+  await command('sacct', `echo "$*" >> ${commands}/history; echo "7|${process.getuid?.()}|root|TIMEOUT|berth-a-1"`)
+  expect(await createSlurmAllocator({ commands }).endOf(job)).toBe('timeout')
+  expect(await readFile(join(commands, 'history'), 'utf8')).toContain(' --jobs=7 ')
+  await command('sacct', `echo >> ${commands}/failures; echo "Slurm accounting storage is disabled" >&2; exit 1`)
+  const allocator = createSlurmAllocator({ commands })
+  for (let time = 0; time < 3; time++) expect(await allocator.endOf(job)).toBeUndefined()
+  expect(await readFile(join(commands, 'failures'), 'utf8')).toBe('\n')
+})

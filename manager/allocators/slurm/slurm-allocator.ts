@@ -24,8 +24,10 @@ export interface SlurmAllocatorOptions {
 /** While the controller is away, commands answer after MessageTimeout, twice 10 s by default. */
 const TIMEOUT_MS = 30_000
 const PING_TIMEOUT_MS = 5_000
-/** Looks wait for it, each time that a session has lost its job. */
+/** Looks wait for it, for each session that has lost its job. */
 const HISTORY_TIMEOUT_MS = 5_000
+/** Pause after a failure, so that the sessions of a whole cluster do not wait for a database that is away, one after the other. */
+const NO_HISTORY_MS = 60_000
 /** A list of 10,000 jobs of Slurm 24.11 has about 60 MB. */
 const MOST_BYTES = 256 * 2 ** 20
 const MOST_WORDS = 2_000
@@ -41,6 +43,7 @@ const execute = promisify(execFile)
 export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Allocator {
   const { commands, signal, timeoutMs = TIMEOUT_MS, pingTimeoutMs = PING_TIMEOUT_MS } = options
   const program = (name: string) => (commands === undefined ? name : join(commands, name))
+  let askAgainAt = 0
   const run = (name: string, args: readonly string[], ms = timeoutMs) => runAs(null, name, args, ms)
   const runAs = (user: string | null, name: string, args: readonly string[], ms = timeoutMs) => {
     const [file, all] = asUser(user, program(name), args)
@@ -101,6 +104,7 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
     },
 
     async endOf(allocation) {
+      if (performance.now() < askAgainAt) return undefined
       const { name, identity } = allocation
       // Without a number, sacct would look at the jobs of today only.
       const which = identity ? [`--jobs=${identity.id}`] : [`--name=${name}`, '--starttime=now-7days']
@@ -108,7 +112,10 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
       // It fails at sites without slurmdbd, and while that is away.
       return run('sacct', [...how, ...which, `--format=${SACCT_FIELDS}`], HISTORY_TIMEOUT_MS).then(
         ({ stdout }) => readSacct(stdout, allocation, process.getuid?.()),
-        () => undefined,
+        () => {
+          askAgainAt = performance.now() + NO_HISTORY_MS
+          return undefined
+        },
       )
     },
 

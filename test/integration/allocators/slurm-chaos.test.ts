@@ -36,10 +36,11 @@ async function killProcess(child: ChildProcess): Promise<void> {
 }
 
 /** What holds each GPU at a time, in the agents' own log: a second holder is written down. */
-function watchGpus(agent: ScriptedAgent, faults: string[]): void {
+function watchGpus(agent: ScriptedAgent, { faults, started }: { faults: string[]; started: Set<string> }): void {
   const { create_kernel: create } = agent.script
   agent.script.create_kernel = (input, signal) => {
     const wanted = new Set(input.spec.devices.map(({ uuid }) => uuid))
+    for (const uuid of wanted) started.add(uuid)
     for (const [kernelId, { label, state }] of agent.containers)
       if (state.state === 'running' && kernelId !== input.spec.kernelId)
         for (const { uuid } of label.devices)
@@ -101,6 +102,8 @@ test.skipIf(noSlurm !== undefined)(
     await api.updateResourceGroup({ params: { name: 'default' }, body: { engine: 'slurm' } })
 
     const faults: string[] = []
+    /** GPUs that containers had, and that Slurm said it has given. */
+    const [started, given] = [new Set<string>(), new Set<string>()]
     const agents: ScriptedAgent[] = []
     const away = new Set<ScriptedAgent>()
     stack.defer(() => Promise.all(agents.map(agent => agent[Symbol.asyncDispose]())).then(() => undefined))
@@ -114,14 +117,19 @@ test.skipIf(noSlurm !== undefined)(
         devices,
         capacity: { cpu: 16_000, mem: 62 * 2 ** 30 },
       })
-      watchGpus(agent, faults)
+      watchGpus(agent, { faults, started })
       agents.push(await agent.connect())
     }
 
-    let isOver = false
+    const churning = new AbortController()
+    const dialling = new AbortController()
+    stack.defer(() => {
+      churning.abort()
+      dialling.abort()
+    })
     /** Agents dial again, as long as they are not killed. */
     const dial = (async () => {
-      while (!isOver) {
+      while (!dialling.signal.aborted) {
         for (const agent of agents)
           if (!away.has(agent) && !(await agent.heard())) await agent.connect().catch(() => undefined)
         await wait(200)
@@ -131,10 +139,10 @@ test.skipIf(noSlurm !== undefined)(
     /** Sessions come and go all the time: half of them with a GPU. */
     const churn = (async () => {
       let number = 0
-      while (!isOver) {
+      while (!churning.signal.aborted) {
         await (async () => {
           const sessions = await live()
-          for (let missing = COUNT - sessions.length; missing > 0 && !isOver; missing--) {
+          for (let missing = COUNT - sessions.length; missing > 0 && !churning.signal.aborted; missing--) {
             const gpu = number++ % 2 === 0 ? { 'cuda.device': '1' } : {}
             await api.createSession({
               body: { image: 'berth/python:3.13', resources: { cpu: '1', mem: '1 GiB', ...gpu } },
@@ -150,13 +158,14 @@ test.skipIf(noSlurm !== undefined)(
     })()
     /** Slurm's own log of the GPUs that it has given at a time. */
     const watch = (async () => {
-      while (!isOver) {
+      while (!churning.signal.aborted) {
         const held = await readHeld(slurm).catch(() => [])
         const seen = new Map<string, string>()
-        for (const { job, gpus: given } of held)
-          for (const uuid of given) {
+        for (const { job, gpus: own } of held)
+          for (const uuid of own) {
             if (seen.has(uuid)) faults.push(`Slurm has given ${uuid} to jobs ${seen.get(uuid)} and ${job}`)
             seen.set(uuid, job)
+            given.add(uuid)
           }
         await wait(500)
       }
@@ -188,7 +197,7 @@ test.skipIf(noSlurm !== undefined)(
     }
     const until = Date.now() + SECONDS * 1000
     await expect
-      .poll(async () => agents.flatMap(({ containers }) => [...containers]).length, { timeout: 90_000 })
+      .poll(() => agents.flatMap(({ containers }) => [...containers]).length, { timeout: 90_000 })
       .toBeGreaterThan(4)
     const killed: string[] = []
     while (Date.now() < until || killed.length < Object.keys(kills).length) {
@@ -200,16 +209,11 @@ test.skipIf(noSlurm !== undefined)(
       await kill()
       await wait(3_000)
     }
-    isOver = true
+    churning.abort()
     await Promise.all([churn, watch])
-    isOver = false
-    const redial = (async () => {
-      while (!isOver) {
-        for (const agent of agents) if (!(await agent.heard())) await agent.connect().catch(() => undefined)
-        await wait(200)
-      }
-    })()
-
+    // Both logs have seen GPUs that were given.
+    expect(given.size).toBeGreaterThan(4)
+    expect(started.size).toBeGreaterThan(4)
     /** Both sides agree: each running session has one container and one job, with the same GPUs, and there is nothing else. */
     const disagreements = async () => {
       const sessions = await live()
@@ -245,8 +249,8 @@ test.skipIf(noSlurm !== undefined)(
       ...agents.flatMap(({ containers }) => [...containers.keys()] as KernelId[]),
     ]
     await expect.poll(left, { timeout: 180_000, interval: 1_000 }).toEqual([])
-    isOver = true
-    await Promise.all([dial, redial])
+    dialling.abort()
+    await dial
     expect(faults).toEqual([])
   },
   (SECONDS + 600) * 1000,
