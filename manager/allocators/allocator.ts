@@ -24,7 +24,7 @@ export type AllocationEnd =
   | 'cancelled'
   | 'timeout'
   | 'preempted'
-  /** It waits again: its resources are gone as at any other end. */
+  /** The allocation waits again: its resources are gone as at any other end. */
   | 'requeued'
   | 'node_failed'
   | 'out_of_memory'

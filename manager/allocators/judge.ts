@@ -216,7 +216,11 @@ function judgeRunning(
   ]
 }
 
-/** What the end of its allocation means for a session that is on it; undefined: nobody knows how it ended. Pure. */
+/**
+ * Act for a session whose allocation has ended. Pure.
+ *
+ * @param end left out: nobody knows how it ended
+ */
 export function actOnEnd(
   session: Pick<AllocatedSession, 'id' | 'status' | 'isInterruptible'>,
   end?: AllocationEnd,

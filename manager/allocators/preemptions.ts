@@ -1,8 +1,10 @@
-import { because, reasonOf, type SessionId } from '#manager/contract'
+import { because, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import { type Audit } from '../audit/recorder.ts'
+import { type Log } from '../log.ts'
+import { type Store } from '../store/open-store.ts'
 import { announceInterruption, callOffInterruption } from '../store/sessions/interruptions.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { type Touched } from '../store/sessions/touches.ts'
-import { type AllocationsDeps } from './start-allocations.ts'
 import { INTERRUPTED_BY_SLURM } from './slurm/reasons.ts'
 
 /** Stops sessions that may be interrupted when their allocations are taken away, so that they continue on others. */
@@ -13,13 +15,16 @@ export interface Preemptions {
   interrupt(id: SessionId): Promise<void>
 }
 
-export function createPreemptions({
-  store,
-  hint,
-  interrupt,
-  audit,
-  log,
-}: Pick<AllocationsDeps, 'store' | 'hint' | 'interrupt' | 'audit' | 'log'>): Preemptions {
+export interface PreemptionsDeps {
+  readonly store: Store
+  /** Stops a running session whose interruption was announced for this time or earlier; it then waits to continue. @returns whether it did */
+  readonly interrupt: (id: SessionId, at: number, reason: Reason) => Promise<boolean>
+  readonly hint: (touched: readonly Touched[]) => void
+  readonly audit?: Audit | undefined
+  readonly log: Log
+}
+
+export function createPreemptions({ store, hint, interrupt, audit, log }: PreemptionsDeps): Preemptions {
   return {
     async announce(id, at) {
       const touched = await store.transaction(async trx => {

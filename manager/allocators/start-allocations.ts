@@ -12,7 +12,6 @@ import {
   type SessionId,
 } from '#manager/contract'
 import { ALL_JOBS, type JobLocks } from '../cluster/job-locks.ts'
-import { type Audit } from '../audit/recorder.ts'
 import { type Log } from '../log.ts'
 import { commitPlacements } from '../scheduler/commit.ts'
 import { PAUSED } from '../scheduler/pause.ts'
@@ -50,7 +49,7 @@ import {
 import { nameOf, prefixOf, sessionOf } from './names.ts'
 import { nodeOf, placementOn } from './place.ts'
 import { gpuRequest } from './gpu-request.ts'
-import { createPreemptions } from './preemptions.ts'
+import { createPreemptions, type PreemptionsDeps } from './preemptions.ts'
 import { jobSettings } from './slurm/job-settings.ts'
 import { type ReadWaitingDeps, readWaiting, type WaitingSessions } from './read-waiting.ts'
 
@@ -62,8 +61,7 @@ export interface Allocations extends AsyncDisposable {
   settled(): Promise<void>
 }
 
-export interface AllocationsDeps extends ReadWaitingDeps {
-  readonly store: Store
+export interface AllocationsDeps extends ReadWaitingDeps, PreemptionsDeps {
   readonly managerId: ManagerId
   /** Ends its calls in progress when the signal aborts. */
   readonly allocatorFor: (signal: AbortSignal) => Allocator
@@ -86,10 +84,6 @@ export interface AllocationsDeps extends ReadWaitingDeps {
       readonly continues: boolean
     },
   ) => Promise<void>
-  /** Stops a running session whose interruption was announced for this time or earlier; it then waits to continue. @returns whether it did */
-  readonly interrupt: (id: SessionId, at: number, reason: Reason) => Promise<boolean>
-  readonly audit?: Audit | undefined
-  readonly hint: (touched: readonly Touched[]) => void
   readonly jobLocks?: JobLocks
   readonly isPaused: () => Promise<boolean>
   /** Whether the database is older than what runs, because a backup was restored. */
@@ -259,6 +253,8 @@ export function startAllocations(deps: AllocationsDeps): Allocations {
       case 'lost': {
         const session = own.find(({ id }) => id === act.id)
         const end = await allocator.endOf(act)
+        // The question was broken off: the next manager asks again.
+        if (closing.signal.aborted) return undefined
         return session && carryOut(actOnEnd(session, end), { waiting, own, isPaused })
       }
       case 'ask':

@@ -109,7 +109,7 @@ export function createSlurmAllocator(options: SlurmAllocatorOptions = {}): Alloc
       // Without a number, sacct would look at the jobs of today only.
       const which = identity ? [`--jobs=${identity.id}`] : [`--name=${name}`, '--starttime=now-7days']
       const how = ['--noheader', '--parsable2', '--allocations', '--duplicates', '--allusers']
-      // It fails at sites without slurmdbd, and while that is away.
+      // The command fails at sites without slurmdbd, and while that is away.
       return run('sacct', [...how, ...which, `--format=${SACCT_FIELDS}`], HISTORY_TIMEOUT_MS).then(
         ({ stdout }) => readSacct(stdout, allocation, process.getuid?.()),
         () => {

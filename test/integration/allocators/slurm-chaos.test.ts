@@ -35,7 +35,7 @@ async function killProcess(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** What holds each GPU at a time, in the agents' own log: a second holder is written down. */
+/** Follows who holds each GPU, in the agents' own log: a second holder at a time is a fault. */
 function watchGpus(agent: ScriptedAgent, { faults, started }: { faults: string[]; started: Set<string> }): void {
   const { create_kernel: create } = agent.script
   agent.script.create_kernel = (input, signal) => {
