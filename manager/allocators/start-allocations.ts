@@ -19,7 +19,6 @@ import { type PendingSession, totalOf } from '../scheduler/plan/index.ts'
 import { schedulerJob } from '../scheduler/tick.ts'
 import { onBehalfOfAll } from '../store/on-behalf.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
-import { type Store } from '../store/open-store.ts'
 import {
   type AllocatedGroup,
   type AllocatedSession,
