@@ -102,12 +102,13 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       log,
     }),
   )
-  const { networks, firewall, files, storage, toolbox, devices } = host
+  const { networks, clusters, firewall, files, storage, toolbox, devices } = host
   const images = createImageCatalog(engine, onChange)
   const kernels = stack.use(
     createKernelManager({
       engine,
       networks,
+      clusters,
       files,
       storage,
       liveFolders: createLiveFolders({ directory: config.directory, files, storage, onChange, log }),

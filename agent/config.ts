@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net'
 import { hostname } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
@@ -21,6 +22,8 @@ export interface Config {
   readonly dockerHost: string | undefined
   readonly name: string
   readonly networkRange: Cidr
+  /** Address of this host in a private network with other hosts; undefined: it takes no part in sessions over several hosts. */
+  readonly clusterAddress: string | undefined
   /** Number of empty networks to keep for future sessions. */
   readonly networksAhead: number
   /** CIDRs that sessions may not reach. */
@@ -66,7 +69,7 @@ const MOST_LOG_MIB = 256
 
 /**
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
- *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_HEALTH_COMMAND, BERTH_HEALTH_INTERVAL_S, BERTH_HEALTH_TIMEOUT_S, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
+ *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_AGENT_CLUSTER_ADDRESS, BERTH_GPU_SHARED, BERTH_GPU_GUARD, BERTH_HEALTH_COMMAND, BERTH_HEALTH_INTERVAL_S, BERTH_HEALTH_TIMEOUT_S, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_TOOLBOX_ARCHIVE, BERTH_AGENT_EMULATED, BERTH_AGENT_LOG_MIB, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
  *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_AGENT_UPDATES, BERTH_AGENT_LEAVE, INVOCATION_ID, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
@@ -94,6 +97,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dockerHost: read('DOCKER_HOST'),
     name,
     networkRange,
+    clusterAddress: hostAddress('BERTH_AGENT_CLUSTER_ADDRESS', read('BERTH_AGENT_CLUSTER_ADDRESS')),
     networkDeny: (read('BERTH_AGENT_NETWORK_DENY') ?? '')
       .split(',')
       .filter(text => text.trim() !== '')
@@ -146,6 +150,11 @@ function cidr(name: string, text: string): Cidr {
   const parsed = parseCidr(text)
   if (!parsed) throw invalid(`${name} is "${text}"; the value must look like 10.213.0.0/16.`)
   return parsed
+}
+
+function hostAddress(name: string, text: string | undefined): string | undefined {
+  if (text === undefined || (isIPv4(text) && !/^(0|127|22[4-9]|2[345]\d)\./.test(text))) return text
+  throw invalid(`${name} is "${text}"; the value must be an IPv4 address of this host, such as 192.168.7.2.`)
 }
 
 function gpuNames(text: string): Set<string> {

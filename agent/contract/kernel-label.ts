@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AgentId, DateTime, KernelId, ManagerId, SessionId, TextUpTo, UserId } from '#manager/contract'
 import { LONGEST_NAME, LONGEST_VALUE } from './fields.ts'
+import { ClusterNetwork } from './cluster-network.ts'
 import { KernelApp } from './kernel-app.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { listOf, recordOf } from './to-first-fault.ts'
@@ -23,6 +24,7 @@ export const KernelLabel = z.object({
   kernelId: KernelId,
   role: TextUpTo(LONGEST_NAME),
   clusterSize: z.int().min(1).optional(),
+  cluster: ClusterNetwork.optional(),
   attempt: z.int(),
   owner: z.object({ id: UserId, email: TextUpTo(LONGEST_NAME) }),
   resourceGroup: TextUpTo(LONGEST_NAME),

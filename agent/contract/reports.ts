@@ -177,6 +177,14 @@ export const Report = z.object({
     /** Reason why no session can have a network on this agent now; left out by older agents. */
     problem: CleanLine().nullable().optional(),
     problemBy: ReportedKeys.optional(),
+    /**
+     * Address of the host in the private network that carries sessions over several hosts. Only while the agent can set up such a network
+     * and keeps everybody else out of it; left out by older agents.
+     */
+    clusterAddress: z.ipv4().optional(),
+    /** Reason why an address that the administrator named is not used; left out if there is none, and by older agents. */
+    clusterProblem: CleanLine().optional(),
+    clusterProblemBy: ReportedKeys.optional(),
   }),
   /** Fault of the host, other than of networks, because of which no session can start there now. Left out by older agents. */
   host: z.object({ problem: CleanLine().nullable(), problemBy: ReportedKeys.optional() }).optional(),

@@ -21,6 +21,7 @@ import {
 } from '#manager/contract'
 import { ContainerId, ExitCode, LONGEST_NAME, LONGEST_SAID, LONGEST_VALUE } from './fields.ts'
 import { listOf, recordOf } from './to-first-fault.ts'
+import { ClusterNetwork } from './cluster-network.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
 
@@ -39,8 +40,10 @@ export const KernelSpec = z.object({
   sessionId: SessionId,
   sessionName: TextUpTo(LONGEST_NAME),
   role: TextUpTo(LONGEST_NAME),
-  /** Number of kernels of the session, all on this agent and on one network; left out for a single kernel. */
+  /** Number of kernels of the session, on one network; left out for a single kernel. */
   clusterSize: z.int().min(1).optional(),
+  /** The network between the hosts of the session; left out where all its kernels are on this agent. Older agents ignore it. */
+  cluster: ClusterNetwork.optional(),
   attempt: z.int(),
   owner: z.object({ id: UserId, email: TextUpTo(LONGEST_NAME) }),
   resourceGroup: TextUpTo(LONGEST_NAME),

@@ -137,6 +137,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       CapDrop: ['ALL'],
       IpcMode: 'private',
       NetworkMode: plan.networkName,
+      ...(spec.cluster ? { ExtraHosts: spec.cluster.kernels.map(one => `${one.role}:${one.address}`) } : {}),
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'json-file', Config: { 'max-size': `${engineFileMib(plan.logMib)}m`, 'max-file': '3' } },
       Mounts: [
@@ -160,7 +161,8 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       ],
       ...gpuOptions(plan.gpus),
     },
-    ...(isCluster(spec)
+    // Names of a session over several hosts are those of ExtraHosts, also on the same host.
+    ...(isCluster(spec) && !spec.cluster
       ? { NetworkingConfig: { EndpointsConfig: { [plan.networkName]: { Aliases: [spec.role] } } } }
       : {}),
   }

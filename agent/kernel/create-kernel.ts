@@ -22,6 +22,7 @@ import { type HeldImage } from '../images/pull.ts'
 import { type Devices } from '../gpu/devices.ts'
 import { checkGpus } from '../gpu/check-gpus.ts'
 import { hostProcesses } from '../limits/host-processes.ts'
+import { type ClusterNetworks } from '../network/cluster-networks.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type MountedStorage } from '../storage/mounted-storage.ts'
 import { dropLink } from '../storage/folder-links.ts'
@@ -41,6 +42,7 @@ const run = promisify(execFile)
 export interface CreateDeps {
   readonly engine: EngineClient
   readonly networks: SessionNetworks
+  readonly clusters: ClusterNetworks
   readonly files: KernelFiles
   readonly storage: Pick<MountedStorage, 'directoryOf'>
   readonly liveFolders: LiveFolders
@@ -113,7 +115,7 @@ async function build(
   { spec, label, limits, cpus, signal }: Creation,
   image: HeldImage,
 ): Promise<CreatedKernel> {
-  const { engine, networks, files, liveFolders, toolbox, devices, trust } = deps
+  const { engine, networks, clusters, files, liveFolders, toolbox, devices, trust } = deps
   // The first start of an image reads them, while everything else is created.
   const accounts = deps.accounts.of(image)
   // A container left by an agent that crashed while undoing an attempt may hold the network and the devices.
@@ -129,6 +131,7 @@ async function build(
     devices.request(spec),
     files.createScratch(spec.kernelId, spec.filesOf),
     cleared.then(() => devices.settled(spec)),
+    cleared.then(() => clusters.join(label)),
   ])
   signal.throwIfAborted()
 
@@ -171,6 +174,7 @@ async function build(
     accounts.then(found => files.writeAccounts(spec.kernelId, found)),
   ])
   for (const volume of homeVolumes) await ownFilled(volume, user)
+  await clusters.attach(container.id, label)
   signal.throwIfAborted()
   await container.start().catch((error: unknown) => {
     throw startFailure(error)

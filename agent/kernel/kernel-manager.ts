@@ -110,7 +110,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     },
   })
   const releaseAddress = deps.releaseAddress ?? (() => Promise.resolve())
-  const networkUse = createNetworkUse(networks, entries.values, key => ahead.has(key), releaseAddress)
+  const networkUse = createNetworkUse(networks, deps.clusters, entries.values, key => ahead.has(key), releaseAddress)
   const view = createEngineView({ ...deps, entries, networkUse, ahead, manager, stop })
   const end = createKernelEnd({
     engine,

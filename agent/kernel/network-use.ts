@@ -1,3 +1,4 @@
+import { type ClusterNetworks } from '../network/cluster-networks.ts'
 import { networkKeyOf, type SessionNetworks } from '../network/session-networks.ts'
 import { type KernelRecord } from './kernel-record.ts'
 
@@ -15,12 +16,14 @@ export interface NetworkUse {
 }
 
 /**
+ * @param clusters networks of sessions over several hosts
  * @param members all current kernels, including those in creation
  * @param isAhead whether a network is kept for a future session
  * @param releaseAddress ends connections of other processes to a kernel's address, which another container may get afterwards
  */
 export function createNetworkUse(
   networks: SessionNetworks,
+  clusters: Pick<ClusterNetworks, 'leave' | 'sweep'>,
   members: () => Iterable<KernelRecord>,
   isAhead: (key: string) => boolean,
   releaseAddress: (kernelId: string) => Promise<void>,
@@ -34,6 +37,12 @@ export function createNetworkUse(
     }
     return false
   }
+  const isClusterUsed = (id: number) => {
+    for (const { label, state } of members()) {
+      if (label.cluster?.id === id && state.state !== 'gone' && !left.has(label.kernelId)) return true
+    }
+    return false
+  }
   return {
     async leave(label) {
       const { kernelId, managerId } = label
@@ -43,6 +52,8 @@ export function createNetworkUse(
         await releaseAddress(kernelId)
         // Checked inside the turn, because kernels of one session come and go concurrently.
         await networks.remove(key, managerId, () => isUsed(key))
+        const { cluster } = label
+        if (cluster) await clusters.leave(label, () => isClusterUsed(cluster.id))
       } catch (error) {
         left.delete(kernelId)
         throw error
@@ -50,6 +61,7 @@ export function createNetworkUse(
     },
     forget: kernelId => void left.delete(kernelId),
     async sweep(managerId, complain) {
+      await clusters.sweep(managerId, isClusterUsed).catch(complain)
       for (const { key } of await networks.list(managerId)) {
         if (!isUsed(key)) await networks.remove(key, managerId, () => isUsed(key)).catch(complain)
       }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Cidr, formatCidr } from './subnets.ts'
+import { VXLAN_PORT } from './vxlan-port.ts'
 
 export interface FirewallSpec {
   readonly range: Cidr
@@ -15,6 +16,8 @@ export interface FirewallSpec {
   readonly bridged?: boolean
   /** Whether the kernel can count the connections of a session (`xt_connlimit`). */
   readonly counted?: boolean
+  /** Hosts with which this one shares networks of sessions; undefined if it takes no part in sessions over several hosts. */
+  readonly clusterPeers?: readonly string[] | undefined
 }
 
 /** A chain of ours; `from` is the built-in chain that leads into it. */
@@ -54,6 +57,7 @@ export function firewallChains({
   agentUid,
   bridged = true,
   counted = true,
+  clusterPeers,
 }: FirewallSpec): Chain[] {
   const sessions = formatCidr(range)
   const suffix = sessions === DEFAULT_RANGE ? '' : `-${createHash('sha256').update(sessions).digest('hex').slice(0, 8)}`
@@ -65,16 +69,18 @@ export function firewallChains({
     ? [`-s ${sessions} -m connlimit --connlimit-above ${MOST_CONNECTIONS} --connlimit-mask ${SESSION_BITS} -j REJECT`]
     : []
   const uids = [...new Set([0, agentUid])]
+  const vxlan = clusterRules(clusterPeers)
   return [
     {
       name: `BERTH-INPUT${suffix}`,
       from: 'INPUT',
-      rules: [`-s ${sessions} ${ESTABLISHED}`, ...tooMany, ...dns, ...reject(`-s ${sessions}`)],
+      rules: [...vxlan.input, `-s ${sessions} ${ESTABLISHED}`, ...tooMany, ...dns, ...reject(`-s ${sessions}`)],
     },
     {
       name: `BERTH-FORWARD${suffix}`,
       from: 'FORWARD',
       rules: [
+        ...vxlan.forward,
         `-s ${sessions} ${ESTABLISHED}`,
         `-d ${sessions} ${ESTABLISHED}`,
         ...tooMany,
@@ -88,12 +94,28 @@ export function firewallChains({
       name: `BERTH-OUTPUT${suffix}`,
       from: 'OUTPUT',
       rules: [
+        ...vxlan.output,
         `-d ${sessions} ${ESTABLISHED}`,
         ...uids.map(uid => `-d ${sessions} -m owner --uid-owner ${uid} -j RETURN`),
         ...reject(`-d ${sessions}`),
       ],
     },
   ]
+}
+
+/**
+ * Rules for the networks between hosts. VXLAN proves nothing about its sender: the port admits the hosts of present sessions only, and
+ * nothing but the kernel's own links may send to such a port from here, neither a program of any user nor a container, which would come
+ * from the address of this host.
+ */
+function clusterRules(peers: readonly string[] | undefined): Record<'input' | 'forward' | 'output', string[]> {
+  if (!peers) return { input: [], forward: [], output: [] }
+  const port = `-p udp --dport ${VXLAN_PORT}`
+  return {
+    input: [...peers.map(host => `-s ${host} ${port} -j RETURN`), `${port} -j DROP`],
+    forward: [`${port} -j DROP`],
+    output: [`${port} -m owner --socket-exists -j DROP`],
+  }
 }
 
 /** Input of `iptables-restore --noflush`: naming an existing chain empties it, and the whole input is applied atomically. */

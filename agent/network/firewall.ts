@@ -18,7 +18,9 @@ export interface Firewall extends AsyncDisposable {
   apply(): Promise<void>
 }
 
-export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid'> & {
+export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid' | 'clusterPeers'> & {
+  /** Hosts with which this one shares networks of sessions; left out if it takes no part in such sessions. */
+  readonly clusterPeers?: (() => Promise<readonly string[]>) | undefined
   /** Checks the range first: rules for somebody else's range would cut off its addresses. @throws with the reason */
   readonly checkRange: () => Promise<void>
   /** Default: the programs of this machine, in this process's network. */
@@ -44,7 +46,8 @@ export function startFirewall(options: FirewallOptions): Firewall {
       iptables.check()
       await options.checkRange()
       const nameServers = nameServersOf(await readFile('/etc/resolv.conf', 'utf8').catch(() => ''))
-      const spec = { ...options, nameServers, agentUid: process.geteuid?.() ?? 0 }
+      const clusterPeers = await options.clusterPeers?.()
+      const spec = { ...options, nameServers, agentUid: process.geteuid?.() ?? 0, clusterPeers }
       const found = await keepInstalled(iptables, spec, installed)
       installed = found.installed
       return isolationOf(found.failures)

@@ -50,7 +50,7 @@ export function hostIptables(prefix: readonly string[] = []): Iptables {
 }
 
 /** Adds the folders of root's programs, which many root shells lack in their PATH. */
-function withRootsPrograms(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function withRootsPrograms(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, PATH: [env.PATH, '/usr/local/sbin', '/usr/sbin', '/sbin'].filter(Boolean).join(delimiter) }
 }
 

@@ -14,9 +14,11 @@ import { createSimulatedGpus } from '../gpu/simulated.ts'
 import { createKernelFiles, type KernelFiles } from '../kernel/kernel-files.ts'
 import { createFreeSpace, type FreeSpace } from '../limits/free-space.ts'
 import { type Log } from '../log.ts'
+import { type ClusterNetworks, openClusterNetworks } from '../network/cluster-networks.ts'
 import { containerIptables } from '../network/container-iptables.ts'
 import { type Firewall, startFirewall } from '../network/firewall.ts'
 import { createSessionNetworks, type SessionNetworks } from '../network/session-networks.ts'
+import { createVxlan } from '../network/vxlan.ts'
 import { createMountedStorage, type MountedStorage } from '../storage/mounted-storage.ts'
 import { createToolbox, type Toolbox } from '../toolbox/toolbox.ts'
 
@@ -41,6 +43,7 @@ export interface HostPartDeps {
  */
 export interface HostPart extends AsyncDisposable {
   readonly networks: SessionNetworks
+  readonly clusters: ClusterNetworks
   readonly firewall: Firewall
   readonly devices: Devices
   readonly freeSpace: FreeSpace
@@ -84,10 +87,21 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
       log,
     }),
   )
+  const vxlan = createVxlan()
+  const clusters = await openClusterNetworks({
+    engine,
+    address: config.clusterAddress,
+    firewall: () => firewall,
+    isEngineElsewhere: () => networks.isElsewhere,
+    log,
+    vxlan,
+  })
   const firewall = stack.use(
     startFirewall({
       range: config.networkRange,
       deny: config.networkDeny,
+      // The links of the kernel are the record of the hosts: it outlives the agent.
+      clusterPeers: config.clusterAddress === undefined ? undefined : () => vxlan.peers(),
       async checkRange() {
         await networks.checkRange()
         if (networks.isElsewhere) throw new AppError('unavailable', because('engine_elsewhere'))
@@ -118,6 +132,7 @@ export async function openHostPart(deps: HostPartDeps): Promise<HostPart> {
   const opened = stack.move()
   return {
     networks,
+    clusters,
     firewall,
     devices,
     freeSpace,

@@ -1,3 +1,4 @@
+import { defined } from '#base/defined'
 import { type Report } from '#agent/contract'
 import { type Because, keysOf } from '#manager/contract'
 import { capacityOf } from '../capacity.ts'
@@ -21,7 +22,7 @@ export interface ReportDeps {
 
 /** Full state of this host, as reported to managers. */
 export function currentReport({ engine: { state }, host, kernels, images, emulated }: ReportDeps): CurrentReport {
-  const { firewall, networks, faults, devices, storage } = host
+  const { firewall, networks, clusters, faults, devices, storage } = host
   return {
     version,
     // While the engine is away, the last known state is still reported, but marked as not reachable.
@@ -35,7 +36,7 @@ export function currentReport({ engine: { state }, host, kernels, images, emulat
     deviceFigures: [...devices.figures()],
     images: [...images.images],
     kernels: kernels.reports(),
-    network: networkReport(firewall.state, networks.problem),
+    network: { ...networkReport(firewall.state, networks.problem), ...clusterReport(clusters) },
     host: hostReport(faults.problem),
     storage: [...storage.markers],
     storageAway: [...storage.away],
@@ -50,6 +51,12 @@ function networkReport({ isolation, reason }: Isolation, problem: Because | null
     problem: problem?.why ?? null,
     ...(problem && { problemBy: keysOf(problem) }),
   }
+}
+
+function clusterReport({ address, problem }: HostPart['clusters']) {
+  return problem
+    ? { clusterProblem: problem.why, clusterProblemBy: keysOf(problem) }
+    : defined({ clusterAddress: address })
 }
 
 function hostReport(problem: Because | null): Report['host'] {

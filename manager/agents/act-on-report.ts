@@ -18,7 +18,7 @@ import { importContainer } from '../sessions/import.ts'
 import { type Lifecycle } from '../sessions/lifecycle/lifecycle.ts'
 import { PREPARING } from '../sessions/lifecycle/start.ts'
 import { INTERRUPTED, STARTED } from '../sessions/lifecycle/outcomes.ts'
-import { type Change, hasKernel, isStarting } from '../sessions/transition.ts'
+import { type Change, isStarting } from '../sessions/transition.ts'
 import { findAgent } from '../store/agents/agents.ts'
 import { extendStartBy, type KernelRow } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
@@ -193,8 +193,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
     }
     const applied = await changes.apply(sessionId, state => {
       const isLive = state.status === 'RUNNING' || isStarting(state.status)
-      if (state.agentId !== agentId || state.attempt !== attempt || !isLive || !hasKernel(state, kernelId))
-        return undefined
+      const isThere = state.kernels.some(kernel => kernel.id === kernelId && kernel.agent_id === agentId)
+      if (!isThere || state.attempt !== attempt || !isLive) return undefined
       // The session has saved its work before the end of the countdown, so its interruption need not wait longer.
       if (state.session.interrupt_at !== null && state.status === 'RUNNING' && exitCode === CONTINUES_LATER)
         return { to: 'TERMINATING', reason: INTERRUPTED, continues: true, kernelId, exitCode, logTail }

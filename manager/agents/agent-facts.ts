@@ -18,6 +18,8 @@ export interface AgentFacts {
   storage(agentId: AgentId): ReadonlySet<string>
   /** Architectures of images that the agent runs; undefined if it does not report them. */
   architectures(agentId: AgentId): ReadonlySet<string> | undefined
+  /** Its address in the private network between hosts, as it reports it now; undefined without one. */
+  clusterAddress(agentId: AgentId): string | undefined
   /** Whether people use sessions through the agent, or nothing is known of that. */
   isBusy(agentId: AgentId): boolean
   /** Folders that were added to the kernel, as its agent reports them. */
@@ -38,6 +40,7 @@ export const createAgentFacts = (memories: Pick<AgentMemories, 'find'>): AgentFa
   },
   storage: agentId => memories.find(agentId)?.storage ?? new Set(),
   architectures: agentId => memories.find(agentId)?.architectures,
+  clusterAddress: agentId => memories.find(agentId)?.clusterAddress,
   isBusy: agentId => memories.find(agentId)?.busy ?? true,
   mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
   orphans: agentId => memories.find(agentId)?.orphans ?? [],

@@ -41,6 +41,8 @@ export interface AgentMemory {
   storage: ReadonlySet<string>
   /** Architectures of images that it runs; undefined if it does not report them. */
   architectures: ReadonlySet<string> | undefined
+  /** Its address in the private network between hosts; undefined without one. */
+  clusterAddress: string | undefined
   /** Whether people use sessions through it, as it reports. */
   busy: boolean
   /** Folders that were added to running kernels, as it reports them. */
@@ -101,6 +103,7 @@ function emptyMemory(): AgentMemory {
     missing: new Set(),
     storage: NONE,
     architectures: undefined,
+    clusterAddress: undefined,
     busy: true,
     mounts: new Map(),
     orphans: [],

@@ -1,7 +1,7 @@
 import { type Because, because, causeIn, type TextKeys, together } from '#manager/contract'
 
 /** Kinds of problems of an agent, in display order. */
-const SUBJECTS = ['network', 'host', 'storage', 'kernels', 'unknown', 'images', 'leftOut'] as const
+const SUBJECTS = ['network', 'host', 'storage', 'cluster', 'kernels', 'unknown', 'images', 'leftOut'] as const
 export type Subject = (typeof SUBJECTS)[number]
 /** Problems because of which no session can start on the host. */
 const FAULTS = ['network', 'host'] as const satisfies readonly Subject[]
@@ -43,6 +43,13 @@ export function networkProblem(problem: string | null, keys: TextKeys | undefine
   if (problem === null) return null
   const said = causeIn({ ...keys, why: problem }) ?? because('agent_says', { text: problem })
   return together(because('agent_without_networks'), said)
+}
+
+/** Why the host takes no part in sessions over several hosts. @param keys of the agent's text */
+export function clusterProblem(problem: string | null, keys: TextKeys | undefined): Because | null {
+  if (problem === null) return null
+  const said = causeIn({ ...keys, why: problem }) ?? because('agent_says', { text: problem })
+  return together(because('no_cluster_networks'), said)
 }
 
 /** @param keys of the agent's text */

@@ -13,7 +13,7 @@ import { type AgentMemory, createMemories } from './agent-memory.ts'
 import { type AgentPresence, createAgentPresence } from './agent-presence.ts'
 import { createKernelStats } from './kernel-stats.ts'
 import { noteMemoryKill, noteWarning } from './running-news.ts'
-import { hostProblem, inOne, isUnfit, networkProblem, storageProblem } from './problems.ts'
+import { clusterProblem, hostProblem, inOne, isUnfit, networkProblem, storageProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
 import { createStateWriter } from './reported-state.ts'
@@ -55,6 +55,13 @@ function noteArchitectures(memory: AgentMemory, { engine: { architectures = [] }
   return isNews
 }
 
+/** @returns whether it has changed */
+function noteClusterAddress(memory: AgentMemory, { network: { clusterAddress } }: Report): boolean {
+  const isNews = clusterAddress !== memory.clusterAddress
+  memory.clusterAddress = clusterAddress
+  return isNews
+}
+
 export function createReports(deps: ReportsDeps): Reports {
   const { store, events, changes, lifecycle, log } = deps
   const reads = createAgentReads(store.db)
@@ -92,6 +99,7 @@ export function createReports(deps: ReportsDeps): Reports {
     problems.note('network', networkProblem(report.network.problem ?? null, report.network.problemBy))
     problems.note('host', hostProblem(report.host?.problem ?? null, report.host?.problemBy))
     problems.note('storage', storageProblem(report.storageAway))
+    problems.note('cluster', clusterProblem(report.network.clusterProblem ?? null, report.network.clusterProblemBy))
     const turned = isUnfit(problems) !== before
     watchClock(agentId, memory, { clockMs: report.clockMs, arrivedAt })
     const otherImages = await writeImages(agentId, memory, report.images)
@@ -100,6 +108,7 @@ export function createReports(deps: ReportsDeps): Reports {
     memory.storage = storage
     memory.busy = report.program?.busy ?? true
     const otherArchitectures = noteArchitectures(memory, report)
+    const otherAddress = noteClusterAddress(memory, report)
     const mounts = noteMounts(memory, report.kernels, true)
     memory.deviceFigures = report.deviceFigures ?? []
     memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
@@ -112,7 +121,7 @@ export function createReports(deps: ReportsDeps): Reports {
     if (fault === null) await tellGpuFaults(agentId, memory, report.devices)
     if (mounts.kernelIds.length > 0) deps.onMounts(mounts)
     if (turned) publishResources()
-    if (otherState || otherImages || otherStorage || otherArchitectures || turned) deps.onAgentChanged()
+    if (otherState || otherImages || otherStorage || otherArchitectures || otherAddress || turned) deps.onAgentChanged()
     return failed
   }
 
@@ -143,8 +152,10 @@ export function createReports(deps: ReportsDeps): Reports {
   }
 
   changes.onApplied(({ kernelIds, from, to, effects, remote, unconfirmed }) => {
-    const memory = unconfirmed && memories.find(unconfirmed.agentId)
-    if (memory) memory.orphans = [...memory.orphans, ...unconfirmed.kernels]
+    for (const { agentId, kernels } of unconfirmed ?? []) {
+      const memory = memories.find(agentId)
+      if (memory) memory.orphans = [...memory.orphans, ...kernels]
+    }
     if (!remote && (from === 'SCHEDULED' || effects.freed)) publishResources()
     for (const kernelId of kernelIds) {
       stats.forget(kernelId, to, effects)

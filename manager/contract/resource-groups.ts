@@ -65,6 +65,10 @@ export const ResourceGroupOptions = z
       .boolean()
       .optional()
       .describe('A GPU share that no single device has free may be spread evenly over several devices.'),
+    spreadClusters: z
+      .boolean()
+      .optional()
+      .describe('Sessions over several hosts use as many hosts as possible; left out: as few as possible.'),
     slurm: SlurmSettings.optional().describe(
       'For a group with the engine `slurm`, to which of the other options only `requireIsolation` applies.',
     ),

@@ -67,6 +67,10 @@ export function clusterRoles(size: number): string[] {
   return Array.from({ length: size }, (_, index) => (index === 0 ? 'main1' : `sub${index}`))
 }
 
+/** Where the kernels of a session may be: on one agent, or on as many as are needed, which then share a network of their own. */
+export const ClusterMode = z.enum(['single-host', 'multi-host'])
+export type ClusterMode = z.infer<typeof ClusterMode>
+
 /** Priority of a waiting session: larger goes first, 0 is the default. Any user may go below 0, only admins above it. */
 export const Priority = z.int().min(-10).max(10)
 
@@ -127,7 +131,10 @@ export const SessionSpec = z
       .min(1)
       .max(MAX_CLUSTER_SIZE)
       .optional()
-      .describe('Kernels (main1, sub1, …) on one agent, each with these resources; started all or none.'),
+      .describe('Kernels (main1, sub1, …), each with these resources; started all or none.'),
+    clusterMode: ClusterMode.optional().describe(
+      'Default: single-host, all kernels on one agent. multi-host: on several agents if no single one has room; they must be in one private network.',
+    ),
     priority: Priority.optional().describe('Larger goes first. Users may set -10 to 0, admins up to 10.'),
     dependsOn: z
       .array(TextUpTo(64).min(1))
@@ -168,6 +175,10 @@ export const SessionSpec = z
   .refine(spec => !spec.runImageCommand || (spec.startupCommand ?? '').trim() === '', {
     path: ['runImageCommand'],
     message: 'runs the program of the image instead of a startupCommand: leave one of them out',
+  })
+  .refine(spec => !(spec.interruptible && spec.clusterMode === 'multi-host'), {
+    path: ['interruptible'],
+    message: 'a session over several hosts cannot be interrupted yet: leave out interruptible or clusterMode',
   })
   .meta({ id: 'SessionSpec' })
 export type SessionSpec = z.infer<typeof SessionSpec>
@@ -330,6 +341,7 @@ export const Session = z
     requested: WireSlots.describe('Per kernel.'),
     gpu: GpuChoice.nullable().describe('The GPUs that were chosen; null: any.'),
     clusterSize: z.int(),
+    clusterMode: ClusterMode,
     priority: z.int(),
     dependsOn: z.array(SessionId),
     startsAt: z.iso.datetime().nullable().describe('Time before which it does not start; null = no such time.'),

@@ -12,7 +12,7 @@ import { lowerMounts } from '../store/sessions/rights.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { holdFoldersOf } from '../store/storage/folders.ts'
 import { type Touched } from '../store/sessions/touches.ts'
-import { Limits, type Placement } from './plan/index.ts'
+import { Limits, partsOf, type Placement } from './plan/index.ts'
 import { type ReadRights } from './rights.ts'
 import { type Occupancy, type PlacingPresence, readOccupancy } from './snapshot.ts'
 
@@ -57,7 +57,7 @@ async function commitBatch(
   if (await holdPause(trx)) return []
   await lockResourceGroup(trx, resourceGroup)
   if ((await findResourceGroup(trx, resourceGroup))?.active === false) return []
-  const wanted = new Set(placements.map(placement => placement.agentId))
+  const wanted = new Set(placements.flatMap(placement => partsOf(placement).map(part => part.agentId)))
   const found = await findAgents(trx, [...wanted])
   const rows = found.filter(row => row !== undefined).filter(row => takesSessions(row, resourceGroup))
   const agents = await readOccupancy(trx, rows, presence)
@@ -116,17 +116,20 @@ export function dropOversubscribed(
       agent.devices.map(device => [`${id} ${device.slot} ${device.uuid}`, device.total - device.occupied] as const),
     ),
   )
-  return placements.filter(({ agentId, requested, devices }) => {
-    const room = free.get(agentId)
-    if (!room || lackingSlots(requested, room).length > 0) return false
+  return placements.filter(placement => {
+    const parts = partsOf(placement)
     // Two kernels of one session may share a device.
     const wanted = new Map<string, number>()
-    for (const { slot, uuid, amount } of devices) {
-      const key = `${agentId} ${slot} ${uuid}`
-      wanted.set(key, (wanted.get(key) ?? 0) + amount)
+    for (const { agentId, requested, devices } of parts) {
+      const room = free.get(agentId)
+      if (!room || lackingSlots(requested, room).length > 0) return false
+      for (const { slot, uuid, amount } of devices) {
+        const key = `${agentId} ${slot} ${uuid}`
+        wanted.set(key, (wanted.get(key) ?? 0) + amount)
+      }
     }
     for (const [key, amount] of wanted) if (amount > (freeOnDevice.get(key) ?? 0)) return false
-    free.set(agentId, subtractSlots(room, requested))
+    for (const { agentId, requested } of parts) free.set(agentId, subtractSlots(free.get(agentId) ?? {}, requested))
     for (const [key, amount] of wanted) freeOnDevice.set(key, (freeOnDevice.get(key) ?? 0) - amount)
     return true
   })
@@ -151,14 +154,15 @@ async function dropOverLimit(
   const now = await readLimits(trx, resourceGroup, sessions)
   const limits = new Limits(now.scopes)
   const limitsOf = new Map(sessions.map(session => [session.id, now.of(session)]))
-  return placements.filter(({ sessionId, agentId, requested, devices }) => {
-    const session = { requested, ...limitsOf.get(sessionId) }
-    const known = agents.get(agentId)?.devices ?? []
-    const given = devices.map(({ uuid, slot, amount }) => ({
-      slot,
-      amount,
-      kind: known.find(device => device.uuid === uuid)?.kind,
-    }))
+  return placements.filter(placement => {
+    const session = { requested: placement.requested, ...limitsOf.get(placement.sessionId) }
+    const given = partsOf(placement).flatMap(({ agentId, devices }) =>
+      devices.map(({ uuid, slot, amount }) => ({
+        slot,
+        amount,
+        kind: agents.get(agentId)?.devices.find(device => device.uuid === uuid)?.kind,
+      })),
+    )
     if (!limits.allows(session) || !limits.allowsDevices(session, given)) return false
     limits.take(session, given)
     return true
@@ -171,8 +175,12 @@ async function writePlacements(
   names: ReadonlyMap<AgentId, string>,
 ): Promise<readonly Touched[]> {
   const placed = placements.map(placement => {
-    const name = names.get(placement.agentId) ?? placement.agentId
-    return { ...placement, reason: reasonOf('placed', because('placed_on', { host: name })) }
+    const hosts = partsOf(placement).map(({ agentId }) => names.get(agentId) ?? agentId)
+    const where =
+      hosts.length === 1
+        ? because('placed_on', { host: hosts.join() })
+        : because('placed_on_hosts', { hosts: hosts.join(', ') })
+    return { ...placement, reason: reasonOf('placed', where) }
   })
   const { touched, kernelsOf } = await markScheduled(trx, placed)
   const kernelIdOf = (sessionId: SessionId, index = 0) => {
@@ -182,9 +190,13 @@ async function writePlacements(
   }
   await insertKernelDevices(
     trx,
-    placed.flatMap(({ sessionId, agentId, devices, kernels = [devices] }) =>
+    placed.flatMap(({ sessionId, agentId, hosts = [], devices, kernels = [devices] }) =>
       kernels.flatMap((own, index) =>
-        own.map(device => ({ kernel_id: kernelIdOf(sessionId, index), agent_id: agentId, ...device })),
+        own.map(device => ({
+          kernel_id: kernelIdOf(sessionId, index),
+          agent_id: hosts[index] ?? agentId,
+          ...device,
+        })),
       ),
     ),
   )

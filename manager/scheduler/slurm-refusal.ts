@@ -2,6 +2,7 @@ import {
   because,
   type Because,
   choiceText,
+  type ClusterMode,
   type GpuChoice,
   mostMinutes,
   SLURM_OFFERED,
@@ -15,6 +16,7 @@ interface SlurmRequest {
   readonly resources?: { readonly 'cuda.shares'?: unknown } | undefined
   readonly gpu?: GpuChoice | null | undefined
   readonly slurm?: SlurmChoice | null | undefined
+  readonly clusterMode?: ClusterMode | undefined
   /** E-mail address of the owner. */
   readonly owner: string
 }
@@ -23,11 +25,12 @@ interface SlurmRequest {
  * Why Slurm cannot run the request: it allocates whole GPUs only, and the group offers less than what was chosen. Pure.
  */
 export function slurmRefusal(
-  { resources, gpu, slurm, owner }: SlurmRequest,
+  { resources, gpu, slurm, clusterMode, owner }: SlurmRequest,
   group: string,
   settings: SlurmSettings = {},
 ): Because | undefined {
   if (resources?.['cuda.shares'] !== undefined) return because('slurm_without_shares', { group })
+  if (clusterMode === 'multi-host') return because('slurm_one_host', { group })
   if (gpu?.migProfile !== undefined) return because('slurm_without_mig', { group, gpu: choiceText(gpu) })
   const { people } = settings
   if (people && slurmUserOf(people, owner) === undefined)

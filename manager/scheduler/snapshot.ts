@@ -77,6 +77,8 @@ export interface PlacingPresence extends AgentPresence {
   storage(id: AgentId): ReadonlySet<string>
   /** Architectures of images that the agent runs; undefined if it does not report them. */
   architectures(id: AgentId): ReadonlySet<string> | undefined
+  /** Its address in the private network between hosts; undefined if it takes no part in sessions over several hosts. */
+  clusterAddress(id: AgentId): string | undefined
 }
 
 const SHARES_PER_DEVICE = 100
@@ -143,6 +145,7 @@ export async function readGroup(
     weights,
     projectWeights,
     splitShares,
+    spreadClusters,
     interruption: rules,
   } = group?.options ?? {}
   const snapshot: GroupSnapshot = {
@@ -152,7 +155,7 @@ export async function readGroup(
     notice: group?.notice ?? '',
     options: {
       ...(reserveAfterSeconds === undefined ? {} : { reserveAfterMs: reserveAfterSeconds * 1000 }),
-      ...defined({ weights, projectWeights, requireIsolation, splitShares }),
+      ...defined({ weights, projectWeights, requireIsolation, splitShares, spreadClusters }),
       ...(rules === undefined
         ? {}
         : { interruption: { minRunMs: rules.minRunSeconds * 1000, warnMs: rules.warnSeconds * 1000 } }),
@@ -173,6 +176,7 @@ export async function readGroup(
         gpu: session.gpu ?? undefined,
         slurm: session.slurm ?? undefined,
         clusterSize: session.cluster_size,
+        clusterMode: session.cluster_mode,
         priority: session.priority,
         interruptible: session.interruptible,
         waitsFor: dependencies.waitsFor.get(session.id),
@@ -217,6 +221,7 @@ export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnaps
     unfit: presence.isUnfit(row.id),
     storage: presence.storage(row.id),
     architectures: presence.architectures(row.id),
+    clusterAddress: presence.clusterAddress(row.id),
     isolated: row.network_isolation === 'full',
     connected: presence.isReady(row.id),
     lost: row.status === 'LOST' || presence.engineIsDown(row.id),

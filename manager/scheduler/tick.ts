@@ -8,7 +8,7 @@ import { saveReservation } from '../store/quotas/resource-groups.ts'
 import { listGroupsToSchedule, listPending } from '../store/sessions/queue.ts'
 import { type Touched, updateReasons } from '../store/sessions/touches.ts'
 import { commitPlacements } from './commit.ts'
-import { type GroupSnapshot, plan, type Placement, type Reservation } from './plan/index.ts'
+import { type GroupSnapshot, partsOf, plan, type Placement, type Reservation } from './plan/index.ts'
 import { type Interruptions } from './interruptions.ts'
 import { PAUSED } from './pause.ts'
 import { type ReadRights, withoutWithdrawn } from './rights.ts'
@@ -222,7 +222,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
 
 function takeTurns(turns: Map<AgentId, number>, placements: readonly Placement[]): void {
   let last = Math.max(0, ...turns.values())
-  for (const { agentId } of placements) turns.set(agentId, ++last)
+  for (const placement of placements) for (const { agentId } of partsOf(placement)) turns.set(agentId, ++last)
 }
 
 /** Compares devices by identity: a plan that keeps the reservation returns the very object that was read. */

@@ -48,7 +48,7 @@ export interface Applied {
   readonly version: number
   readonly effects: Effects
   /** Containers that may still run although the session has ended according to its records; left out if there are none. */
-  readonly unconfirmed?: { readonly agentId: AgentId; readonly kernels: readonly Orphan[] } | undefined
+  readonly unconfirmed?: readonly { readonly agentId: AgentId; readonly kernels: readonly Orphan[] }[] | undefined
   /** Set if the session waited to continue and has ended instead, so that its homes need not be kept any more. */
   readonly homesFreed?: boolean
   /** True if another manager made the transition, and also did all one-time work. */
@@ -180,21 +180,17 @@ const learnedIn = (change: Change): KernelChange => ({
 })
 
 /** Kernels that have not finished, as containers without a record: their slots stay held until the agent reports that they are gone. */
-async function orphanKernels(trx: Db, { agentId, kernels }: LockedSession): Promise<Applied['unconfirmed']> {
-  if (agentId === null) return undefined
+async function orphanKernels(trx: Db, { kernels }: LockedSession): Promise<Applied['unconfirmed']> {
   const live = kernels.filter(({ status }) => !isFinished(status))
   const devices = await listKernelDevices(
     trx,
     live.map(({ id }) => id),
   )
-  return {
-    agentId,
-    kernels: live.map(({ id, slots }) => ({
-      kernelId: id,
-      slots,
-      devices: devices.filter(({ kernel_id }) => kernel_id === id),
-    })),
-  }
+  return live.flatMap(({ id, agent_id: agentId, slots }) =>
+    agentId === null
+      ? []
+      : [{ agentId, kernels: [{ kernelId: id, slots, devices: devices.filter(({ kernel_id }) => kernel_id === id) }] }],
+  )
 }
 
 async function writeKernels(

@@ -28,10 +28,12 @@ export async function endForgotten(
     const reason = reasonOf('agent_forgotten', because('host_removed', { host: agentName }))
     const ending = changes.apply(sessionId, state => {
       // The session may have ended, or moved, since it was listed.
-      if (state.agentId !== on || isFinished(state.status)) return undefined
+      if (!state.kernels.some(kernel => kernel.agent_id === on) || isFinished(state.status)) return undefined
       // No agent was asked to start a SCHEDULED session, so another agent can take it. All other sessions end here.
-      if (state.status === 'SCHEDULED') return { to: 'PENDING', reason: { ...reason, code: 'retried' }, actor }
-      return { to: 'TERMINATED', reason, actor }
+      if (state.status === 'SCHEDULED') return { to: 'PENDING', failedOn: on, reason: { ...reason, code: 'retried' }, actor }
+      // Kernels on other hosts hold their slots there until their agents report that they are gone.
+      const isElsewhere = state.kernels.some(kernel => kernel.agent_id !== on)
+      return { to: 'TERMINATED', reason, actor, ...(isElsewhere ? { unconfirmed: true } : {}) }
     })
     await ending.catch((error: unknown) => {
       log.error({ err: error, id: sessionId }, 'a session of a forgotten agent could not be ended; it is tried again')

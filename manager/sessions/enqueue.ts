@@ -124,6 +124,7 @@ function newSessions(
     gpu: spec.gpu ?? null,
     slurm: spec.slurm ?? null,
     clusterSize: checked.clusterSize,
+    clusterMode: spec.clusterMode ?? 'single-host',
     priority: checked.priority,
     dependsOn: checked.dependsOn,
     shmemBytes: checked.shmemBytes,

@@ -97,6 +97,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     gpu: null,
     slurm: null,
     clusterSize: label.clusterSize ?? 1,
+    clusterMode: 'single-host',
     priority: 0,
     dependsOn: [],
     shmemBytes: label.shmemBytes,

@@ -1,5 +1,5 @@
 import { defined } from '#base/defined'
-import { type KernelFolder, type KernelSpec } from '#agent/contract'
+import { type ClusterNetwork, type KernelFolder, type KernelSpec } from '#agent/contract'
 import { type KernelDeviceRow, type KernelRow } from '../store/sessions/kernels.ts'
 import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
@@ -15,6 +15,8 @@ export interface KernelParts {
   readonly startFiles: SessionStartFiles
   /** The grant of Slurm on which the session runs; undefined: Berth itself placed it. */
   readonly grant: GrantIdentity | undefined
+  /** The network between the hosts of the session; undefined: it is on one host. */
+  readonly cluster: ClusterNetwork | undefined
 }
 
 /**
@@ -24,7 +26,7 @@ export interface KernelParts {
 export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,
-  { environ, devices, folders, startFiles, grant }: KernelParts,
+  { environ, devices, folders, startFiles, grant, cluster }: KernelParts,
   manifestDigest?: string,
 ): KernelSpec {
   return {
@@ -33,6 +35,7 @@ export function kernelSpecOf(
     sessionName: session.name,
     role: kernel.role,
     ...(session.cluster_size > 1 ? { clusterSize: session.cluster_size } : {}),
+    ...defined({ cluster }),
     attempt: kernel.attempt,
     owner: { id: session.owner_id, email: session.owner_email },
     resourceGroup: session.resource_group,

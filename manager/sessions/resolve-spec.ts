@@ -3,6 +3,7 @@ import {
   AppError,
   because,
   type Because,
+  type ClusterMode,
   formatSlots,
   type GpuChoice,
   meaningsOf,
@@ -22,9 +23,11 @@ import {
   DEVICE_SLOTS,
   FreeCapacity,
   hasGpu,
+  mayCross,
   noSuchGpu,
   readable,
   readableOf,
+  roomFor,
   totalOf,
 } from '../scheduler/plan/index.ts'
 import { requireGpu } from '../scheduler/require-gpu.ts'
@@ -61,9 +64,9 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
   const image = { ...found.image, minimum: minimumOf(found.image, reference, images.minimums) }
   const notices: Notice[] = []
   const requested = fillIn(parseSlots(spec.resources), image, notices)
-  const { gpu, clusterSize = 1 } = spec
+  const { gpu, clusterSize = 1, clusterMode } = spec
   if (gpu !== undefined) requireGpu(requested, gpu)
-  refuseTooLarge({ requested, clusterSize, gpu }, agents)
+  refuseTooLarge({ requested, clusterSize, clusterMode, gpu }, agents)
   const shmemBytes = sharedMemory(spec, requested, image, notices)
   return { image, reference, requested, shmemBytes, shmemFromImage: spec.shmem === undefined, notices }
 }
@@ -124,10 +127,28 @@ export function sharedMemoryOf({ shmemBytes }: Pick<AgentImage, 'shmemBytes'>, m
   return Math.min(shmemBytes > 0 ? shmemBytes : DEFAULT_SHMEM_BYTES, mem)
 }
 
+/**
+ * Refuses a request for kernels on several hosts that no set of hosts could ever hold.
+ *
+ * @returns `other`: not even one kernel fits on a host
+ * @throws AppError `no_host_network`, `request_too_large`
+ */
+function refuseGang(session: ClusterRequest, empty: readonly FreeCapacity[]): 'fits' | 'other' {
+  const { requested, gpu, clusterSize } = session
+  if (!empty.some(freeCapacity => freeCapacity.fits(requested, false, 1, gpu))) return 'other'
+  // An agent that is away may have an address when it is back.
+  const able = empty.filter(({ agent }) => agent.clusterAddress !== undefined || !agent.connected)
+  const room = roomFor(session, able)
+  if (able.length >= 2 && room >= clusterSize) return 'fits'
+  if (able.length < 2) throw new AppError('no_host_network', because('hosts_not_connected', { count: able.length }))
+  throw new AppError('request_too_large', because('gang_too_large', { needed: clusterSize, available: room }))
+}
+
 interface ClusterRequest {
   /** Resources of each kernel. */
   readonly requested: ResourceSlots
   readonly clusterSize: number
+  readonly clusterMode: ClusterMode | undefined
   readonly gpu: GpuChoice | undefined
 }
 
@@ -135,11 +156,14 @@ interface ClusterRequest {
  * Refuses a request that no agent could ever hold, naming the slot. A request that only a disconnected agent could hold
  * is accepted and waits, and so is every request while no agent is connected.
  */
-function refuseTooLarge(session: ClusterRequest, agents: readonly AgentSnapshot[]): void {
+function refuseTooLarge(asked: ClusterRequest, agents: readonly AgentSnapshot[]): void {
   if (!agents.some(agent => agent.connected)) return
   const freeCapacities = agents.map(agent => new FreeCapacity(agent, 'empty'))
+  if (freeCapacities.some(freeCapacity => freeCapacity.fits(asked.requested, false, asked.clusterSize, asked.gpu))) return
+  if (mayCross(asked) && refuseGang(asked, freeCapacities) === 'fits') return
+  // The fault of a single kernel is named first.
+  const session = mayCross(asked) ? { ...asked, clusterSize: 1 } : asked
   const { clusterSize, gpu } = session
-  if (freeCapacities.some(freeCapacity => freeCapacity.fits(session.requested, false, clusterSize, gpu))) return
   const requested = totalOf(session)
   refuseMissingGpu(session, agents)
   const lacks = (freeCapacity: FreeCapacity, slot: SlotName) =>

@@ -70,6 +70,7 @@ export function specOf(
     idleTimeoutSeconds: idle_timeout_seconds ?? undefined,
     maxLifetimeSeconds: max_lifetime_seconds ?? undefined,
     clusterSize: session.cluster_size === 1 ? undefined : session.cluster_size,
+    clusterMode: session.cluster_mode === 'single-host' ? undefined : session.cluster_mode,
     dependsOn: undefined,
     startsAt: undefined,
     owner: undefined,

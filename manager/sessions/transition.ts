@@ -22,6 +22,8 @@ export interface Change {
   readonly actor?: string | undefined
   /** The kernel described by the remaining fields; the main one by default. */
   readonly kernelId?: KernelId | undefined
+  /** With PENDING: the agent on which the start failed; that of the main kernel if left out. */
+  readonly failedOn?: AgentId | undefined
   readonly containerId?: string | undefined
   /** ISO 8601, by the database's clock; now if left out. */
   readonly startedAt?: string | undefined
@@ -57,14 +59,15 @@ export class IllegalTransition extends Error {
 }
 
 /** Checks a transition against TRANSITIONS; the only place that does. @throws IllegalTransition */
-export function transition(state: SessionState, change: Pick<Change, 'to' | 'startedAt'>): Effects {
+export function transition(state: SessionState, change: Pick<Change, 'to' | 'startedAt' | 'failedOn'>): Effects {
   if (!TRANSITIONS[state.status].includes(change.to)) throw new IllegalTransition(state.status, change.to)
   const waits = change.to === 'PENDING'
   const interrupted = waits && state.status === 'TERMINATING'
   const retried = waits && !interrupted
   const ended = isFinished(change.to)
+  const failed = change.failedOn ?? state.agentId
   return {
-    failedAgents: retried && state.agentId ? [...new Set([...state.failedAgents, state.agentId])] : undefined,
+    failedAgents: retried && failed ? [...new Set([...state.failedAgents, failed])] : undefined,
     started: change.to === 'RUNNING' ? (change.startedAt ?? 'now') : undefined,
     ended,
     released: retried,

@@ -57,6 +57,7 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
     requested,
     gpu: spec.gpu,
     clusterSize,
+    clusterMode: spec.clusterMode,
     priority,
     waitsFor: dependencies.waitsFor.get(asker.id),
     imageDigest: image.id,

@@ -101,6 +101,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     isUnfit: id => reports.isUnfit(id),
     storage: id => reports.storage(id),
     architectures: id => reports.architectures(id),
+    clusterAddress: id => reports.clusterAddress(id),
     mounts: (agentId, kernelId) => reports.mounts(agentId, kernelId),
     noteMounted: (agentId, kernelId, folder) => reports.noteMounted(agentId, kernelId, folder),
     noteUnmounted: (agentId, kernelId, folder) => reports.noteUnmounted(agentId, kernelId, folder),

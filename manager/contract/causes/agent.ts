@@ -98,6 +98,10 @@ export const AGENT_CAUSES = {
   iptables_exit: 'The firewall could not be set up: {program} ended with exit code {code} and printed nothing.',
   toolbox_no_iptables: 'The firewall could not be set up: the image {image} has no iptables. Make it again.',
   firewall_chains_missing: 'The rules of sessions are missing in {chains}.',
+  no_cluster_networks: 'The host takes no part in sessions over several hosts:',
+  cluster_needs_root: 'The agent must run as root on Linux for that.',
+  cluster_address_not_here: 'agent.clusterAddress is {address}, and no network interface of the host has that address.',
+  no_vxlan: 'The host cannot make VXLAN links: {text}. It needs iproute2 and the kernel module vxlan.',
   engine_elsewhere:
     'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.',
   agent_directory_apart:

@@ -34,6 +34,9 @@ export const SESSION_CAUSES = {
   log_not_kept: 'The host does not keep this part of the log any more. Read the log again from its beginning.',
   may_run_until: 'The session may run until {time}.',
   placed_on: 'Placed on host {host}.',
+  host_left_private_network:
+    'The host takes no part in sessions over several hosts now: its address in the private network is not set, or its firewall does not keep others out.',
+  placed_on_hosts: 'Placed on the hosts {hosts}.',
   slurm_asked: 'Slurm was asked for the resources.',
   slurm_decides: 'Slurm decides when the session starts.',
   slurm_resources: 'Waits in Slurm until enough resources are free.',
@@ -119,6 +122,12 @@ export const SESSION_CAUSES = {
   large_hosts_away: 'Every host large enough for this session is disconnected or paused.',
   needs_largest_host: 'Needs {needed} (the largest host has {available}).',
   needs_of_no_host: 'Needs {needed} (no host has any).',
+  gang_needs_room:
+    'Needs room for {needed} containers at the same time (the hosts have room for {available}). It starts once other sessions have ended.',
+  gang_too_large:
+    'Needs room for {needed} containers (all hosts together have room for {available} at most). Ask for fewer, or for smaller ones.',
+  hosts_not_connected:
+    'No single host has room for all containers, and {count, plural, =0 {no host has} one {only one host has} other {too few hosts have}} an address in a private network between hosts. Ask the administrator to set it, or ask for less.',
   needs_free: 'Needs {needed} (at most {available} free).',
   needs_free_on_one: 'Needs {needed} (at most {available} free on one host or device).',
   needs_none_free: 'Needs {needed} (none free).',

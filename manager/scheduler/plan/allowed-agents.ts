@@ -1,4 +1,5 @@
 import { type AgentCapacities, fits } from './agent-capacities.ts'
+import { mayCross, networked, roomFor } from './gang.ts'
 import { hasStorage, runsImage } from './reasons.ts'
 import { remembered } from './remembered.ts'
 import { needsKey } from './request-keys.ts'
@@ -33,7 +34,7 @@ export class AllowedAgents {
       const failed = new Set(failedAgents)
       return able.filter(({ agent }) => !failed.has(agent.id))
     })
-    return this.emptyOf(fresh).some(empty => fits(empty, session)) ? fresh : able
+    return this.couldHold(session, fresh) ? fresh : able
   }
 
   /** Agents that may take the session, including those on which it failed. */
@@ -41,6 +42,14 @@ export class AllowedAgents {
     const { onlyOn } = session
     const open = () => (onlyOn === undefined ? this.open : this.open.filter(({ agent }) => agent.id === onlyOn))
     return remembered(this.#able, needsKey(session), () => ableAgents(session, open()))
+  }
+
+  /** Whether the session would fit on these agents if nothing ran there. */
+  couldHold(session: PendingSession, agents: readonly AgentCapacities[]): boolean {
+    if (this.emptyOf(agents).some(empty => fits(empty, session))) return true
+    if (!mayCross(session)) return false
+    const empty = networked(agents).map(capacities => capacities.empty)
+    return roomFor(session, empty) === session.clusterSize
   }
 
   /** Free capacities of these agents as if nothing ran there, one representative for each set of interchangeable free capacities. */

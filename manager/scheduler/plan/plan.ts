@@ -2,10 +2,11 @@ import { type Reason, type ResourceSlots, type SessionId, type SlotName } from '
 import { AgentCapacities, fits, stillThere } from './agent-capacities.ts'
 import { ableAgents, AllowedAgents } from './allowed-agents.ts'
 import { Candidates } from './candidates.ts'
+import { chooseGang, mayCross, networked, roomFor } from './gang.ts'
 import { closedReason } from './closed-reason.ts'
 import { chooseVictims, Gives, interruptingReason, mayStop, type OnAgent, type Victims } from './interruption.ts'
 import { Limits } from './limits.ts'
-import { canTake, dependencyReason, explain, isAwaited, isWaitingFor } from './reasons.ts'
+import { canTake, dependencyReason, explain, gangReason, isAwaited, isWaitingFor } from './reasons.ts'
 import { remembered } from './remembered.ts'
 import { requestKey } from './request-keys.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
@@ -318,9 +319,50 @@ export class Pass {
     const classes = this.#classesFor(session)
     const request = { session, selector: this.#selector, capacity: this.#capacity, useHeld }
     const freeCapacity = remembered(this.#candidates, key, () => new Candidates(classes, request)).best()
-    if (!freeCapacity) return false
+    if (!freeCapacity) return this.#placeGang(session)
     this.#take(session, freeCapacity, useHeld)
     return true
+  }
+
+  /** Places a session for which no agent has enough alone, if its kernels may be on several. */
+  #placeGang(session: PendingSession): boolean {
+    if (!mayCross(session)) return false
+    const capacities = networked(this.#allowed.for(session)).map(({ now }) => now)
+    const rank = this.#selector.rank(session, this.#capacity)
+    const parts = chooseGang({ session, rank, spread: this.#snapshot.options?.spreadClusters }, capacities)
+    if (!parts) return false
+    const taken = parts.flatMap(({ freeCapacity, kernels: count }) => {
+      const kernels = Array.from({ length: count }, () => freeCapacity.take(session.requested, false, session.gpu))
+      this.#note(session, freeCapacity, kernels)
+      return kernels.map(devices => ({ devices, agent: freeCapacity.agent }))
+    })
+    const kernels = taken.map(({ devices }) => devices)
+    const hosts = taken.map(({ agent }) => agent.id)
+    const [agentId] = hosts
+    if (agentId === undefined) return false
+    this.#limits.take(
+      session,
+      taken.flatMap(({ devices, agent }) => withKinds(devices, agent)),
+    )
+    this.#placements.push({
+      sessionId: session.id,
+      agentId,
+      requested: totalOf(session),
+      devices: kernels.flat(),
+      kernels,
+      hosts,
+    })
+    return true
+  }
+
+  /** Notes that these kernels of the session, with their devices, were placed on the agent. */
+  #note(session: PendingSession, freeCapacity: FreeCapacity, kernels: readonly (readonly DeviceAllocation[])[]): void {
+    const { agent } = freeCapacity
+    const slots = totalOf({ requested: session.requested, clusterSize: kernels.length })
+    const latestEnd = this.#latestEndOn(agent, session)
+    this.#byId.get(agent.id)?.placed.push({ slots, devices: kernels.flat(), latestEnd })
+    freeCapacity.turn = ++this.#turn
+    this.#changed.push(freeCapacity)
   }
 
   #take(session: PendingSession, freeCapacity: FreeCapacity, useHeld: boolean): void {
@@ -329,18 +371,14 @@ export class Pass {
     const kernels = Array.from({ length: clusterSize }, () => freeCapacity.take(session.requested, useHeld, gpu))
     const devices = kernels.flat()
     this.#limits.take(session, withKinds(devices, freeCapacity.agent))
-    const latestEnd = this.#latestEndOn(freeCapacity.agent, session)
-    this.#byId.get(freeCapacity.agent.id)?.placed.push({ slots: requested, devices, latestEnd })
-    freeCapacity.turn = ++this.#turn
-    this.#changed.push(freeCapacity)
+    this.#note(session, freeCapacity, kernels)
     const placement = { sessionId: id, agentId: freeCapacity.agent.id, requested, devices }
     this.#placements.push(clusterSize === 1 ? placement : { ...placement, kernels })
   }
 
   #wait(asked: PendingSession): void {
     const session = this.within(asked)
-    const fitsEmpty = (one: PendingSession) =>
-      this.#allowed.emptyOf(this.#allowed.for(one)).some(empty => fits(empty, one))
+    const fitsEmpty = (one: PendingSession) => this.#allowed.couldHold(one, this.#allowed.for(one))
     const isBarred = session !== asked && !fitsEmpty(session) && fitsEmpty(asked)
     const limit =
       this.#limits.explain(asked) ?? dependencyReason(asked) ?? (isBarred ? this.#modelReason(asked) : undefined)
@@ -381,6 +419,32 @@ export class Pass {
 
   #explain(session: PendingSession): Reason {
     if (this.#snapshot.active === false) return closedReason(this.#snapshot)
+    return mayCross(session) ? this.#explainGang(session) : this.#explainOne(session)
+  }
+
+  /** The reason of a session that may use several agents: if not even one of its kernels fits anywhere, that of one kernel. */
+  #explainGang(session: PendingSession): Reason {
+    const allowed = this.#allowed.for(session)
+    const empty = this.#allowed.emptyOf(allowed)
+    const oneKernel = { ...session, clusterSize: 1 }
+    if (!empty.some(capacity => fits(capacity, oneKernel))) return this.#explainOne(oneKernel)
+    const able = networked(allowed)
+    const room = {
+      now: roomFor(
+        session,
+        able.map(({ now }) => now),
+      ),
+      empty: roomFor(
+        session,
+        able.map(capacities => capacities.empty),
+      ),
+    }
+    // As if it had to be on one agent, where that is the only way.
+    const fitsOne = empty.some(capacity => fits(capacity, session))
+    return gangReason(session, { networked: able.length, room, fitsOne }) ?? this.#explainOne(session)
+  }
+
+  #explainOne(session: PendingSession): Reason {
     const allowed = this.#allowed.for(session)
     const classes = this.#classesFor(session)
     const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))

@@ -235,6 +235,31 @@ function noFreeCapacity({ session, freeCapacities, free, fittedBefore, kept }: S
   return reasonOf('capacity', inTurn(lacks, because('starts_when_others_end')), amounts)
 }
 
+/** Where the kernels of a session could be. */
+interface GangSituation {
+  /** Number of agents that may take it and have an address in the private network. */
+  readonly networked: number
+  /** Number of its kernels that these agents have room for, now and when empty. */
+  readonly room: { readonly now: number; readonly empty: number }
+  /** Whether an agent could hold all of them when empty. */
+  readonly fitsOne: boolean
+}
+
+/**
+ * Why the kernels of a session that may be on several agents cannot start together.
+ * @returns undefined if only a single agent could hold them
+ */
+export function gangReason(
+  { clusterSize: needed = 1 }: PendingSession,
+  { networked, room, fitsOne }: GangSituation,
+): Reason | undefined {
+  if (networked >= 2 && room.empty >= needed)
+    return reasonOf('capacity', because('gang_needs_room', { needed, available: room.now }))
+  if (fitsOne) return undefined
+  if (networked < 2) return reasonOf('no_host_network', because('hosts_not_connected', { count: networked }))
+  return reasonOf('too_large', because('gang_too_large', { needed, available: room.empty }))
+}
+
 export function canTake(
   agent: AgentSnapshot,
   { requireIsolation = false }: { readonly requireIsolation?: boolean | undefined } = {},

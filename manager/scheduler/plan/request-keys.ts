@@ -3,9 +3,9 @@ import { type PendingSession } from './snapshot.ts'
 
 /** Requests with the same key fit or fail equally. */
 export function requestKey(session: PendingSession, useHeld: boolean): string {
-  const { requested, gpu, clusterSize = 1, image, failedAgents } = session
+  const { requested, gpu, clusterSize = 1, clusterMode = '', image, failedAgents } = session
   const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
-  return `${cpu}|${mem}|${devices}|${shares}|${needKey(gpu)}|${clusterSize}|${useHeld}|${needsKey(session)}|${image}|${failedAgents.join()}`
+  return `${cpu}|${mem}|${devices}|${shares}|${needKey(gpu)}|${clusterSize}${clusterMode}|${useHeld}|${needsKey(session)}|${image}|${failedAgents.join()}`
 }
 
 /** Sessions with the same key can run on the same agents, as far as images, files and storages matter. */

@@ -1,6 +1,7 @@
 import {
   addSlots,
   type AgentId,
+  type ClusterMode,
   type GpuKind,
   type Reason,
   type ResourceSlots,
@@ -44,6 +45,8 @@ export interface AgentSnapshot {
   readonly storage?: ReadonlySet<string>
   /** Architectures of images that its engine runs; left out where unknown: any. */
   readonly architectures?: ReadonlySet<string> | undefined
+  /** Its address in the private network that carries sessions over several hosts; left out: it takes no part in such sessions. */
+  readonly clusterAddress?: string | undefined
   /** Whether an admin lets the agent take new sessions. */
   readonly schedulable: boolean
   /** Whether the agent itself reports that no session can start there now. */
@@ -87,8 +90,10 @@ export interface PendingSession {
   readonly gpu?: GpuNeed | undefined
   /** Choices of the session in Slurm, in a group that Slurm runs; `plan()` does not look at it. */
   readonly slurm?: SlurmChoice | undefined
-  /** Number of kernels, all on one agent, each with its own devices; 1 if left out. */
+  /** Number of kernels, each with its own devices; 1 if left out. */
   readonly clusterSize?: number | undefined
+  /** Whether its kernels may be on several agents; left out: all on one. */
+  readonly clusterMode?: ClusterMode | undefined
   /** Larger goes first, before the sequencer's order; 0 if left out. */
   readonly priority?: number | undefined
   /** Names of the dependencies that have not succeeded yet. */
@@ -173,6 +178,8 @@ export interface PlanOptions {
   readonly requireIsolation?: boolean
   /** A GPU share that no single device has free may be spread evenly over several devices. */
   readonly splitShares?: boolean
+  /** Sessions over several hosts are spread over as many as possible; left out: over as few. */
+  readonly spreadClusters?: boolean
 }
 
 /** State of a resource group at one time. */
@@ -206,6 +213,7 @@ export interface DeviceAllocation {
 
 export interface Placement {
   readonly sessionId: SessionId
+  /** The agent of the main kernel. */
   readonly agentId: AgentId
   /** Amounts of all kernels together. */
   readonly requested: ResourceSlots
@@ -213,6 +221,23 @@ export interface Placement {
   readonly devices: readonly DeviceAllocation[]
   /** The devices by kernel, the main one first; left out for a single kernel. */
   readonly kernels?: readonly (readonly DeviceAllocation[])[]
+  /** The agent of each kernel, the main one first; left out if all are on one agent. */
+  readonly hosts?: readonly AgentId[]
+}
+
+/** What a placement takes of one agent. */
+export type PlacedPart = Pick<Placement, 'agentId' | 'requested' | 'devices'>
+
+/** The parts of a placement, one for each of its agents; that of the main kernel first. */
+export function partsOf({ agentId, hosts, requested, devices, kernels = [devices] }: Placement): readonly PlacedPart[] {
+  if (!hosts) return [{ agentId, requested, devices }]
+  const each = Object.fromEntries(Object.entries(requested).map(([slot, amount]) => [slot, amount / hosts.length]))
+  const indexes = Map.groupBy(hosts.keys(), index => hosts[index] ?? agentId)
+  return Array.from(indexes, ([on, own]) => ({
+    agentId: on,
+    requested: totalOf({ requested: each, clusterSize: own.length }),
+    devices: own.flatMap(index => kernels[index] ?? []),
+  }))
 }
 
 /** Amounts of all kernels of a session together. */

@@ -1,3 +1,4 @@
+import { allDone } from '#base/all-done'
 import { defined } from '#base/defined'
 import { type AgentId, because, isAppError, isFinished, type KernelId } from '#manager/contract'
 import { type RequestReply } from '#agent/contract'
@@ -23,10 +24,12 @@ interface How {
 export interface Destroys {
   /** @returns the end of the container's log; empty if there is none */
   one(agentId: AgentId, kernelId: KernelId, how: How & { readonly attempt: number }): Promise<LastWords>
-  /** Destroys the kernels that have not finished, and cancels their start if one is in flight. */
+  /**
+   * Destroys the kernels that have not finished, each on its agent, and cancels their start if one is in flight. Rejects once all agents
+   * have answered, or could not be reached, if one has not done it.
+   */
   all(
     kernels: readonly KernelRow[],
-    agentId: AgentId,
     how: How,
   ): Promise<readonly (LastWords & { readonly id: KernelId })[]>
   inFlight(agentId: AgentId, kernelId: KernelId): Promise<LastWords> | undefined
@@ -58,13 +61,13 @@ export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Des
 
   return {
     one,
-    all(kernels, agentId, how) {
-      const live = kernels.filter(kernel => !isFinished(kernel.status))
-      // Abort a start in flight first: destroy_kernel must never overtake create_kernel on the agent.
-      for (const { id } of live) starts.abort(id, agentId, because('start_cancelled'))
-      return Promise.all(
-        live.map(async ({ id, attempt }) => ({ id, ...(await one(agentId, id, { attempt, ...how })) })),
+    all(kernels, how) {
+      const live = kernels.flatMap(({ id, agent_id: agentId, attempt, status }) =>
+        agentId === null || isFinished(status) ? [] : [{ id, agentId, attempt }],
       )
+      // Abort a start in flight first: destroy_kernel must never overtake create_kernel on the agent.
+      for (const { id, agentId } of live) starts.abort(id, agentId, because('start_cancelled'))
+      return allDone(live.map(async ({ id, agentId, attempt }) => ({ id, ...(await one(agentId, id, { attempt, ...how })) })))
     },
     inFlight: (agentId, kernelId) => destroys.get(placeOf(agentId, kernelId))?.task,
   }

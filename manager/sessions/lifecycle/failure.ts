@@ -1,4 +1,4 @@
-import { because, becauseOf, isAppError, type Reason, reasonOf, together, toWireError } from '#manager/contract'
+import { type AgentId, because, becauseOf, isAppError, type Reason, reasonOf, together, toWireError } from '#manager/contract'
 import { type Change } from '../transition.ts'
 
 /**
@@ -24,6 +24,8 @@ const REPORTED: ReadonlySet<unknown> = new Set([
   'host_starts_nothing',
   'host_unhealthy',
   'docker_refused_networks',
+  // The agent then reports no address, and the session is placed elsewhere.
+  'host_left_private_network',
   // The GPU then has a problem, and is not allocated any more.
   'engine_without_gpus',
   'gpu_not_in_cdi',
@@ -42,6 +44,8 @@ export interface Failure {
   readonly cause: Reason
   /** The session would fail the same way anywhere, so there is no other attempt. */
   readonly isFinal: boolean
+  /** The agent on which it failed; left out: that of the main kernel. */
+  readonly agentId?: AgentId | undefined
 }
 
 export function failureOn(host: string, error: unknown): Failure {
@@ -62,15 +66,15 @@ const costsAttempt = (cause: Reason) => cause.code !== 'host_unfit'
 
 /** Next state after a failed start: waiting for another attempt, or ERROR after the last one. */
 export function afterFailure(
-  { cause, isFinal }: Failure,
+  { cause, isFinal, agentId: failedOn }: Failure,
   { counted, maxAttempts }: { readonly counted: number; readonly maxAttempts: number },
-): Pick<Change, 'to' | 'reason'> {
+): Pick<Change, 'to' | 'reason' | 'failedOn'> {
   const isFree = !costsAttempt(cause)
   if (isFinal || (!isFree && counted >= maxAttempts)) return { to: 'ERROR', reason: cause }
   const code = isFree ? cause.code : 'retried'
   const again = because('trying_again')
   const more = cause.cause === undefined ? {} : { more: [...(cause.more ?? []), { cause: again.cause }] }
-  return { to: 'PENDING', reason: { ...cause, code, message: `${cause.message} ${again.why}`, ...more } }
+  return { to: 'PENDING', failedOn, reason: { ...cause, code, message: `${cause.message} ${again.why}`, ...more } }
 }
 
 export const isUnreachable = (error: unknown) => isAppError(error) && error.code === 'agent_unreachable'

@@ -8,7 +8,7 @@ import {
   type SessionId,
 } from '#manager/contract'
 import { DEFAULT_TIMINGS, type Timings } from '../../scheduler/timings.ts'
-import { findOccupied, keepLastWords, listKernels } from '../../store/sessions/kernels.ts'
+import { findOccupied, keepLastWords, type KernelRow, listKernels } from '../../store/sessions/kernels.ts'
 import { giveUpContinuing } from '../../store/sessions/interruptions.ts'
 import { findReasonTo, insertSessionEvents } from '../../store/sessions/session-events.ts'
 import { isHomeAwaited } from '../../store/sessions/past-runs.ts'
@@ -103,11 +103,14 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const [main] = kernels
     if (session?.status !== 'TERMINATING' || !main) return
     if (main.agent_id === null) throw new Error(`session ${id} is TERMINATING without an agent`)
-    if (!agents.isReady(main.agent_id)) return
+    if (kernels.every(({ agent_id: on }) => on === null || !agents.isReady(on))) return
     const keepFilesMs = session.interrupt_at === null ? undefined : KEEP_FILES_MS
-    const ended = await destroys.all(kernels, main.agent_id, { graceMs, keepFilesMs })
-    for (const words of ended)
-      if (words.id !== main.id) await keepLastWords(store.db, { id: words.id, agentId: main.agent_id }, words)
+    // On several hosts: those that can be reached end their kernels at once, whatever has become of the others.
+    const ended = await destroys.all(kernels, { graceMs, keepFilesMs })
+    for (const words of ended) {
+      const agentId = kernels.find(kernel => kernel.id === words.id)?.agent_id
+      if (words.id !== main.id && agentId) await keepLastWords(store.db, { id: words.id, agentId }, words)
+    }
     const { exitCode, logTail } = ended.find(words => words.id === main.id) ?? { exitCode: null, logTail: '' }
     const reason = (await findReasonTo(store.db, id, 'TERMINATING')) ?? session.reason
     await changes.apply(id, state => {
@@ -122,7 +125,13 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const kernels = await listKernels(store.db, [id])
     const [main] = kernels
     if (!main?.agent_id || main.attempt !== attempt) return
-    await destroys.all(kernels, main.agent_id, { graceMs: 0 })
+    // An agent that is away has given up by itself once the time of the start has passed.
+    const isOver = ({ agent_id: on, status, start_by: startBy }: KernelRow) =>
+      on !== null && on !== main.agent_id && !agents.isReady(on) && status !== 'RUNNING' && startBy !== null && startBy.getTime() < store.now()
+    await destroys.all(
+      kernels.filter(kernel => !isOver(kernel)),
+      { graceMs: 0 },
+    )
     await outcomes.markFailed(id, attempt, { cause, isFinal: false })
   }
 

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { allDone } from '#base/all-done'
-import { type AgentId, isAppError, isFinished, type Reason, type SessionId } from '#manager/contract'
+import { type AgentId, isAppError, isFinished, type KernelId, type Reason, type SessionId } from '#manager/contract'
 import { type AgentRequests } from '../../agent-link/connection.ts'
 import { toApp } from '../../images/apps.ts'
 import { type Log } from '../../log.ts'
 import { type PullSource, type Registries } from '../../registries/registries.ts'
-import { type AgentPresence } from '../../scheduler/snapshot.ts'
+import { type AgentPresence, type PlacingPresence } from '../../scheduler/snapshot.ts'
 import { type Timings } from '../../scheduler/timings.ts'
 import { findAgent } from '../../store/agents/agents.ts'
 import { findHeldImage } from '../../store/images/images.ts'
@@ -16,6 +16,7 @@ import { listSessionFolders } from '../../store/sessions/session-folders.ts'
 import { findSession, findVariables, type OwnedSessionRow, setDescription } from '../../store/sessions/sessions.ts'
 import { type StartFiles } from '../../users/start-files.ts'
 import { type SessionChanges } from '../changes.ts'
+import { clusterNetworkOf } from '../cluster-network.ts'
 import { type KernelSigner } from '../kernel-signature.ts'
 import { kernelSpecOf } from '../kernel-spec.ts'
 import { sharedMemoryOf } from '../resolve-spec.ts'
@@ -30,7 +31,7 @@ export const PREPARING = 'The host is preparing the container.'
 export interface StartDeps {
   readonly store: Store
   readonly changes: SessionChanges
-  readonly agents: AgentRequests & AgentPresence
+  readonly agents: AgentRequests & AgentPresence & Pick<PlacingPresence, 'clusterAddress'>
   /** The data an agent needs to pull an image that it does not hold. */
   readonly pullOf: Registries['pullOf']
   readonly signer: Pick<KernelSigner, 'sign'>
@@ -53,17 +54,20 @@ export function createStart(deps: StartDeps) {
     if (!found || !isStarting(found.status)) return
     // Kernels that have finished while others of the session still start are not started again.
     const kernels = all.filter(kernel => !isFinished(kernel.status))
-    const agentId = kernels[0]?.agent_id
-    if (!agentId || !agents.isReady(agentId) || kernels.some(kernel => starts.of(kernel.id))) return
+    const agentOf = new Map(kernels.flatMap(({ id: kernelId, agent_id: on }) => (on === null ? [] : [[kernelId, on]])))
+    const agentIds = [...new Set(agentOf.values())]
+    const [mainAgent] = agentIds
+    // All kernels or none: a host that is away keeps the others waiting.
+    if (!mainAgent || agentOf.size < kernels.length || !agentIds.every(agentId => agents.isReady(agentId))) return
+    if (kernels.some(kernel => starts.of(kernel.id))) return
     const attempt = found.attempt
-    const inFlight = starts.begin(
-      kernels.map(kernel => kernel.id),
-      { agentId, attempt },
-    )
+    const inFlight = starts.begin(agentOf, attempt)
     const { signal } = inFlight.controller
     try {
-      await Promise.allSettled(kernels.map(async kernel => destroys.inFlight(agentId, kernel.id)))
-      const { held, session } = await asHeldBy(agentId, found)
+      await Promise.allSettled(Array.from(agentOf, async ([kernelId, agentId]) => destroys.inFlight(agentId, kernelId)))
+      const { held: heldByMain, session } = await asHeldBy(mainAgent, found)
+      const others = agentIds.slice(1).map(agentId => holdsImage(agentId, found))
+      const held = heldByMain && (await allDone(others)).every(isHeld => isHeld)
       // An agent that holds the image gets the time of PREPARING; a pull needs its own time on top.
       const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs
       const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
@@ -74,9 +78,9 @@ export function createStart(deps: StartDeps) {
       // The request is sent again after a restart, and the agent's time begins again.
       if (found.status !== 'SCHEDULED')
         for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
-      await createAll(session, kernels, { agentId, facts, startWithinMs, pull, signal })
+      await createAll(session, kernels, { agentOf, facts, startWithinMs, pull, signal })
     } catch (error) {
-      await onFailed(error, { id, attempt, agentId, aborted: signal.aborted, kernels })
+      await onFailed(error, { id, attempt, mainAgent, aborted: signal.aborted, kernels })
     } finally {
       inFlight.end()
     }
@@ -84,7 +88,7 @@ export function createStart(deps: StartDeps) {
 
   /** Reads the parts of the requests that no other process changes while the session starts. */
   async function readFacts(session: OwnedSessionRow, kernels: readonly KernelRow[]) {
-    const [held, foldersOf, startFiles, environ, grant] = await allDone([
+    const [held, foldersOf, startFiles, environ, grant, cluster] = await allDone([
       listKernelDevices(
         store.db,
         kernels.map(kernel => kernel.id),
@@ -93,32 +97,33 @@ export function createStart(deps: StartDeps) {
       deps.startFiles.of(session),
       findVariables(store.db, session.id),
       findGrant(store.db, session.id),
+      Promise.resolve(clusterNetworkOf(session, kernels, deps.agents)),
     ])
     const devices = Map.groupBy(held, device => device.kernel_id)
-    return { devices, environ, folders: foldersOf.get(session.id) ?? [], startFiles, grant }
+    return { devices, environ, folders: foldersOf.get(session.id) ?? [], startFiles, grant, cluster }
   }
   type StartFacts = Awaited<ReturnType<typeof readFacts>>
 
   /**
-   * Starts all kernels in parallel, on one network. If one fails the others are cancelled. Rejects with the first
+   * Starts all kernels in parallel, each on its agent, on one network. If one fails the others are cancelled. Rejects with the first
    * failure.
    */
   async function createAll(
     session: OwnedSessionRow,
     kernels: readonly KernelRow[],
-    options: { agentId: AgentId; facts: StartFacts; startWithinMs: number; pull: PullSource; signal: AbortSignal },
+    options: { agentOf: ReadonlyMap<KernelId, AgentId>; facts: StartFacts; startWithinMs: number; pull: PullSource; signal: AbortSignal },
   ): Promise<void> {
-    const { agentId, startWithinMs, pull } = options
-    const { devices, environ, folders, startFiles, grant } = options.facts
+    const { agentOf, startWithinMs, pull } = options
+    const { devices, ...parts } = options.facts
     const failed = new AbortController()
     // The start may be queued on the agent. The deadline checks find a start that waits too long, or in vain.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
-    const starting = kernels.map(async kernel => {
+    async function createOne(kernel: KernelRow, agentId: AgentId): Promise<void> {
       const unsigned = kernelSpecOf(
         session,
         kernel,
-        { environ, devices: devices.get(kernel.id) ?? [], folders, startFiles, grant },
+        { ...parts, devices: devices.get(kernel.id) ?? [] },
         pull.manifestDigest,
       )
       const spec = { ...unsigned, managerSignature: deps.signer.sign(unsigned, agentId) }
@@ -130,6 +135,13 @@ export function createStart(deps: StartDeps) {
       // The kernel runs even if that cannot be written now: its agent repeats it in the next report.
       await outcomes.markRunning(session.id, started).catch((error: unknown) => {
         log.error({ err: error, id: session.id }, 'that a session runs could not be written')
+      })
+    }
+    const starting = kernels.map(async kernel => {
+      const agentId = agentOf.get(kernel.id)
+      if (agentId === undefined) throw new Error(`kernel ${kernel.id} has no agent`)
+      await createOne(kernel, agentId).catch((error: unknown) => {
+        throw new FailedOn(agentId, error)
       })
     })
     for (const one of starting) one.catch((error: unknown) => failed.abort(error))
@@ -155,6 +167,10 @@ export function createStart(deps: StartDeps) {
     return { held: true, session: { ...session, apps, shmem_bytes } }
   }
 
+  async function holdsImage(agentId: AgentId, { image_digest: digest }: OwnedSessionRow): Promise<boolean> {
+    return digest !== null && (await findHeldImage(store.db, agentId, digest)) !== undefined
+  }
+
   /** @returns whether the request may be sent */
   async function markPreparing(id: SessionId, attempt: number, startWithinMs: number): Promise<boolean> {
     let wanted = false
@@ -167,16 +183,17 @@ export function createStart(deps: StartDeps) {
     return wanted
   }
 
-  async function onFailed(error: unknown, { id, attempt, agentId, aborted, kernels }: FailedStart): Promise<void> {
+  async function onFailed(thrown: unknown, { id, attempt, mainAgent, aborted, kernels }: FailedStart): Promise<void> {
+    const [error, agentId] = thrown instanceof FailedOn ? [thrown.cause, thrown.agentId] : [thrown, mainAgent]
     // The caller that aborted the start also decides about the session.
     if (aborted || deps.isClosed()) return
     // The agent may have started it although the reply was lost: its next report shows it, or the deadline decides.
     if (isUnreachable(error)) return
     if (!isAppError(error)) log.error({ err: error, id }, 'create_kernel failed unexpectedly')
     const agent = await findAgent(store.db, agentId)
-    const failure = failureOn(agent?.name ?? agentId, error)
+    const failure = { ...failureOn(agent?.name ?? agentId, error), agentId }
     // All or none: kernels that did start are destroyed before any kernel of the session may start elsewhere.
-    if (kernels.length > 1 && !(await destroys.all(kernels, agentId, { graceMs: 0 }).then(isDone, ignoreUnreachable)))
+    if (kernels.length > 1 && !(await destroys.all(kernels, { graceMs: 0 }).then(isDone, ignoreUnreachable)))
       return
     await outcomes.markFailed(id, attempt, failure)
   }
@@ -184,10 +201,20 @@ export function createStart(deps: StartDeps) {
 
 const isDone = () => true
 
+/** That a kernel could not be started on this agent. */
+class FailedOn extends Error {
+  override readonly name = 'FailedOn'
+  readonly agentId: AgentId
+  constructor(agentId: AgentId, cause: unknown) {
+    super('a kernel could not be started', { cause })
+    this.agentId = agentId
+  }
+}
+
 interface FailedStart {
   readonly id: SessionId
   readonly attempt: number
-  readonly agentId: AgentId
+  readonly mainAgent: AgentId
   readonly aborted: boolean
   readonly kernels: readonly KernelRow[]
 }

@@ -13,7 +13,8 @@ export interface StartInFlight {
 /** The starts of sessions that this process has sent, or is about to send, to agents. A kernel has at most one. */
 export interface StartsInFlight {
   of(kernelId: KernelId): StartInFlight | undefined
-  begin(kernelIds: readonly KernelId[], to: { readonly agentId: AgentId; readonly attempt: number }): StartInFlight
+  /** @param kernels each with its agent */
+  begin(kernels: ReadonlyMap<KernelId, AgentId>, attempt: number): Pick<StartInFlight, 'controller' | 'end'>
   /** Cancels the start of the kernel on this agent. The caller decides about the session. */
   abort(kernelId: KernelId, agentId: AgentId, why: Because): void
   /** Cancels the start if it is of this attempt, so that the next attempt can begin without waiting for its end. */
@@ -24,20 +25,17 @@ export function createStartsInFlight(): StartsInFlight {
   const starts = new Map<KernelId, StartInFlight>()
   return {
     of: kernelId => starts.get(kernelId),
-    begin(kernelIds, { agentId, attempt }) {
+    begin(kernels, attempt) {
       const { promise: settled, resolve } = Promise.withResolvers<undefined>()
-      const start: StartInFlight = {
-        agentId,
-        attempt,
-        controller: new AbortController(),
-        settled,
-        end() {
-          for (const kernelId of kernelIds) if (starts.get(kernelId) === start) starts.delete(kernelId)
-          resolve(undefined)
-        },
+      const controller = new AbortController()
+      const begun = new Map<KernelId, StartInFlight>()
+      const end = () => {
+        for (const [kernelId, start] of begun) if (starts.get(kernelId) === start) starts.delete(kernelId)
+        resolve(undefined)
       }
-      for (const kernelId of kernelIds) starts.set(kernelId, start)
-      return start
+      for (const [kernelId, agentId] of kernels) begun.set(kernelId, { agentId, attempt, controller, settled, end })
+      for (const [kernelId, start] of begun) starts.set(kernelId, start)
+      return { controller, end }
     },
     abort(kernelId, agentId, why) {
       const start = starts.get(kernelId)

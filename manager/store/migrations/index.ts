@@ -11,6 +11,7 @@ import { agentPrograms } from './0009-agent-programs.ts'
 import { hostsThatLeave } from './0010-hosts-that-leave.ts'
 import { accessTokens } from './0011-access-tokens.ts'
 import { engineUsers } from './0012-engine-users.ts'
+import { sessionsOverHosts } from './0015-sessions-over-hosts.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -26,4 +27,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0010-hosts-that-leave': hostsThatLeave,
   '0011-access-tokens': accessTokens,
   '0012-engine-users': engineUsers,
+  '0015-sessions-over-hosts': sessionsOverHosts,
 }

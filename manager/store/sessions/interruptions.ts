@@ -55,16 +55,16 @@ export interface HoldingRow {
 /** Sessions of a group that may release resources: interruptible running ones, and those that are being ended. */
 export async function listHolding(db: Db, resourceGroup: string): Promise<HoldingRow[]> {
   const { rows } = await sql<HoldingRow>`
-    select s.id, (array_agg(k.agent_id))[1] as "agentId", s.priority, jsonb_agg(k.slots) as slots,
+    select s.id, k.agent_id as "agentId", s.priority, jsonb_agg(k.slots) as slots,
       (extract(epoch from now() - coalesce(s.started_at, now())) * 1000)::float8 as "ranMs",
       s.status = 'TERMINATING' as "isLeaving", s.interrupt_at is not null as "isAnnounced",
       coalesce((select jsonb_agg(jsonb_build_object('uuid', x.uuid, 'slot', x.slot, 'amount', x.amount))
         from kernel_devices x join kernels o on o.id = x.kernel_id
-        where o.session_id = s.id and o.status in (${sql.join(OCCUPYING_STATUSES)})), '[]') as devices
+        where o.session_id = s.id and o.agent_id = k.agent_id and o.status in (${sql.join(OCCUPYING_STATUSES)})), '[]') as devices
     from sessions s
       join kernels k on k.session_id = s.id and k.agent_id is not null and k.status in (${sql.join(OCCUPYING_STATUSES)})
     where s.resource_group = ${resourceGroup} and (s.status = 'TERMINATING' or (s.interruptible and s.status = 'RUNNING'))
-    group by s.id`.execute(db)
+    group by s.id, k.agent_id`.execute(db)
   return rows
 }
 

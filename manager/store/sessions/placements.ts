@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import {
   type AgentId,
+  clusterRoles,
   type GroupId,
   type KernelId,
   OCCUPYING_STATUSES,
@@ -28,6 +29,8 @@ export async function lockPending(db: Db, ids: readonly SessionId[]): Promise<Se
 export interface PlacedSession {
   readonly sessionId: SessionId
   readonly agentId: AgentId
+  /** The agent of each kernel, the main one first; left out if all are on one agent. */
+  readonly hosts?: readonly AgentId[]
   readonly reason: Reason
 }
 
@@ -53,6 +56,7 @@ export async function markScheduled(db: Db, placed: readonly PlacedSession[]): P
     from (select unnest(${ids}::uuid[]) as id, unnest(${agents}::uuid[]) as agent_id) v join sessions s on s.id = v.id
     where k.session_id = v.id
     returning k.session_id, k.id as kernel_id, k.role`.execute(db)
+  await placeOnHosts(db, placed)
   const kernelsOf = new Map<SessionId, KernelId[]>()
   for (const { session_id, kernel_id } of kernels.rows.toSorted(byRole)) {
     const own = kernelsOf.get(session_id)
@@ -60,6 +64,40 @@ export async function markScheduled(db: Db, placed: readonly PlacedSession[]): P
     else kernelsOf.set(session_id, [kernel_id])
   }
   return { touched: sessions.rows, kernelsOf }
+}
+
+/** Number of networks between hosts: a /28 each of 10.212.0.0/16. */
+const NETWORKS = 4096
+
+/** Places the kernels of sessions over several hosts, and gives each of these sessions a network that no other one has. */
+async function placeOnHosts(db: Db, placed: readonly PlacedSession[]): Promise<void> {
+  const gangs = placed.filter(({ hosts }) => hosts !== undefined)
+  const ids = placed.map(({ sessionId }) => sessionId)
+  // A session that was on several hosts before may be on one now.
+  await sql`update sessions set cluster_network = null where id = any(${ids}::uuid[]) and cluster_network is not null`.execute(
+    db,
+  )
+  if (gangs.length === 0) return
+  const rows = gangs.flatMap(({ sessionId, hosts = [] }) =>
+    clusterRoles(hosts.length).map((role, index) => ({ sessionId, role, agentId: hosts[index] ?? null })),
+  )
+  await sql`
+    update kernels k set agent_id = v.agent_id
+    from (select unnest(${rows.map(({ sessionId }) => sessionId)}::uuid[]) as session_id,
+      unnest(${rows.map(({ role }) => role)}::text[]) as role, unnest(${rows.map(({ agentId }) => agentId)}::uuid[]) as agent_id) v
+    where k.session_id = v.session_id and k.role = v.role`.execute(db)
+  // Groups are scheduled by several managers at a time.
+  await sql`select pg_advisory_xact_lock(hashtextextended('berth:cluster-networks', 0))`.execute(db)
+  for (const { sessionId } of gangs) {
+    // A number is used again as late as possible: a host that was away may still have its network.
+    await sql`
+      update sessions set cluster_network = (
+        select n from generate_series(0, ${NETWORKS - 1}) n
+        where not exists (select from sessions o where o.cluster_network = n and o.status in (${sql.join(OCCUPYING_STATUSES)}))
+        order by (n - 1 - coalesce((select o.cluster_network from sessions o where o.cluster_network is not null
+          order by o.id desc limit 1), -1) + ${2 * NETWORKS}) % ${NETWORKS} limit 1)
+      where id = ${sessionId}`.execute(db)
+  }
 }
 
 /** Orders kernels by role: main1, sub1, sub2, …, sub10. */

@@ -38,6 +38,7 @@ const QUEUED = [
   'group_id',
   'domain',
   'cluster_size',
+  'cluster_mode',
   'priority',
   'max_lifetime_seconds',
   'starts_at',

@@ -3,6 +3,7 @@ import { type Complete, defined } from '#base/defined'
 import {
   type App,
   type AgentId,
+  type ClusterMode,
   FINISHED_STATUSES,
   type GpuChoice,
   type GroupId,
@@ -77,6 +78,7 @@ export interface NewSession {
   readonly runImageCommand: boolean
   readonly apps: readonly App[]
   readonly clusterSize: number
+  readonly clusterMode: ClusterMode
   readonly priority: number
   readonly dependsOn: readonly SessionId[]
   readonly kind: SessionKind
@@ -100,6 +102,7 @@ export interface NewSession {
 
 /** Columns that are set later in a session's life. For a new session, the database sets them. */
 type LaterColumn =
+  | 'cluster_network'
   | 'failed_agents'
   | 'status_at'
   | 'ended_at'
@@ -154,6 +157,7 @@ function columnsOf(session: NewSession): Complete<Omit<Insertable<SessionsTable>
     run_image_command: session.runImageCommand,
     apps: JSON.stringify(session.apps),
     cluster_size: session.clusterSize,
+    cluster_mode: session.clusterMode,
     priority: session.priority,
     depends_on: JSON.stringify(session.dependsOn),
     kind: session.kind,
@@ -212,6 +216,8 @@ const COLUMNS: Readonly<Record<keyof Omit<SessionsTable, 'environ'>, true>> = {
   priority: true,
   depends_on: true,
   cluster_size: true,
+  cluster_mode: true,
+  cluster_network: true,
   idle_timeout_seconds: true,
   max_lifetime_seconds: true,
   expires_at: true,

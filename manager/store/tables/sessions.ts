@@ -3,6 +3,7 @@ import { type Default, type Json, type MaybeJson, type MaybeTime, type Time } fr
 import {
   type AgentId,
   type App,
+  type ClusterMode,
   type GpuChoice,
   type GroupId,
   type KernelId,
@@ -72,6 +73,9 @@ export interface SessionsTable {
   /** Sessions that must have ended successfully before this one starts. */
   depends_on: ColumnType<SessionId[], string | undefined, string>
   cluster_size: Default<number>
+  cluster_mode: Default<ClusterMode>
+  /** Number of the network between its hosts; null while it is on one host. */
+  cluster_network: number | null
   idle_timeout_seconds: number | null
   max_lifetime_seconds: number | null
   /** End of the maximum lifetime, busy or not. Set when the session starts, moved by extensions. */

@@ -103,6 +103,11 @@ export default {
   iptables_exit: '방화벽을 설정하지 못했습니다: {program} 프로그램이 아무 메시지 없이 끝났습니다(종료 코드: {code}).',
   toolbox_no_iptables: '방화벽을 설정하지 못했습니다. {image} 이미지에 iptables가 없습니다. 이미지를 다시 만드세요.',
   firewall_chains_missing: '{chains} 체인에 세션의 규칙이 없습니다.',
+  no_cluster_networks: '이 호스트는 여러 호스트에 걸친 세션에 참여하지 않습니다.',
+  cluster_needs_root: '그러려면 에이전트를 Linux에서 root로 실행해야 합니다.',
+  cluster_address_not_here:
+    'agent.clusterAddress가 {address}인데, 호스트의 어떤 네트워크 인터페이스에도 그 주소가 없습니다.',
+  no_vxlan: '호스트에서 VXLAN 링크를 만들 수 없습니다: {text}. iproute2와 커널 모듈 vxlan이 필요합니다.',
   engine_elsewhere:
     '에이전트가 Docker 엔진과 다른 네트워크 네임스페이스에서 실행되므로 거기에 방화벽을 설정할 수 없습니다. 앱에는 컨테이너 안의 릴레이를 거쳐 연결하므로 더 느립니다. 엔진의 네트워크 네임스페이스에서 에이전트를 실행하세요.',
   agent_directory_apart:

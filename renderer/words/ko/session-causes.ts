@@ -36,6 +36,9 @@ export default {
   log_not_kept: '호스트에 로그의 이 부분이 더는 남아 있지 않습니다. 로그를 처음부터 다시 읽으세요.',
   may_run_until: '세션은 {time}까지 실행할 수 있습니다.',
   placed_on: '{host} 호스트에 배치되었습니다.',
+  host_left_private_network:
+    '이 호스트는 지금 여러 호스트에 걸친 세션에 참여하지 않습니다. 사설 네트워크 주소가 설정되지 않았거나 방화벽이 다른 접근을 막지 못합니다.',
+  placed_on_hosts: '호스트 {hosts}에 배치되었습니다.',
   slurm_asked: 'Slurm에 자원을 요청했습니다.',
   slurm_decides: '세션이 시작되는 때는 Slurm이 정합니다.',
   slurm_resources: 'Slurm에서 자원이 충분히 빌 때까지 기다립니다.',
@@ -122,6 +125,12 @@ export default {
   large_hosts_away: '이 세션을 실행할 만큼 큰 호스트는 모두 연결이 끊겼거나 멈추어 있습니다.',
   needs_largest_host: '필요: {needed}(제일 큰 호스트에 {available}).',
   needs_of_no_host: '필요: {needed}(있는 호스트가 없음).',
+  gang_needs_room:
+    '컨테이너 {needed}개의 자리가 동시에 있어야 합니다(호스트에 남은 자리는 {available}개). 다른 세션이 끝나면 시작합니다.',
+  gang_too_large:
+    '컨테이너 {needed}개의 자리가 있어야 합니다(모든 호스트를 합쳐도 최대 {available}개). 개수나 크기를 줄여 요청하세요.',
+  hosts_not_connected:
+    '모든 컨테이너가 들어갈 호스트가 없고, 호스트 사이의 사설 네트워크 주소가 있는 호스트는 {count}개뿐입니다. 관리자에게 주소 설정을 요청하거나 더 작게 요청하세요.',
   needs_free: '필요: {needed}(남은 양은 최대 {available}).',
   needs_free_on_one: '필요: {needed}(한 호스트나 장치에 남은 양은 최대 {available}).',
   needs_none_free: '필요: {needed}(남은 것이 없음).',
