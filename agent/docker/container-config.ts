@@ -274,6 +274,21 @@ function clusterEnvironment(spec: KernelSpec): Record<string, string> {
     BERTH_CLUSTER_SIZE: String(clusterSize),
     BERTH_CLUSTER_ROLE: role,
     BERTH_CLUSTER_HOSTS: clusterRoles(clusterSize).join(','),
+    BERTH_CLUSTER_INDEX: String(clusterRoles(clusterSize).indexOf(role)),
+    ...namesOfBackendAi(role, clusterSize),
+  }
+}
+
+/** Names of the same facts in sessions of Backend.AI, whose programs then run unchanged. */
+function namesOfBackendAi(role: string, size: number): Record<string, string> {
+  const [, kind = '', index = '1'] = /^([a-z]+)(\d+)$/.exec(role) ?? []
+  return {
+    BACKENDAI_CLUSTER_SIZE: String(size),
+    BACKENDAI_CLUSTER_REPLICAS: size === 1 ? 'main:1' : `main:1,sub:${size - 1}`,
+    BACKENDAI_CLUSTER_HOSTS: clusterRoles(size).join(','),
+    BACKENDAI_CLUSTER_ROLE: kind,
+    BACKENDAI_CLUSTER_IDX: index,
+    BACKENDAI_CLUSTER_HOST: role,
   }
 }
 

@@ -21,6 +21,7 @@ test('a network, and the addresses in it, is free only when nobody uses the addr
   }
   const use = createNetworkUse(
     networks,
+    { leave: () => Promise.resolve(), sweep: () => Promise.resolve() },
     () => [],
     () => false,
     release,

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { type Complete, defined } from '#base/defined'
 import {
+  ClusterMode,
   type ApiClient,
   AppError,
   type CodeSource,
@@ -50,6 +51,7 @@ export interface CreateFlags extends GpuFlags, SlurmChoiceFlags {
   resourceGroup?: string
   project?: string
   clusterSize?: number
+  clusterMode?: ClusterMode
   priority?: number
   interruptible?: boolean
   dependsOn?: string[]
@@ -119,7 +121,12 @@ export function addSessionCreateCommand(session: Command): void {
       ).conflicts('import'),
     )
     .option('--batch', 'run the command as a batch job: the session ends with its exit code')
-    .option('--cluster-size <kernels>', 'number of containers on one host, each with these resources', parseCount)
+    .option('--cluster-size <kernels>', 'number of containers, each with these resources, on one host', parseCount)
+    .addOption(
+      new Option('--cluster-mode <mode>', 'multi-host: on several hosts if no single one has room').choices(
+        ClusterMode.options,
+      ),
+    )
     .option(
       '--interruptible',
       'may be stopped for a session of higher priority; it is warned, keeps its files, and continues later',
@@ -197,6 +204,7 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     idleTimeoutSeconds: flags.idleTimeout,
     maxLifetimeSeconds: flags.maxLifetime,
     clusterSize: flags.clusterSize,
+    clusterMode: flags.clusterMode,
     priority: flags.priority,
     interruptible: flags.interruptible ? true : undefined,
     dependsOn: flags.dependsOn,

@@ -32,12 +32,21 @@ export function startText({ reason }: Session): string {
 export function clusterRows({ clusterSize, kernels, priority, dependsOn, ...session }: Session): string[][] {
   return [
     ...(clusterSize > 1
-      ? [['kernels', kernels.map(kernel => `${kernel.role} ${kernel.status}${exitText(kernel.exitCode)}`).join(', ')]]
+      ? [
+          ['kernels', kernels.map(kernel => `${kernel.role} ${kernel.status}${exitText(kernel.exitCode)}`).join(', ')],
+          ...hostsRow(kernels),
+        ]
       : []),
     ...(priority === 0 ? [] : [['priority', String(priority)]]),
     ...(session.interruptible ? [['interruptible', interruptedText(session)]] : []),
     ...(dependsOn.length === 0 ? [] : [['depends on', dependsOn.join(', ')]]),
   ]
+}
+
+/** The host of each kernel, where they are on several. */
+function hostsRow(kernels: Session['kernels']): string[][] {
+  if (new Set(kernels.map(({ agentId }) => agentId)).size < 2) return []
+  return [['hosts', kernels.map(({ role, agentName }) => `${role} on ${agentName ?? 'no host'}`).join(', ')]]
 }
 
 function interruptedText({ interruptions, interruptAt }: Pick<Session, 'interruptions' | 'interruptAt'>): string {

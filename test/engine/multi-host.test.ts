@@ -89,3 +89,77 @@ test('containers of one session on three hosts reach each other by name, and not
   expect(await Promise.all(hosts.map(linksOn))).toEqual([0, 0, 0])
   expect(await Promise.all(hosts.map(networksOn))).toEqual([0, 0, 0])
 })
+
+/** The number of the network (VNI) of a session, and the addresses of its containers in it. */
+async function networkOf({ host, container }: Place) {
+  const label = JSON.parse(await host.engine.docker('inspect', '-f', '{{index .Config.Labels "berth.kernel"}}', container))
+  return (label as { cluster: { id: number; subnet: string; kernels: { role: string; address: string; host: string }[] } })
+    .cluster
+}
+
+test('nobody else gets in: no other session, no foreign computer, no program that forges the frames of a host', async () => {
+  const id = await launch(3)
+  const places = await placesOf(await runs(id))
+  const [main, sub] = places
+  if (!main || !sub) throw new Error('no containers')
+  await expect.poll(() => ask(main, 'sub1'), { timeout: 15_000 }).toBe('I am sub1')
+  const { id: vni, kernels } = await networkOf(main)
+  const target = kernels.find(({ role }) => role === 'sub1')
+  if (!target) throw new Error('no sub1')
+
+  const other = await launch(3)
+  const others = await placesOf(await runs(other))
+  await expect.poll(() => ask(others[0] as Place, 'sub1'), { timeout: 15_000 }).toBe('I am sub1')
+  for (const place of others) expect(await ask(place, target.address)).not.toContain('I am')
+
+  await using stranger = await (lab.network as NonNullable<Lab['network']>).stranger()
+  const [program = '', ...prefix] = stranger.prefix
+  const there = (...words: string[]) => run(program, [...prefix, ...words])
+  await there('ip', 'link', 'add', 'forged', 'type', 'vxlan', 'id', String(vni), 'dstport', '4790', 'local', stranger.address)
+  await there('bridge', 'fdb', 'append', '00:00:00:00:00:00', 'dev', 'forged', 'dst', target.host)
+  const subnet = target.address.split('.').slice(0, 3).join('.')
+  const last = Number(target.address.split('.')[3])
+  // An address of the subnet that no container has.
+  await there('ip', 'address', 'add', `${subnet}.${last - (last % 16) + 14}/28`, 'dev', 'forged')
+  await there('ip', 'link', 'set', 'forged', 'up')
+  const reaches = () =>
+    there('ping', '-c', '2', '-W', '1', target.address).then(
+      () => true,
+      () => false,
+    )
+  expect(await reaches()).toBe(false)
+  // The same frames come in once the host is told that the stranger is a host of the session: the firewall kept them out before.
+  const [inHost = '', ...hostPrefix] = sub.host.engine.prefix
+  const onHost = (...words: string[]) => run(inHost, [...hostPrefix, ...words])
+  const links = (await onHost('ip', '-o', 'link', 'show', 'type', 'vxlan')).stdout
+  const link = `berthv${vni.toString(16)}`
+  expect(links).toContain(link)
+  await onHost('bridge', 'fdb', 'append', '00:00:00:00:00:00', 'dev', link, 'dst', stranger.address)
+  await onHost('iptables', '-I', 'INPUT', '-p', 'udp', '--dport', '4790', '-s', stranger.address, '-j', 'ACCEPT')
+  expect(await reaches()).toBe(true)
+
+  // Programs of a host, and containers behind its address, may not send to the port of another host.
+  const send = ['-e', `require('dgram').createSocket('udp4').send('x', 4790, '${target.host}', e => process.exit(e ? 3 : 0))`]
+  const mainPrefix = main.host.engine.prefix
+  await expect(run(mainPrefix[0] ?? '', [...mainPrefix.slice(1), process.execPath, ...send])).rejects.toMatchObject({ code: 3 })
+  await Promise.all([id, other].map(one => api.deleteSession({ params: { id: one } })))
+  for (const one of [id, other])
+    await expect.poll(async () => (await show(one)).status, { timeout: 40_000 }).toBe('TERMINATED')
+})
+
+test('it goes on while an engine and an agent are killed, and ends with a container that dies', async () => {
+  const id = await launch(3)
+  const places = await placesOf(await runs(id))
+  const [main, sub, third] = places
+  if (!main || !sub || !third) throw new Error('no containers')
+  await expect.poll(() => ask(main, 'sub1'), { timeout: 15_000 }).toBe('I am sub1')
+  await sub.host.engine.kill()
+  expect(await ask(main, 'sub1')).toBe('I am sub1')
+  await sub.host.engine.start()
+  await expect.poll(() => ask(main, 'sub1'), { timeout: 15_000 }).toBe('I am sub1')
+  expect((await show(id)).status).toBe('RUNNING')
+  await third.host.engine.docker('kill', third.container)
+  await expect.poll(async () => (await show(id)).status, { timeout: 40_000 }).toBe('TERMINATED')
+  expect((await show(id)).reason.code).toBe('kernel_failed')
+  expect(await Promise.all(hosts.map(linksOn))).toEqual([0, 0, 0])
+})

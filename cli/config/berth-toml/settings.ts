@@ -242,6 +242,14 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'agent.clusterAddress',
+    schema: z.ipv4(),
+    allowed: 'an IPv4 address of the host like "192.168.7.2"',
+    meaning: 'address in a private network of the hosts, which then carries sessions over several hosts',
+    variable: 'BERTH_AGENT_CLUSTER_ADDRESS',
+    servers: ['agent'],
+  },
+  {
     key: 'agent.network.ahead',
     schema: z.int().min(0).max(8),
     allowed: 'a whole number from 0 to 8',

@@ -1,0 +1,125 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
+import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+})
+afterEach(() => cluster.reset())
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const join = (number: number) =>
+  cluster.join({ capacity: { cpu: 2000, mem: 2 ** 33 }, clusterAddress: `192.168.7.${number}` })
+const onThree = { name: 'train', clusterSize: 3, clusterMode: 'multi-host', resources: { cpu: '2' } } as const
+const specsOf = (agent: ScriptedAgent) => agent.requests('create_kernel').map(({ spec }) => spec)
+const show = (id: Session['id']) => cluster.api.getSession({ params: { id } })
+
+describe('a session over several hosts', () => {
+  test('has a kernel on each, which all know the same network, and ends on all of them', async () => {
+    const agents = [await join(1), await join(2), await join(3)]
+    const { id, clusterMode } = await cluster.launch(onThree)
+    expect(clusterMode).toBe('multi-host')
+    const running = await cluster.reach(id, 'RUNNING')
+    expect(new Set(running.kernels.map(kernel => kernel.agentId)).size).toBe(3)
+    const specs = agents.flatMap(specsOf)
+    expect(specs).toHaveLength(3)
+    const [network] = specs.map(spec => spec.cluster)
+    for (const spec of specs) expect(spec.cluster).toEqual(network)
+    expect(network?.kernels.map(kernel => kernel.role)).toEqual(['main1', 'sub1', 'sub2'])
+    expect(new Set(network?.kernels.map(kernel => kernel.host)).size).toBe(3)
+    for (const agent of agents) {
+      const [spec] = specsOf(agent)
+      expect(network?.kernels.find(kernel => kernel.role === spec?.role)?.host).toBe(agent.clusterAddress)
+    }
+    const placed = (await cluster.timeline(id)).includes('SCHEDULED placed')
+    expect(placed).toBe(true)
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+    expect(agents.map(agent => agent.containers.size)).toEqual([0, 0, 0])
+  })
+
+  test('two sessions have different networks', async () => {
+    const agents = [await join(1), await join(2)]
+    const half = { ...onThree, clusterSize: 2, resources: { cpu: '1.5', mem: '64m' } }
+    const first = await cluster.launch({ ...half, name: 'first' })
+    await cluster.reach(first.id, 'RUNNING')
+    await cluster.api.deleteSession({ params: { id: first.id } })
+    await cluster.reach(first.id, 'TERMINATED')
+    const second = await cluster.launch({ ...half, name: 'second' })
+    await cluster.reach(second.id, 'RUNNING')
+    const ids = agents.flatMap(specsOf).map(spec => spec.cluster?.id)
+    expect(ids).toHaveLength(4)
+    expect(new Set(ids).size).toBe(2)
+  })
+
+  test('if it cannot start on one host, the kernels on the others are removed before it starts again', async () => {
+    const agents = [await join(1), await join(2), await join(3)]
+    const [, failing] = agents
+    if (!failing) throw new Error('no agent')
+    failing.script.create_kernel = ({ spec }) => {
+      if (spec.attempt === 1) throw new ScriptedError('kernel_create_failed', 'no room on the disk')
+      return failing.run(spec)
+    }
+    const { id } = await cluster.launch(onThree)
+    const running = await cluster.reach(id, 'RUNNING')
+    expect(running.kernels.map(kernel => kernel.status)).toEqual(['RUNNING', 'RUNNING', 'RUNNING'])
+    for (const agent of agents.filter(one => one !== failing)) {
+      expect(agent.requests('destroy_kernel').some(({ attempt }) => attempt === 1)).toBe(true)
+    }
+  })
+
+  test('ends everywhere when a kernel on another host than that of main1 dies', async () => {
+    const agents = [await join(1), await join(2), await join(3)]
+    const { id } = await cluster.launch(onThree)
+    const running = await cluster.reach(id, 'RUNNING')
+    const sub = running.kernels.find(kernel => kernel.role === 'sub2')
+    const agent = agents.find(one => one.id === sub?.agentId)
+    if (!sub || !agent) throw new Error('no sub2')
+    const containerId = sub.containerId ?? ''
+    agent.change(sub.id, { state: 'exited', containerId, exitCode: 3, oomKilled: false, engineRestarted: false })
+    const ended = await cluster.reach(id, 'TERMINATED')
+    expect(ended.reason.code).toBe('kernel_failed')
+    expect(agents.map(one => one.containers.size)).toEqual([0, 0, 0])
+  })
+
+  test('shows that a host of it is away, goes on, and ends on the others first', async () => {
+    const agents = [await join(1), await join(2), await join(3)]
+    const { id } = await cluster.launch(onThree)
+    const running = await cluster.reach(id, 'RUNNING')
+    const away = agents.find(one => one.id === running.kernels[1]?.agentId)
+    if (!away) throw new Error('no agent')
+    await away.disconnect()
+    await expect.poll(async () => (await show(id)).reachable).toBe(false)
+    expect((await show(id)).status).toBe('RUNNING')
+    await cluster.api.deleteSession({ params: { id } })
+    const others = agents.filter(one => one !== away)
+    await expect.poll(() => others.map(one => one.containers.size)).toEqual([0, 0])
+    expect((await show(id)).status).toBe('TERMINATING')
+    await away.connect()
+    await cluster.reach(id, 'TERMINATED')
+    expect(away.containers.size).toBe(0)
+  })
+
+  test('ends when the host of a kernel is removed from Berth, and its containers elsewhere end', async () => {
+    const agents = [await join(1), await join(2), await join(3)]
+    const { id } = await cluster.launch(onThree)
+    const running = await cluster.reach(id, 'RUNNING')
+    const away = agents.find(one => one.id === running.kernels[2]?.agentId)
+    if (!away) throw new Error('no agent')
+    await away.disconnect()
+    await cluster.api.forgetAgent({ params: { id: away.id } })
+    expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('agent_forgotten')
+    await expect.poll(() => agents.filter(one => one !== away).map(one => one.containers.size)).toEqual([0, 0])
+  })
+
+  test('is refused where the hosts have no network between them, and where Berth cannot keep the promise of a choice', async () => {
+    await cluster.join({ capacity: { cpu: 2000, mem: 2 ** 33 } })
+    await join(2)
+    expect(await refusal(cluster.launch(onThree))).toMatchObject({ code: 'no_host_network' })
+    await join(3)
+    expect(await refusal(cluster.launch(onThree))).toMatchObject({ code: 'request_too_large' })
+    expect(await refusal(cluster.launch({ ...onThree, interruptible: true }))).toMatchObject({ code: 'bad_request' })
+  })
+})
