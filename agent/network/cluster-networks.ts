@@ -96,7 +96,9 @@ export async function openClusterNetworks(deps: ClusterNetworksDeps): Promise<Cl
     if (found?.Labels?.[LABEL_SESSION] === sessionId) return
     if (found) await removeNetwork(id)
     const bridge = bridgeOf(id)
-    const remote = kernels.filter(({ host }) => host !== local).map(one => ({ mac: macOf(one.address), host: one.host }))
+    const remote = kernels
+      .filter(({ host }) => host !== local)
+      .map(one => ({ mac: macOf(one.address), host: one.host }))
     await vxlan.prepare({ id, local, bridge, remote })
     await firewall().apply()
     if (address() === undefined) {
@@ -173,7 +175,8 @@ const isJoining = (member: ClusterMember): member is Joining => member.cluster !
 async function checkHost(address: string, vxlan: Vxlan): Promise<Because | null> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return because('cluster_needs_root')
   const own = Object.values(networkInterfaces()).flatMap(all => all ?? [])
-  if (!own.some(one => one.address === address && !one.internal)) return because('cluster_address_not_here', { address })
+  if (!own.some(one => one.address === address && !one.internal))
+    return because('cluster_address_not_here', { address })
   try {
     await vxlan.probe(address)
     return null

@@ -99,5 +99,7 @@ export function createVxlan(): Vxlan {
 /** @param table output of `bridge fdb show` */
 export function peersIn(table: string): string[] {
   const found = [...table.matchAll(/ dev (\S+) dst (\d+\.\d+\.\d+\.\d+) /g)]
-  return [...new Set(found.flatMap(([, device = '', host = '']) => (device.startsWith(LINK_PREFIX) ? [host] : [])))].toSorted()
+  return [
+    ...new Set(found.flatMap(([, device = '', host = '']) => (device.startsWith(LINK_PREFIX) ? [host] : []))),
+  ].toSorted()
 }

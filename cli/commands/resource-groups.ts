@@ -210,7 +210,7 @@ function withSettings(command: Command): Command {
     .addOption(new Option('--selector <name>', 'which agent gets a session').choices(SELECTORS))
     .option(
       '--options <json>',
-      'reserveAfterSeconds, weights, projectWeights, splitShares, requireIsolation, interruption, slurm',
+      'reserveAfterSeconds, weights, projectWeights, splitShares, spreadClusters, requireIsolation, interruption, slurm',
       parseOptions,
     )
     .option(

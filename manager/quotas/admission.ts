@@ -61,7 +61,8 @@ export async function admit(
     resourceGroup,
     group,
     ...request
-  }: Pick<SessionSpec, 'resourceGroup' | 'group'> & Partial<Pick<SessionSpec, 'resources' | 'gpu' | 'slurm' | 'clusterMode'>>,
+  }: Pick<SessionSpec, 'resourceGroup' | 'group'> &
+    Partial<Pick<SessionSpec, 'resources' | 'gpu' | 'slurm' | 'clusterMode'>>,
 ): Promise<ScopedSession> {
   const [{ id }, access, found] = await allDone([
     requireGroupOf(db, caller, group),

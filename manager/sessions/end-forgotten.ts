@@ -30,7 +30,8 @@ export async function endForgotten(
       // The session may have ended, or moved, since it was listed.
       if (!state.kernels.some(kernel => kernel.agent_id === on) || isFinished(state.status)) return undefined
       // No agent was asked to start a SCHEDULED session, so another agent can take it. All other sessions end here.
-      if (state.status === 'SCHEDULED') return { to: 'PENDING', failedOn: on, reason: { ...reason, code: 'retried' }, actor }
+      if (state.status === 'SCHEDULED')
+        return { to: 'PENDING', failedOn: on, reason: { ...reason, code: 'retried' }, actor }
       // Kernels on other hosts hold their slots there until their agents report that they are gone.
       const isElsewhere = state.kernels.some(kernel => kernel.agent_id !== on)
       return { to: 'TERMINATED', reason, actor, ...(isElsewhere ? { unconfirmed: true } : {}) }

@@ -159,7 +159,8 @@ interface ClusterRequest {
 function refuseTooLarge(asked: ClusterRequest, agents: readonly AgentSnapshot[]): void {
   if (!agents.some(agent => agent.connected)) return
   const freeCapacities = agents.map(agent => new FreeCapacity(agent, 'empty'))
-  if (freeCapacities.some(freeCapacity => freeCapacity.fits(asked.requested, false, asked.clusterSize, asked.gpu))) return
+  if (freeCapacities.some(freeCapacity => freeCapacity.fits(asked.requested, false, asked.clusterSize, asked.gpu)))
+    return
   if (mayCross(asked) && refuseGang(asked, freeCapacities) === 'fits') return
   // The fault of a single kernel is named first.
   const session = mayCross(asked) ? { ...asked, clusterSize: 1 } : asked

@@ -77,7 +77,8 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
     const owned = ownedOf(row)
     const isManaged = canManage(deps.caller, owned)
     const running = row.status === 'RUNNING' && main !== undefined
-    const isReady = ({ agent_id: on, status }: KernelRow) => status !== 'RUNNING' || (on !== null && deps.presence.isReady(on))
+    const isReady = ({ agent_id: on, status }: KernelRow) =>
+      status !== 'RUNNING' || (on !== null && deps.presence.isReady(on))
     const reachable = !running || (main.agent_id !== null && deps.presence.isReady(main.agent_id) && own.every(isReady))
     // The idle clock stands still while the agent is disconnected and no manager can observe the session.
     const end = running ? endOf({ ...lifetimeOf(row), ...(reachable ? {} : { idleSince: null }) }) : null

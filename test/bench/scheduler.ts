@@ -47,6 +47,7 @@ const presence = {
   isUnfit: () => false,
   storage: () => new Set<string>(),
   architectures: () => undefined,
+  clusterAddress: () => undefined,
 }
 
 /** The decision alone, the same committed to PostgreSQL, and how long a request that cannot start waits for its reason. */

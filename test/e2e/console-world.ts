@@ -64,6 +64,7 @@ export function aSession(index: number, change: Partial<SessionDetails> = {}): S
     slurm: null,
     slurmEndsAt: null,
     clusterSize: 1,
+    clusterMode: 'single-host',
     priority: 0,
     interruptible: false,
     interruptAt: null,

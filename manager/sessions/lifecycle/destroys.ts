@@ -28,10 +28,7 @@ export interface Destroys {
    * Destroys the kernels that have not finished, each on its agent, and cancels their start if one is in flight. Rejects once all agents
    * have answered, or could not be reached, if one has not done it.
    */
-  all(
-    kernels: readonly KernelRow[],
-    how: How,
-  ): Promise<readonly (LastWords & { readonly id: KernelId })[]>
+  all(kernels: readonly KernelRow[], how: How): Promise<readonly (LastWords & { readonly id: KernelId })[]>
   inFlight(agentId: AgentId, kernelId: KernelId): Promise<LastWords> | undefined
 }
 
@@ -67,7 +64,9 @@ export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Des
       )
       // Abort a start in flight first: destroy_kernel must never overtake create_kernel on the agent.
       for (const { id, agentId } of live) starts.abort(id, agentId, because('start_cancelled'))
-      return allDone(live.map(async ({ id, agentId, attempt }) => ({ id, ...(await one(agentId, id, { attempt, ...how })) })))
+      return allDone(
+        live.map(async ({ id, agentId, attempt }) => ({ id, ...(await one(agentId, id, { attempt, ...how })) })),
+      )
     },
     inFlight: (agentId, kernelId) => destroys.get(placeOf(agentId, kernelId))?.task,
   }

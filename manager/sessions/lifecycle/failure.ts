@@ -1,4 +1,13 @@
-import { type AgentId, because, becauseOf, isAppError, type Reason, reasonOf, together, toWireError } from '#manager/contract'
+import {
+  type AgentId,
+  because,
+  becauseOf,
+  isAppError,
+  type Reason,
+  reasonOf,
+  together,
+  toWireError,
+} from '#manager/contract'
 import { type Change } from '../transition.ts'
 
 /**

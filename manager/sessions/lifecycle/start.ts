@@ -111,7 +111,13 @@ export function createStart(deps: StartDeps) {
   async function createAll(
     session: OwnedSessionRow,
     kernels: readonly KernelRow[],
-    options: { agentOf: ReadonlyMap<KernelId, AgentId>; facts: StartFacts; startWithinMs: number; pull: PullSource; signal: AbortSignal },
+    options: {
+      agentOf: ReadonlyMap<KernelId, AgentId>
+      facts: StartFacts
+      startWithinMs: number
+      pull: PullSource
+      signal: AbortSignal
+    },
   ): Promise<void> {
     const { agentOf, startWithinMs, pull } = options
     const { devices, ...parts } = options.facts
@@ -193,8 +199,7 @@ export function createStart(deps: StartDeps) {
     const agent = await findAgent(store.db, agentId)
     const failure = { ...failureOn(agent?.name ?? agentId, error), agentId }
     // All or none: kernels that did start are destroyed before any kernel of the session may start elsewhere.
-    if (kernels.length > 1 && !(await destroys.all(kernels, { graceMs: 0 }).then(isDone, ignoreUnreachable)))
-      return
+    if (kernels.length > 1 && !(await destroys.all(kernels, { graceMs: 0 }).then(isDone, ignoreUnreachable))) return
     await outcomes.markFailed(id, attempt, failure)
   }
 }

@@ -52,8 +52,10 @@ export interface LaunchForm {
   /** The GPUs that the session accepts; null for any. Without a GPU it means nothing. */
   gpuChoice: GpuChoice | null
   count: number
-  /** Kernels of each session, all on one agent. */
+  /** Kernels of each session. */
   clusterSize: number
+  /** Whether its kernels may be on several hosts; without effect for a single kernel. */
+  severalHosts: boolean
   environ: EnvironmentRow[]
   folders: FolderChoice[]
   /** Whether to mount the person's own dot-folders too. */
@@ -169,6 +171,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     gpuChoice: null,
     count: 1,
     clusterSize: 1,
+    severalHosts: false,
     environ: [],
     folders: [],
     automount: true,
@@ -228,6 +231,7 @@ export function settingsLike(session: Session): Omit<LaunchForm, 'environ'> {
     gpuChoice: session.gpu,
     count: 1,
     clusterSize: session.clusterSize,
+    severalHosts: session.clusterMode === 'multi-host',
     // If somebody else chose the folders, programs may run files from them.
     folders: isForeign ? [] : choicesLike(session),
     // The folders of a session that its owner launched already include the automatic ones.
@@ -368,6 +372,8 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     maxLifetimeSeconds,
     idleTimeoutSeconds,
     clusterSize: form.clusterSize === 1 ? undefined : form.clusterSize,
+    // Slurm places a session on one host.
+    clusterMode: form.severalHosts && form.clusterSize > 1 && !limits.slurm ? 'multi-host' : undefined,
     priority: form.priority || undefined,
     interruptible: form.interruptible || undefined,
     dependsOn: form.dependsOn.length === 0 ? undefined : form.dependsOn,

@@ -15,7 +15,7 @@ const TEXTS = [
   'slurmTime',
   'opens',
 ] as const
-const CHOICES = ['automount', 'runImageCommand', 'interruptible'] as const
+const CHOICES = ['automount', 'runImageCommand', 'interruptible', 'severalHosts'] as const
 const KINDS: readonly unknown[] = ['interactive', 'batch'] satisfies LaunchForm['kind'][]
 const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'folders', 'gpuChoice', 'slurmValues'] as const
 

@@ -26,6 +26,7 @@ export function formOf(spec: SessionSpec, folders: ReadonlyMap<string, Pick<Fold
     gpuChoice: spec.gpu ?? null,
     count: spec.count,
     clusterSize: spec.clusterSize ?? 1,
+    severalHosts: spec.clusterMode === 'multi-host',
     environ: Object.entries(spec.environ).map(([name, value]) => ({ name, value })),
     folders: (spec.folders ?? []).map(({ folder, path = '', readOnly = false }) => ({
       folder: folder as Folder['id'],

@@ -4,7 +4,11 @@ import { type LaunchErrors, type LaunchField } from './launch-form.ts'
 export const SECTIONS = [
   // The app to open is chosen beside the launch button, but the environment determines the possible apps.
   { id: 'environment', title: 'environment', fields: ['image', 'opens'] },
-  { id: 'resources', title: 'resources', fields: ['cpu', 'mem', 'shmem', 'gpu', 'gpuChoice', 'clusterSize'] },
+  {
+    id: 'resources',
+    title: 'resources',
+    fields: ['cpu', 'mem', 'shmem', 'gpu', 'gpuChoice', 'clusterSize', 'severalHosts'],
+  },
   { id: 'folders', title: 'folders', fields: ['folders', 'automount'] },
   { id: 'name', title: 'nameAndProject', fields: ['name', 'count', 'project', 'resourceGroup', 'owner'] },
   { id: 'variables', title: 'variables', fields: ['environ'] },

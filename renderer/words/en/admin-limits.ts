@@ -99,6 +99,8 @@ const en = {
   closedWith: 'Closed: {notice}',
   requireIsolationHint:
     'Agents whose host cannot separate sessions from each other and from the host get none. Their page says what is missing.',
+  spreadClusters: 'Spread sessions over several hosts',
+  spreadClustersHint: 'A session that may be on several hosts uses as many as possible; otherwise as few as possible.',
   splitSharesHint: 'A share that no single GPU has free is then spread evenly over several; programs see several GPUs.',
   minRunHint: 'A session that has run for less is never interrupted.',
   warnTimeHint: 'Time for programs to save their work: owners are told, and the session gets a signal.',

@@ -100,6 +100,9 @@ export default {
   closedWith: '닫힘: {notice}',
   requireIsolationHint:
     '호스트가 세션끼리, 그리고 세션과 호스트를 분리할 수 없는 에이전트는 세션을 받지 않습니다. 부족한 점은 에이전트 페이지에 있습니다.',
+  spreadClusters: '여러 호스트에 걸친 세션을 넓게 배치',
+  spreadClustersHint:
+    '여러 호스트를 쓸 수 있는 세션을 되도록 많은 호스트에 배치합니다. 선택하지 않으면 되도록 적은 호스트에 배치합니다.',
   splitSharesHint: '한 GPU에 빈자리가 모자라면 여러 GPU에 고르게 나눕니다. 프로그램에는 GPU가 여러 개 보입니다.',
   minRunHint: '이보다 짧게 실행된 세션은 중단되지 않습니다.',
   warnTimeHint: '프로그램이 작업을 저장할 시간입니다. 소유자에게 알리고 세션에 신호를 보냅니다.',

@@ -17,6 +17,7 @@ const presence = {
   isUnfit: () => false,
   storage: () => new Set<string>(),
   architectures: () => undefined,
+  clusterAddress: () => undefined,
 }
 const GiB = 2 ** 30
 const GROUPS = ['default', 'second'] as const

@@ -52,6 +52,7 @@ describe('a resource group that cannot be scheduled', () => {
         isUnfit: () => false,
         storage: () => new Set<string>(),
         architectures: () => undefined,
+        clusterAddress: () => undefined,
       },
       start: id => void started.push(id),
       cancel: () => Promise.resolve(),

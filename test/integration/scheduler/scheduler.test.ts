@@ -23,6 +23,7 @@ const presence = {
   isUnfit: () => false,
   storage: () => new Set<string>(),
   architectures: () => undefined,
+  clusterAddress: () => undefined,
 }
 const GiB = 2 ** 30
 

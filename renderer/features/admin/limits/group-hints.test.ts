@@ -12,6 +12,7 @@ const HINTS: Readonly<Record<Exclude<keyof ResourceGroupOptions, (typeof ELSEWHE
   reserveAfterSeconds: ['reserveHint'],
   requireIsolation: ['requireIsolationHint'],
   splitShares: ['splitSharesHint'],
+  spreadClusters: ['spreadClustersHint'],
   interruption: ['interruptsHint', 'minRunHint', 'warnTimeHint'],
 }
 const CHOICES = [
