@@ -76,6 +76,7 @@ function kernelsOn(inspect: () => Promise<unknown>, more: Partial<KernelManagerD
     keptLogs: { sweep: () => Promise.resolve() },
     liveFolders: NO_LIVE_FOLDERS,
     networks: { list: () => Promise.resolve([]) },
+    clusters: { sweep: () => Promise.resolve() },
     trust: { labelKey: LABEL_KEY, inherited: new Set() },
     agentId: LABEL.agentId,
     networksAhead: 0,

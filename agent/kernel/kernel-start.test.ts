@@ -122,6 +122,12 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       discard: nothing,
     },
     liveFolders: NO_LIVE_FOLDERS,
+    clusters: {
+      join: () => Promise.resolve(),
+      attach: () => Promise.resolve(),
+      leave: () => Promise.resolve(),
+      sweep: () => Promise.resolve(),
+    },
     networks: {
       list: () => Promise.resolve([]),
       create: () => Promise.resolve({ name: 'network' }),

@@ -18,7 +18,7 @@ export interface AgentFacts {
   storage(agentId: AgentId): ReadonlySet<string>
   /** Architectures of images that the agent runs; undefined if it does not report them. */
   architectures(agentId: AgentId): ReadonlySet<string> | undefined
-  /** Its address in the private network between hosts, as it reports it now; undefined without one. */
+  /** Address of the agent in the private network between hosts, as it reports it now; undefined without one. */
   clusterAddress(agentId: AgentId): string | undefined
   /** Whether people use sessions through the agent, or nothing is known of that. */
   isBusy(agentId: AgentId): boolean

@@ -41,7 +41,7 @@ export interface AgentMemory {
   storage: ReadonlySet<string>
   /** Architectures of images that it runs; undefined if it does not report them. */
   architectures: ReadonlySet<string> | undefined
-  /** Its address in the private network between hosts; undefined without one. */
+  /** Address of the agent in the private network between hosts; undefined without one. */
   clusterAddress: string | undefined
   /** Whether people use sessions through it, as it reports. */
   busy: boolean

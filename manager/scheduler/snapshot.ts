@@ -77,7 +77,7 @@ export interface PlacingPresence extends AgentPresence {
   storage(id: AgentId): ReadonlySet<string>
   /** Architectures of images that the agent runs; undefined if it does not report them. */
   architectures(id: AgentId): ReadonlySet<string> | undefined
-  /** Its address in the private network between hosts; undefined if it takes no part in sessions over several hosts. */
+  /** Address of the agent in the private network between hosts; undefined if it takes no part in sessions over several hosts. */
   clusterAddress(id: AgentId): string | undefined
 }
 

@@ -13,7 +13,7 @@ export interface GangRequest {
   readonly session: PendingSession
   /** Rank of an agent for one kernel: the lower, the better. */
   readonly rank: (freeCapacity: FreeCapacity) => number
-  /** One kernel on each agent in turn; false: as few agents as possible. */
+  /** Whether each agent gets one kernel in turn; false: as few agents as possible. */
   readonly spread?: boolean | undefined
 }
 

@@ -45,7 +45,7 @@ export interface AgentSnapshot {
   readonly storage?: ReadonlySet<string>
   /** Architectures of images that its engine runs; left out where unknown: any. */
   readonly architectures?: ReadonlySet<string> | undefined
-  /** Its address in the private network that carries sessions over several hosts; left out: it takes no part in such sessions. */
+  /** Address of the agent in the private network that carries sessions over several hosts; left out: it takes no part in such sessions. */
   readonly clusterAddress?: string | undefined
   /** Whether an admin lets the agent take new sessions. */
   readonly schedulable: boolean
@@ -225,7 +225,7 @@ export interface Placement {
   readonly hosts?: readonly AgentId[]
 }
 
-/** What a placement takes of one agent. */
+/** The part of a placement that is on one agent. */
 export type PlacedPart = Pick<Placement, 'agentId' | 'requested' | 'devices'>
 
 /** The parts of a placement, one for each of its agents; that of the main kernel first. */
