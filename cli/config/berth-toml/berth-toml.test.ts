@@ -55,6 +55,7 @@ gpu.probeImage = "python:3"
 simulatedGpus = "gpus.toml"
 toolboxImage = "x:1"
 logs.mib = 64
+clusterAddress = "192.168.7.2"
 emulated = ["arm64", "riscv64"]
 logLevel = "error"
 network = { range = "10.9.0.0/16", deny = ["10.0.0.0/8"], ahead = 3 }
@@ -105,6 +106,7 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_AGENT_NETWORK_RANGE: '10.9.0.0/16',
     BERTH_AGENT_NETWORK_DENY: '10.0.0.0/8',
     BERTH_AGENT_NETWORKS_AHEAD: '3',
+    BERTH_AGENT_CLUSTER_ADDRESS: '192.168.7.2',
     BERTH_AGENT_SCRATCH: '/srv/scratch',
     BERTH_AGENT_SCRATCH_FLOOR_MIB: '5',
     BERTH_AGENT_SCRATCH_RETENTION_S: '0',

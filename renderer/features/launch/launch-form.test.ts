@@ -339,6 +339,7 @@ describe('the first error of the form', () => {
 
   /** Fields whose values cannot be wrong. */
   const CHOICES: readonly LaunchField[] = [
+    'severalHosts',
     'interruptible',
     'opens',
     'project',

@@ -47,6 +47,7 @@ describe('the remembered launch', () => {
       gpu: 0,
       gpuChoice: null,
       count: 2,
+      severalHosts: false,
       clusterSize: 3,
       priority: -2,
       project: '',
