@@ -125,8 +125,8 @@ export function isOfToken(caller: Pick<Caller, 'scopes' | 'loginId'>, { tokenId 
 }
 
 /**
- * Who else chose image, command and variables of a session: the address of an administrator, or an access token of its owner; null: the
- * caller did. Programs that hold a token read texts of strangers, so what they chose meets no dotfiles of the owner.
+ * Other chooser of the image, command and variables of a session: the address of an administrator, or an access token of its owner; null:
+ * the caller chose them. Programs that hold a token read texts of strangers, so what they chose meets no dotfiles of the owner.
  */
 export function otherLauncher(
   caller: Pick<Caller, 'scopes' | 'loginId'>,
