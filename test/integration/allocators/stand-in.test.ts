@@ -32,10 +32,11 @@ beforeEach(async () => {
   await berth.reset()
   // Looks in flight may still act on what the last test said.
   await looks(2)
-  for (const name of ['asked', 'released']) await writeFile(join(directory, name), '')
+  for (const name of ['asked', 'released', 'history']) await writeFile(join(directory, name), '')
   const slurm = { partition: 'gpu', timeLimitMinutes: 90 }
   await berth.api.updateResourceGroup({ params: { name: 'default' }, body: { engine: 'slurm', options: { slurm } } })
   agent = await berth.join({ name: `g${++number}`, devices: gpus(2) })
+  await writeFile(join(directory, 'nodes'), `NodeName=${agent.name} Gres=gpu:test:2\n`)
 })
 
 async function command(name: string, script: string): Promise<void> {
@@ -317,7 +318,6 @@ test.each([
   await say([])
   await berth.reach(session.id, 'TERMINATED')
   expect((await berth.api.getSession({ params: { id: session.id } })).reason.cause).toBe(cause)
-  await rm(join(directory, 'history'))
 })
 
 test('a job that the history says was preempted while no manager looked is continued', async () => {
@@ -327,8 +327,8 @@ test('a job that the history says was preempted while no manager looked is conti
   await berth.reach(session.id, 'RUNNING')
   await writeFile(join(directory, 'history'), `7|${process.getuid?.()}|root|PREEMPTED|${name}\n`)
   await say([])
+  await expect.poll(() => berth.timeline(session.id)).toContain('PENDING interrupted')
   await expect.poll(async () => (await linesOf('asked')).length).toBe(2)
-  await rm(join(directory, 'history'))
 })
 
 test('a waiting session is not started with a choice that its group offers no more', async () => {
@@ -429,6 +429,22 @@ test('Slurm is asked only while a limit on a model would allow any GPU of the gr
   await berth.api.deleteSession({ params: { id: first.id } })
   await nameOf(second)
   await limit('')
+})
+
+test('one list at each look serves all sessions', async () => {
+  for (let count = 0; count < 5; count++) await launch()
+  await expect.poll(async () => (await linesOf('asked')).length).toBeGreaterThanOrEqual(5)
+  await writeFile(join(directory, 'pings'), '')
+  await command(
+    'scontrol',
+    `case $1 in show) cat ${directory}/nodes;; *) echo >> ${directory}/pings; [ ! -e ${directory}/away ];; esac`,
+  )
+  await looks(5)
+  const [lists, pings] = await Promise.all(
+    ['looks', 'pings'].map(async name => (await readFile(join(directory, name), 'utf8')).length),
+  )
+  // A look may be between its ping and its list while these are read.
+  expect(lists).toBeLessThanOrEqual((pings ?? 0) + 1)
 })
 
 test('while scheduling is paused nothing is requested', async () => {
