@@ -69,10 +69,11 @@ function parseLimit(text: string): number {
 
 const auditTable = (items: readonly AuditEntry[]) =>
   table(
-    ['TIME', 'ACTOR', 'ACTION', 'TARGET', 'RESULT', 'FOR', 'DETAIL'],
+    ['TIME', 'ACTOR', 'TOKEN', 'ACTION', 'TARGET', 'RESULT', 'FOR', 'DETAIL'],
     items.map(one => [
       one.at.slice(0, 19).replace('T', ' '),
       one.actor ?? '–',
+      one.token ?? '',
       one.action,
       one.targetName ?? one.target ?? '–',
       one.result,

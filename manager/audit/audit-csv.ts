@@ -14,6 +14,8 @@ const COLUMNS = [
   'address',
   'detail',
   'targetName',
+  'token',
+  'tokenId',
 ] as const satisfies readonly (keyof AuditEntry)[]
 
 /** The first line of the file. There is no byte order mark before it, because scripts read the log as well. */

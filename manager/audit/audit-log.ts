@@ -63,6 +63,8 @@ function toEntry(row: AuditRow, targetName: string | null): AuditEntry {
     at: row.at.toISOString(),
     actorId: row.actor_id,
     actor: row.actor,
+    token: row.token,
+    tokenId: row.token_id,
     actedAs: row.acted_as,
     domain: row.domain,
     action: row.action,

@@ -56,6 +56,8 @@ function suppressed({ actor_id, actor, domain }: NewAuditRow, refused: number): 
     actor_id,
     actor,
     domain: actor_id === null ? null : domain,
+    token: null,
+    token_id: null,
     acted_as: null,
     action: 'auditSuppressed',
     target: null,

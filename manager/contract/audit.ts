@@ -10,6 +10,8 @@ export const AuditEntry = z
     at: z.iso.datetime(),
     actorId: UserId.nullable().describe('Null for the system, and for callers that are not signed in.'),
     actor: z.string().nullable().describe('E-mail address at that time.'),
+    token: z.string().nullable().describe('Name of the access token of the request at that time; null: it had none.'),
+    tokenId: z.uuid().nullable().describe('Id of that token, which may have ended.'),
     actedAs: z
       .string()
       .nullable()

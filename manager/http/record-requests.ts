@@ -7,6 +7,7 @@ import { findAccount, findOwner } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
 import { describeRequest, inEntries } from '../audit/describe.ts'
 import { type AuditRecorder } from '../audit/recorder.ts'
+import { tokenInLog } from '../users/authorize.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -91,6 +92,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
     const row = {
       actor_id: signedIn ? signedIn.userId : null,
       actor: signedIn?.email ?? null,
+      ...(caller && tokenInLog(caller)),
       domain: concerned ? domainOf(concerned) : null,
       acted_as: outcome?.owner?.email ?? madeFor(outcome?.reply, caller?.userId) ?? null,
       action: request.routeOptions.config.route ?? `${request.method} ${request.routeOptions.url ?? ''}`,

@@ -13,7 +13,7 @@ import { onBehalfOf } from '../store/on-behalf.ts'
 import { type Db } from '../store/schema.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from '../tunnels/websocket-upgrade.ts'
 import { credentialOf } from '../store/identity/credential.ts'
-import { type Caller } from '../users/authorize.ts'
+import { type Caller, tokenInLog } from '../users/authorize.ts'
 import { SftpLocalEnd } from './local-end.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { createTree } from './tree.ts'
@@ -156,13 +156,14 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   }
 
   const tell = (
-    { userId, email, domain, keypair }: Caller,
+    { userId, email, domain, keypair, ...caller }: Caller,
     address: string,
     { detail = {}, ...row }: { action: string; target?: string; detail?: Record<string, unknown> },
   ) =>
     audit.record({
       actor_id: userId,
       actor: email,
+      ...tokenInLog(caller),
       domain,
       result: 'ok',
       address,

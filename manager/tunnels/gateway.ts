@@ -71,7 +71,7 @@ export interface TunnelGatewayDeps {
 }
 
 /** A signed-in user, with the sign-in or access key whose end also ends the tunnel. */
-export type TunnelCaller = Pick<Caller, 'userId' | 'email' | 'role' | 'domain' | 'keypair' | 'scopes'> & {
+export type TunnelCaller = Pick<Caller, 'userId' | 'email' | 'role' | 'domain' | 'keypair' | 'scopes' | 'tokenName'> & {
   readonly loginId: string
 }
 

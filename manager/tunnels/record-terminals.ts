@@ -3,11 +3,11 @@ import { type Audit } from '../audit/recorder.ts'
 import { type Log } from '../log.ts'
 import { findOwner } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
-import { type Caller } from '../users/authorize.ts'
+import { type Caller, tokenInLog } from '../users/authorize.ts'
 
 /** A terminal that a member opens in a session of another user. */
 export interface MemberTerminal {
-  readonly caller: Pick<Caller, 'userId' | 'email' | 'keypair'>
+  readonly caller: Pick<Caller, 'userId' | 'email' | 'keypair' | 'loginId' | 'scopes' | 'tokenName'>
   readonly sessionId: SessionId
   /** Name of the terminal within the session. */
   readonly name: string
@@ -38,6 +38,7 @@ export function createTerminalRecord({
     await audit.record({
       actor_id: caller.userId,
       actor: caller.email,
+      ...tokenInLog(caller),
       acted_as: owner?.email ?? null,
       // As for requests: entries about a superadmin are hidden from the admins of the domain.
       domain: owner && owner.role !== 'superadmin' ? owner.domain : null,

@@ -26,6 +26,8 @@ export interface Caller extends Credentials {
   readonly keypair: string | null
   /** Scopes of the access token of the request, whose id is `loginId`; null: the request has no such token. */
   readonly scopes: readonly TokenScope[] | null
+  /** What its owner called the access token of the request, for the audit log; null or left out: it has none, or changes nothing. */
+  readonly tokenName?: string | null
 }
 
 /** How a route is protected. */
@@ -117,6 +119,12 @@ export function canEnter(caller: Pick<Caller, 'userId'>, session: Pick<Owned, 'o
 /** Access token of a request; null: it has none. */
 export const tokenOf = ({ scopes, loginId }: Pick<Caller, 'scopes' | 'loginId'>): string | null =>
   scopes === null ? null : loginId
+
+/** Access token of a request, as the audit log names it. */
+export const tokenInLog = (caller: Pick<Caller, 'scopes' | 'loginId' | 'tokenName'>) => ({
+  token: caller.tokenName ?? null,
+  token_id: tokenOf(caller),
+})
 
 /** Whether the caller may change, enter and end a session for all that its access token says: only those that the token launched. */
 export function isOfToken(caller: Pick<Caller, 'scopes' | 'loginId'>, { tokenId }: Owned): boolean {

@@ -71,7 +71,7 @@ export function createLoginCache({ db, now }: { readonly db: Db; readonly now: (
   async function load(hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
     const found = await findLiveLogin(db, hash)
     if (!found) return undefined
-    const { id, kind, user, keypair, scopes, stale } = found
+    const { id, kind, user, label, keypair, scopes, stale } = found
     const touched = use && stale ? await touchLogin(db, id) : undefined
     return {
       caller: {
@@ -82,6 +82,7 @@ export function createLoginCache({ db, now }: { readonly db: Db; readonly now: (
         loginId: id,
         keypair,
         scopes,
+        tokenName: scopes && label,
       },
       kind,
       expiresAt: touched ?? found.expires_at,

@@ -194,6 +194,8 @@ const AUDIT: AuditEntry[] = [
   id: 900 - index,
   at: ago(20 + index * 300),
   actorId: null,
+  token: index === 1 ? 'nightly tests' : null,
+  tokenId: index === 1 ? '01990000-0000-7000-8000-0000000000c1' : null,
   actedAs: index === 1 ? 'researcher-1@lab.example.org' : null,
   domain: 'default',
   address: '192.0.2.17',

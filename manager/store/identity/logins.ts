@@ -50,7 +50,7 @@ export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
 }
 
 /** A valid sign-in, with its user. */
-export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at' | 'keypair' | 'scopes'> & {
+export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'label' | 'expires_at' | 'keypair' | 'scopes'> & {
   readonly user: Selectable<UsersTable>
   /**
    * True if this use should be recorded: the last recorded one is more than a minute ago, or an access token is used for the first time. A
@@ -65,7 +65,14 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
     .selectFrom('logins')
     .innerJoin('users', 'users.id', 'logins.user_id')
     .selectAll('users')
-    .select(['logins.id as login_id', 'logins.kind', 'logins.expires_at', 'logins.keypair', 'logins.scopes'])
+    .select([
+      'logins.id as login_id',
+      'logins.kind',
+      'logins.label',
+      'logins.expires_at',
+      'logins.keypair',
+      'logins.scopes',
+    ])
     .select(
       sql<boolean>`logins.last_used_at < now() - interval '1 minute'
         or (logins.scopes is not null and logins.last_used_at = logins.created_at)`.as('stale'),
@@ -75,8 +82,8 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
     .where(sql<boolean>`least(logins.expires_at, logins.ends_at) > now()`)
     .executeTakeFirst()
   if (!row) return undefined
-  const { login_id, kind, expires_at, keypair, scopes, stale, ...user } = row
-  return { id: login_id, kind, expires_at, keypair, scopes, stale, user }
+  const { login_id, kind, label, expires_at, keypair, scopes, stale, ...user } = row
+  return { id: login_id, kind, label, expires_at, keypair, scopes, stale, user }
 }
 
 /** Valid sign-ins of a user without access tokens, the last used first. */

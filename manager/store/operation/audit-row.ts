@@ -11,6 +11,8 @@ export function toAuditRow(record: AuditRecord): NewAuditRow {
   return {
     actor_id: record.actor_id ?? null,
     actor: text(record.actor),
+    token: text(record.token),
+    token_id: record.token_id ?? null,
     acted_as: text(record.acted_as),
     domain: text(record.domain),
     action: clean(record.action),

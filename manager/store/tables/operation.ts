@@ -18,6 +18,9 @@ export interface AuditLogTable {
   actor_id: UserId | null
   /** E-mail address of the actor at that time. */
   actor: string | null
+  /** Name of the access token of the request at that time; null: it had none. */
+  token: string | null
+  token_id: string | null
   /** Owner of the target, if an admin acts on something that belongs to another user. */
   acted_as: string | null
   /** Domain whose admins see the row. */

@@ -13,6 +13,7 @@ const en = {
   target: 'Target',
   result: 'Result',
   actedAs: 'On behalf of',
+  token: 'Access token',
   detail: 'Detail',
   address: 'Address',
   ok: 'Done',

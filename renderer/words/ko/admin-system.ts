@@ -14,6 +14,7 @@ export default {
   target: '대상',
   result: '결과',
   actedAs: '대신한 사람',
+  token: '액세스 토큰',
   detail: '세부 정보',
   address: '주소',
   ok: '완료',

@@ -74,6 +74,21 @@ describe('an access token', () => {
     expect((await api.me()).user.email).toBe('coder@localhost')
   })
 
+  test('is named in each entry of the audit log that was made with it, also once it has ended', async () => {
+    const { api, id } = await tokenWith(['read', 'files'], { name: 'night, "shift"' })
+    await api.createFolder({ body: { name: 'by-the-token' } })
+    await refused(api.createKeypair({ body: {} }))
+    await person.endAccessToken({ params: { id } })
+    const { items } = await cluster.api.listAuditLog({ query: { actor: 'coder@localhost', limit: 3 } })
+    expect(items.map(({ action, result, token, tokenId }) => [action, result, token, tokenId])).toEqual([
+      ['endAccessToken', 'ok', null, null],
+      ['createKeypair', 'forbidden', 'night, "shift"', id],
+      ['createFolder', 'ok', 'night, "shift"', id],
+    ])
+    const csv = await cluster.api.exportAuditLog({ query: { actor: 'coder@localhost', format: 'csv' } })
+    expect(csv).toContain(`,"night, ""shift""",${id}\r\n`)
+  })
+
   test('ends with a new password, and when its owner ends all other sign-ins', async () => {
     const email = 'careful@localhost'
     const careful = await cluster.addUser(email)
