@@ -19,6 +19,7 @@ const READS = {
 const FLOORS = {
   manager: [
     'contract',
+    'mcp',
     'tunnel-end',
     'outgoing',
     'store',
@@ -110,7 +111,7 @@ module.exports = {
           '^$1/',
           '/contract/',
           '^proxy/(index|connect-app|certificates|listeners/loopback-listener|listeners/port-holder|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
-          '^manager/tunnel-end/index[.]ts$',
+          '^manager/(mcp|tunnel-end)/index[.]ts$',
         ],
       },
     ),
@@ -120,6 +121,17 @@ module.exports = {
       {
         path: '^proxy/(index|connect-app|certificates|listeners/loopback-listener|listeners/port-holder|network/index|network/listener-user|network/peer-uid|updates/index)[.]ts$',
       },
+    ),
+    // The tools of programs are served by the manager over HTTP, and by the command line over its streams (ADR 98).
+    error(
+      'mcp-is-for-manager-and-cli',
+      { path: `^${SIDES}/`, pathNot: ['^(manager|cli)/', '[.]test[.]ts$'] },
+      { path: '^manager/mcp/' },
+    ),
+    error(
+      'mcp-only-calls-the-api',
+      { path: '^manager/mcp/', pathNot: '[.]test[.]ts$' },
+      { pathNot: ['^(manager/(mcp|contract)|base)/', '^node_modules/'], dependencyTypesNot: ['core'] },
     ),
     // The state machine at each end of a tunnel is a library of the three processes along the tunnel (ADR 24).
     error(

@@ -37,6 +37,7 @@ import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
 import { addTlsCommand } from './commands/tls.ts'
 import { addManagerCommands, addVersionsCommand } from './commands/managers.ts'
+import { addMcpCommand } from './commands/mcp.ts'
 import { addMessageCommands } from './commands/messages.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
@@ -96,6 +97,7 @@ export function createProgram(json: boolean): Command {
   addServerBackupCommands(program)
   addKeypairCommands(program)
   addAccessTokenCommands(program)
+  addMcpCommand(program)
   addSshKeypairCommands(program)
   addAuditCommands(program)
   addAccountCommands(program)

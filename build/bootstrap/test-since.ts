@@ -35,6 +35,7 @@ export const WATCHERS: readonly (readonly [tests: readonly string[], folders: re
   [['integration/tunnels/'], ['manager/tunnel-end/', 'manager/tunnels/', 'proxy/dial/', 'proxy/listeners/']],
   [['integration/proxy/'], ['proxy/']],
   [['integration/cli/'], ['cli/']],
+  [['integration/mcp/'], ['manager/mcp/', 'cli/mcp/']],
   [['engine/main-journey', 'engine/agent.test'], ['agent/']],
   [['engine/agent-gpu', 'engine/gpu-probe', 'engine/device-modes'], ['agent/gpu/']],
   [['engine/host-faults'], ['agent/faults/']],

@@ -12,6 +12,7 @@ export const OWN_PARTS = [
   'build/toolbox',
   'cli',
   'manager/contract',
+  'manager/mcp',
   'manager/tunnel-end',
   'package.json',
   'proxy',
@@ -19,6 +20,7 @@ export const OWN_PARTS = [
 
 /** npm packages that these parts load; those of the manager, PostgreSQL among them, stay out. A test compares the list with the imports. */
 export const OWN_PACKAGES = [
+  '@modelcontextprotocol/server',
   '@peculiar/x509',
   'acme-client',
   'bufferutil',

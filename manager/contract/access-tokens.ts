@@ -2,15 +2,10 @@ import { z } from 'zod'
 import { SecondFactor } from './accounts.ts'
 import { LoginId } from './logins.ts'
 import { TextUpTo, TrimmedText } from './plain-text.ts'
+import { TOKEN_SCOPES, TokenScope } from './scopes.ts'
 
-/**
- * Scopes of access tokens, each a part of what a person may do. `read`: see what its owner sees, but no contents of folders, no variables
- * and no secrets; `launch`: launch sessions, and change, restart and end those; `enter`: run commands in them and open their apps, terminals
- * and ports; `files`: read and write files of the owner's folders, and mount folders.
- */
-export const TOKEN_SCOPES = ['read', 'launch', 'enter', 'files'] as const
-export const TokenScope = z.enum(TOKEN_SCOPES)
-export type TokenScope = z.infer<typeof TokenScope>
+/** Header by which a request with an access token names the tool that it is for: the audit log then has it, also if it only reads. */
+export const TOOL_HEADER = 'x-berth-tool'
 
 /** The longest name of an access token. */
 export const TOKEN_NAME_LENGTH = 64

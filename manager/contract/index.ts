@@ -1,5 +1,6 @@
 /** The manager's contract with every client: the shared vocabulary, the HTTP surface and the tunnel protocol. Pure. */
 export * from './access-tokens.ts'
+export * from './scopes.ts'
 export * from './accounts.ts'
 export * from './agents.ts'
 export * from './announcement.ts'

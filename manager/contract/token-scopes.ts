@@ -1,5 +1,5 @@
-import { type TokenScope } from './access-tokens.ts'
 import { type RouteName } from './routes.ts'
+import { type TokenScope } from './scopes.ts'
 
 /**
  * Routes that an access token may call, with the scope that it needs. Everything that is not here is refused: the account itself, its keys and

@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from './ids.ts'
 import { PlainLines, PlainText, TextUpTo } from './plain-text.ts'
+import { LoginId } from './logins.ts'
 import { ResourcePolicyName } from './policy-name.ts'
+import { TokenScope } from './scopes.ts'
 import { sortBy } from './sort.ts'
 
 /** Roles in rising order: each may do more than the one before. */
@@ -123,6 +125,10 @@ export const Me = z
   .object({
     user: User,
     expiresAt: z.iso.datetime(),
+    token: z
+      .object({ id: LoginId, name: z.string(), scopes: z.array(TokenScope) })
+      .optional()
+      .describe('The access token of this request, if it has one.'),
   })
   .meta({ id: 'Me' })
 export type Me = z.infer<typeof Me>

@@ -1,13 +1,14 @@
 import { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type Role, type RouteName, User } from '#manager/contract'
+import { defined } from '#base/defined'
+import { type Role, type RouteName, TOOL_HEADER, User } from '#manager/contract'
 import { clientAddress } from './origin.ts'
 import { type Log } from '../log.ts'
 import { findAccount, findOwner } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
 import { describeRequest, inEntries } from '../audit/describe.ts'
 import { type AuditRecorder } from '../audit/recorder.ts'
-import { tokenInLog } from '../users/authorize.ts'
+import { tokenInLog, tokenOf } from '../users/authorize.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -100,7 +101,11 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
       result,
       address: clientAddress(request.raw),
     }
-    const full = caller?.keypair ? { ...detail, keypair: caller.keypair } : detail
+    const full = {
+      ...detail,
+      ...(caller?.keypair && { keypair: caller.keypair }),
+      ...defined({ tool: toolOf(request) }),
+    }
     await Promise.all(inEntries(full).map(part => audit.record({ ...row, detail: part })))
   }
 
@@ -111,8 +116,17 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
   }
 }
 
-function isTold({ method, is404, routeOptions }: FastifyRequest): boolean {
-  return !READING.has(method) && !is404 && !UNTOLD.has(routeOptions.config.route ?? '')
+function isTold(request: FastifyRequest): boolean {
+  const { method, is404, routeOptions } = request
+  if (routeOptions.url === '/mcp' || is404) return false
+  return toolOf(request) !== undefined || (!READING.has(method) && !UNTOLD.has(routeOptions.config.route ?? ''))
+}
+
+/** The tool that a program with an access token says the request is for. */
+function toolOf({ headers, credentials }: FastifyRequest): string | undefined {
+  const tool = headers[TOOL_HEADER]
+  if (!credentials || tokenOf(credentials.caller) === null) return undefined
+  return typeof tool === 'string' && /^[a-z_]{1,40}$/.test(tool) ? tool : undefined
 }
 
 function describe(request: FastifyRequest, ok: boolean) {

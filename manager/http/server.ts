@@ -45,11 +45,13 @@ import { createErrorHandler, rawProblem, sendProblem, toAppError } from './probl
 import { senderOf } from './sender.ts'
 import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
+import { registerMcpRoute } from './routes/mcp.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { registerSsoCallback } from './routes/sign-in-providers.ts'
 import { type SsoAttempts } from '../sso/attempts.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
+import { version } from '../version.ts'
 import { type UpgradeHandler, type Upgrades } from '../agent-link/upgrades.ts'
 
 declare module 'fastify' {
@@ -201,6 +203,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       largeAnswers: admission.largeAnswers,
     })
     registerSsoCallback(app, deps.sso)
+    registerMcpRoute(app, version)
     registerEventRoute(app, { bus: deps.bus, fileWatches: deps.fileWatches, logins, signers, db: deps.db })
     registerOperationsRoutes(app, {
       metrics,

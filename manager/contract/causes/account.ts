@@ -73,6 +73,7 @@ export const ACCOUNT_CAUSES = {
   tokens_at_most: 'One person has at most {limit} access tokens. End some that are not used.',
   token_scope: 'The access token lacks the right "{scope}". Make one that has it on your page Account.',
   not_by_token: 'No access token may do this. Sign in yourself.',
+  only_by_token: 'This address takes access tokens only. Make one on your page Account, or with `berth token create`.',
   no_dot_folder_by_token:
     'Folders whose names begin with a dot are in each session of their owner, so no access token uses them.',
   only_token_launched: 'An access token changes, enters and ends only sessions that it launched itself.',

@@ -1,6 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError, type RouteReply } from '#manager/contract'
+import { tokenOf } from '../../users/authorize.ts'
 import { type Logins, type NewSignIn } from '../../users/logins.ts'
 import { type UserImports } from '../../users/user-import.ts'
 import { type Users } from '../../users/users.ts'
@@ -81,8 +82,11 @@ export function createIdentityRoutes(deps: IdentityRoutesDeps): IdentityHandlers
     async me({ request }) {
       const { credentials } = request
       if (!credentials) throw new AppError('not_signed_in')
-      const { user, expiresAt } = credentials
-      return { user: await users.view(user), expiresAt: expiresAt.toISOString() }
+      const { user, expiresAt, caller } = credentials
+      const { scopes, tokenName } = caller
+      const id = tokenOf(caller)
+      const token = scopes && id !== null ? { token: { id, name: tokenName ?? '', scopes: [...scopes] } } : {}
+      return { user: await users.view(user), expiresAt: expiresAt.toISOString(), ...token }
     },
 
     recordVisit: ({ caller }) => users.recordVisit(caller),

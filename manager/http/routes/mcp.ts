@@ -1,0 +1,103 @@
+import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { AppError, because } from '#manager/contract'
+import { onBehalfOf } from '../../store/on-behalf.ts'
+import { type Credentials } from '../credentials.ts'
+import { clientAddress } from '../origin.ts'
+import { senderOf } from '../sender.ts'
+
+/** Calls of one token that are answered at a time: each may wait for most of a minute. */
+const MOST_AT_ONCE = 16
+
+/** Loaded with the first request: most managers never get one. */
+const load = () => Promise.all([import('@modelcontextprotocol/server'), import('../../mcp/index.ts')])
+
+/**
+ * The Model Context Protocol by HTTP (Streamable HTTP), at `/mcp`, for access tokens only (ADR 98).
+ *
+ * Threat model: that of `server.ts`: Host and Origin are checked and the token is read before this runs, at each request, and there are no
+ * sessions of the protocol, whose ids could be stolen: a token that has ended is refused at the next request. Sign-ins and keypairs are
+ * refused, which could do more than the tools. A tool calls the API in this process, as its client would over the network: with the same
+ * token, address, checks, limits and entries in the audit log.
+ *
+ * @param version of Berth
+ */
+export function registerMcpRoute(app: FastifyInstance, version: string): void {
+  const running = new Map<string, number>()
+  const config = { access: 'user', scope: 'read' } as const
+  const schema = { hide: true }
+  const handler = (request: FastifyRequest, reply: FastifyReply) =>
+    onBehalfOf(senderOf(request), () => answer(request, reply))
+  // `GET` and `DELETE` belong to sessions of the protocol: they are answered with 405, as it asks.
+  app.route({ method: ['GET', 'POST', 'DELETE'], url: '/mcp', config, schema, handler })
+
+  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { credentials } = request
+    const token = tokenOf(credentials)
+    const count = running.get(token.id) ?? 0
+    if (count >= MOST_AT_ONCE) throw new AppError('rate_limited', { limit: MOST_AT_ONCE, ...because('calls_waiting') })
+    running.set(token.id, count + 1)
+    try {
+      const aborted = new AbortController()
+      reply.raw.once('close', () => aborted.abort())
+      const [{ createMcpHandler }, { createMcpServer }] = await load()
+      const reach = { baseUrl: '', fetch: callsOf(app, request), credentials: () => Promise.resolve({}) }
+      const protocol = createMcpHandler(() => createMcpServer({ reach, scopes: token.scopes, version }), {
+        responseMode: 'json',
+      })
+      await using _ = { [Symbol.asyncDispose]: () => protocol.close() }
+      const answered = await protocol.fetch(webRequest(request, aborted.signal), { parsedBody: request.body })
+      const text = await answered.text()
+      void reply.code(answered.status)
+      const type = answered.headers.get('content-type')
+      if (type) void reply.header('content-type', type)
+      const allow = answered.headers.get('allow')
+      if (allow) void reply.header('allow', allow)
+      return await reply.serializer((body: string) => body).send(text)
+    } finally {
+      const left = (running.get(token.id) ?? 1) - 1
+      if (left > 0) running.set(token.id, left)
+      else running.delete(token.id)
+    }
+  }
+}
+
+/** @throws AppError `forbidden` for other credentials */
+function tokenOf(credentials: Credentials | null) {
+  const { scopes, loginId } = credentials?.caller ?? { scopes: null, loginId: null }
+  if (scopes === null || loginId === null) throw new AppError('forbidden', because('only_by_token'))
+  return { id: loginId, scopes }
+}
+
+function webRequest({ method, headers, body }: FastifyRequest, signal: AbortSignal): Request {
+  const fields = new Headers()
+  for (const [name, value] of Object.entries(headers)) {
+    // The body was read, and the token is nothing that a tool should see.
+    if (typeof value === 'string' && !['content-length', 'transfer-encoding', 'authorization', 'cookie'].includes(name))
+      fields.set(name, value)
+  }
+  const text = method === 'POST' ? { body: JSON.stringify(body ?? null) } : {}
+  return new Request('http://manager/mcp', { method, headers: fields, signal, ...text })
+}
+
+/** Calls of the API in this process, as the client of this request. */
+function callsOf(app: FastifyInstance, { raw, headers }: FastifyRequest) {
+  const { authorization = '', host = '' } = headers
+  const remoteAddress = clientAddress(raw)
+  return async (url: string, { method = 'GET', headers: more, body, signal }: RequestInit): Promise<Response> => {
+    signal?.throwIfAborted()
+    const reply = await app.inject({
+      method: method as 'GET',
+      url,
+      remoteAddress,
+      headers: { ...(more as Record<string, string>), authorization, host },
+      ...(typeof body === 'string' ? { payload: body } : {}),
+      ...(signal ? { signal } : {}),
+    })
+    const fields = Object.entries(reply.headers).map(([name, value]): [string, string] => [name, String(value)])
+    const isEmpty = [204, 304].includes(reply.statusCode)
+    return new Response(isEmpty ? null : new Uint8Array(reply.rawPayload), {
+      status: reply.statusCode,
+      headers: fields,
+    })
+  }
+}

@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { AppError, FileListQuery, FilePath, FolderId, ROUTES } from '#manager/contract'
+import { ofSession } from './output.ts'
+import { defineTool, READS, type Tool } from './tool.ts'
+
+/** Bytes of a file that one answer has, at most. */
+const MOST_READ = 256 * 1024
+/** Characters of a file that one call writes: with the rest of the call they are one request of at most a megabyte. */
+const MOST_WRITTEN = 256 * 1024
+
+const OneFile = z.strictObject({
+  folder: FolderId.describe('Id of the folder, as list_folders names it.'),
+  path: FilePath.describe('Path in the folder.'),
+})
+const contentOf = ({ folder, path }: z.output<typeof OneFile>) =>
+  `${ROUTES.readFile.path.replace(':id', folder)}?path=${encodeURIComponent(path)}`
+
+/** Tools for files of folders. */
+export const FILE_TOOLS: readonly Tool[] = [
+  defineTool({
+    name: 'list_folders',
+    title: 'List folders',
+    description: 'Folders that keep files when sessions end, with what the owner of the token may do with their files.',
+    scope: 'read',
+    hints: READS,
+    input: z.strictObject({}),
+    async run({ api, signal }) {
+      const { items } = await api.listFolders({ signal })
+      return { folders: items.map(({ id, name, permission, usable }) => ({ id, name, permission, usable })) }
+    },
+  }),
+  defineTool({
+    name: 'list_files',
+    title: 'List files of a folder',
+    description: 'Entries of one directory of a folder. `next`, unless it is null, goes into `after` of the next call.',
+    scope: 'files',
+    hints: READS,
+    input: OneFile.extend({ path: OneFile.shape.path.default(''), after: FileListQuery.shape.after }),
+    async run({ api, signal }, { folder: id, path, after }) {
+      const { items, next } = await api.listFiles({ params: { id }, query: { path, after }, signal })
+      return ofSession({
+        entries: items.map(({ name, kind, size, modifiedAt }) => ({ name, kind, size, modifiedAt })),
+        next,
+      })
+    },
+  }),
+  defineTool({
+    name: 'read_file',
+    title: 'Read a file of a folder',
+    description: `Up to ${MOST_READ / 1024} KiB of a file from \`offset\` on: as \`text\` if they are UTF-8, else as \`base64\`. \`size\` is that of the whole file.`,
+    scope: 'files',
+    hints: READS,
+    input: OneFile.extend({
+      offset: z.int().min(0).default(0),
+      bytes: z
+        .int()
+        .min(1)
+        .max(MOST_READ)
+        .default(64 * 1024),
+    }),
+    async run({ raw, api, signal }, { offset, bytes, ...file }) {
+      const { folder: id, path } = file
+      const named = await api.getFile({ params: { id }, query: { path }, signal })
+      const { size, kind } = named.target ?? named
+      if (kind !== 'file')
+        throw new AppError('file_kind_refused', { why: 'This is no file: list_files lists a directory.' })
+      if (offset >= size) return ofSession({ text: '', offset, size, ended: true })
+      const range = { range: `bytes=${offset}-${offset + bytes - 1}` }
+      const content = Buffer.from(await (await raw(contentOf(file), { headers: range, signal })).arrayBuffer())
+      const ended = offset + content.length >= size
+      return ofSession({ ...asText(content), offset, bytes: content.length, size, ended })
+    },
+  }),
+  defineTool({
+    name: 'write_file',
+    title: 'Write a file of a folder',
+    description: `Makes a text file of at most ${MOST_WRITTEN / 1024} KiB in a folder, or replaces one if \`replace\` is true.`,
+    scope: 'files',
+    hints: { readOnlyHint: false, destructiveHint: true },
+    input: OneFile.extend({ text: z.string().max(MOST_WRITTEN), replace: z.boolean().default(false) }),
+    async run({ raw, api, signal }, { text, replace, ...file }) {
+      const { folder: id, path } = file
+      const condition: Record<string, string> = replace
+        ? { 'if-match': (await api.getFile({ params: { id }, query: { path }, signal })).etag }
+        : { 'if-none-match': '*' }
+      const headers = { ...condition, 'content-type': 'application/octet-stream' }
+      const reply = await raw(contentOf(file), { method: 'PUT', headers, body: text, signal })
+      const { size } = (await reply.json()) as { size: number }
+      return { path, size }
+    },
+  }),
+]
+
+function asText(content: Buffer): { readonly text: string } | { readonly base64: string } {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(content)
+    return text.includes('\0') ? { base64: content.toString('base64') } : { text }
+  } catch {
+    return { base64: content.toString('base64') }
+  }
+}
