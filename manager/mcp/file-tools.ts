@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AppError, FileListQuery, FilePath, FolderId, ROUTES } from '#manager/contract'
 import { ofSession } from './output.ts'
-import { defineTool, READS, type Tool } from './tool.ts'
+import { defineTool, READS, type Tool, type ToolCall } from './tool.ts'
 
 /** Bytes of a file that one answer has, at most. */
 const MOST_READ = 256 * 1024
@@ -78,18 +78,22 @@ export const FILE_TOOLS: readonly Tool[] = [
     scope: 'files',
     hints: { readOnlyHint: false, destructiveHint: true },
     input: OneFile.extend({ text: z.string().max(MOST_WRITTEN), replace: z.boolean().default(false) }),
-    async run({ raw, api, signal }, { text, replace, ...file }) {
-      const { folder: id, path } = file
-      const condition: Record<string, string> = replace
-        ? { 'if-match': (await api.getFile({ params: { id }, query: { path }, signal })).etag }
-        : { 'if-none-match': '*' }
+    async run(call, { text, replace, ...file }) {
+      const condition = replace ? { 'if-match': await tagOf(call, file) } : { 'if-none-match': '*' }
       const headers = { ...condition, 'content-type': 'application/octet-stream' }
-      const reply = await raw(contentOf(file), { method: 'PUT', headers, body: text, signal })
+      const reply = await call.raw(contentOf(file), { method: 'PUT', headers, body: text, signal: call.signal })
       const { size } = (await reply.json()) as { size: number }
-      return { path, size }
+      return { path: file.path, size }
     },
   }),
 ]
+
+/** @throws AppError `file_not_found`, `file_kind_refused` */
+async function tagOf({ api, signal }: ToolCall, { folder: id, path }: z.output<typeof OneFile>): Promise<string> {
+  const { etag } = await api.getFile({ params: { id }, query: { path }, signal })
+  if (etag === null) throw new AppError('file_kind_refused', { why: 'Only a file can be replaced.' })
+  return etag
+}
 
 function asText(content: Buffer): { readonly text: string } | { readonly base64: string } {
   try {

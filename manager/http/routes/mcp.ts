@@ -8,6 +8,9 @@ import { senderOf } from '../sender.ts'
 /** Calls of one token that are answered at a time: each may wait for most of a minute. */
 const MOST_AT_ONCE = 16
 
+/** Tools and documents never change while a client looks on, and a stream of changes would last. */
+const NO_SUBSCRIPTIONS = { maxSubscriptions: 0 }
+
 /** Loaded with the first request: most managers never get one. */
 const load = () => Promise.all([import('@modelcontextprotocol/server'), import('../../mcp/index.ts')])
 
@@ -41,9 +44,10 @@ export function registerMcpRoute(app: FastifyInstance, version: string): void {
       reply.raw.once('close', () => aborted.abort())
       const [{ createMcpHandler }, { createMcpServer }] = await load()
       const reach = { baseUrl: '', fetch: callsOf(app, request), credentials: () => Promise.resolve({}) }
-      const protocol = createMcpHandler(() => createMcpServer({ reach, scopes: token.scopes, version }), {
-        responseMode: 'json',
-      })
+      const protocol = createMcpHandler(
+        () => createMcpServer({ reach, scopes: token.scopes, version }),
+        NO_SUBSCRIPTIONS,
+      )
       await using _ = { [Symbol.asyncDispose]: () => protocol.close() }
       const answered = await protocol.fetch(webRequest(request, aborted.signal), { parsedBody: request.body })
       const text = await answered.text()

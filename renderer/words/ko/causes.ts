@@ -452,8 +452,7 @@ export default {
   downloads_at_most: '네 시간 동안 다운로드를 {limit}번 요청했습니다. 링크 일부가 만료될 때까지 기다리세요.',
   tokens_at_most: '한 사람의 액세스 토큰은 최대 {limit}개입니다. 쓰지 않는 토큰을 끝내세요.',
   token_scope: '액세스 토큰에 "{scope}" 권한이 없습니다. 내 계정 페이지에서 이 권한이 있는 토큰을 만드세요.',
-  only_by_token:
-    '이 주소는 액세스 토큰만 받습니다. 내 계정 페이지에서, 또는 `berth token create`로 토큰을 만드세요.',
+  only_by_token: '이 주소는 액세스 토큰만 받습니다. 내 계정 페이지에서, 또는 `berth token create`로 토큰을 만드세요.',
   not_by_token: '액세스 토큰으로는 할 수 없습니다. 직접 로그인하세요.',
   no_dot_folder_by_token:
     '이름이 점으로 시작하는 폴더는 소유자의 모든 세션에 있으므로 액세스 토큰으로 사용할 수 없습니다.',

@@ -11,7 +11,7 @@ import {
   TOKEN_SCOPES,
   type TokenScope,
 } from '#manager/contract'
-import { apiOf, signedApi } from '../../fixtures/manager.ts'
+import { ADMIN, apiOf, signedApi } from '../../fixtures/manager.ts'
 import { type RawReply, rawRequest } from '../../fixtures/raw-http.ts'
 import { PYTHON } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
@@ -85,7 +85,9 @@ describe('an access token', () => {
       ['createKeypair', 'forbidden', 'night, "shift"', id],
       ['createFolder', 'ok', 'night, "shift"', id],
     ])
-    const csv = await cluster.api.exportAuditLog({ query: { actor: 'coder@localhost', format: 'csv' } })
+    const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
+    const file = `${cluster.url}/api/v1/audit-log/export?actor=coder@localhost&format=csv`
+    const csv = await (await fetch(file, { headers: { authorization: `Bearer ${token ?? ''}` } })).text()
     expect(csv).toContain(`,"night, ""shift""",${id}\r\n`)
   })
 
