@@ -37,6 +37,7 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
   ],
   'Part of the page, which has no table of the English texts: names the keys itself, or passes on what a server says.':
     ['manager/contract/client/call-route.ts', 'manager/contract/errors.ts'],
+  'Told to clients of the Model Context Protocol.': ['manager/mcp/*.ts'],
   'Told to clients of SFTP, and to the relay in front of it.': ['manager/sftp/gateway.ts'],
   'Requests that are no valid HTTP, or that no page of Berth makes: for authors of other clients.': [
     'manager/files/listing.ts',

@@ -10,7 +10,7 @@ test('a client starts `berth mcp` with the address, and without a token of anybo
   const start = { command: 'berth', args: ['mcp'], env: { BERTH_ENDPOINT: ENDPOINT } }
   for (const client of MCP_CLIENTS) {
     const settings = settingsOf(client, ENDPOINT)
-    expect(Object.values(settings)).toContainEqual({ berth: expect.objectContaining({ command: 'berth' }) })
+    expect(Object.values(settings)).toContainEqual({ berth: expect.objectContaining({ command: 'berth' }) as unknown })
     expect(JSON.stringify(settings)).not.toContain('berth_')
   }
   expect(settingsOf('cursor', ENDPOINT)).toMatchObject({ mcpServers: { berth: start } })

@@ -43,8 +43,8 @@ export function settingsFile(client: McpClient, platform: NodeJS.Platform = proc
 
 /** Adds settings to a file, which only this user can read afterwards; what else is in it stays. @throws AppError `bad_request` */
 export async function addToFile(path: string, settings: Settings): Promise<void> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '{}'
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '{}'
     throw error
   })
   await replaceFile(path, `${JSON.stringify(withSettings(parse(path, text), settings), undefined, 2)}\n`)
@@ -69,12 +69,13 @@ export function withSettings(present: Settings, added: Settings): Settings {
   for (const [key, value] of Object.entries(added)) {
     const old = merged[key]
     if (Array.isArray(value)) {
-      const ids = new Set(value.map((one: { id: unknown }) => one.id))
-      merged[key] = [
-        ...(Array.isArray(old) ? old.filter((one: unknown) => !isObject(one) || !ids.has(one.id)) : []),
-        ...value,
-      ]
+      const entries: unknown[] = value
+      const before: unknown[] = Array.isArray(old) ? old : []
+      const ids = new Set(entries.map(idOf))
+      merged[key] = [...before.filter(one => idOf(one) === undefined || !ids.has(idOf(one))), ...entries]
     } else merged[key] = { ...(isObject(old) ? old : {}), ...(value as Settings) }
   }
   return merged
 }
+
+const idOf = (entry: unknown): unknown => (isObject(entry) ? entry.id : undefined)

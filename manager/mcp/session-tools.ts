@@ -158,7 +158,7 @@ export const SESSION_TOOLS: readonly Tool[] = [
   }),
 ]
 
-/** What tools say of a session: no variables, which may be secrets, and no start-up command, which may hold some. */
+/** A session as tools show it: no variables, which may be secrets, and no start-up command, which may hold some. */
 function shownSession(session: Session) {
   const { id, status, reason, queuePosition, ends, createdAt, startedAt, endedAt, result } = session
   return {

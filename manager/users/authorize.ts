@@ -26,7 +26,7 @@ export interface Caller extends Credentials {
   readonly keypair: string | null
   /** Scopes of the access token of the request, whose id is `loginId`; null: the request has no such token. */
   readonly scopes: readonly TokenScope[] | null
-  /** What its owner called the access token of the request, for the audit log; null or left out: it has none, or changes nothing. */
+  /** Name of the access token of the request, for the audit log; null or left out: it has none, or changes nothing. */
   readonly tokenName?: string | null
 }
 
