@@ -12,7 +12,7 @@ import { version } from '../version.ts'
  */
 export async function serveMcp(): Promise<void> {
   const { api, endpoint, credentials } = await connect()
-  const { token } = await api.me()
+  const { accessToken: token } = await api.me()
   if (!token)
     throw new AppError('config_invalid', { why: 'BERTH_TOKEN is no access token: `berth token create` makes one.' })
   const reach = {

@@ -125,7 +125,7 @@ export const Me = z
   .object({
     user: User,
     expiresAt: z.iso.datetime(),
-    token: z
+    accessToken: z
       .object({ id: LoginId, name: z.string(), scopes: z.array(TokenScope) })
       .optional()
       .describe('The access token of this request, if it has one.'),

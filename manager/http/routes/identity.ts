@@ -85,7 +85,7 @@ export function createIdentityRoutes(deps: IdentityRoutesDeps): IdentityHandlers
       const { user, expiresAt, caller } = credentials
       const { scopes, tokenName } = caller
       const id = tokenOf(caller)
-      const token = scopes && id !== null ? { token: { id, name: tokenName ?? '', scopes: [...scopes] } } : {}
+      const token = scopes && id !== null ? { accessToken: { id, name: tokenName ?? '', scopes: [...scopes] } } : {}
       return { user: await users.view(user), expiresAt: expiresAt.toISOString(), ...token }
     },
 

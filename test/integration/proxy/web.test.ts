@@ -99,7 +99,7 @@ test('HEAD returns the headers of a file without its bytes, and a deleted file i
   expect((await ask(web.port, '/')).status).toBe(200)
 })
 
-test.each(['/metrics', '/api', '/api-docs', '/manager/x', '/hosts', '/host', '/healthz/x', '/agents'])(
+test.each(['/metrics', '/mcp', '/api', '/api-docs', '/manager/x', '/hosts', '/host', '/healthz/x', '/agents'])(
   'the address %s, which belongs to programs, never gets the page',
   async path => {
     const { web } = await setUp({ managerUrl: 'http://127.0.0.1:9' })
