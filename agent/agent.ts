@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
+import { type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { shareRuns } from '#base/share-runs'
-import { type KernelWarning } from '#agent/contract'
+import { type DataHeader, type KernelWarning } from '#agent/contract'
 import { type AgentId, type Because, because, createRecentLines } from '#manager/contract'
 import { localCores } from './capacity.ts'
 import { createCommands } from './commands/commands.ts'
@@ -14,6 +15,8 @@ import { createEngineClaim } from './docker/engine-claim.ts'
 import { createEngineClient, isEngineUnreachable } from './docker/engine-client.ts'
 import { createImageCatalog } from './images/catalog.ts'
 import { createAccountsOfImages } from './images/image-accounts.ts'
+import { createImageGiver } from './images/give-image.ts'
+import { createImageTaker } from './images/take-image.ts'
 import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
 import { devicesInUse, imagesInUse } from './kernel/in-use.ts'
@@ -104,6 +107,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   )
   const { networks, clusters, firewall, files, storage, toolbox, devices } = host
   const images = createImageCatalog(engine, onChange)
+  const giver = stack.use(createImageGiver(engine, log))
+  const taker = stack.use(
+    createImageTaker({ engine, directory: config.directory, floorBytes: config.freeSpaceFloorBytes }),
+  )
   const kernels = stack.use(
     createKernelManager({
       engine,
@@ -116,6 +123,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       keptLogs: createKeptLogs({ ...config, engine }),
       accounts: createAccountsOfImages(engine, { reader: `berth-accounts-${agentId.slice(-12)}`, log }),
       devices,
+      taker,
       trust: identity,
       agentId,
       verifyEngine: holdEngine,
@@ -192,7 +200,11 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         // Wait, so that the first report does not say "engine away" only because the engine has not been asked yet.
         await enginePart.settled
         await Promise.all([enginePart.tryCheck(), storage.check(), host.freeSpace.check()])
-        const serve = streams.serve.bind(streams)
+        const serve = (header: DataHeader, wire: Socket) => {
+          if (header.kind === 'take_image') taker.serve(header.transferId, wire)
+          else if (header.kind === 'give_image') giver.serve(header.id, wire)
+          else streams.serve(header, wire)
+        }
         const manager = { managerUrl: url, fingerprint, proven, dial, dataToken }
         return createDataSockets({ ...manager, count: parkedSockets, serve, log })
       },
@@ -205,6 +217,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         updates,
         leave: wanted => leaveHost(wanted, { installation, config, containers: () => kernels.reports().length }),
         images,
+        taker,
         unused: createUnusedImages({ engine, starting: () => imagesInUse(kernels.reports()) }),
         notify: message => parts.control?.notify(message),
         doctor: shareRuns(() => runDoctor(dirname(config.directory), config.managerUrl ?? identity.manager?.url)),

@@ -48,5 +48,9 @@ export const DataHeader = z.discriminatedUnion('kind', [
   }),
   /** The streams of an attached command, in the frames of `manager/contract/command-stream.ts`. */
   z.object({ kind: z.literal('command'), kernelId: KernelId, commandId: CommandId }),
+  /** The receiver of this agent gets its image over the socket. Older agents end it. */
+  z.object({ kind: z.literal('take_image'), transferId: z.uuid() }),
+  /** This agent gives the image with this id (sha256:…), and nothing else. */
+  z.object({ kind: z.literal('give_image'), id: TextUpTo(200) }),
 ])
 export type DataHeader = z.infer<typeof DataHeader>

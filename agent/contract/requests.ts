@@ -22,6 +22,7 @@ import {
 import { ContainerId, ExitCode, LONGEST_NAME, LONGEST_SAID, LONGEST_VALUE } from './fields.ts'
 import { listOf, recordOf } from './to-first-fault.ts'
 import { ClusterNetwork } from './cluster-network.ts'
+import { ImageOffer } from './image-transfer.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
 
@@ -158,6 +159,8 @@ export const REQUESTS = {
       startWithinMs: z.int(),
       prepareWithinMs: z.int().optional(),
       registryAuth: RegistryAuth.optional(),
+      /** The image comes from another agent. Older agents ask the registry. */
+      offer: ImageOffer.optional(),
     }),
     reply: z.object({ containerId: ContainerId, startedAt: DateTime(), ssh: KernelSsh }),
   },
@@ -302,6 +305,14 @@ export const REQUESTS = {
       pullId: TextUpTo(LONGEST_NAME).optional(),
       auth: RegistryAuth.optional(),
     }),
+    reply: z.object({ id: TextUpTo(LONGEST_NAME) }),
+  },
+  /**
+   * Takes an image from another agent, over the data socket that the manager joins to one of the other agent. Sockets that break are replaced
+   * by the manager; layers that have arrived are not sent again. Notices with `pullId` report the progress. Older agents answer `bad_request`.
+   */
+  take_image: {
+    input: z.object({ offer: ImageOffer, pullId: TextUpTo(LONGEST_NAME) }),
     reply: z.object({ id: TextUpTo(LONGEST_NAME) }),
   },
   /**

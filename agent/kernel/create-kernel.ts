@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { allDone } from '#base/all-done'
-import { appsOfImage, type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
+import { appsOfImage, type ImageOffer, type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import {
   containerConfig,
@@ -19,6 +19,7 @@ import { type LabelTrust, signKernelLabel, slurmLabels } from '../docker/kernel-
 import { type AccountsOfImages } from '../images/image-accounts.ts'
 import { ensureImage } from '../images/ensure-image.ts'
 import { type HeldImage } from '../images/pull.ts'
+import { type ImageTaker } from '../images/take-image.ts'
 import { type Devices } from '../gpu/devices.ts'
 import { checkGpus } from '../gpu/check-gpus.ts'
 import { hostProcesses } from '../limits/host-processes.ts'
@@ -52,6 +53,7 @@ export interface CreateDeps {
   readonly devices: Pick<Devices, 'settled' | 'request' | 'sharesOf' | 'limit'>
   readonly trust: LabelTrust
   readonly pace: StartPace
+  readonly taker: Pick<ImageTaker, 'take'>
 }
 
 export interface Creation {
@@ -64,7 +66,9 @@ export interface Creation {
   /** The image, if it was just found on the engine. */
   readonly held?: HeldImage | undefined
   /** Credentials of the registry, in case the image must be pulled. */
-  readonly registryAuth: RegistryAuth | undefined
+  readonly registryAuth?: RegistryAuth | undefined
+  /** Where the image comes from another agent. */
+  readonly offer?: ImageOffer | undefined
   readonly onPull: (progress: PullProgress) => void
   /** Called when the image is present. */
   readonly onImage: () => void
@@ -83,7 +87,12 @@ export async function createKernel(deps: CreateDeps, creation: Creation): Promis
   try {
     const { spec, signal, registryAuth, onPull } = creation
     // Pulls do not count as starts: a pull takes minutes, and the engine can start containers meanwhile.
-    const image = creation.held ?? (await ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull }))
+    const { offer } = creation
+    const fetchImage = () =>
+      offer
+        ? deps.taker.take(offer, { signal, onProgress: onPull })
+        : ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull })
+    const image = creation.held ?? (await fetchImage())
     creation.onImage()
     return await deps.pace.run(spec.kernelId, signal, () => build(deps, creation, image))
   } catch (error) {

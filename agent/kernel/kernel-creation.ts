@@ -4,6 +4,7 @@ import {
   type KernelLabel,
   type KernelReport,
   type KernelSpec,
+  type ImageOffer,
   type RegistryAuth,
   type RequestReply,
 } from '#agent/contract'
@@ -28,6 +29,7 @@ export interface CreateOptions {
   readonly prepareWithinMs?: number | undefined
   readonly signal: AbortSignal
   readonly registryAuth?: RegistryAuth | undefined
+  readonly offer?: ImageOffer | undefined
 }
 
 /** Starts kernels, each within its deadline, and undoes every start that fails or of which no manager learns. */
@@ -59,7 +61,7 @@ export interface KernelCreationDeps extends CreateDeps {
   readonly log: Log
 }
 
-interface Starting extends Pick<Creation, 'registryAuth'> {
+interface Starting extends Pick<Creation, 'registryAuth' | 'offer'> {
   readonly deadline: StartDeadline
   readonly signal: AbortSignal
 }
@@ -93,7 +95,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
 
   function begin(
     spec: KernelSpec,
-    { deadline, signal, registryAuth }: Starting,
+    { deadline, signal, ...source }: Starting,
   ): Promise<RequestReply<'create_kernel'>> {
     const managerId = deps.manager()
     if (!managerId) throw new AppError('unavailable', because('agent_not_joined'))
@@ -104,7 +106,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
     // Choose the cores and record them without an await in between: kernels that start together see each other's cores.
     const cpus = coresFor(spec)
     const wanted = AbortSignal.any([signal, abort.signal, stop])
-    const promise = build(spec, label, { cpus, deadline, signal: wanted, registryAuth })
+    const promise = build(spec, label, { cpus, deadline, signal: wanted, ...source })
     entries.set(spec.kernelId, {
       label,
       containerId: null,
@@ -225,7 +227,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
   }
 
   return {
-    async create(spec, { startWithinMs, prepareWithinMs, signal, registryAuth }) {
+    async create(spec, { startWithinMs, prepareWithinMs, signal, ...source }) {
       // Refuse at once: without an engine, a failed start could not be undone.
       if (!view.known) {
         throw new AppError('engine_unreachable', because('docker_silent'))
@@ -234,7 +236,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
       for (;;) {
         const entry = entries.get(spec.kernelId)
         const inTime = AbortSignal.any([signal, deadline.signal])
-        if (!entry) return await begin(spec, { deadline, signal: inTime, registryAuth })
+        if (!entry) return await begin(spec, { deadline, signal: inTime, ...source })
         if (entry.label.attempt > spec.attempt) {
           throw new AppError('kernel_create_failed', because('attempt_in_progress', { attempt: entry.label.attempt }))
         }

@@ -19,6 +19,9 @@ import { openTerminal } from './terminal.ts'
 /** XORs in place; native where bufferutil has a binary for this platform, its own JavaScript otherwise. */
 const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: ApplyMask }).unmask
 
+/** Headers of streams into kernels. */
+export type KernelStream = Extract<DataHeader, { kernelId: unknown }>
+
 export interface StreamsDeps extends Reach {
   readonly kernels: Services
   readonly commands: Pick<Commands, 'attach'>
@@ -29,7 +32,7 @@ export interface StreamsDeps extends Reach {
 
 export interface Streams extends AsyncDisposable {
   /** Runs a tunnel or a terminal on a data socket until it ends; takes ownership of the socket. */
-  serve(header: DataHeader, wire: Socket): void
+  serve(header: KernelStream, wire: Socket): void
   /**
    * Call before the address of a kernel's container may go to another container: ends its direct connections, and makes no more offers for
    * this container. Resolves when they have ended, or after a few seconds. Never rejects.
@@ -63,7 +66,7 @@ export function createStreams({ kernels, commands, docker, isElsewhere, directKe
     live.add(end)
   }
 
-  async function open(header: DataHeader, wire: Socket, kernel: KernelAddress) {
+  async function open(header: KernelStream, wire: Socket, kernel: KernelAddress) {
     if (header.kind === 'terminal') {
       const terminal = await openTerminal({ docker, kernel, header, log })
       const onTerminalEnd = (close: (reason: TunnelCloseReason) => void) => {

@@ -8,6 +8,7 @@ import { type ImageCatalog } from '../images/catalog.ts'
 import { pullImage } from '../images/pull.ts'
 import { pushImage } from '../images/push.ts'
 import { saveSession } from '../images/save-session.ts'
+import { type ImageTaker } from '../images/take-image.ts'
 import { type createUnusedImages } from '../images/unused-images.ts'
 import { type KernelManager } from '../kernel/kernel-manager.ts'
 import { type ProgramUpdates } from '../program/updates.ts'
@@ -23,6 +24,7 @@ export interface RequestDeps {
   readonly updates: Pick<ProgramUpdates, 'begin'>
   readonly leave: (wanted: RequestInput<'leave_host'>) => Promise<RequestReply<'leave_host'>>
   readonly images: ImageCatalog
+  readonly taker: Pick<ImageTaker, 'take'>
   readonly unused: ReturnType<typeof createUnusedImages>
   readonly notify: (message: FromAgent) => void
   readonly doctor: () => Promise<Diagnosis>
@@ -82,6 +84,11 @@ export function createRequests(deps: RequestDeps): Handlers {
     async pull_image({ reference, pullId, auth }, signal) {
       const onProgress = (progress: PullProgress) => (pullId === undefined ? undefined : tellImage(pullId, progress))
       const { id } = await pullImage(engine, reference, { signal, auth, onProgress })
+      return { id }
+    },
+    async take_image({ offer, pullId }, signal) {
+      const { id } = await deps.taker.take(offer, { signal, onProgress: progress => tellImage(pullId, progress) })
+      await images.refresh()
       return { id }
     },
     async save_kernel({ kernelId, reference, title, madeBy, saveId }, signal) {

@@ -1,0 +1,385 @@
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sizeText } from '#base/size-text'
+import { type ImageOffer, LONGEST_LINE, TransferHello, TransferPart } from '#agent/contract'
+import { AppError, because, type PullProgress } from '#manager/contract'
+import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
+import { fileSystemOf } from '../limits/disk-use.ts'
+import { imageStoreOf } from './image-store.ts'
+import { type HeldImage, inspectImage } from './pull.ts'
+import { openStagedFiles, type StagedFiles } from './staged-files.ts'
+import { archiveOf, loadTaken, notIt } from './taken-archive.ts'
+import { lineOf, readTransfer, TransferBroken, type TransferReader } from './transfer-lines.ts'
+
+export interface TakeOptions {
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: PullProgress) => void
+}
+
+export interface ImageTaker extends Disposable {
+  /**
+   * Takes an image from another agent, unless the engine has it. The manager joins sockets to the giver until that is done or fails. Two
+   * requests for one transfer share it.
+   *
+   * @throws `image_not_found`, `disk_full`, `engine_unreachable`, `unavailable`; the signal's reason
+   */
+  take(offer: ImageOffer, options: TakeOptions): Promise<HeldImage>
+  /** A socket that the manager has joined to the giver. Takes it over. */
+  serve(transferId: string, wire: Socket): void
+}
+
+export interface ImageTakerDeps {
+  readonly engine: EngineClient
+  /** Data directory of the agent. Files of an image that is not complete are below it, of one image at a time. */
+  readonly directory: string
+  /** Bytes that stay free on a disk. */
+  readonly floorBytes: number
+  readonly timings?: Partial<typeof TIMINGS>
+}
+
+const TIMINGS = {
+  /** The manager joins sockets when it is the image's turn. */
+  wireMs: 15 * 60_000,
+  /** A giver says every ten seconds that it is there. */
+  quietMs: 60_000,
+  /** A manager that knows the transfer has its request here within this time of its socket. */
+  requestMs: 30_000,
+  /** Files of a broken transfer go after this time. */
+  keepMs: 24 * 3_600_000,
+  sweepMs: 3_600_000,
+  progressMs: 250,
+}
+/** Broken transfers before the request fails. */
+const TRIES = 5
+const MOST_EARLY = 8
+/** An archive has some bytes for each file of a layer besides its contents. */
+const mostBytes = (sizeBytes: number) => 2 * sizeBytes + 256 * 2 ** 20
+const MOST_FILES = 3_000
+
+/**
+ * Takes images from other agents, one at a time.
+ *
+ * Threat model: the giver is another host, and may be hostile. The manager says which image it is: its id is the digest of the configuration
+ * (or manifest), which lists the digests of everything else. Nothing counts before its SHA-256 is right; names of files on this disk are those
+ * digests, and paths of the giver are never used; the archive for the engine, with the names that the image gets, is made here. Bytes, files
+ * and length of lines are bounded, and a transfer ends when nothing arrives.
+ */
+export function createImageTaker({ engine, directory, floorBytes, timings }: ImageTakerDeps): ImageTaker {
+  const times = { ...TIMINGS, ...timings }
+  const root = join(directory, 'taken-images')
+  const taking = new Map<string, Promise<HeldImage>>()
+  const waiting = new Map<string, (wire: Socket) => void>()
+  const early = new Map<string, Socket>()
+  let turn: Promise<unknown> = Promise.resolve()
+  const sweeper = setInterval(() => void sweep(), times.sweepMs).unref()
+  void sweep()
+
+  /** Removes files of images that nobody takes any more. */
+  async function sweep(): Promise<void> {
+    for (const name of await readdir(root).catch(() => [])) {
+      const path = join(root, name)
+      const changed = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0
+      if (taking.size === 0 && changed < Date.now() - times.keepMs) await rm(path, { recursive: true, force: true })
+    }
+  }
+
+  const stagedFor = (id: string) => openStagedFiles(join(root, id.replace('sha256:', '')))
+
+  /** @throws `unavailable` if none comes; the signal's reason */
+  async function nextWire(transferId: string, signal: AbortSignal): Promise<Socket> {
+    const there = early.get(transferId)
+    early.delete(transferId)
+    if (there && !there.destroyed) return there
+    const { promise, resolve } = Promise.withResolvers<Socket>()
+    waiting.set(transferId, resolve)
+    const late = new AbortController()
+    try {
+      const wire = await Promise.race([promise, sleep(times.wireMs, undefined, { signal: AbortSignal.any([signal, late.signal]) })])
+      if (!wire) throw new AppError('unavailable', because('transfer_waited'))
+      return wire
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    } finally {
+      late.abort()
+      waiting.delete(transferId)
+    }
+  }
+
+  async function takeNow(offer: ImageOffer, options: TakeOptions): Promise<HeldImage> {
+    const { signal } = options
+    for (let tries = 1; ; tries++) {
+      const wire = await nextWire(offer.transferId, signal)
+      try {
+        const held = await inTurn(() => receive(offer, wire, options), signal)
+        return held
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof TransferBroken)) throw error
+        if (tries >= TRIES) throw new AppError('unavailable', because('transfer_broken'), { cause: error })
+      } finally {
+        wire.destroy()
+      }
+    }
+  }
+
+  async function inTurn<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const before = turn
+    const { promise, resolve } = Promise.withResolvers<void>()
+    turn = promise
+    try {
+      await before
+      signal.throwIfAborted()
+      return await run()
+    } finally {
+      resolve()
+    }
+  }
+
+  async function receive(offer: ImageOffer, wire: Socket, { signal, onProgress }: TakeOptions): Promise<HeldImage> {
+    const there = await nameHeld(engine, offer)
+    if (there) return there
+    const cut = () => wire.destroy()
+    signal.addEventListener('abort', cut, { once: true })
+    wire.setTimeout(times.quietMs, cut)
+    const staged = stagedFor(offer.id)
+    try {
+      await onlyThis(staged)
+      const reader = readTransfer(wire)
+      const hello = TransferHello.safeParse(await reader.line(LONGEST_LINE)).data
+      if (!hello) throw new TransferBroken('no hello')
+      if (hello.store !== (await storeOf(engine))) throw new AppError('image_not_found', because('transfer_other_store'))
+      const present = hello.store === 'layers' ? await presentLayers(engine, hello.layers) : NOTHING
+      await requireRoom(offer, staged)
+      const progress = createProgress({ offer, hello, present, staged: await staged.list(), onProgress, everyMs: times.progressMs })
+      const have = { digests: [...present.layers, ...(await staged.list()).keys()], names: [...(await staged.names()).keys()] }
+      wire.write(lineOf(have))
+      await receiveFiles(reader, { offer, hello, staged, progress, signal })
+      const archive = await archiveOf(offer, { store: hello.store, staged, present: present.layers })
+      if (!archive) {
+        await staged.remove()
+        throw notIt()
+      }
+      wire.destroy()
+      progress.tell('Extracting')
+      await loadTaken(engine, archive, { staged, signal })
+      const held = await nameHeld(engine, offer)
+      if (!held) throw notIt()
+      await staged.remove()
+      progress.tell('Pull complete')
+      return held
+    } finally {
+      signal.removeEventListener('abort', cut)
+      wire.setTimeout(0)
+    }
+  }
+
+  /** Files of another image that was not completed give way: only those of one image are kept. */
+  async function onlyThis({ directory: own }: StagedFiles): Promise<void> {
+    await mkdir(root, { recursive: true, mode: 0o700 })
+    for (const name of await readdir(root)) {
+      if (join(root, name) !== own) await rm(join(root, name), { recursive: true, force: true })
+    }
+  }
+
+  /** @throws `disk_full` */
+  async function requireRoom({ sizeBytes }: ImageOffer, staged: StagedFiles): Promise<void> {
+    const arrived = [...(await staged.list()).values()].reduce((sum, bytes) => sum + bytes, 0)
+    const own = await fileSystemOf(root)
+    if (!own) return
+    const { DockerRootDir: engineRoot } = (await engine.calls.info()) as { DockerRootDir?: string }
+    const engines = await fileSystemOf(engineRoot ?? '')
+    const here = Math.max(0, sizeBytes - arrived)
+    // The engine unpacks the archive before it takes the layers over.
+    const there = 2 * sizeBytes
+    const check = (path: string, left: number, needed: number) => {
+      if (left - needed >= floorBytes) return
+      const values = { needed: sizeText(needed), path, left: sizeText(left) }
+      throw new AppError('disk_full', because('transfer_no_room', values))
+    }
+    if (!engines || engines.device !== own.device) check(root, own.left.bytes, here)
+    if (engines) check(engineRoot ?? '', engines.left.bytes, there + (engines.device === own.device ? here : 0))
+  }
+
+  return {
+    take(offer, options) {
+      const running = taking.get(offer.transferId)
+      if (running) return running
+      const taken = takeNow(offer, options).finally(() => taking.delete(offer.transferId))
+      taking.set(offer.transferId, taken)
+      return taken
+    },
+    serve(transferId, wire) {
+      wire.on('error', () => wire.destroy())
+      const give = waiting.get(transferId)
+      if (give) {
+        waiting.delete(transferId)
+        give(wire)
+        return
+      }
+      if (early.size >= MOST_EARLY || early.has(transferId)) {
+        wire.destroy()
+        return
+      }
+      early.set(transferId, wire)
+      const timer = setTimeout(() => {
+        if (early.get(transferId) !== wire) return
+        early.delete(transferId)
+        wire.destroy()
+      }, times.requestMs)
+      wire.once('close', () => {
+        clearTimeout(timer)
+        if (early.get(transferId) === wire) early.delete(transferId)
+      })
+    },
+    [Symbol.dispose]() {
+      clearInterval(sweeper)
+      for (const wire of early.values()) wire.destroy()
+    },
+  }
+}
+
+const storeOf = (engine: EngineClient) =>
+  imageStoreOf(engine).catch((error: unknown) => {
+    throw fromEngine(error, 'internal')
+  })
+
+/** The image, if the engine has it; it gets the names that it lacks. @throws `engine_unreachable` */
+async function nameHeld(engine: EngineClient, { id, references }: ImageOffer): Promise<HeldImage | undefined> {
+  const held = await inspectImage(engine, id)
+  if (!held) return undefined
+  for (const reference of references.filter(name => !name.includes('@'))) {
+    // A name that means another image here is left to it.
+    if (await inspectImage(engine, reference)) continue
+    const repo = reference.replace(/:[^/:]+$/, '')
+    const tag = reference.slice(repo.length + 1) || 'latest'
+    await engine.calls
+      .getImage(id)
+      .tag({ repo, tag })
+      .catch((error: unknown) => {
+        throw fromEngine(error, 'image_not_found')
+      })
+  }
+  return held
+}
+
+interface Present {
+  readonly layers: ReadonlySet<string>
+  /** Their size, as far as it is known. */
+  readonly bytes: number
+}
+const NOTHING: Present = { layers: new Set(), bytes: 0 }
+
+/** The lowest of these layers that the engine has for another image: it needs no files of them. @throws `engine_unreachable` */
+async function presentLayers(engine: EngineClient, layers: readonly string[]): Promise<Present> {
+  let [most, bytes] = [0, 0]
+  const all = await engine.calls.listImages().catch((error: unknown) => {
+    throw fromEngine(error, 'internal')
+  })
+  for (const { Id } of all) {
+    const found = await engine.calls.getImage(Id).inspect().catch(() => undefined)
+    const { Layers: own } = (found?.RootFS ?? {}) as { Layers?: readonly string[] | null }
+    const differs = layers.findIndex((layer, at) => own?.[at] !== layer)
+    const common = differs < 0 ? layers.length : differs
+    if (common <= most) continue
+    most = common
+    bytes = own?.length === common ? (found?.Size ?? 0) : 0
+  }
+  return { layers: new Set(layers.slice(0, most)), bytes }
+}
+
+interface Receiving {
+  readonly offer: ImageOffer
+  readonly hello: TransferHello
+  readonly staged: StagedFiles
+  readonly progress: Progress
+  readonly signal: AbortSignal
+}
+
+/** @throws TransferBroken, `image_not_found`, `unavailable`, `disk_full` */
+async function receiveFiles(reader: TransferReader, { offer, hello, staged, progress, signal }: Receiving): Promise<void> {
+  const wanted = new Set([offer.id, ...hello.layers])
+  let left = mostBytes(offer.sizeBytes)
+  for (let files = 0; ; ) {
+    const part = TransferPart.safeParse(await reader.line(LONGEST_LINE)).data
+    signal.throwIfAborted()
+    if (!part) throw new TransferBroken('a line that is not of the protocol')
+    if ('wait' in part) continue
+    if ('end' in part) return
+    if ('failed' in part) throw new AppError('unavailable', because('transfer_giver_says', { text: part.failed }))
+    left -= part.bytes
+    if (left < 0 || ++files > MOST_FILES) {
+      await staged.remove()
+      throw new AppError('image_not_found', because('transfer_too_large'))
+    }
+    const named = /^blobs\/sha256\/([0-9a-f]{64})$/.exec(part.name)?.[1]
+    const isWanted = (digest: string) => (hello.store === 'layers' ? wanted.has(digest) : digest === `sha256:${named}`)
+    const digest = await staged.add(part.name, progress.count(part, reader.bytes(part.bytes)), isWanted)
+    if (digest === undefined) {
+      // Giving up at once: a host that sends something else once would do so for ever.
+      if (hello.store === 'blobs' || !isOther(part.name)) {
+        await staged.remove()
+        throw notIt()
+      }
+    }
+  }
+}
+
+/** Whether an archive of an engine has files of this name besides layers and the configuration, such as manifests. */
+const isOther = (name: string) => name.startsWith('blobs/sha256/')
+
+interface Progress {
+  count(part: { name: string; bytes: number }, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined>
+  tell(status: string): void
+}
+
+interface ProgressOf {
+  readonly offer: ImageOffer
+  readonly hello: TransferHello
+  readonly present: Present
+  readonly staged: ReadonlyMap<string, number>
+  readonly onProgress: (progress: PullProgress) => void
+  readonly everyMs: number
+}
+
+/** Progress in the form of a pull. What was there before counts as done. */
+function createProgress({ offer, hello, present, staged, onProgress, everyMs }: ProgressOf): Progress {
+  const layers: PullProgress['layers'] = []
+  const kept = [...staged.values()].reduce((sum, bytes) => sum + bytes, 0)
+  const layersBefore = hello.layers.filter(layer => present.layers.has(layer) || staged.has(layer)).length
+  let saidAt = -Infinity
+  const tell = () => {
+    saidAt = performance.now()
+    const arrived = layers.reduce((sum, layer) => sum + layer.bytesDone, 0)
+    const done = layers.filter(({ bytesDone, bytesTotal }) => bytesDone === bytesTotal).length
+    const bytesDone = kept + arrived
+    onProgress({
+      layersDone: Math.min(hello.layers.length, layersBefore + done),
+      layersTotal: hello.layers.length,
+      bytesDone,
+      // Layers that are here already are part of the size, but are not sent.
+      bytesTotal: Math.max(bytesDone, offer.sizeBytes - present.bytes),
+      layers: [...layers],
+    })
+  }
+  return {
+    async *count({ name, bytes }, source) {
+      const id = name.replace('blobs/sha256/', '').slice(0, 12)
+      const at = layers.push({ id, status: 'Downloading', bytesDone: 0, bytesTotal: bytes }) - 1
+      let bytesDone = 0
+      for await (const chunk of source) {
+        bytesDone += chunk.length
+        layers[at] = { id, status: 'Downloading', bytesDone, bytesTotal: bytes }
+        if (performance.now() - saidAt >= everyMs) tell()
+        yield chunk
+      }
+      layers[at] = { id, status: 'Download complete', bytesDone: bytes, bytesTotal: bytes }
+    },
+    tell(status) {
+      for (const [at, layer] of layers.entries()) layers[at] = { ...layer, status }
+      tell()
+    },
+  }
+}
