@@ -347,6 +347,7 @@ interface ProgressOf {
 /** Progress in the form of a pull. What was there before counts as done. */
 function createProgress({ offer, hello, present, staged, onProgress, everyMs }: ProgressOf): Progress {
   const layers: PullProgress['layers'] = []
+  const startedAt = performance.now()
   const kept = [...staged.values()].reduce((sum, bytes) => sum + bytes, 0)
   const layersBefore = hello.layers.filter(layer => present.layers.has(layer) || staged.has(layer)).length
   let saidAt = -Infinity
@@ -355,15 +356,18 @@ function createProgress({ offer, hello, present, staged, onProgress, everyMs }: 
     const arrived = layers.reduce((sum, layer) => sum + layer.bytesDone, 0)
     const done = layers.filter(({ bytesDone, bytesTotal }) => bytesDone === bytesTotal).length
     const bytesDone = kept + arrived
+    const seconds = (performance.now() - startedAt) / 1000
     onProgress({
       layersDone: Math.min(hello.layers.length, layersBefore + done),
       layersTotal: hello.layers.length,
       bytesDone,
       // Layers that are here already are part of the size, but are not sent.
       bytesTotal: Math.max(bytesDone, offer.sizeBytes - present.bytes),
+      ...(arrived > 0 && seconds > 0 ? { bytesPerSecond: Math.round(arrived / seconds) } : {}),
       layers: [...layers],
     })
   }
+  tell()
   return {
     async *count({ name, bytes }, source) {
       const id = name.replace('blobs/sha256/', '').slice(0, 12)

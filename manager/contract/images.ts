@@ -104,7 +104,14 @@ const Where = {
   agentIds: z.array(AgentId).max(1000).optional(),
   resourceGroup: TextUpTo(64).optional(),
 }
-export const PullSpec = z.strictObject({ reference: ImageReference, ...Where })
+export const PullSpec = z.strictObject({
+  reference: ImageReference,
+  ...Where,
+  from: z
+    .enum(['registry', 'agents'])
+    .default('registry')
+    .describe('`agents`: the image comes from agents that have it, one after the other, and no registry is asked.'),
+})
 export type PullSpec = z.infer<typeof PullSpec>
 /** Longest recipe, in characters. */
 const LONGEST_RECIPE = 65_536

@@ -246,6 +246,10 @@ export const PullProgress = z
     layersTotal: z.int(),
     bytesDone: z.number(),
     bytesTotal: z.number(),
+    bytesPerSecond: z
+      .number()
+      .optional()
+      .describe('Measured rate of an image that comes from another host; left out for pulls from a registry.'),
     layers: z.array(
       z.object({
         id: TextUpTo(1_000),

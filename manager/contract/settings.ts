@@ -19,6 +19,11 @@ export const PASSWORD_SIGN_IN = ['everyone', 'superadmins'] as const
 export const SESSION_IMAGES = ['off', 'ask', 'allow'] as const
 /** Rule when hosts that the line has installed get the program of the manager: by themselves, or when an administrator asks. */
 export const AGENT_UPDATES = ['automatic', 'manual'] as const
+/**
+ * Images that hosts take from each other when a session needs them: none, those that no registry offers (`local`), or all, before a registry is
+ * asked.
+ */
+export const IMAGE_TRANSFERS = ['never', 'local', 'always'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
 /** Domains of e-mail addresses: `example.org, example.com`. */
@@ -138,6 +143,11 @@ const fields = {
     .describe(
       'Whether hosts that were added by a line get the version of the manager by themselves, while nobody is connected to their sessions.',
     ),
+  imageTransfers: z
+    .enum(IMAGE_TRANSFERS)
+    .describe(
+      'Whether a host takes the image of a session from another host: never, if no registry offers the image, or always where another host has it.',
+    ),
   publishApps: z
     .boolean()
     .describe('Users may open web apps of their sessions to everybody who has a link. Needs console.appsAddress.'),
@@ -188,6 +198,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   backupKeep: 7,
   sessionImages: 'ask',
   agentUpdates: 'automatic',
+  imageTransfers: 'never',
   publishApps: false,
   publishMaxHours: 168,
   publicUrl: null,

@@ -27,6 +27,7 @@ export const AgentPull = z
     agentName: z.string(),
     status: z.enum(['waiting', 'pulling', 'pushing', 'done', 'failed', 'cancelled']),
     progress: PullProgress.nullable(),
+    from: z.string().optional().describe('Name of the agent that gives the image; left out where a registry does.'),
     error: FailureText.nullable(),
   })
   .meta({ id: 'AgentPull' })

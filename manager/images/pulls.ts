@@ -14,12 +14,14 @@ import {
 } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Registries } from '../registries/registries.ts'
-import { type AgentRow } from '../store/agents/agents.ts'
+import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller } from '../users/authorize.ts'
 import { chosenAgents } from './chosen-agents.ts'
+import { readKnownImages, toImages } from './known-images.ts'
+import { type ImageTransfers, noGiver } from './transfers.ts'
 import { type Tasks } from '../tasks/tasks.ts'
 import { RECHECK_MS, whileSuperadmin } from '../tasks/while-superadmin.ts'
 
@@ -37,6 +39,7 @@ export interface PullsDeps {
   readonly store: Store
   readonly agents: AgentRequests
   readonly registries: Pick<Registries, 'authOf'>
+  readonly transfers: Pick<ImageTransfers, 'offer' | 'during'>
   readonly tasks: Tasks
   readonly recheckMs?: number
 }
@@ -45,13 +48,30 @@ export interface PullsDeps {
 const AT_ONCE = 8
 const TIMEOUT_MS = 2 * 60 * 60_000
 
-export function createPulls({ store, agents, registries, tasks, recheckMs = RECHECK_MS }: PullsDeps): Pulls {
+export function createPulls({
+  store,
+  agents,
+  registries,
+  transfers,
+  tasks,
+  recheckMs = RECHECK_MS,
+}: PullsDeps): Pulls {
   const listeners = new Map<string, (progress: PullProgress) => void>()
   const keyOf = (agentId: AgentId, pullId: string) => `${agentId}/${pullId}`
 
   async function pullAll(
     rows: readonly AgentRow[],
-    { reference, signal, report }: { reference: string; signal: AbortSignal; report: (pulls: AgentPull[]) => void },
+    {
+      reference,
+      from,
+      signal,
+      report,
+    }: {
+      reference: string
+      from: PullSpec['from']
+      signal: AbortSignal
+      report: (pulls: AgentPull[]) => void
+    },
   ): Promise<void> {
     const states = new Map(rows.map(row => [row.id, waiting(row)]))
     const change = (id: AgentId, next: Partial<AgentPull>) => {
@@ -60,15 +80,28 @@ export function createPulls({ store, agents, registries, tasks, recheckMs = RECH
       report([...states.values()])
     }
     // The password is decrypted only when the pull begins, and kept only until it ends.
-    const auth = await registries.authOf(reference)
+    const auth = from === 'registry' ? await registries.authOf(reference) : undefined
+    const held = from === 'agents' ? await heldAs(reference) : undefined
+    const names = new Map((held ? await listAgents(store.db) : []).map(({ id, name }) => [id, name]))
     const failures = new Map<AgentId, WireError>()
     const pullOne = async ({ id }: AgentRow) => {
       const pullId = newUuid()
       listeners.set(keyOf(id, pullId), progress => change(id, { progress }))
       change(id, { status: 'pulling' })
       try {
-        const input = { reference, pullId, ...(auth ? { auth } : {}) }
-        await agents.request(id, 'pull_image', input, { timeoutMs: TIMEOUT_MS, signal })
+        const options = { timeoutMs: TIMEOUT_MS, signal }
+        if (held === undefined) {
+          await agents.request(id, 'pull_image', { reference, pullId, ...(auth ? { auth } : {}) }, options)
+        } else if (!held.agentIds.includes(id)) {
+          const offer = await transfers.offer(held.digest, id, reference)
+          if (!offer) throw noGiver(reference)
+          await transfers.during(
+            offer,
+            id,
+            () => agents.request(id, 'take_image', { offer, pullId }, options),
+            giver => change(id, { from: names.get(giver) ?? giver }),
+          )
+        }
         change(id, { status: 'done' })
       } catch (error) {
         if (signal.aborted) return
@@ -83,7 +116,7 @@ export function createPulls({ store, agents, registries, tasks, recheckMs = RECH
     const worker = async () => {
       for (let row = queue.shift(); row && !signal.aborted; row = queue.shift()) await pullOne(row)
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, worker))
+    await Promise.all(Array.from({ length: held ? 1 : AT_ONCE }, worker))
     for (const { agentId, status } of states.values()) {
       if (status === 'waiting' || status === 'pulling') change(agentId, { status: 'cancelled' })
     }
@@ -97,10 +130,21 @@ export function createPulls({ store, agents, registries, tasks, recheckMs = RECH
     throw new AppError(code, { reference, ...why })
   }
 
+  /** The image that most agents hold under this name. @throws AppError `image_not_found` */
+  async function heldAs(reference: string): Promise<{ digest: string; agentIds: readonly AgentId[] }> {
+    const images = toImages(await readKnownImages(store.db, null, [reference])).filter(
+      image => image.reference === reference && image.holders > 0,
+    )
+    const [image] = images.toSorted((a, b) => b.holders - a.holders)
+    if (!image) throw noGiver(reference)
+    return { digest: image.digest, agentIds: image.agentIds ?? [] }
+  }
+
   return {
-    async start(caller, { reference: wanted, ...where }) {
+    async start(caller, { reference: wanted, from, ...where }) {
       const reference = await resolveImageAlias(store.db, wanted)
       const rows = await chosenAgents(store.db, where)
+      if (from === 'agents') await heldAs(reference)
       return tasks.start({
         kind: 'pull',
         target: reference,
@@ -108,7 +152,7 @@ export function createPulls({ store, agents, registries, tasks, recheckMs = RECH
         detail: { rescan: null, pull: rows.map(waiting) },
         run: ({ signal, report }) =>
           whileSuperadmin({ db: store.db, starter: caller.userId, signal, recheckMs }, until =>
-            pullAll(rows, { reference, signal: until, report: pull => report({ rescan: null, pull }) }),
+            pullAll(rows, { reference, from, signal: until, report: pull => report({ rescan: null, pull }) }),
           ),
       })
     },

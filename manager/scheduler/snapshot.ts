@@ -12,6 +12,7 @@ import {
   type ResourceSlots,
   type SessionId,
 } from '#manager/contract'
+import { readGivable } from './givable.ts'
 import { type Orphan } from './orphans.ts'
 import { type AgentRow, listAgents, readUsage } from '../store/agents/agents.ts'
 import { type LimitsNow, readLimits } from './read-limits.ts'
@@ -127,9 +128,14 @@ export async function readGroup(
   const scoped = pending.map(toScoped)
   const images = pending.map(({ image }) => image)
   // Read this after the sessions: a session that was added meanwhile must not be planned without its storages.
-  const [storage, pullable, architectures, limits, usage, holding] = await Promise.all([
+  const [storage, pullable, givable, architectures, limits, usage, holding] = await Promise.all([
     readStorageOfPending(db, resourceGroup),
     readPullable(db, images),
+    readGivable(
+      db,
+      pending.map(({ image_digest }) => image_digest),
+      presence,
+    ),
     readArchitectures(
       db,
       pending.flatMap(({ image_digest }) => image_digest ?? []),
@@ -182,7 +188,8 @@ export async function readGroup(
         waitsFor: dependencies.waitsFor.get(session.id),
         image: session.image,
         imageDigest: session.image_digest,
-        pullable: pullable.has(`${session.image} ${session.image_digest}`),
+        pullable:
+          pullable.has(`${session.image} ${session.image_digest}`) || givable.has(session.image_digest ?? ''),
         architecture: architectures.get(session.image_digest ?? ''),
         storage: storage.get(session.id),
         failedAgents: session.failed_agents,

@@ -9,6 +9,7 @@ import {
 } from '#manager/contract'
 import { isOffered } from '../images/known-images.ts'
 import { judgeDependencies } from '../scheduler/dependencies.ts'
+import { readGivable } from '../scheduler/givable.ts'
 import { longestHold } from '../scheduler/latest-end.ts'
 import { PAUSED } from '../scheduler/pause.ts'
 import { dependencyReason, Limits, type PendingSession, whatIf } from '../scheduler/plan/index.ts'
@@ -49,6 +50,7 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
     db,
     mounts.map(({ folderId }) => folderId),
   )
+  const givable = await readGivable(db, [image.id], presence)
   const session: PendingSession = {
     id: asker.id,
     ownerId: asker.ownerId,
@@ -62,7 +64,7 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
     waitsFor: dependencies.waitsFor.get(asker.id),
     imageDigest: image.id,
     image: reference,
-    pullable: isOffered(image, checked.images.offered.get(reference)),
+    pullable: isOffered(image, checked.images.offered.get(reference)) || givable.has(image.id),
     architecture: (await readArchitectures(db, [image.id])).get(image.id),
     storage: storage.length === 0 ? undefined : storage,
     failedAgents: [],

@@ -27,6 +27,7 @@ import { type Activity, createActivity, type SessionActivity, type TunnelOwner }
 import { createParkedSockets } from './parked-sockets.ts'
 import { createTunnelLimiter, type TunnelLimits } from './tunnel-limiter.ts'
 import { type MemberTerminal } from './record-terminals.ts'
+import { relay } from './relay.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
 import { type WatchedClient, watchClient } from './watch-client.ts'
 import { parseTarget, type Target } from './target.ts'
@@ -90,6 +91,12 @@ export interface TunnelGateway {
    * Drops the parked sockets of an agent whose control connection is lost. Its tunnels stay open as long as they work.
    */
   dropAgent(agentId: AgentId): void
+  /**
+   * Joins a data socket of one agent to one of another, for an image that the first gives to the second.
+   * @returns bytes that went over, once both are closed
+   * @throws AppError `agent_unreachable`; the signal's reason
+   */
+  relay(image: { from: AgentId; to: AgentId; transferId: string; id: string }, signal: AbortSignal): Promise<number>
   /** Traffic since the manager started; zeros for a session without any. */
   activity(sessionId: string): SessionActivity
   /** The sign-ins and access keys behind the open tunnels. */
@@ -114,6 +121,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   const parked = createParkedSockets({ ...(deps.takeTimeoutMs ? { takeTimeoutMs: deps.takeTimeoutMs } : {}) })
   const activity = createActivity()
   const limiter = createTunnelLimiter(deps.limits)
+  const closing = new AbortController()
   let cuts = 0
   const cut: typeof activity.cut = which => {
     cuts++
@@ -281,10 +289,31 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       )
     },
     dropAgent: agentId => parked.drop(agentId),
+    async relay({ from, to, transferId, id }, signal) {
+      const taken: Socket[] = []
+      const either = AbortSignal.any([signal, closing.signal])
+      try {
+        for (const agentId of [from, to]) {
+          await deps.agents.reach(agentId, either)
+          const socket = await parked.take(agentId, either)
+          taken.push(socket.on('error', () => socket.destroy()))
+        }
+        const [giver, taker] = taken
+        if (!giver || !taker) throw new AppError('agent_unreachable')
+        const headers: Record<'giver' | 'taker', DataHeader> = {
+          giver: { kind: 'give_image', id },
+          taker: { kind: 'take_image', transferId },
+        }
+        return await relay(giver, taker, { headers, signal: either })
+      } finally {
+        for (const socket of taken) socket.destroy()
+      }
+    },
     activity: activity.of,
     openedWith: activity.openedWith,
     counts: () => activity.totals(),
     async [Symbol.asyncDispose]() {
+      closing.abort()
       parked[Symbol.dispose]()
       cut(() => true)
       await activity.empty()

@@ -11,6 +11,7 @@ import { type Audit } from '../audit/recorder.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { startGrants } from '../grants/grants.ts'
 import { type Upgrades } from '../agent-link/upgrades.ts'
+import { createSessionTransfers } from '../images/session-transfers.ts'
 import { type Log } from '../log.ts'
 import { createImagesPart } from './images-part.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
@@ -127,10 +128,11 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
 
   const images = createImagesPart({ store, box, events, agents, log })
   const pullOf: typeof images.registries.pullOf = (...given) => images.registries.pullOf(...given)
+  const transfers = createSessionTransfers(store.db, images.transfers)
   const scheduling = createSchedulingSwitch({ store, onResumed: trigger })
   const signer = createKernelSigner(box, managerId)
   const startFiles = createStartFiles({ store, box })
-  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, signer, startFiles, log, timings }))
+  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, transfers, signer, startFiles, log, timings }))
   const recorder = stack.use(startStatsRecorder({ store, log }))
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended || effects.interrupted) recorder.end(sessionId)

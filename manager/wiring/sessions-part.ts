@@ -1,3 +1,4 @@
+import { type JoinAgents } from '../images/transfers.ts'
 import { type AgentId, type SessionId, type UserId } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
@@ -53,6 +54,8 @@ export interface SessionsPart extends AsyncDisposable {
   membersLeft(userIds: readonly UserId[]): void
   /** Sets the source of tunnel traffic, which counts as activity of a session. */
   watchTraffic(activityOf: (id: SessionId) => SessionActivity): void
+  /** Sets how the data sockets of two agents are joined; before that, no agent takes an image from another one. */
+  joinAgentsBy(join: JoinAgents): void
   /** Called when the control connection of an agent is lost. */
   onAgentGone(listener: (id: AgentId) => void): void
 }
@@ -104,6 +107,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     limitsChanged: core.limitsChanged,
     membersLeft: userIds => void sharing.membersLeft(userIds),
     watchTraffic: core.watchTraffic,
+    joinAgentsBy: core.images.joinAgentsBy,
     onSessionEnded: core.onSessionEnded,
     onApplied: listener => core.changes.onApplied(listener),
     onAgentGone: core.onAgentGone,

@@ -41,6 +41,7 @@ export const HOST_CAUSES = {
   transfer_other_store:
     'The engines of the two hosts keep images in different ways, so the image has another id there. Push the image to a registry, and pull it.',
   transfer_no_room: 'The image needs {needed} on the disk of {path}, and {left} are free. Free space there, and try again.',
+  transfer_no_giver: 'No host that is connected has the image {image}. Build or load it on one, or pull it from a registry.',
   transfer_waited: 'No other host has sent the image in time. Try again.',
   pulled_image_gone: 'The image was pulled, but is not on the host. Launch the session again.',
   made_image_gone: 'The image was made, but is not on the host.',

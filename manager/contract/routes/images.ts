@@ -77,7 +77,7 @@ export const IMAGE_ROUTES = {
     path: '/api/v1/images/pull',
     access: 'superadmin',
     idempotencyKey: true,
-    summary: 'Pull an image to agents.',
+    summary: 'Pull an image to agents, from its registry or from agents that have it.',
     body: PullSpec,
     status: 202,
     reply: Task,

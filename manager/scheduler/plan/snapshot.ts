@@ -100,7 +100,7 @@ export interface PendingSession {
   readonly waitsFor?: readonly string[] | undefined
   readonly imageDigest: string | null
   readonly image: string
-  /** Whether a registry offers the image, so that an agent without it can pull it. */
+  /** Whether a registry or another agent can give the image to an agent that lacks it. */
   readonly pullable?: boolean | undefined
   /** Processor architecture of the image, such as `amd64`; left out if unknown: any host. */
   readonly architecture?: string | undefined

@@ -81,7 +81,7 @@ export interface Termination {
 
 export interface LifecycleDeps extends Pick<
   StartDeps,
-  'store' | 'changes' | 'agents' | 'pullOf' | 'signer' | 'startFiles' | 'log'
+  'store' | 'changes' | 'agents' | 'pullOf' | 'transfers' | 'signer' | 'startFiles' | 'log'
 > {
   readonly timings?: Partial<Timings>
 }

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
+import { type ImageOffer } from '#agent/contract'
 import { allDone } from '#base/all-done'
 import { type AgentId, isAppError, isFinished, type KernelId, type Reason, type SessionId } from '#manager/contract'
 import { type AgentRequests } from '../../agent-link/connection.ts'
 import { toApp } from '../../images/apps.ts'
+import { type SessionTransfers } from '../../images/session-transfers.ts'
 import { type Log } from '../../log.ts'
 import { type PullSource, type Registries } from '../../registries/registries.ts'
 import { type AgentPresence, type PlacingPresence } from '../../scheduler/snapshot.ts'
@@ -34,6 +36,8 @@ export interface StartDeps {
   readonly agents: AgentRequests & AgentPresence & Pick<PlacingPresence, 'clusterAddress'>
   /** The data an agent needs to pull an image that it does not hold. */
   readonly pullOf: Registries['pullOf']
+  /** The image as the agent takes it from another one, and the transfer while it does. */
+  readonly transfers: SessionTransfers
   readonly signer: Pick<KernelSigner, 'sign'>
   /** Dotfiles and start-up script of the owner. */
   readonly startFiles: Pick<StartFiles, 'of'>
@@ -66,11 +70,15 @@ export function createStart(deps: StartDeps) {
     try {
       await Promise.allSettled(Array.from(agentOf, async ([kernelId, agentId]) => destroys.inFlight(agentId, kernelId)))
       const { held: heldByMain, session } = await asHeldBy(mainAgent, found)
-      const others = agentIds.slice(1).map(agentId => holdsImage(agentId, found))
-      const held = heldByMain && (await allDone(others)).every(isHeld => isHeld)
+      const others = agentIds.slice(1)
+      const heldByOthers = await allDone(others.map(agentId => holdsImage(agentId, found)))
+      const lacking = [...(heldByMain ? [] : [mainAgent]), ...others.filter((_, index) => !heldByOthers[index])]
+      const held = lacking.length === 0
       // An agent that holds the image gets the time of PREPARING; a pull needs its own time on top.
       const startWithinMs = held ? timings.preparingMs : timings.preparingMs + timings.pullingMs
       const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
+      const isOffered = 'manifestDigest' in pull && pull.manifestDigest !== undefined
+      const offers = await offersFor(session, lacking, isOffered)
       // The agent's time begins later than ours, when it receives the request; hence the margin.
       const withMarginMs = startWithinMs + timings.replyMarginMs
       const [maySend, facts] = await allDone([markPreparing(id, attempt, withMarginMs), readFacts(session, kernels)])
@@ -78,7 +86,12 @@ export function createStart(deps: StartDeps) {
       // The request is sent again after a restart, and the agent's time begins again.
       if (found.status !== 'SCHEDULED')
         for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
-      await createAll(session, kernels, { agentOf, facts, startWithinMs, pull, signal })
+      let create = () => createAll(session, kernels, { agentOf, facts, startWithinMs, pull, offers, signal })
+      for (const [agentId, offer] of offers) {
+        const next = create
+        create = () => deps.transfers.during(offer, agentId, next)
+      }
+      await create()
     } catch (error) {
       await onFailed(error, { id, attempt, mainAgent, aborted: signal.aborted, kernels })
     } finally {
@@ -116,10 +129,11 @@ export function createStart(deps: StartDeps) {
       facts: StartFacts
       startWithinMs: number
       pull: PullSource
+      offers: ReadonlyMap<AgentId, ImageOffer>
       signal: AbortSignal
     },
   ): Promise<void> {
-    const { agentOf, startWithinMs, pull } = options
+    const { agentOf, startWithinMs, pull, offers } = options
     const { devices, ...parts } = options.facts
     const failed = new AbortController()
     // The start may be queued on the agent. The deadline checks find a start that waits too long, or in vain.
@@ -134,7 +148,9 @@ export function createStart(deps: StartDeps) {
       )
       const spec = { ...unsigned, managerSignature: deps.signer.sign(unsigned, agentId) }
       const { preparingMs: prepareWithinMs } = timings
-      const input = { spec, startWithinMs, prepareWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
+      const offer = offers.get(agentId)
+      const source = offer ? { offer } : pull.auth ? { registryAuth: pull.auth } : {}
+      const input = { spec, startWithinMs, prepareWithinMs, ...source }
       const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
       const isOnly = session.cluster_size === 1
       const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED, isOnly }
@@ -171,6 +187,14 @@ export function createStart(deps: StartDeps) {
     if (shmem_bytes === session.shmem_bytes && isDeepStrictEqual(apps, session.apps)) return { held: true, session }
     await setDescription(store.db, id, { apps, shmemBytes: shmem_bytes })
     return { held: true, session: { ...session, apps, shmem_bytes } }
+  }
+
+  /** The image as each of these agents takes it from another one; an agent without one takes it from its registry. */
+  async function offersFor(session: OwnedSessionRow, agentIds: readonly AgentId[], isOffered: boolean) {
+    const offers = await allDone(
+      agentIds.map(async agentId => [agentId, await deps.transfers.offerFor(session, { agentId, isOffered })] as const),
+    )
+    return new Map(offers.flatMap(([agentId, offer]) => (offer ? [[agentId, offer] as const] : [])))
   }
 
   async function holdsImage(agentId: AgentId, { image_digest: digest }: OwnedSessionRow): Promise<boolean> {

@@ -103,6 +103,9 @@ const en = {
   agentUpdates: 'Updates of hosts',
   hint_agentUpdates:
     'Hosts that were added by a line get the version of Berth one after the other, while nobody is connected to their sessions. Sessions keep running.',
+  imageTransfers: 'Images from other hosts',
+  hint_imageTransfers:
+    'A host that lacks the image of a session takes it from another host through the manager, layer by layer. An image that was made on one host can then be copied to every host that runs sessions with it.',
   publishApps: 'Users may publish web apps of their sessions',
   hint_publishApps:
     'To everybody who has the link. Best with an address of apps that is no name of the console, such as https://*.apps.example.org: pages at ports of one name are one site for browsers.',
@@ -126,6 +129,9 @@ const en = {
   choice_ask: 'Once a superadmin accepts',
   choice_allow: 'Users, at once',
   choice_open: 'Everybody',
+  choice_local: 'If no registry has them',
+  choice_always: 'Always, before a registry',
+  choice_never: 'Never',
   choice_automatic: 'By themselves',
   choice_manual: 'By hand',
   choice_info: 'Information',

@@ -104,6 +104,9 @@ export default {
   agentUpdates: '호스트 업데이트',
   hint_agentUpdates:
     '추가 명령으로 추가한 호스트는 세션에 연결된 사람이 없을 때 하나씩 차례로 Berth의 버전을 받습니다. 세션은 계속 실행됩니다.',
+  imageTransfers: '다른 호스트의 이미지',
+  hint_imageTransfers:
+    '세션의 이미지가 없는 호스트는 매니저를 거쳐 다른 호스트에서 이미지를 레이어별로 받습니다. 그러면 한 호스트에서 만든 이미지가 그 이미지로 세션을 실행하는 모든 호스트에 복사될 수 있습니다.',
   publishApps: '세션의 웹 앱 공개 허용',
   hint_publishApps:
     '링크가 있는 모든 사람이 볼 수 있습니다. 앱 주소는 https://*.apps.example.org처럼 콘솔과 다른 이름을 사용하는 것이 좋습니다. 브라우저는 한 이름의 포트를 모두 같은 사이트로 봅니다.',
@@ -127,6 +130,9 @@ export default {
   choice_ask: '최고 관리자가 수락하면',
   choice_allow: '사용자가 바로',
   choice_open: '모든 사람',
+  choice_local: '레지스트리에 없는 경우',
+  choice_always: '항상, 레지스트리보다 먼저',
+  choice_never: '안 함',
   choice_automatic: '자동',
   choice_manual: '직접',
   choice_info: '정보',

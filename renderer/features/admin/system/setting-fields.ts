@@ -1,5 +1,6 @@
 import {
   AGENT_UPDATES,
+  IMAGE_TRANSFERS,
   PASSWORD_SIGN_IN,
   SESSION_IMAGES,
   SIGN_UP,
@@ -32,7 +33,7 @@ export const SETTING_PARTS = {
   signIn: ['passwordSignIn', 'idleSignOutMinutes', 'browserIdleHours', 'browserMaxDays', 'tokenDays', 'mappingDays'],
   mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
   apps: ['publishApps', 'publishMaxHours', 'sessionImages'],
-  hosts: ['agentUpdates'],
+  hosts: ['agentUpdates', 'imageTransfers'],
   retention: ['sessionDays', 'auditDays'],
   backup: ['backupAt', 'backupTimeZone', 'backupKeep'],
 } as const satisfies Readonly<Record<string, readonly SettingKey[]>>
@@ -61,6 +62,7 @@ export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
   backupKeep: { kind: 'number', min: 1, max: 1_000 },
   sessionImages: { kind: 'choice', values: SESSION_IMAGES },
   agentUpdates: { kind: 'choice', values: AGENT_UPDATES },
+  imageTransfers: { kind: 'choice', values: IMAGE_TRANSFERS },
   publishApps: { kind: 'switch' },
   publishMaxHours: { kind: 'number', min: 1, max: 8_760 },
   publicUrl: { kind: 'text' },
