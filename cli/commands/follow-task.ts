@@ -4,6 +4,7 @@ import {
   type CopyLeftOut,
   type FolderId,
   type RescanProgress,
+  secondsLeft,
   type SessionId,
   type Task,
 } from '#manager/contract'
@@ -108,11 +109,14 @@ function describeRescan(progress: RescanProgress): string {
 
 function describePulls(pulls: readonly AgentPull[]): string {
   return pulls
-    .map(({ agentName, status, progress, error }) => {
+    .map(({ agentName, status, progress, error, from }) => {
       if ((status !== 'pulling' && status !== 'pushing') || !progress)
         return `${agentName} ${error ? `${status}: ${error.message}` : status}`
       const { layersDone, layersTotal, bytesDone, bytesTotal } = progress
-      return `${agentName} ${layersDone}/${layersTotal} layers, ${bytes(bytesDone)} of ${bytes(bytesTotal)}`
+      const left = secondsLeft(progress)
+      const pace = left === undefined ? '' : `, ${bytes(progress.bytesPerSecond ?? 0)}/s, about ${String(left)} s left`
+      const giver = from === undefined ? '' : ` from ${from}`
+      return `${agentName} ${layersDone}/${layersTotal} layers, ${bytes(bytesDone)} of ${bytes(bytesTotal)}${giver}${pace}`
     })
     .join('; ')
 }

@@ -45,6 +45,8 @@ interface WhereFlags {
   json?: boolean
 }
 
+type PullFlags = WhereFlags & { fromAgents?: boolean }
+
 const SEARCH = 'only images with these words in name, aliases, title, registry or apps'
 
 /** Adds `berth image …`, for all users. */
@@ -92,16 +94,23 @@ export function addAdminImageCommands(program: Command): void {
   addImageAliasCommands(image)
   addImageRequestCommands(image)
 
-  withAgents(image.command('pull <reference>').description('Pull an image to agents before sessions need it.')).action(
-    async (reference: string, { json = false, ...flags }: WhereFlags) => {
+  withAgents(
+    image
+      .command('pull <reference>')
+      .description('Pull an image to agents before sessions need it.')
+      .option('--from-agents', 'from agents that have it, through the manager, instead of from its registry'),
+  ).action(
+    async (reference: string, { json = false, fromAgents = false, ...flags }: PullFlags) => {
       const { api } = await connect()
       using interrupt = listenForInterrupt()
       const { signal } = interrupt
-      const task = await followTask(api, await api.pullImage({ body: { reference, ...whereOf(flags) } }), signal)
+      const source = fromAgents ? { from: 'agents' as const } : {}
+      const body = { reference, ...whereOf(flags), ...source }
+      const task = await followTask(api, await api.pullImage({ body }), signal)
       createOutput(json).data(task, () =>
         table(
-          ['AGENT', 'STATUS', 'WHY'],
-          (task.pull ?? []).map(one => [one.agentName, one.status, one.error?.message ?? '']),
+          ['AGENT', 'STATUS', 'FROM', 'WHY'],
+          (task.pull ?? []).map(one => [one.agentName, one.status, one.from ?? '', one.error?.message ?? '']),
         ),
       )
       signal.throwIfAborted()

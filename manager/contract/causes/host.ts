@@ -34,7 +34,6 @@ export const HOST_CAUSES = {
   app_takes_no_variables: 'The app does not take the variable "{name}". It takes no variables.',
   registry_has_other: 'The registry now has another image under {reference}. Start the session again to use it.',
   transfer_broken: 'The connection to the host that gives the image broke too often. Try again: layers that have arrived are kept.',
-  transfer_engine_away: 'Docker on the host that gives the image stopped answering. Try again.',
   transfer_giver_says: 'The host that gives the image says: {text}',
   transfer_not_it: 'The other host sent files that are not those of the image. They were removed.',
   transfer_too_large: 'The other host sent more than the image can have. What it sent was removed.',

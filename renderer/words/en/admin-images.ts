@@ -26,6 +26,13 @@ const en = {
   toAgents: 'To agents',
   allAgents: 'All agents',
   toAgentsHint: 'Choose none to pull it to all.',
+  pullFrom: 'From',
+  fromRegistry: 'Its registry',
+  fromAgents: 'Agents that have it',
+  fromAgentsHint:
+    'Agents take the image through the manager, one after the other. A transfer that breaks continues with the layer that was being sent.',
+  pulledLeft: '{bytes} · {rate}/s, about {left} left',
+  takenFrom: '{text}, from {name}',
   progress: 'Progress',
   pullText: '{done} of {total, plural, one {# agent} other {# agents}} have it',
   pull_waiting: 'Waits',

@@ -85,6 +85,7 @@ const en = {
   // Progress of an image
   imagePull: 'Image pull',
   pulledBytes: '{percent} % · {done} of {total}',
+  pulledLeft: '{text} · {rate}/s, about {left} left',
   pulledLayers: '{done} of {total} layers',
   pulledAloud: '{text}, {done} of {total} layers done',
   layer: 'Layer {id}: {status}',

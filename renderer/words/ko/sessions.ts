@@ -81,6 +81,7 @@ export default {
 
   imagePull: '이미지 받기',
   pulledBytes: '{percent}% · {total} 중 {done}',
+  pulledLeft: '{text} · {rate}/s, 약 {left} 남음',
   pulledLayers: '레이어 {total}개 중 {done}개',
   pulledAloud: '{text}, 레이어 {total}개 중 {done}개 완료',
   layer: '레이어 {id}: {status}',

@@ -1,6 +1,6 @@
-import { type AgentPull, type Task } from '#manager/contract'
+import { type AgentPull, type PullProgress, secondsLeft, type Task } from '#manager/contract'
 import { messageText } from '../../../ui/cause-text.ts'
-import { formatBytes } from '../../../ui/format.ts'
+import { formatBytes, formatSeconds } from '../../../ui/format.ts'
 import { t } from '../../../words/en/admin-images.ts'
 
 export interface TaskBar {
@@ -71,12 +71,13 @@ function agentsText({ kind, pull }: Task): string {
   return t('pullText', { done, total: pull?.length ?? 0 })
 }
 
-function agentBar({ agentName, status, progress, error }: AgentPull, kind: Task['kind']) {
+function agentBar({ agentName, status, progress, error, from }: AgentPull, kind: Task['kind']) {
   const isMade = kind === 'save' && status === 'pulling'
-  const bytes = progress ? bytesText(progress) : ''
+  const bytes = progress ? progressText(progress) : ''
+  const state = bytes || (isMade ? t('making') : t(`pull_${status}`))
   return {
     label: agentName,
-    text: messageText(error) ?? (bytes || (isMade ? t('making') : t(`pull_${status}`))),
+    text: messageText(error) ?? (from === undefined ? state : t('takenFrom', { text: state, name: from })),
     fraction: status === 'done' ? 1 : fractionOf(progress),
     layers: (progress?.layers ?? []).map(layer => ({
       label: layer.id.replace('sha256:', '').slice(0, 12),
@@ -99,6 +100,13 @@ type Bytes = Pick<NonNullable<AgentPull['progress']>, 'bytesDone' | 'bytesTotal'
 type Layer = NonNullable<AgentPull['progress']>['layers'][number]
 const bytesText = ({ bytesDone, bytesTotal }: Bytes) =>
   bytesTotal > 0 ? `${formatBytes(bytesDone)} / ${formatBytes(bytesTotal)}` : ''
+/** With the rate and the time that is left, where they are measured. */
+function progressText(progress: PullProgress): string {
+  const bytes = bytesText(progress)
+  const left = secondsLeft(progress)
+  if (bytes === '' || left === undefined) return bytes
+  return t('pulledLeft', { bytes, rate: formatBytes(progress.bytesPerSecond ?? 0), left: formatSeconds(left) })
+}
 const fractionOf = (bytes: Bytes | null) => (bytes && bytes.bytesTotal > 0 ? bytes.bytesDone / bytes.bytesTotal : 0)
 /** A layer that the engine has already has no size. */
 const layerFraction = (layer: Layer) =>

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ApiClient, type SessionId, type Task } from '#manager/contract'
+import { BUSYBOX_IMAGE } from '../fixtures/docker.ts'
+import { type Lab, type LabHost, startLab } from '../fixtures/lab.ts'
+import { temporaryDirectory } from '../fixtures/manager.ts'
+
+/** Real engines, real agents and a real manager: images that only one host has reach the others. */
+let lab: Lab
+let api: ApiClient
+let one: LabHost
+let two: LabHost
+let three: LabHost
+
+beforeAll(async () => {
+  lab = await startLab({ hosts: ['lab-one', 'lab-two', 'lab-three'] })
+  ;({ api } = lab)
+  const [first, second, third] = lab.hosts
+  if (!first || !second || !third) throw new Error('no hosts')
+  ;[one, two, three] = [first, second, third]
+}, 120_000)
+afterAll(() => lab[Symbol.asyncDispose](), 60_000)
+
+/** An image of some layers of random bytes over the busybox image. @param mib size of each layer */
+async function makeImage(host: LabHost, reference: string, { layers, mib }: { layers: number; mib: number }) {
+  await using directory = await temporaryDirectory()
+  const names = Array.from({ length: layers }, (_, at) => `file-${String(at)}`)
+  for (const name of names) await writeFile(join(directory.path, name), randomBytes(mib * 2 ** 20))
+  const recipe = [`FROM ${BUSYBOX_IMAGE}`, ...names.map(name => `COPY ${name} /srv/${name}`)]
+  await writeFile(join(directory.path, 'Dockerfile'), recipe.join('\n'))
+  await host.engine.docker('build', '-q', '-t', reference, directory.path)
+  await expect.poll(() => holders(reference)).toEqual([host.name])
+}
+
+const idOn = ({ engine }: LabHost, reference: string) =>
+  engine.docker('image', 'inspect', '--format', '{{.Id}}', reference).catch(() => undefined)
+const filesIn = ({ engine }: LabHost, reference: string) =>
+  engine.docker('run', '--rm', reference, 'sh', '-c', 'sha256sum /srv/*')
+
+async function holders(reference: string): Promise<readonly string[]> {
+  const { items } = await api.listImages({ query: { search: reference } })
+  return (items.find(image => image.reference === reference)?.firstAgents ?? []).toSorted()
+}
+
+const ended = async ({ id }: Task) => {
+  await expect
+    .poll(async () => (await api.getTask({ params: { id } })).status, { timeout: 60_000 })
+    .not.toBe('running')
+  return api.getTask({ params: { id } })
+}
+
+test('an image of one host is copied to the others, and is the same there', async () => {
+  const reference = 'lab/only-here:1'
+  await makeImage(one, reference, { layers: 2, mib: 4 })
+  const task = await ended(await api.pullImage({ body: { reference, from: 'agents' } }))
+  expect(task).toMatchObject({ status: 'done', error: null })
+  const byName = new Map(task.pull?.map(pull => [pull.agentName, pull]))
+  expect([...byName.values()].map(({ status }) => status)).toEqual(['done', 'done', 'done'])
+  expect(byName.get('lab-one')?.from).toBeUndefined()
+  expect(byName.get('lab-two')).toMatchObject({ progress: { layersDone: 3, layersTotal: 3 } })
+  const id = await idOn(one, reference)
+  expect([await idOn(two, reference), await idOn(three, reference)]).toEqual([id, id])
+  expect(await filesIn(two, reference)).toBe(await filesIn(one, reference))
+  expect(await holders(reference)).toEqual(['lab-one', 'lab-three', 'lab-two'])
+})
+
+test('a session starts on a host that lacks its image, with the leave of the setting', async () => {
+  const reference = 'lab/for-session:1'
+  await makeImage(one, reference, { layers: 1, mib: 2 })
+  await api.updateAgent({ params: { id: one.agentId }, body: { schedulable: false } })
+  try {
+    const body = { image: reference, resources: { cpu: '0.5', mem: '128m' } }
+    const { items } = await api.createSession({ body })
+    const id = items[0]?.id as SessionId
+    const show = () => api.getSession({ params: { id } })
+    await expect.poll(async () => (await show()).reason?.code).toBe('image_nowhere')
+    await api.updateSettings({ body: { imageTransfers: 'local' } })
+    await expect.poll(async () => (await show()).status, { timeout: 60_000 }).toBe('RUNNING')
+    expect((await show()).kernels[0]?.agentName).not.toBe('lab-one')
+    await api.deleteSession({ params: { id } })
+  } finally {
+    await api.updateAgent({ params: { id: one.agentId }, body: { schedulable: true } })
+    await api.updateSettings({ body: { imageTransfers: 'never' } })
+  }
+})
+
+test('a giver that is killed in the middle is replaced by another host, and layers that have arrived are kept', async () => {
+  const reference = 'lab/large:1'
+  await makeImage(one, reference, { layers: 4, mib: 48 })
+  expect(await ended(await api.pullImage({ body: { reference, from: 'agents', agentIds: [two.agentId] } }))).toMatchObject({ status: 'done' })
+  const task = await api.pullImage({ body: { reference, from: 'agents', agentIds: [three.agentId] } })
+  const now = async () => (await api.getTask({ params: { id: task.id } })).pull?.[0]
+  await expect.poll(async () => (await now())?.progress?.layersDone ?? 0, { interval: 10 }).toBeGreaterThan(1)
+  expect((await now())?.from).toBe('lab-one')
+  one.agent.kill('SIGKILL')
+  expect(await ended(task)).toMatchObject({ status: 'done', error: null })
+  expect((await now())?.from).toBe('lab-two')
+  expect(await filesIn(three, reference)).toBe(await filesIn(two, reference))
+})
