@@ -24,18 +24,24 @@ export type Given = { readonly bytes: number }
 
 /**
  * Gives an image of this engine to another agent, over a socket that the manager has joined to that agent's. Files that the receiver has are
- * left out. Ends when the socket does.
+ * left out. Ends when the socket does. Until `turn`, the receiver is told to wait.
  *
  * Threat model: the manager, which has proven its key, names the image, and that it may be given. The receiver names no image, no path and no
  * file: it only says which files of this image to leave out. Nothing is written here.
  */
-export async function giveImage(engine: EngineClient, id: string, wire: Socket): Promise<Given> {
+export async function giveImage(
+  engine: EngineClient,
+  id: string,
+  wire: Socket,
+  turn: Promise<unknown> = Promise.resolve(),
+): Promise<Given> {
   let bytes = 0
   const gone = new AbortController()
   wire.once('close', () => gone.abort()).once('error', () => gone.abort())
   wire.setTimeout(STALLED_MS, () => wire.destroy())
   const parts = async function* () {
     try {
+      yield* pulsing(turn)
       yield lineOf(await helloOf(engine, id))
       const have = TransferHave.parse(await readTransfer(wire).line(LONGEST_LINE))
       for await (const part of filesOf(engine, id, { have, signal: gone.signal })) {
@@ -134,26 +140,31 @@ export interface ImageGiver extends Disposable {
 
 /** Gives images of this engine, one at a time: each makes the engine write an archive. */
 export function createImageGiver(engine: EngineClient, log: Pick<Log, 'info'>): ImageGiver {
-  let giving: Socket | undefined
+  const wires = new Set<Socket>()
+  let turn: Promise<unknown> = Promise.resolve()
   return {
     serve(id, wire) {
-      if (giving) {
-        wire.end(lineOf({ failed: 'This host gives another image now.' }))
+      wire.on('error', () => wire.destroy())
+      if (wires.size >= MOST_WAITING) {
+        wire.destroy()
         return
       }
-      giving = wire
-      giveImage(engine, id, wire)
+      wires.add(wire)
+      turn = giveImage(engine, id, wire, turn)
         .then(
           ({ bytes }) => log.info({ id, bytes }, 'an image was given to another agent'),
           (error: unknown) => log.info({ id, why: String(error) }, 'an image was not given to another agent'),
         )
         .finally(() => {
-          giving = undefined
+          wires.delete(wire)
           wire.destroySoon()
         })
     },
     [Symbol.dispose]() {
-      giving?.destroy()
+      for (const wire of wires) wire.destroy()
     },
   }
 }
+
+/** Managers give one image of an agent at a time, so there are as many as managers. */
+const MOST_WAITING = 8

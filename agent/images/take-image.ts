@@ -2,6 +2,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { cleanLine } from '#base/clean-text'
 import { sizeText } from '#base/size-text'
 import { type ImageOffer, LONGEST_LINE, TransferHello, TransferPart } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
@@ -148,8 +149,7 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
     try {
       await onlyThis(staged)
       const reader = readTransfer(wire)
-      const hello = TransferHello.safeParse(await reader.line(LONGEST_LINE)).data
-      if (!hello) throw new TransferBroken('no hello')
+      const hello = await readHello(reader)
       if (hello.store !== (await storeOf(engine))) throw new AppError('image_not_found', because('transfer_other_store'))
       const present = hello.store === 'layers' ? await presentLayers(engine, hello.layers) : NOTHING
       await requireRoom(offer, staged)
@@ -290,6 +290,20 @@ async function presentLayers(engine: EngineClient, layers: readonly string[]): P
   return { layers: new Set(layers.slice(0, most)), bytes }
 }
 
+/** @throws TransferBroken, `unavailable` */
+async function readHello(reader: TransferReader): Promise<TransferHello> {
+  for (;;) {
+    const line = await reader.line(LONGEST_LINE)
+    const hello = TransferHello.safeParse(line).data
+    if (hello) return hello
+    const part = TransferPart.safeParse(line).data
+    if (part && 'failed' in part) throw giverSays(part.failed)
+    if (!part || !('wait' in part)) throw new TransferBroken('no hello')
+  }
+}
+
+const giverSays = (text: string) => new AppError('unavailable', because('transfer_giver_says', { text: cleanLine(text) }))
+
 interface Receiving {
   readonly offer: ImageOffer
   readonly hello: TransferHello
@@ -308,7 +322,7 @@ async function receiveFiles(reader: TransferReader, { offer, hello, staged, prog
     if (!part) throw new TransferBroken('a line that is not of the protocol')
     if ('wait' in part) continue
     if ('end' in part) return
-    if ('failed' in part) throw new AppError('unavailable', because('transfer_giver_says', { text: part.failed }))
+    if ('failed' in part) throw giverSays(part.failed)
     left -= part.bytes
     if (left < 0 || ++files > MOST_FILES) {
       await staged.remove()

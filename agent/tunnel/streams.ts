@@ -20,7 +20,7 @@ import { openTerminal } from './terminal.ts'
 const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: ApplyMask }).unmask
 
 /** Headers of streams into kernels. */
-export type KernelStream = Extract<DataHeader, { kernelId: unknown }>
+type KernelStream = Extract<DataHeader, { kernelId: unknown }>
 
 export interface StreamsDeps extends Reach {
   readonly kernels: Services
@@ -32,7 +32,7 @@ export interface StreamsDeps extends Reach {
 
 export interface Streams extends AsyncDisposable {
   /** Runs a tunnel or a terminal on a data socket until it ends; takes ownership of the socket. */
-  serve(header: KernelStream, wire: Socket): void
+  serve(header: DataHeader, wire: Socket): void
   /**
    * Call before the address of a kernel's container may go to another container: ends its direct connections, and makes no more offers for
    * this container. Resolves when they have ended, or after a few seconds. Never rejects.
@@ -109,6 +109,10 @@ export function createStreams({ kernels, commands, docker, isElsewhere, directKe
 
   return {
     serve(header, wire) {
+      if (!('kernelId' in header)) {
+        wire.destroy()
+        return
+      }
       const kernel = kernels.find(header.kernelId)
       if (!kernel) {
         refuse(wire, 'kernel_not_found')

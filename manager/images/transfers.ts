@@ -25,6 +25,8 @@ export interface ImageTransfers {
    * other where they break. @param onGiver is told each agent that begins to give
    */
   during<T>(offer: ImageOffer, to: AgentId, run: () => Promise<T>, onGiver?: (from: AgentId) => void): Promise<T>
+  /** Bytes per second of the last transfer, the engine of the giver included; undefined before the first. */
+  rate(): number | undefined
 }
 
 export interface ImageTransfersDeps {
@@ -42,6 +44,8 @@ const TIMINGS = {
   pauseMs: 500,
 }
 const MOST_NAMES = 100
+/** Of fewer bytes, the time is mostly that of the engines. */
+const WORTH_MEASURING = 2 ** 20
 
 interface Wanted {
   readonly digest: string
@@ -63,6 +67,7 @@ export function createImageTransfers({ db, agents, join, log, timings }: ImageTr
   const times = { ...TIMINGS, ...timings }
   const waiting = new Set<Wanted>()
   const running = new Set<RunningTransfer>()
+  let rate: number | undefined
   let planning = false
   let again = false
   let timer: NodeJS.Timeout | undefined
@@ -96,8 +101,10 @@ export function createImageTransfers({ db, agents, join, log, timings }: ImageTr
     const one = { digest, from, to }
     running.add(one)
     wanted.onGiver?.(from)
+    const startedAt = performance.now()
     try {
       const bytes = await join({ from, to, transferId: offer.transferId, id: offer.id }, signal)
+      if (bytes >= WORTH_MEASURING) rate = (bytes * 1000) / Math.max(1, performance.now() - startedAt)
       log.info({ image: digest, from, to, bytes }, 'an image went from one agent to another')
     } catch (error) {
       if (!signal.aborted) log.info({ image: digest, from, to, why: String(error) }, 'an agent did not give an image')
@@ -111,6 +118,7 @@ export function createImageTransfers({ db, agents, join, log, timings }: ImageTr
   }
 
   return {
+    rate: () => rate,
     async offer(digest, to, reference) {
       const holders = (await readHolders(db, [digest])).get(digest) ?? []
       const [giver] = holders.filter(id => id !== to && agents.isReady(id))

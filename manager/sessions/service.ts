@@ -123,6 +123,8 @@ export interface SessionServiceDeps extends Omit<ViewDeps, 'presence' | 'caller'
   readonly presence: PlacingPresence & MountsPresence
   readonly lifecycle: Pick<Lifecycle, 'terminate' | 'endUnconfirmed'>
   readonly changes: Pick<SessionChanges, 'hint'>
+  /** Bytes per second of the last copy of an image between hosts; undefined before the first. */
+  readonly copyRate?: () => number | undefined
 }
 
 export function createSessionService(deps: SessionServiceDeps): SessionService {
@@ -174,7 +176,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       return { items, notices: [...notices] }
     },
 
-    whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
+    whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller, copyRate: deps.copyRate }, spec),
     fairShare: (caller, name) => explainFairShare({ db: store.db, presence, caller }, name),
 
     async restart(caller, id, { folders, keepCommand, keepFiles } = {}, keyed) {

@@ -1,3 +1,4 @@
+import { sizeText } from '#base/size-text'
 import {
   because,
   formatAmount,
@@ -30,7 +31,10 @@ import { readRights } from './rights/read-rights.ts'
  *
  * @throws AppError as `checkRequest`
  */
-export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promise<WhatIf> {
+export async function answerWhatIf(
+  deps: RequestDeps & { readonly copyRate?: (() => number | undefined) | undefined },
+  spec: SessionSpec,
+): Promise<WhatIf> {
   const { db, presence } = deps
   const { resourceGroup, count } = spec
   const checked = await checkRequest(deps, spec)
@@ -83,15 +87,25 @@ export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promis
     selector,
     minimum: { ...FLOOR, ...image.minimum },
   })
+  const chosen = snapshot.agents.find(({ id }) => id === agentId)
+  const isCopied = givable.has(image.id) && chosen !== undefined && !chosen.images.has(image.id)
   return {
     startsNow: agentId !== null,
     reason,
     smaller: smaller.map(({ slot, amount }) => ({ slot, amount: formatAmount(slot, amount) })),
-    notices,
+    notices: isCopied ? [...notices, ofCopy(image.sizeBytes, deps.copyRate?.())] : notices,
   }
 }
 
 const SLURM_DECIDES = reasonOf('allocation_waits', because('slurm_decides'))
+
+/** @param rate bytes per second of the last copy of an image between hosts */
+function ofCopy(bytes: number, rate: number | undefined): Notice {
+  const size = sizeText(bytes)
+  if (rate === undefined || rate <= 0) return messageOf('image_from_host', because('image_from_host', { size }))
+  const seconds = Math.ceil(bytes / rate)
+  return messageOf('image_from_host', because('image_from_host_in', { size, seconds, rate: sizeText(rate) }))
+}
 
 function ofSeveral(count: number): Notice {
   return messageOf('first_of_several', because('first_of_several', { count }))

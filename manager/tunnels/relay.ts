@@ -22,6 +22,8 @@ export async function relay(
     socket => new Promise<void>(resolve => (socket.destroyed ? resolve() : socket.once('close', () => resolve()))),
   )
   signal.addEventListener('abort', cut, { once: true })
+  // A taker ends its side only when it is done or gone. A giver that waits for its engine would not notice.
+  taker.once('end', cut)
   try {
     flow(giver, taker)
     flow(taker, giver)

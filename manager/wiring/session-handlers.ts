@@ -132,6 +132,7 @@ export function createSessionHandlers(
     presence,
     positionOf,
     notifier,
+    copyRate: () => images.transfers.rate(),
     onEnqueued: trigger,
   })
   const liveFolders = createLiveFolders({

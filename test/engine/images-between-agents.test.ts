@@ -23,11 +23,12 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => lab[Symbol.asyncDispose](), 60_000)
 
-/** An image of some layers of random bytes over the busybox image. @param mib size of each layer */
-async function makeImage(host: LabHost, reference: string, { layers, mib }: { layers: number; mib: number }) {
+/** An image of layers of random bytes over the busybox image. @param mib size of each layer */
+async function makeImage(host: LabHost, reference: string, mib: readonly number[]) {
   await using directory = await temporaryDirectory()
-  const names = Array.from({ length: layers }, (_, at) => `file-${String(at)}`)
-  for (const name of names) await writeFile(join(directory.path, name), randomBytes(mib * 2 ** 20))
+  const names = mib.map((_, at) => `file-${String(at)}`)
+  for (const [at, size] of mib.entries())
+    await writeFile(join(directory.path, names[at] ?? ''), randomBytes(size * 2 ** 20))
   const recipe = [`FROM ${BUSYBOX_IMAGE}`, ...names.map(name => `COPY ${name} /srv/${name}`)]
   await writeFile(join(directory.path, 'Dockerfile'), recipe.join('\n'))
   await host.engine.docker('build', '-q', '-t', reference, directory.path)
@@ -53,7 +54,7 @@ const ended = async ({ id }: Task) => {
 
 test('an image of one host is copied to the others, and is the same there', async () => {
   const reference = 'lab/only-here:1'
-  await makeImage(one, reference, { layers: 2, mib: 4 })
+  await makeImage(one, reference, [4, 4])
   const task = await ended(await api.pullImage({ body: { reference, from: 'agents' } }))
   expect(task).toMatchObject({ status: 'done', error: null })
   const byName = new Map(task.pull?.map(pull => [pull.agentName, pull]))
@@ -68,7 +69,7 @@ test('an image of one host is copied to the others, and is the same there', asyn
 
 test('a session starts on a host that lacks its image, with the leave of the setting', async () => {
   const reference = 'lab/for-session:1'
-  await makeImage(one, reference, { layers: 1, mib: 2 })
+  await makeImage(one, reference, [2])
   await api.updateAgent({ params: { id: one.agentId }, body: { schedulable: false } })
   try {
     const body = { image: reference, resources: { cpu: '0.5', mem: '128m' } }
@@ -88,11 +89,11 @@ test('a session starts on a host that lacks its image, with the leave of the set
 
 test('a giver that is killed in the middle is replaced by another host, and layers that have arrived are kept', async () => {
   const reference = 'lab/large:1'
-  await makeImage(one, reference, { layers: 4, mib: 48 })
+  await makeImage(one, reference, [32, 32, 32])
   expect(await ended(await api.pullImage({ body: { reference, from: 'agents', agentIds: [two.agentId] } }))).toMatchObject({ status: 'done' })
   const task = await api.pullImage({ body: { reference, from: 'agents', agentIds: [three.agentId] } })
   const now = async () => (await api.getTask({ params: { id: task.id } })).pull?.[0]
-  await expect.poll(async () => (await now())?.progress?.layersDone ?? 0, { interval: 10 }).toBeGreaterThan(1)
+  await expect.poll(async () => (await now())?.progress?.layersDone ?? 0, { interval: 10 }).toBeGreaterThan(0)
   expect((await now())?.from).toBe('lab-one')
   one.agent.kill('SIGKILL')
   expect(await ended(task)).toMatchObject({ status: 'done', error: null })

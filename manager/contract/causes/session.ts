@@ -118,6 +118,9 @@ export const SESSION_CAUSES = {
   gpu_hosts_away: 'Every host with a GPU "{gpu}" is disconnected or paused.',
   raised_to_minimum: 'The request was raised to the minimum of the image: {amounts}.',
   shmem_lowered: 'Shared memory is part of the RAM and was lowered to {amount}.',
+  image_from_host: 'The image is copied from another host first: {size}. The session shows the time that it takes.',
+  image_from_host_in:
+    'The image is copied from another host first: {size}, about {seconds} s at the rate of the last copy ({rate} a second).',
   first_of_several: 'This holds for the first of the {count} sessions; the others start when there is room.',
   large_hosts_away: 'Every host large enough for this session is disconnected or paused.',
   needs_largest_host: 'Needs {needed} (the largest host has {available}).',

@@ -1,5 +1,6 @@
 import { mdiAlertOctagonOutline, mdiLightningBolt, mdiTimerSandEmpty } from '@mdi/js'
 import { isAppError, parseAmount, type ErrorCode, type Reason, type SlotName, type WhatIf } from '#manager/contract'
+import { messageText } from '../../ui/cause-text.ts'
 import { errorText } from '../../ui/error-text.ts'
 import { formatStart } from '../../ui/format.ts'
 import { reasonText } from '../../data/sessions/reason-text.ts'
@@ -44,11 +45,13 @@ export const OUTLOOK_ICONS: Readonly<Record<Forecast['kind'], string>> = {
 
 /** Formats the answer to a what-if request. @param pulled whether the image has to be pulled first */
 export function outlookOf(
-  { startsNow, reason, smaller }: WhatIf,
+  { startsNow, reason, smaller, notices }: WhatIf,
   { count, pulled, gpu }: { count: number; pulled: boolean; gpu: GpuSlot | undefined },
 ): Outlook {
   if (startsNow) {
-    return { kind: 'now', text: startText(count, pulled), offer: null }
+    const copied = notices.find(({ code }) => code === 'image_from_host')
+    const start = startText(count, pulled && !copied)
+    return { kind: 'now', text: copied ? `${start} ${messageText(copied)}` : start, offer: null }
   }
   if (reason?.code === 'dependency_failed') return { kind: 'never', text: reasonText(reason), offer: null }
   if (reason?.notBefore) return scheduledFor(reason.notBefore)

@@ -121,6 +121,9 @@ export default {
   gpu_hosts_away: '선택한 GPU({gpu})가 있는 호스트가 모두 연결이 끊겼거나 일시 중지되었습니다.',
   raised_to_minimum: '요청한 자원을 이미지의 최솟값으로 올렸습니다: {amounts}.',
   shmem_lowered: '공유 메모리는 RAM의 일부이므로 다음 크기로 줄였습니다: {amount}.',
+  image_from_host: '먼저 다른 호스트에서 이미지를 복사합니다({size}). 걸리는 시간은 세션에 표시됩니다.',
+  image_from_host_in:
+    '먼저 다른 호스트에서 이미지를 복사합니다({size}). 최근 속도(초당 {rate})로 약 {seconds}초 걸립니다.',
   first_of_several: '세션 {count}개 중 첫 번째에 관한 답입니다. 나머지는 자리가 나면 시작합니다.',
   large_hosts_away: '이 세션을 실행할 만큼 큰 호스트는 모두 연결이 끊겼거나 멈추어 있습니다.',
   needs_largest_host: '필요: {needed}(제일 큰 호스트에 {available}).',
