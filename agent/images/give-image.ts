@@ -74,7 +74,11 @@ interface Wanted {
 }
 
 /** Files of the image with a line before each, from the archive that the engine makes. */
-async function* filesOf(engine: EngineClient, id: string, { have, signal }: Wanted): AsyncGenerator<Buffer, void, undefined> {
+async function* filesOf(
+  engine: EngineClient,
+  id: string,
+  { have, signal }: Wanted,
+): AsyncGenerator<Buffer, void, undefined> {
   const names = new Set(have.names)
   const digests = new Set(have.digests)
   const archive = yield* pulsing(save(engine, id, signal))
@@ -87,7 +91,7 @@ async function* filesOf(engine: EngineClient, id: string, { have, signal }: Want
       const next = yield* pulsing(iterator.next())
       if (next.done) return
       const entry = next.value
-      const { name, type, size = 0 } = entry.header
+      const { name, type, size } = entry.header
       const blob = BLOB.exec(name)?.[1]
       const isWanted = type === 'file' && LAYER.test(name) && !names.has(name)
       if (!isWanted || (blob !== undefined && digests.has(`sha256:${blob}`))) {

@@ -6,6 +6,8 @@ import { type EngineClient } from '../docker/engine-client.ts'
  * @throws the engine's error
  */
 export async function imageStoreOf(engine: EngineClient): Promise<TransferHello['store']> {
-  const { DriverStatus: status } = (await engine.calls.info()) as { DriverStatus?: readonly (readonly string[])[] | null }
+  const { DriverStatus: status } = (await engine.calls.info()) as {
+    DriverStatus?: readonly (readonly string[])[] | null
+  }
   return status?.some(line => line.some(text => text.startsWith('io.containerd.snapshotter'))) ? 'blobs' : 'layers'
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { parseJson } from '#base/parse-json'
@@ -19,11 +19,7 @@ export interface StagedFiles {
    * @returns its digest; undefined if that is not wanted: nothing is kept then
    * @throws `disk_full`; the error of the source
    */
-  add(
-    name: string,
-    source: AsyncIterable<Buffer>,
-    isWanted: (digest: string) => boolean,
-  ): Promise<string | undefined>
+  add(name: string, source: AsyncIterable<Buffer>, isWanted: (digest: string) => boolean): Promise<string | undefined>
   read(digest: string): ReturnType<typeof createReadStream>
   /** @param most bytes; undefined if the file is larger or absent */
   text(digest: string, most: number): Promise<string | undefined>
@@ -69,12 +65,16 @@ export function openStagedFiles(directory: string): StagedFiles {
       try {
         await mkdir(directory, { recursive: true, mode: 0o700 })
         const file = await open(partial, 'w', 0o600)
-        const digest = await write(file, source).finally(() => file.close())
+        let digest: string
+        try {
+          digest = await write(file, source)
+        } finally {
+          await file.close()
+        }
         if (!isWanted(digest)) return undefined
         await rename(partial, pathOf(digest))
         const known = Object.fromEntries([...(await names()), [name, digest]])
-        const text = await open(join(directory, NAMES_FILE), 'w', 0o600)
-        await text.writeFile(JSON.stringify(known)).finally(() => text.close())
+        await writeFile(join(directory, NAMES_FILE), JSON.stringify(known), { mode: 0o600 })
         return digest
       } catch (error) {
         throw unlessFull(error, directory)

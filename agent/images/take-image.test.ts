@@ -68,7 +68,13 @@ function fakeEngine(held: Map<string, readonly [FakeImage, Files]>, snapshotter 
       const image = held.get(names.get(name) ?? name)?.[0]
       if (!image) return Promise.reject(missing())
       const size = image.layers.reduce((sum, layer) => sum + layer.length, 0)
-      return Promise.resolve({ Id: image.id, Config: {}, Size: size, Architecture: 'amd64', RootFS: { Layers: image.layers.map(sha256) } })
+      return Promise.resolve({
+        Id: image.id,
+        Config: {},
+        Size: size,
+        Architecture: 'amd64',
+        RootFS: { Layers: image.layers.map(sha256) },
+      })
     },
     tag({ repo, tag }: { repo: string; tag: string }) {
       names.set(`${repo}:${tag}`, name)
@@ -101,7 +107,10 @@ function fakeEngine(held: Map<string, readonly [FakeImage, Files]>, snapshotter 
       archive.pipe(entries)
       for await (const entry of entries) files.set(entry.header.name, await bufferOf(entry))
       loaded.push(files)
-      const [manifest] = JSON.parse(files.get('manifest.json')?.toString() ?? '[]') as { Config: string; RepoTags: string[] }[]
+      const [manifest] = JSON.parse(files.get('manifest.json')?.toString() ?? '[]') as {
+        Config: string
+        RepoTags: string[]
+      }[]
       const config = files.get(manifest?.Config ?? '')?.toString() ?? ''
       held.set(sha256(config), [{ ...imageOf(), id: sha256(config), config }, []])
       for (const tag of manifest?.RepoTags ?? []) names.set(tag, sha256(config))
@@ -131,7 +140,10 @@ interface Stand {
   take(offer: ImageOffer, signal?: AbortSignal): ReturnType<ReturnType<typeof createImageTaker>['take']>
   readonly progress: PullProgress[]
 }
-async function aTaker(to = fakeEngine(new Map()), timings: Parameters<typeof createImageTaker>[0]['timings'] = {}): Promise<Stand> {
+async function aTaker(
+  to = fakeEngine(new Map()),
+  timings: Parameters<typeof createImageTaker>[0]['timings'] = {},
+): Promise<Stand> {
   const directory = await mkdtemp(join(tmpdir(), 'berth-taken-'))
   onTestFinished(() => rm(directory, { recursive: true, force: true }))
   const taker = createImageTaker({ engine: to.engine, directory, floorBytes: 0, timings })
@@ -154,7 +166,8 @@ const offerOf = ({ id, layers }: FakeImage, more: Partial<ImageOffer> = {}): Ima
   ...more,
 })
 const quiet = { info: () => undefined }
-const staged = async ({ directory }: Stand) => readdir(join(directory, 'taken-images'), { recursive: true }).catch(() => [])
+const staged = async ({ directory }: Stand) =>
+  readdir(join(directory, 'taken-images'), { recursive: true }).catch(() => [])
 
 /** A giver that says what a test wants, after its hello. */
 async function hostile(stand: Stand, offer: ImageOffer, say: (wire: Socket) => void, layers: readonly string[] = []) {
@@ -169,23 +182,26 @@ async function hostile(stand: Stand, offer: ImageOffer, say: (wire: Socket) => v
 test.each([
   ['of Docker 20.10', legacy],
   ['of Docker 25', oci],
-])('an image is the same on the other engine, and its names are those of the request; archive %s', async (_name, files) => {
-  const image = imageOf(randomBytes(300_000), randomBytes(70_000))
-  const from = fakeEngine(new Map([[image.id, [image, files(image)]]]))
-  const stand = await aTaker()
-  const offer = offerOf(image)
-  const [far, wire] = await socketPair()
-  createImageGiver(from.engine, quiet).serve(image.id, far)
-  stand.taker.serve(offer.transferId, wire)
-  expect(await stand.take(offer)).toMatchObject({ id: image.id })
-  const [archive] = stand.to.loaded
-  expect(JSON.parse(archive?.get('manifest.json')?.toString() ?? '')).toMatchObject([{ RepoTags: ['lab/box:1'] }])
-  const contents = Array.from(archive?.values() ?? [], sha256)
-  for (const layer of image.layers) expect(contents).toContain(sha256(layer))
-  expect(archive?.size).toBe(4)
-  expect(await staged(stand)).toEqual([])
-  expect(stand.progress.at(-1)).toMatchObject({ layersDone: 2, layersTotal: 2 })
-})
+])(
+  'an image is the same on the other engine, and its names are those of the request; archive %s',
+  async (_name, files) => {
+    const image = imageOf(randomBytes(300_000), randomBytes(70_000))
+    const from = fakeEngine(new Map([[image.id, [image, files(image)]]]))
+    const stand = await aTaker()
+    const offer = offerOf(image)
+    const [far, wire] = await socketPair()
+    createImageGiver(from.engine, quiet).serve(image.id, far)
+    stand.taker.serve(offer.transferId, wire)
+    expect(await stand.take(offer)).toMatchObject({ id: image.id })
+    const [archive] = stand.to.loaded
+    expect(JSON.parse(archive?.get('manifest.json')?.toString() ?? '')).toMatchObject([{ RepoTags: ['lab/box:1'] }])
+    const contents = Array.from(archive?.values() ?? [], sha256)
+    for (const layer of image.layers) expect(contents).toContain(sha256(layer))
+    expect(archive?.size).toBe(4)
+    expect(await staged(stand)).toEqual([])
+    expect(stand.progress.at(-1)).toMatchObject({ layersDone: 2, layersTotal: 2 })
+  },
+)
 
 test('after a giver that is gone, the next one sends only what has not arrived', async () => {
   const [first, second] = [randomBytes(200_000), randomBytes(100_000)]

@@ -97,7 +97,10 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
     waiting.set(transferId, resolve)
     const late = new AbortController()
     try {
-      const wire = await Promise.race([promise, sleep(times.wireMs, undefined, { signal: AbortSignal.any([signal, late.signal]) })])
+      const wire = await Promise.race([
+        promise,
+        sleep(times.wireMs, undefined, { signal: AbortSignal.any([signal, late.signal]) }),
+      ])
       if (!wire) throw new AppError('unavailable', because('transfer_waited'))
       return wire
     } catch (error) {
@@ -150,11 +153,22 @@ export function createImageTaker({ engine, directory, floorBytes, timings }: Ima
       await onlyThis(staged)
       const reader = readTransfer(wire)
       const hello = await readHello(reader)
-      if (hello.store !== (await storeOf(engine))) throw new AppError('image_not_found', because('transfer_other_store'))
+      if (hello.store !== (await storeOf(engine)))
+        throw new AppError('image_not_found', because('transfer_other_store'))
       const present = hello.store === 'layers' ? await presentLayers(engine, hello.layers) : NOTHING
       await requireRoom(offer, staged)
-      const progress = createProgress({ offer, hello, present, staged: await staged.list(), onProgress, everyMs: times.progressMs })
-      const have = { digests: [...present.layers, ...(await staged.list()).keys()], names: [...(await staged.names()).keys()] }
+      const progress = createProgress({
+        offer,
+        hello,
+        present,
+        staged: await staged.list(),
+        onProgress,
+        everyMs: times.progressMs,
+      })
+      const have = {
+        digests: [...present.layers, ...(await staged.list()).keys()],
+        names: [...(await staged.names()).keys()],
+      }
       wire.write(lineOf(have))
       await receiveFiles(reader, { offer, hello, staged, progress, signal })
       const archive = await archiveOf(offer, { store: hello.store, staged, present: present.layers })
@@ -279,7 +293,10 @@ async function presentLayers(engine: EngineClient, layers: readonly string[]): P
     throw fromEngine(error, 'internal')
   })
   for (const { Id } of all) {
-    const found = await engine.calls.getImage(Id).inspect().catch(() => undefined)
+    const found = await engine.calls
+      .getImage(Id)
+      .inspect()
+      .catch(() => undefined)
     const { Layers: own } = (found?.RootFS ?? {}) as { Layers?: readonly string[] | null }
     const differs = layers.findIndex((layer, at) => own?.[at] !== layer)
     const common = differs < 0 ? layers.length : differs
@@ -302,7 +319,8 @@ async function readHello(reader: TransferReader): Promise<TransferHello> {
   }
 }
 
-const giverSays = (text: string) => new AppError('unavailable', because('transfer_giver_says', { text: cleanLine(text) }))
+const giverSays = (text: string) =>
+  new AppError('unavailable', because('transfer_giver_says', { text: cleanLine(text) }))
 
 interface Receiving {
   readonly offer: ImageOffer
@@ -313,10 +331,13 @@ interface Receiving {
 }
 
 /** @throws TransferBroken, `image_not_found`, `unavailable`, `disk_full` */
-async function receiveFiles(reader: TransferReader, { offer, hello, staged, progress, signal }: Receiving): Promise<void> {
+async function receiveFiles(
+  reader: TransferReader,
+  { offer, hello, staged, progress, signal }: Receiving,
+): Promise<void> {
   const wanted = new Set([offer.id, ...hello.layers])
   let left = mostBytes(offer.sizeBytes)
-  for (let files = 0; ; ) {
+  for (let files = 0; ;) {
     const part = TransferPart.safeParse(await reader.line(LONGEST_LINE)).data
     signal.throwIfAborted()
     if (!part) throw new TransferBroken('a line that is not of the protocol')

@@ -133,9 +133,14 @@ export async function loadTaken(
     for (const [name, text] of texts) await writeText(archive, name, text)
     archive.finalize()
   }
-  const filling = fill().catch((error: unknown) => void archive.destroy(error instanceof Error ? error : undefined))
+  const filling = fill().catch((error: unknown) => {
+    archive.destroy(error instanceof Error ? error : undefined)
+  })
   try {
-    const told = await streams.loadImage(Readable.from(archive, { objectMode: false }), { abortSignal: signal, quiet: true })
+    const told = await streams.loadImage(Readable.from(archive, { objectMode: false }), {
+      abortSignal: signal,
+      quiet: true,
+    })
     for await (const line of readLines(told)) {
       const { data } = Failed.safeParse(parseJson(line))
       if (data) throw fromEngine(new Error(data.error), 'image_not_found')

@@ -45,7 +45,7 @@ export function readTransfer(socket: Socket): TransferReader {
       }
     },
     async *bytes(count) {
-      for (let left = count; left > 0; ) {
+      for (let left = count; left > 0;) {
         const chunk = rest.length > 0 ? rest : await more()
         const part = chunk.subarray(0, left)
         rest = chunk.subarray(part.length)

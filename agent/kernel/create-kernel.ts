@@ -3,7 +3,14 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { allDone } from '#base/all-done'
-import { appsOfImage, type ImageOffer, type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
+import {
+  appsOfImage,
+  type ImageOffer,
+  type KernelLabel,
+  type KernelSpec,
+  type KernelSsh,
+  type RegistryAuth,
+} from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import {
   containerConfig,

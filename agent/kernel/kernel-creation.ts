@@ -93,10 +93,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
     throw new AppError('kernel_create_failed', because('attempt_ended'))
   }
 
-  function begin(
-    spec: KernelSpec,
-    { deadline, signal, ...source }: Starting,
-  ): Promise<RequestReply<'create_kernel'>> {
+  function begin(spec: KernelSpec, { deadline, signal, ...source }: Starting): Promise<RequestReply<'create_kernel'>> {
     const managerId = deps.manager()
     if (!managerId) throw new AppError('unavailable', because('agent_not_joined'))
     // Kernels of one session meet on a network that has the session's key.

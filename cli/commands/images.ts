@@ -99,23 +99,21 @@ export function addAdminImageCommands(program: Command): void {
       .command('pull <reference>')
       .description('Pull an image to agents before sessions need it.')
       .option('--from-agents', 'from agents that have it, through the manager, instead of from its registry'),
-  ).action(
-    async (reference: string, { json = false, fromAgents = false, ...flags }: PullFlags) => {
-      const { api } = await connect()
-      using interrupt = listenForInterrupt()
-      const { signal } = interrupt
-      const source = fromAgents ? { from: 'agents' as const } : {}
-      const body = { reference, ...whereOf(flags), ...source }
-      const task = await followTask(api, await api.pullImage({ body }), signal)
-      createOutput(json).data(task, () =>
-        table(
-          ['AGENT', 'STATUS', 'FROM', 'WHY'],
-          (task.pull ?? []).map(one => [one.agentName, one.status, one.from ?? '', one.error?.message ?? '']),
-        ),
-      )
-      signal.throwIfAborted()
-    },
-  )
+  ).action(async (reference: string, { json = false, fromAgents = false, ...flags }: PullFlags) => {
+    const { api } = await connect()
+    using interrupt = listenForInterrupt()
+    const { signal } = interrupt
+    const source = fromAgents ? { from: 'agents' as const } : {}
+    const body = { reference, ...whereOf(flags), ...source }
+    const task = await followTask(api, await api.pullImage({ body }), signal)
+    createOutput(json).data(task, () =>
+      table(
+        ['AGENT', 'STATUS', 'FROM', 'WHY'],
+        (task.pull ?? []).map(one => [one.agentName, one.status, one.from ?? '', one.error?.message ?? '']),
+      ),
+    )
+    signal.throwIfAborted()
+  })
 
   image
     .command('build [recipe...]')

@@ -58,7 +58,9 @@ test('no plan uses an agent or an image twice, and each giver holds the image', 
     fc.property(given, waiting, fc.uniqueArray(name), (map, asked, connected) => {
       const held = holders(map)
       const isConnected = (id: AgentId) => connected.some(one => agent(one) === id)
-      const plan = planTransfers(state({ waiting: asked.map(one => wants(one.digest, one.to)), holders: held, isConnected }))
+      const plan = planTransfers(
+        state({ waiting: asked.map(one => wants(one.digest, one.to)), holders: held, isConnected }),
+      )
       const used = plan.flatMap(({ wanted, from }) => [wanted.to, from])
       expect(new Set(used).size).toBe(used.length)
       expect(new Set(plan.map(({ wanted }) => wanted.digest)).size).toBe(plan.length)

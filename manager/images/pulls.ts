@@ -48,14 +48,7 @@ export interface PullsDeps {
 const AT_ONCE = 8
 const TIMEOUT_MS = 2 * 60 * 60_000
 
-export function createPulls({
-  store,
-  agents,
-  registries,
-  transfers,
-  tasks,
-  recheckMs = RECHECK_MS,
-}: PullsDeps): Pulls {
+export function createPulls({ store, agents, registries, transfers, tasks, recheckMs = RECHECK_MS }: PullsDeps): Pulls {
   const listeners = new Map<string, (progress: PullProgress) => void>()
   const keyOf = (agentId: AgentId, pullId: string) => `${agentId}/${pullId}`
 

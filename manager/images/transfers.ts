@@ -88,9 +88,17 @@ export function createImageTransfers({ db, agents, join, log, timings }: ImageTr
 
   async function start(): Promise<void> {
     if (waiting.size === 0) return
-    const holders = await readHolders(db, Array.from(waiting, ({ digest }) => digest))
+    const holders = await readHolders(
+      db,
+      Array.from(waiting, ({ digest }) => digest),
+    )
     const isConnected = (id: AgentId) => agents.isReady(id)
-    for (const { wanted, from } of planTransfers({ waiting: [...waiting], running: [...running], holders, isConnected })) {
+    for (const { wanted, from } of planTransfers({
+      waiting: [...waiting],
+      running: [...running],
+      holders,
+      isConnected,
+    })) {
       waiting.delete(wanted)
       void give(wanted, from)
     }

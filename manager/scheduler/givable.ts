@@ -6,10 +6,10 @@ import { type Db } from '../store/schema.ts'
 export async function readGivable(
   db: Db,
   digests: readonly (string | null)[],
-  { isReady }: { isReady(id: AgentId): boolean },
+  presence: { isReady(id: AgentId): boolean },
 ): Promise<ReadonlySet<string>> {
   const wanted = digests.filter(digest => digest !== null)
   if (wanted.length === 0 || (await readImageTransfers(db)) === 'never') return new Set()
   const holders = await readHolders(db, wanted)
-  return new Set([...holders].filter(([, ids]) => ids.some(id => isReady(id))).map(([digest]) => digest))
+  return new Set([...holders].filter(([, ids]) => ids.some(id => presence.isReady(id))).map(([digest]) => digest))
 }

@@ -188,8 +188,7 @@ export async function readGroup(
         waitsFor: dependencies.waitsFor.get(session.id),
         image: session.image,
         imageDigest: session.image_digest,
-        pullable:
-          pullable.has(`${session.image} ${session.image_digest}`) || givable.has(session.image_digest ?? ''),
+        pullable: pullable.has(`${session.image} ${session.image_digest}`) || givable.has(session.image_digest ?? ''),
         architecture: architectures.get(session.image_digest ?? ''),
         storage: storage.get(session.id),
         failedAgents: session.failed_agents,

@@ -132,7 +132,9 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   const scheduling = createSchedulingSwitch({ store, onResumed: trigger })
   const signer = createKernelSigner(box, managerId)
   const startFiles = createStartFiles({ store, box })
-  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, transfers, signer, startFiles, log, timings }))
+  const lifecycle = stack.use(
+    createLifecycle({ store, changes, agents, pullOf, transfers, signer, startFiles, log, timings }),
+  )
   const recorder = stack.use(startStatsRecorder({ store, log }))
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended || effects.interrupted) recorder.end(sessionId)

@@ -107,7 +107,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     limitsChanged: core.limitsChanged,
     membersLeft: userIds => void sharing.membersLeft(userIds),
     watchTraffic: core.watchTraffic,
-    joinAgentsBy: core.images.joinAgentsBy,
+    joinAgentsBy: join => core.images.joinAgentsBy(join),
     onSessionEnded: core.onSessionEnded,
     onApplied: listener => core.changes.onApplied(listener),
     onAgentGone: core.onAgentGone,

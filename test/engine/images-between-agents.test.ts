@@ -46,9 +46,7 @@ async function holders(reference: string): Promise<readonly string[]> {
 }
 
 const ended = async ({ id }: Task) => {
-  await expect
-    .poll(async () => (await api.getTask({ params: { id } })).status, { timeout: 60_000 })
-    .not.toBe('running')
+  await expect.poll(async () => (await api.getTask({ params: { id } })).status, { timeout: 60_000 }).not.toBe('running')
   return api.getTask({ params: { id } })
 }
 
@@ -90,7 +88,9 @@ test('a session starts on a host that lacks its image, with the leave of the set
 test('a giver that is killed in the middle is replaced by another host, and layers that have arrived are kept', async () => {
   const reference = 'lab/large:1'
   await makeImage(one, reference, [32, 32, 32])
-  expect(await ended(await api.pullImage({ body: { reference, from: 'agents', agentIds: [two.agentId] } }))).toMatchObject({ status: 'done' })
+  expect(
+    await ended(await api.pullImage({ body: { reference, from: 'agents', agentIds: [two.agentId] } })),
+  ).toMatchObject({ status: 'done' })
   const task = await api.pullImage({ body: { reference, from: 'agents', agentIds: [three.agentId] } })
   const now = async () => (await api.getTask({ params: { id: task.id } })).pull?.[0]
   await expect.poll(async () => (await now())?.progress?.layersDone ?? 0, { interval: 10 }).toBeGreaterThan(0)

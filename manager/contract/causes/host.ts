@@ -33,14 +33,17 @@ export const HOST_CAUSES = {
   app_takes_variables: 'The app does not take the variable "{name}". It takes these variables: {taken}.',
   app_takes_no_variables: 'The app does not take the variable "{name}". It takes no variables.',
   registry_has_other: 'The registry now has another image under {reference}. Start the session again to use it.',
-  transfer_broken: 'The connection to the host that gives the image broke too often. Try again: layers that have arrived are kept.',
+  transfer_broken:
+    'The connection to the host that gives the image broke too often. Try again: layers that have arrived are kept.',
   transfer_giver_says: 'The host that gives the image says: {text}',
   transfer_not_it: 'The other host sent files that are not those of the image. They were removed.',
   transfer_too_large: 'The other host sent more than the image can have. What it sent was removed.',
   transfer_other_store:
     'The engines of the two hosts keep images in different ways, so the image has another id there. Push the image to a registry, and pull it.',
-  transfer_no_room: 'The image needs {needed} on the disk of {path}, and {left} are free. Free space there, and try again.',
-  transfer_no_giver: 'No host that is connected has the image {image}. Build or load it on one, or pull it from a registry.',
+  transfer_no_room:
+    'The image needs {needed} on the disk of {path}, and {left} are free. Free space there, and try again.',
+  transfer_no_giver:
+    'No host that is connected has the image {image}. Build or load it on one, or pull it from a registry.',
   transfer_waited: 'No other host has sent the image in time. Try again.',
   pulled_image_gone: 'The image was pulled, but is not on the host. Launch the session again.',
   made_image_gone: 'The image was made, but is not on the host.',

@@ -35,14 +35,17 @@ export default {
   app_takes_no_variables: '앱이 "{name}" 변수를 받지 않습니다. 받는 변수가 없습니다.',
   registry_has_other:
     '레지스트리의 {reference} 이미지가 그사이 바뀌었습니다. 새 이미지를 쓰려면 세션을 다시 시작하세요.',
-  transfer_broken: '이미지를 주는 호스트와의 연결이 여러 번 끊겼습니다. 다시 시도하세요. 이미 받은 레이어는 남아 있습니다.',
+  transfer_broken:
+    '이미지를 주는 호스트와의 연결이 여러 번 끊겼습니다. 다시 시도하세요. 이미 받은 레이어는 남아 있습니다.',
   transfer_giver_says: '이미지를 주는 호스트의 메시지: {text}',
   transfer_not_it: '다른 호스트가 보낸 파일이 이 이미지의 파일이 아니어서 지웠습니다.',
   transfer_too_large: '다른 호스트가 이 이미지보다 많은 데이터를 보내서 지웠습니다.',
   transfer_other_store:
     '두 호스트의 엔진이 이미지를 보관하는 방식이 달라 이미지의 ID가 서로 다릅니다. 이미지를 레지스트리에 올린 뒤 가져오세요.',
-  transfer_no_room: '이미지를 받으려면 {path} 디스크에 {needed}가 필요하지만 {left}만 남아 있습니다. 공간을 확보한 뒤 다시 시도하세요.',
-  transfer_no_giver: '연결된 호스트 중에 {image} 이미지가 있는 곳이 없습니다. 한 호스트에서 빌드하거나 불러오거나, 레지스트리에서 가져오세요.',
+  transfer_no_room:
+    '이미지를 받으려면 {path} 디스크에 {needed}가 필요하지만 {left}만 남아 있습니다. 공간을 확보한 뒤 다시 시도하세요.',
+  transfer_no_giver:
+    '연결된 호스트 중에 {image} 이미지가 있는 곳이 없습니다. 한 호스트에서 빌드하거나 불러오거나, 레지스트리에서 가져오세요.',
   transfer_waited: '다른 호스트가 제때 이미지를 보내지 않았습니다. 다시 시도하세요.',
   pulled_image_gone: '이미지를 가져왔지만 호스트에 없습니다. 세션을 다시 시작하세요.',
   made_image_gone: '이미지를 만들었지만 호스트에 없습니다.',
