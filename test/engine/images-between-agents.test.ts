@@ -74,7 +74,7 @@ test('a session starts on a host that lacks its image, with the leave of the set
     const { items } = await api.createSession({ body })
     const id = items[0]?.id as SessionId
     const show = () => api.getSession({ params: { id } })
-    await expect.poll(async () => (await show()).reason?.code).toBe('image_nowhere')
+    await expect.poll(async () => (await show()).reason.code).toBe('image_nowhere')
     await api.updateSettings({ body: { imageTransfers: 'local' } })
     await expect.poll(async () => (await show()).status, { timeout: 60_000 }).toBe('RUNNING')
     expect((await show()).kernels[0]?.agentName).not.toBe('lab-one')
