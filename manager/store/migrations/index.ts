@@ -11,8 +11,8 @@ import { agentPrograms } from './0009-agent-programs.ts'
 import { hostsThatLeave } from './0010-hosts-that-leave.ts'
 import { accessTokens } from './0011-access-tokens.ts'
 import { engineUsers } from './0012-engine-users.ts'
-import { sessionsOverHosts } from './0015-sessions-over-hosts.ts'
-import { auditedTokens } from './0017-audited-tokens.ts'
+import { sessionsOverHosts } from './0013-sessions-over-hosts.ts'
+import { auditedTokens } from './0014-audited-tokens.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -28,6 +28,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0010-hosts-that-leave': hostsThatLeave,
   '0011-access-tokens': accessTokens,
   '0012-engine-users': engineUsers,
-  '0015-sessions-over-hosts': sessionsOverHosts,
-  '0017-audited-tokens': auditedTokens,
+  '0013-sessions-over-hosts': sessionsOverHosts,
+  '0014-audited-tokens': auditedTokens,
 }
